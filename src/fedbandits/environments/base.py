@@ -1,0 +1,136 @@
+"""What every environment promises, to Python and to the compiled loops.
+
+An *environment* is configuration: a frozen struct, read from TOML. Its :meth:`Environment.world`
+makes a *world*: the arrays of one replicate, a named tuple that compiled code takes as it is.
+Compiled code calls :func:`decision_set_workspace` and :func:`fill_decision_set`; which
+implementation runs is settled at compile time by the type of the world.
+
+Two layouts of a decision set exist, told apart by ``models``:
+
+* ``models == 1``: all arms share one parameter vector; ``features`` is (dim, arms).
+* ``models == arms``: one parameter vector an arm ("disjoint" linear models, Li et al. 2010);
+  every arm shows the same context, and ``features`` is (dim, 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+from numba import types
+from numba.extending import overload
+from numpy.typing import NDArray
+
+from fedbandits._compile import compiled
+from fedbandits.random import Key, Purpose, uniform
+
+Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+Arms = Annotated[int, Meta(ge=2, le=65_535)]
+Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
+
+_REWARD = int(Purpose.REWARD)
+_Implementation = TypeVar("_Implementation", bound=Callable[..., Any])
+
+
+class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
+    """Where contexts and rewards come from. One world serves every system of an experiment."""
+
+    agents: Count = 10
+
+    @property
+    def dimension(self) -> int:
+        """Length of a context vector."""
+        raise NotImplementedError
+
+    @property
+    def arm_count(self) -> int:
+        """Actions in a decision set."""
+        raise NotImplementedError
+
+    @property
+    def models(self) -> int:
+        """Parameter vectors: 1 if the arms share one, else one an arm."""
+        return 1
+
+    @property
+    def context_norm(self) -> float:
+        """A bound on the Euclidean norm of every context."""
+        return 1.0
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """The smallest and the largest reward."""
+        return 0.0, 1.0
+
+    @property
+    def public_facts(self) -> tuple[str, ...]:
+        """What a privacy claim must take as public because of how the data was prepared."""
+        return ()
+
+    def prepare(self) -> None:
+        """Load and check what the worlds need, once, before anything runs."""
+
+    def visits_per_person(self, rounds: int) -> float | None:
+        """Mean number of rounds that one person's data serves, or None if each is a new person."""
+        return None
+
+    def world(self, key: Key) -> Any:
+        """The arrays of one replicate, a named tuple."""
+        raise NotImplementedError
+
+    def true_parameters(self, world: Any) -> NDArray[np.float64] | None:
+        """The (models, dimension) parameters behind the rewards, None if the truth is not linear."""
+        return None
+
+
+def decision_set_workspace(world: Any) -> Any:
+    """Scratch arrays that :func:`fill_decision_set` may use. Implemented once a world type."""
+    raise NotImplementedError(f"no environment claims {type(world).__name__}")
+
+
+def fill_decision_set(
+    world: Any, workspace: Any, key: Any, agent: int, round_: int, features: Any, expected: Any
+) -> int:
+    """Write one decision set. Implemented once a world type.
+
+    Parameters
+    ----------
+    world, workspace : named tuple
+        The replicate's arrays, and :func:`decision_set_workspace` of them.
+    key, agent, round_
+        Name the draw.
+    features : (dimension, columns) float32
+        Receives the contexts: a column an arm, or a single column that all arms share.
+    expected : (arms,) float32
+        Receives every arm's expected reward.
+
+    Returns
+    -------
+    int
+        The best arm.
+    """
+    raise NotImplementedError(f"no environment claims {type(world).__name__}")
+
+
+def implements(stub: Callable[..., Any], world_type: type) -> Callable[[_Implementation], _Implementation]:
+    """Register a compiled implementation of ``stub`` for one type of world."""
+
+    def register(implementation: _Implementation) -> _Implementation:
+        @overload(stub, strict=False, jit_options={"error_model": "numpy"})
+        def choose(world: Any, *arguments: Any) -> Any:
+            if isinstance(world, types.NamedTuple) and world.instance_class is world_type:
+                return implementation
+            return None
+
+        return implementation
+
+    return register
+
+
+@compiled
+def draw_reward(expected, key, agent, round_):  # type: ignore[no-untyped-def]
+    """A Bernoulli reward; all systems meet the same uniform draw in the same agent and round."""
+    return 1.0 if uniform(key, agent, round_, _REWARD, 0) < expected else 0.0

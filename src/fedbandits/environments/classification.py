@@ -1,0 +1,203 @@
+"""Real data as a bandit: a visit shows a row, the agent names a class, the reward is 1 if right."""
+
+from __future__ import annotations
+
+import functools
+from typing import Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
+
+from fedbandits.environments.base import (
+    Environment,
+    decision_set_workspace,
+    fill_decision_set,
+    implements,
+)
+from fedbandits.errors import DataError
+from fedbandits.random import Key, Purpose, integer, permutation
+
+_CONTEXT = int(Purpose.CONTEXT)
+_BUNDLED = ("breast_cancer", "digits", "wine")
+
+
+class ClassificationWorld(NamedTuple):
+    """One replicate of :class:`Classification`."""
+
+    rows: NDArray[np.float32]  # (rows, dim): contexts, in the unit ball
+    labels: NDArray[np.int64]  # (rows,): the right arm
+    shards: NDArray[np.int64]  # (rows,): row numbers, grouped by agent
+    starts: NDArray[np.int64]  # (agents + 1,): agent i owns shards[starts[i]:starts[i + 1]]
+    arms: int
+
+
+class Classification(Environment, frozen=True, kw_only=True, tag="classification"):
+    """Rows of a labelled data set, spread over agents; arms are the classes.
+
+    Each agent owns a random share of the rows and draws visits from it with replacement. Every
+    class has its own linear model of the row (``models == arms``). The truth is not linear:
+    regret is counted against the right class, so it is the number of mistakes.
+
+    Parameters
+    ----------
+    dataset
+        ``breast_cancer``, ``digits`` or ``wine`` (bundled with scikit-learn), or the name of an
+        OpenML data set, fetched by scikit-learn.
+    components
+        Principal components to keep; all columns when not given.
+    shards
+        ``disjoint``: every row belongs to one agent. ``shared``: every agent draws from all rows,
+        as sites that serve one population do.
+    clip_quantile
+        After standardising, rows are divided by this quantile of their norms and longer ones are
+        scaled back to the unit sphere.
+    intercept
+        Share of the squared norm given to a constant coordinate; 0 leaves it out.
+    """
+
+    dataset: str = "breast_cancer"
+    components: Annotated[int, Meta(ge=1)] | None = None
+    shards: Literal["disjoint", "shared"] = "disjoint"
+    clip_quantile: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.9
+    intercept: Annotated[float, Meta(ge=0.0, lt=1.0)] = 0.5
+
+    @property
+    def dimension(self) -> int:
+        return int(self._data()[0].shape[1])
+
+    @property
+    def arm_count(self) -> int:
+        return int(self._data()[1].max()) + 1
+
+    @property
+    def models(self) -> int:
+        return self.arm_count
+
+    @property
+    def public_facts(self) -> tuple[str, ...]:
+        return (
+            "the preparation of the features (column means and deviations, principal components, "
+            "norm quantile, class names), computed here from the whole data set",
+        )
+
+    def prepare(self) -> None:
+        rows = len(self._data()[1])
+        if self.shards == "disjoint" and self.agents > rows:
+            raise DataError(
+                f"environment.agents: {self.agents} agents cannot share the {rows} rows of "
+                f"{self.dataset!r}; use at most {rows}, or shards = \"shared\""
+            )
+
+    def visits_per_person(self, rounds: int) -> float:
+        rows = len(self._data()[1])
+        return rounds * self.agents / rows
+
+    def world(self, key: Key) -> ClassificationWorld:
+        rows, labels = self._data()
+        count = len(labels)
+        if self.shards == "shared":
+            order = np.tile(np.arange(count), self.agents)
+            starts = np.arange(self.agents + 1) * count
+        else:
+            order = permutation(count, key, 0, 0, Purpose.WORLD)
+            starts = np.linspace(0, count, self.agents + 1).round().astype(np.int64)
+        return ClassificationWorld(rows, labels, order, starts, self.arm_count)
+
+    def _data(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        return _prepared(self.dataset, self.components, self.clip_quantile, self.intercept)
+
+
+@functools.lru_cache(maxsize=8)
+def _prepared(
+    dataset: str, components: int | None, clip_quantile: float, intercept: float
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    table, target = _load(dataset)
+    _refuse_unusable(dataset, table)
+    classes, labels = np.unique(target, return_inverse=True)
+    if len(classes) < 2:
+        raise DataError(f"data set {dataset!r} has a single class: a bandit needs at least two arms")
+    rows = _standardise(table)
+    if components is not None:
+        rows = _principal_components(dataset, rows, components)
+    rows = _into_unit_ball(rows, clip_quantile)
+    if intercept > 0.0:
+        constant = np.full((len(rows), 1), np.sqrt(intercept))
+        rows = np.hstack([rows * np.sqrt(1.0 - intercept), constant])
+    return (rows * (1.0 - 1e-6)).astype(np.float32), labels.astype(np.int64)
+
+
+def _load(dataset: str) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    from sklearn import datasets
+
+    if dataset in _BUNDLED:
+        bunch = getattr(datasets, f"load_{dataset}")()
+        return np.asarray(bunch.data, dtype=np.float64), np.asarray(bunch.target)
+    try:
+        bunch = datasets.fetch_openml(name=dataset, as_frame=False, parser="liac-arff")
+        return np.asarray(bunch.data, dtype=np.float64), np.asarray(bunch.target)
+    except Exception as error:  # OpenML fails in many ways; each means "this data is not to be had"
+        raise DataError(
+            f"environment.dataset: {dataset!r} is not bundled ({', '.join(_BUNDLED)}) and OpenML "
+            f"did not supply it as numbers: {type(error).__name__}"
+        ) from error
+
+
+def _refuse_unusable(dataset: str, table: NDArray[np.float64]) -> None:
+    bad = ~np.isfinite(table)
+    if bad.any():
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        raise DataError(
+            f"data set {dataset!r}: row {row}, column {column} is not a finite number "
+            f"({int(bad.sum())} such cells); fill or drop them first"
+        )
+
+
+def _standardise(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    deviation = table.std(axis=0)
+    varying = deviation > 0.0
+    scaled: NDArray[np.float64] = (table[:, varying] - table[:, varying].mean(axis=0)) / deviation[
+        varying
+    ]
+    return scaled
+
+
+def _principal_components(
+    dataset: str, rows: NDArray[np.float64], components: int
+) -> NDArray[np.float64]:
+    from sklearn.decomposition import PCA
+
+    if components > rows.shape[1]:
+        raise DataError(
+            f"environment.components: {components} asked for, {dataset!r} has {rows.shape[1]} "
+            "columns that vary"
+        )
+    projected: NDArray[np.float64] = PCA(n_components=components, svd_solver="full").fit_transform(
+        rows
+    )
+    return projected
+
+
+def _into_unit_ball(rows: NDArray[np.float64], quantile: float) -> NDArray[np.float64]:
+    norms = np.linalg.norm(rows, axis=1)
+    scaled: NDArray[np.float64] = rows / np.maximum(norms, np.quantile(norms, quantile))[:, None]
+    return scaled
+
+
+@implements(decision_set_workspace, ClassificationWorld)
+def _workspace(world: Any) -> Any:
+    return ()
+
+
+@implements(fill_decision_set, ClassificationWorld)
+def _fill(
+    world: Any, workspace: Any, key: Any, agent: Any, round_: Any, features: Any, expected: Any
+) -> Any:
+    first, past = world.starts[agent], world.starts[agent + 1]
+    row = world.shards[first + integer(past - first, key, agent, round_, _CONTEXT, 0)]
+    for i in range(features.shape[0]):
+        features[i, 0] = world.rows[row, i]
+    expected[:] = np.float32(0.0)
+    best = world.labels[row]
+    expected[best] = np.float32(1.0)
+    return best

@@ -1,0 +1,173 @@
+"""The synthetic world of Dubey & Pentland (2020), section 4.4: fresh arms, one better by a gap."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from msgspec import Meta
+from numba import float32, uint64
+from numpy.typing import NDArray
+
+from fedbandits._compile import fma
+from fedbandits.environments.base import (
+    Arms,
+    Count,
+    Environment,
+    decision_set_workspace,
+    fill_decision_set,
+    implements,
+)
+from fedbandits.errors import ConfigError
+from fedbandits.random import Key, Purpose, fill_words, normals
+
+_CONTEXT = int(Purpose.CONTEXT)
+
+#: Shape of a coordinate before normalisation: a·u + b·u³ with u uniform on [-1, 1], a and b chosen
+#: so that the second and fourth moments are those of a standard normal. That makes directions
+#: isotropic up to fourth moments for three multiplications a draw.
+_CUBIC_A, _CUBIC_B = np.float32(0.6078461), np.float32(1.7685692)
+_HALF_STEP = np.float32(1.0 - 1.0 / 65536)
+_STEP = np.float32(2.0 / 65536)
+#: Keeps float32 rounding from pushing a context out of the unit ball.
+_INSIDE = np.float32(1.0 - 2.0e-6)
+_ORDINARY_LOW, _ORDINARY_WIDTH = np.float32(0.5), np.float32(0.1)
+
+
+class LinearWorld(NamedTuple):
+    """One replicate of :class:`Linear`."""
+
+    theta: NDArray[np.float64]  # (dim,)
+    reflection: NDArray[np.float32]  # (dim,): v with (I - 2 v vᵀ) e_dim = θ*
+    lift: np.float32  # how far the best arm's band lies above the others'
+    arms: int
+
+
+class Linear(Environment, frozen=True, kw_only=True, tag="linear"):
+    """Contexts in the unit ball, rewards Bernoulli(⟨x, θ*⟩).
+
+    Every round each agent sees ``arms`` fresh contexts: all but one have ⟨x, θ*⟩ uniform in
+    [0.5, 0.6], the best one, at a random position, in [0.6 + gap, 0.7 + gap]. Given ⟨x, θ*⟩, the
+    rest of x is uniform in the ball that remains (a choice: the paper does not say).
+
+    Parameters
+    ----------
+    agents, dim, arms
+        M, d and K.
+    gap
+        Smallest distance between the best arm and the others; the paper's is 0.1.
+    theta
+        θ*, of norm 1. Drawn anew for each replicate, uniform on the sphere, when not given.
+    """
+
+    dim: Count = 10
+    arms: Arms = 20
+    gap: Annotated[float, Meta(ge=0.0, le=0.3)] = 0.1
+    theta: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.theta is None:
+            return
+        if len(self.theta) != self.dim:
+            raise ValueError(f"theta has {len(self.theta)} entries, dim is {self.dim}")
+        if not math.isclose(math.hypot(*self.theta), 1.0, abs_tol=1e-6):
+            raise ValueError(f"theta must have norm 1, has {math.hypot(*self.theta):.6g}")
+
+    @property
+    def dimension(self) -> int:
+        return self.dim
+
+    @property
+    def arm_count(self) -> int:
+        return self.arms
+
+    def world(self, key: Key) -> LinearWorld:
+        theta = self._theta(key)
+        axis = np.zeros(self.dim)
+        axis[-1] = 1.0
+        reflection = axis - theta
+        length = np.linalg.norm(reflection)
+        reflection = reflection / length if length > 1e-12 else np.zeros(self.dim)
+        return LinearWorld(
+            theta, reflection.astype(np.float32), np.float32(self.gap + 0.1), self.arms
+        )
+
+    def _theta(self, key: Key) -> NDArray[np.float64]:
+        if self.theta is not None:
+            return np.array(self.theta, dtype=np.float64)
+        direction = normals(self.dim, key, 0, 0, Purpose.WORLD)
+        length = float(np.linalg.norm(direction))
+        if length == 0.0:  # pragma: no cover - probability zero, but division must not be silent
+            raise ConfigError("environment: θ* came out as zero; choose another seed")
+        return direction / length
+
+    def true_parameters(self, world: LinearWorld) -> NDArray[np.float64]:
+        return world.theta[None, :]
+
+
+class _Workspace(NamedTuple):
+    words: NDArray[np.uint32]  # (4, blocks): raw Philox words
+    halves: NDArray[np.uint16]  # (dim + 2, arms): the same memory, a row a coordinate
+    place: NDArray[np.uint16]  # (1,): the half after those; it places the best arm
+    scale: NDArray[np.float32]  # (arms,)
+    along: NDArray[np.float32]  # (arms,)
+
+
+@implements(decision_set_workspace, LinearWorld)
+def _workspace(world: Any) -> Any:
+    rows = world.theta.size + 2
+    cells = rows * world.arms
+    words = np.zeros((4, (cells + 8) // 8), dtype=np.uint32)
+    flat = words.reshape(-1).view(np.uint16)
+    scale = np.zeros(world.arms, dtype=np.float32)
+    along = np.zeros(world.arms, dtype=np.float32)
+    halves = flat[:cells].reshape(rows, world.arms)
+    return _Workspace(words, halves, flat[cells : cells + 1], scale, along)
+
+
+@implements(fill_decision_set, LinearWorld)
+def _fill(
+    world: Any, workspace: Any, key: Any, agent: Any, round_: Any, features: Any, expected: Any
+) -> Any:
+    """Draw in a frame whose last axis is θ*, then reflect that axis onto θ*.
+
+    The first dim - 1 of dim + 1 normalised Gaussian coordinates are uniform in the
+    (dim - 1)-ball, which spares drawing a radius and taking its root.
+    """
+    words, halves, place, scale, along = workspace
+    reflection, arms, last = world.reflection, world.arms, world.theta.size - 1
+    fill_words(words, key, agent, round_, _CONTEXT)
+    scale[:] = float32(0)
+    along[:] = float32(0)
+    for row in range(last):
+        component = reflection[row]
+        for k in range(arms):
+            u = fma(float32(halves[row, k]), _STEP, -_HALF_STEP)
+            g = u * fma(u * u, _CUBIC_B, _CUBIC_A)
+            features[row, k] = g
+            scale[k] = fma(g, g, scale[k])
+            along[k] = fma(g, component, along[k])
+    for row in range(last, last + 2):
+        for k in range(arms):
+            u = fma(float32(halves[row, k]), _STEP, -_HALF_STEP)
+            g = u * fma(u * u, _CUBIC_B, _CUBIC_A)
+            scale[k] = fma(g, g, scale[k])
+    per_half = _ORDINARY_WIDTH * float32(1.0 / 65536)
+    for k in range(arms):
+        expected[k] = fma(float32(halves[last + 2, k]), per_half, _ORDINARY_LOW)
+    best = (np.int64(place[0]) * np.int64(arms)) >> 16
+    expected[best] += world.lift
+    tip = reflection[last]
+    for k in range(arms):
+        mean = expected[k]
+        shrink = _INSIDE * math.sqrt((float32(1) - mean * mean) / scale[k])
+        scale[k] = shrink
+        along[k] = float32(2) * fma(shrink, along[k], mean * tip)
+    for row in range(last):
+        component = reflection[row]
+        for k in range(arms):
+            features[row, k] = fma(features[row, k], scale[k], -along[k] * component)
+    for k in range(arms):
+        features[last, k] = fma(-along[k], tip, expected[k])
+    return best

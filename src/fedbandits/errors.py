@@ -1,0 +1,31 @@
+"""The errors of this package. Each message names the place and the remedy."""
+
+from __future__ import annotations
+
+
+class FedbanditsError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class ConfigError(FedbanditsError):
+    """A configuration that cannot be run: unknown key, wrong type, impossible value."""
+
+
+class DataError(FedbanditsError):
+    """A data set that is missing or malformed."""
+
+
+class BoundExceededError(FedbanditsError):
+    """A context or reward outside the bounds that the privacy guarantee rests on."""
+
+
+class ReleaseRefusedError(FedbanditsError):
+    """A private release beyond what the mechanism was calibrated for."""
+
+
+class UnknownEventError(FedbanditsError):
+    """An event that no accountant here can price."""
+
+
+class OutputExistsError(FedbanditsError):
+    """An output folder that holds the results of another configuration."""

@@ -1,0 +1,78 @@
+"""What a system promises about privacy, in words and numbers that travel with its results."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import msgspec
+
+from fedbandits.privacy.accounting import Event
+
+
+class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
+    """A guarantee, its conditions and its limits.
+
+    Parameters
+    ----------
+    unit
+        The record that one neighbour differs in.
+    from_whom
+        Who may look, and at what.
+    relation
+        How neighbouring data sets differ.
+    holds_for
+        ``interactive``: also when the system reacts to the changed record. ``fixed log``: only if
+        every other record would have been the same. ``nothing``: no finite ε holds.
+    epsilon
+        What accounting supports for everything that leaves a party, message times included.
+        Infinite if nothing is supported.
+    epsilon_contents
+        The same for the contents of the messages alone, were their existence and times public.
+    delta
+        δ of both.
+    mu
+        The Gaussian-DP parameter of the contents.
+    conditional_on
+        What must hold for the claim to hold.
+    not_protected
+        What the claim does not cover.
+    paper_claims
+        The (ε, δ) that the paper states for this variant, if one does.
+    events
+        What is charged.
+    """
+
+    unit: str
+    from_whom: str
+    relation: Literal["replace-one", "add-remove"]
+    holds_for: Literal["interactive", "fixed log", "nothing"]
+    epsilon: float
+    epsilon_contents: float
+    delta: float
+    mu: float
+    conditional_on: tuple[str, ...] = ()
+    not_protected: tuple[str, ...] = ()
+    paper_claims: tuple[float, float] | None = None
+    events: tuple[Event, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.unit.strip():
+            raise ValueError("a privacy claim must name its unit")
+
+    @property
+    def is_private(self) -> bool:
+        """Whether any finite ε is supported."""
+        return math.isfinite(self.epsilon)
+
+    @property
+    def headline(self) -> str:
+        """The claim in one line."""
+        if self.is_private:
+            return f"ε = {self.epsilon:.4g} at δ = {self.delta:.3g}, {self.holds_for}, {self.relation}"
+        if math.isfinite(self.epsilon_contents):
+            return (
+                "no finite ε: message times depend on raw data "
+                f"(contents alone: ε = {self.epsilon_contents:.4g} at δ = {self.delta:.3g})"
+            )
+        return "no finite ε: statistics leave in clear"

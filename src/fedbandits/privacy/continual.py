@@ -1,0 +1,255 @@
+"""Private running sums: release Q₁ + … + Q_k at every k ≤ n, each record in one Q.
+
+Both mechanisms here are matrix mechanisms that need one fresh Gaussian draw ξ_k a release: at
+release k the draws made so far are combined with weights that depend on k alone.
+
+* ``tree`` (Chan, Shi & Song 2011): ξ_k belongs to the dyadic block that ends at k and is as long
+  as the lowest set bit of k; release k adds the draws of the blocks of k's binary expansion.
+* ``toeplitz`` (Fichtenberger, Henzinger & Upadhyay 2023): the all-ones lower-triangular matrix is
+  C·C with C Toeplitz, c₀ = 1, c_k = c_{k-1} (1 - 1/(2k)); release k adds Σ_{j≤k} c_{k-j} ξ_j.
+
+A draw that was used is kept and used again: drawing it anew for the same step would spend the
+budget twice. ``n`` is fixed in advance, and a release beyond it is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbandits._compile import compiled
+from fedbandits.errors import ReleaseRefusedError
+
+Mechanism = Literal["none", "tree", "toeplitz"]
+Floats = NDArray[np.float64]
+
+#: Integer codes of the mechanisms, for compiled code.
+NONE, TREE, TOEPLITZ = 0, 1, 2
+CODES: dict[Mechanism, int] = {"none": NONE, "tree": TREE, "toeplitz": TOEPLITZ}
+
+#: Supplies the standard normal draws of step k (from 1) as a flat array.
+NoiseSource = Callable[[int], Floats]
+
+
+class ContinualPlan(msgspec.Struct, frozen=True):
+    """How a stream of running sums is released.
+
+    Parameters
+    ----------
+    mechanism
+        ``none`` adds no noise and protects nothing.
+    releases
+        n, fixed in advance.
+    scale
+        s, the deviation of one draw's off-diagonal entries (diagonal ones have √2·s).
+    """
+
+    mechanism: Mechanism
+    releases: int
+    scale: float
+
+    def __post_init__(self) -> None:
+        if self.releases < 0:
+            raise ValueError(f"releases must not be negative, got {self.releases}")
+        if not (self.scale >= 0.0 and math.isfinite(self.scale)):
+            raise ValueError(f"scale must be a number ≥ 0, got {self.scale}")
+
+    @property
+    def code(self) -> int:
+        """The mechanism's integer code."""
+        return CODES[self.mechanism]
+
+    @property
+    def slots(self) -> int:
+        """Draws that must be kept at once."""
+        if self.mechanism == "tree":
+            return self.releases.bit_length()
+        return self.releases if self.mechanism == "toeplitz" else 0
+
+    def coefficients(self) -> Floats:
+        """Toeplitz coefficients c₀ … c_{n-1}; empty for the other mechanisms."""
+        return toeplitz_coefficients(self.releases if self.mechanism == "toeplitz" else 0)
+
+    def sensitivity(self, releases: int | None = None) -> float:
+        """How far one record moves the draws' inputs, as a multiple of its own norm.
+
+        The largest column norm of the encoder over the first ``releases`` releases (all n by
+        default): √(1 + ⌊log₂ k⌋) for the tree, ‖c₀ … c_{k-1}‖₂ for Toeplitz.
+        """
+        k = self.releases if releases is None else releases
+        if k <= 0:
+            return 0.0
+        if self.mechanism == "tree":
+            return math.sqrt(k.bit_length())
+        if self.mechanism == "toeplitz":
+            return float(np.linalg.norm(toeplitz_coefficients(k)))
+        return math.inf
+
+    def mu(self, record_norm: float, releases: int | None = None) -> float:
+        """μ of the first ``releases`` releases, all by default, under replace-one neighbours.
+
+        Parameters
+        ----------
+        record_norm : float
+            L² + B², see :func:`fedbandits.privacy.gaussian.record_sensitivity`.
+        """
+        sensitivity = self.sensitivity(releases)
+        if sensitivity == 0.0:
+            return 0.0
+        return sensitivity * record_norm / self.scale if self.scale > 0.0 else math.inf
+
+    def deviation(self, k: int) -> float:
+        """Off-diagonal deviation of the noise in release k."""
+        return float(release_deviation(self.code, self.scale, self.coefficients(), k))
+
+
+def calibrated(
+    mechanism: Mechanism, releases: int, mu: float, record_norm: float
+) -> ContinualPlan:
+    """The plan with the least noise whose ``releases`` releases are together μ-GDP."""
+    if mechanism == "none":
+        return ContinualPlan(mechanism, releases, 0.0)
+    unit = ContinualPlan(mechanism, releases, 1.0).mu(record_norm)
+    return ContinualPlan(mechanism, releases, math.nextafter(unit / mu, math.inf))
+
+
+def toeplitz_coefficients(count: int) -> Floats:
+    """c₀ … c_{count-1} of the square root of the all-ones lower-triangular Toeplitz matrix."""
+    k = np.arange(1, max(count, 1), dtype=np.float64)
+    return np.concatenate([[1.0], np.cumprod(1.0 - 0.5 / k)])[:count]
+
+
+@compiled
+def draw_slot(mechanism, k):  # type: ignore[no-untyped-def]
+    """Where the draw of release k (from 1) is kept. It replaces one that is needed no more."""
+    if mechanism == TREE:
+        slot = 0
+        while (k >> slot) & 1 == 0:
+            slot += 1
+        return slot
+    return k - 1
+
+
+@compiled
+def draw_weight(mechanism, coefficients, k, slot):  # type: ignore[no-untyped-def]
+    """Weight at release k of the draw kept in ``slot``; zero where there is none."""
+    if mechanism == TREE:
+        return 1.0 if (k >> slot) & 1 else 0.0
+    if mechanism == TOEPLITZ and slot < k:
+        return coefficients[k - 1 - slot]
+    return 0.0
+
+
+@compiled
+def release_deviation(mechanism, scale, coefficients, k):  # type: ignore[no-untyped-def]
+    """Off-diagonal deviation of the noise in release k."""
+    total = 0.0
+    if mechanism == TREE:
+        slots = 63
+    elif mechanism == TOEPLITZ:
+        slots = k
+    else:
+        slots = 0
+    for slot in range(slots):
+        weight = draw_weight(mechanism, coefficients, k, slot)
+        total += weight * weight
+    return scale * math.sqrt(total)
+
+
+@compiled
+def add_release_noise(mechanism, scale, coefficients, pattern, draws, k, total):  # type: ignore[no-untyped-def]
+    """Add the noise of release k to ``total``, in place.
+
+    Parameters
+    ----------
+    mechanism : int
+        A code of :data:`CODES`.
+    scale : float
+        s.
+    coefficients : (n,) float64
+        Toeplitz coefficients.
+    pattern : (size,) float64
+        Deviation of each entry relative to s: √2 on a Gram matrix's diagonal, else 1.
+    draws : (slots, size) float64
+        Standard normals kept so far, that of step k included.
+    k : int
+        Number of this release, from 1.
+    total : (size,) float64
+        The exact running sum; receives the noise.
+    """
+    for slot in range(draws.shape[0]):
+        weight = scale * draw_weight(mechanism, coefficients, k, slot)
+        if weight != 0.0:
+            for i in range(total.size):
+                total[i] += weight * (pattern[i] * draws[slot, i])
+
+
+def noise_pattern(models: int, dimension: int) -> Floats:
+    """Relative deviations of a packed statistic's entries, (models · d (d + 3) / 2,).
+
+    A symmetrised matrix (A + Aᵀ)/√2 has variance s² off the diagonal and 2 s² on it. The moment
+    Σ x y is its last column.
+    """
+    rows, columns = np.triu_indices(dimension)
+    gram = np.where(rows == columns, math.sqrt(2.0), 1.0)
+    return np.tile(np.concatenate([gram, np.ones(dimension)]), models)
+
+
+class ContinualState(NamedTuple):
+    """What must be saved before a release leaves: how many were made, and the draws in use."""
+
+    made: int
+    draws: Floats  # (slots, size)
+
+
+def init(plan: ContinualPlan, size: int) -> ContinualState:
+    """The state before the first release of a ``size``-vector."""
+    return ContinualState(0, np.zeros((plan.slots, size)))
+
+
+def release(
+    plan: ContinualPlan, state: ContinualState, running_sum: Floats, pattern: Floats,
+    noise: NoiseSource,
+) -> tuple[ContinualState, Floats]:
+    """Release a running sum.
+
+    Parameters
+    ----------
+    plan, state
+        The mechanism, and where it stands; ``state`` is left as it is.
+    running_sum : (size,) float64
+        Q₁ + … + Q_k, exact.
+    pattern : (size,) float64
+        See :func:`noise_pattern`.
+    noise
+        Asked once, for the standard normals of step k.
+
+    Returns
+    -------
+    state, released
+        The state to save, then the noisy sum to send.
+
+    Raises
+    ------
+    ReleaseRefusedError
+        If n releases were made already.
+    """
+    k = state.made + 1
+    if k > plan.releases:
+        raise ReleaseRefusedError(
+            f"release {k} refused: the noise was calibrated for {plan.releases} releases; "
+            "plan for more before the first one"
+        )
+    draws = state.draws.copy()
+    released = np.array(running_sum, dtype=np.float64)
+    if plan.slots:
+        draws[draw_slot(plan.code, k)] = noise(k)
+        add_release_noise(
+            plan.code, plan.scale, plan.coefficients(), pattern, draws, k, released
+        )
+    return ContinualState(k, draws), released

@@ -1,0 +1,225 @@
+"""Counter-based random numbers: any draw can be made again, alone, in any order.
+
+The generator is Philox4x32-10 (Salmon, Moraes, Dror & Shaw, "Parallel random numbers: as easy
+as 1, 2, 3", SC 2011). A draw is named by ``(seed, replicate, party, round, purpose)`` and an
+index; nothing is stored between draws. The key is derived from ``(seed, replicate)``, the
+counter is ``(block, round, party, purpose)``, so draws of different names never share a block.
+
+None of this is fit for noise that leaves a real party: it can be predicted from the seed.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import uint64
+from numpy.typing import NDArray
+
+from fedbandits._compile import compiled, inlined
+
+
+class Purpose(enum.IntEnum):
+    """What a draw is for. Part of its name, so one purpose never disturbs another."""
+
+    KEY = 0  #: deriving the key of a replicate
+    WORLD = 1  #: what is drawn once a replicate (a parameter vector, a split of the data)
+    CONTEXT = 2  #: decision sets
+    REWARD = 3  #: reward noise
+    PRIVACY_NOISE = 4  #: *simulated* privacy noise
+    TIE = 5  #: which of several equally good arms is played
+
+
+class Key(NamedTuple):
+    """The two 32-bit key words of one replicate (held as Python integers or uint64)."""
+
+    low: int
+    high: int
+
+
+_MASK = np.uint64(0xFFFFFFFF)
+_WORD = np.uint64(32)
+_MULTIPLIER_0 = np.uint64(0xD2511F53)
+_MULTIPLIER_1 = np.uint64(0xCD9E8D57)
+_WEYL_0 = np.uint64(0x9E3779B9)
+_WEYL_1 = np.uint64(0xBB67AE85)
+_KEY = np.uint64(Purpose.KEY)
+_UNIT = 1.0 / (1 << 53)
+
+
+@inlined
+def philox4x32(c0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
+    """One block of Philox4x32-10: four 32-bit words, each held in a uint64.
+
+    Parameters
+    ----------
+    c0, c1, c2, c3 : uint64
+        Counter words, each below 2**32.
+    k0, k1 : uint64
+        Key words, each below 2**32.
+    """
+    c0, c1, c2, c3 = uint64(c0), uint64(c1), uint64(c2), uint64(c3)
+    k0, k1 = uint64(k0), uint64(k1)
+    for _ in range(10):
+        product0 = _MULTIPLIER_0 * c0
+        product1 = _MULTIPLIER_1 * c2
+        c0 = (product1 >> _WORD) ^ c1 ^ k0
+        c1 = product1 & _MASK
+        c2 = (product0 >> _WORD) ^ c3 ^ k1
+        c3 = product0 & _MASK
+        k0 = (k0 + _WEYL_0) & _MASK
+        k1 = (k1 + _WEYL_1) & _MASK
+    return c0, c1, c2, c3
+
+
+@compiled
+def _derive_key(seed, replicate):  # type: ignore[no-untyped-def]
+    low, high = uint64(seed) & _MASK, uint64(seed) >> _WORD
+    return philox4x32(uint64(replicate), uint64(0), uint64(0), _KEY, low, high)
+
+
+def replicate_key(seed: int, replicate: int) -> Key:
+    """The key under which one replicate makes all its draws.
+
+    Parameters
+    ----------
+    seed : int
+        0 ≤ seed < 2**64.
+    replicate : int
+        0 ≤ replicate < 2**32.
+    """
+    if not 0 <= seed < 1 << 64:
+        raise ValueError(f"seed must be in [0, 2**64), got {seed}")
+    if not 0 <= replicate < 1 << 32:
+        raise ValueError(f"replicate must be in [0, 2**32), got {replicate}")
+    words = _derive_key(np.uint64(seed), np.uint64(replicate))
+    return Key(int(words[0]), int(words[1]))
+
+
+@compiled
+def fill_words(words, key, party, round_, purpose):  # type: ignore[no-untyped-def]
+    """Fill ``words`` (4, blocks) uint32: column b holds block b. The loop runs across blocks."""
+    k0, k1 = uint64(key[0]), uint64(key[1])
+    c1, c2, c3 = uint64(round_), uint64(party), uint64(purpose)
+    for block in range(words.shape[1]):
+        w0, w1, w2, w3 = philox4x32(uint64(block), c1, c2, c3, k0, k1)
+        words[0, block] = w0
+        words[1, block] = w1
+        words[2, block] = w2
+        words[3, block] = w3
+
+
+@compiled
+def _word_pair(key, party, round_, purpose, index):  # type: ignore[no-untyped-def]
+    """The 64 bits that belong to draw ``index``: half a block."""
+    block = philox4x32(
+        uint64(index) >> uint64(1),
+        uint64(round_),
+        uint64(party),
+        uint64(purpose),
+        uint64(key[0]),
+        uint64(key[1]),
+    )
+    if index & 1:
+        return block[2], block[3]
+    return block[0], block[1]
+
+
+@compiled
+def _unit_interval(low, high):  # type: ignore[no-untyped-def]
+    """53 bits as a float64 in [0, 1)."""
+    return np.float64((high << uint64(21)) | (low >> uint64(11))) * _UNIT
+
+
+@compiled
+def uniform(key, party, round_, purpose, index):  # type: ignore[no-untyped-def]
+    """Draw ``index`` of this name: uniform on [0, 1), 53 bits."""
+    low, high = _word_pair(key, party, round_, purpose, index)
+    return _unit_interval(low, high)
+
+
+@compiled
+def bernoulli(probability, key, party, round_, purpose, index):  # type: ignore[no-untyped-def]
+    """Draw ``index`` of this name: True with the given probability (0 and 1 are certain)."""
+    return uniform(key, party, round_, purpose, index) < probability
+
+
+@compiled
+def integer(bound, key, party, round_, purpose, index):  # type: ignore[no-untyped-def]
+    """Draw ``index`` of this name: an integer in [0, bound), 1 ≤ bound ≤ 2**32.
+
+    The high word of a 64-bit fraction times ``bound``: the bias is below bound / 2**64.
+    """
+    low, high = _word_pair(key, party, round_, purpose, index)
+    n = uint64(bound)
+    return np.int64((high * n + ((low * n) >> _WORD)) >> _WORD)
+
+
+@compiled
+def _box_muller(u, v):  # type: ignore[no-untyped-def]
+    radius = math.sqrt(-2.0 * math.log1p(-u))  # 1 - u is in (0, 1], so the logarithm is finite
+    return radius * math.cos(2.0 * math.pi * v), radius * math.sin(2.0 * math.pi * v)
+
+
+@compiled
+def normal(key, party, round_, purpose, index):  # type: ignore[no-untyped-def]
+    """Draw ``index`` of this name: standard normal (Box & Muller 1958)."""
+    pair = index & ~1
+    u = uniform(key, party, round_, purpose, pair)
+    v = uniform(key, party, round_, purpose, pair + 1)
+    cosine, sine = _box_muller(u, v)
+    return sine if index & 1 else cosine
+
+
+@compiled
+def fill_uniform(out, key, party, round_, purpose):  # type: ignore[no-untyped-def]
+    """Fill a 1-D float64 array: entry i is :func:`uniform` with index i."""
+    for index in range(out.size):
+        out[index] = uniform(key, party, round_, purpose, index)
+
+
+@compiled
+def fill_normal(out, key, party, round_, purpose):  # type: ignore[no-untyped-def]
+    """Fill a 1-D float64 array: entry i is :func:`normal` with index i."""
+    for index in range(0, out.size, 2):
+        u = uniform(key, party, round_, purpose, index)
+        v = uniform(key, party, round_, purpose, index + 1)
+        cosine, sine = _box_muller(u, v)
+        out[index] = cosine
+        if index + 1 < out.size:
+            out[index + 1] = sine
+
+
+@compiled
+def fill_permutation(out, key, party, round_, purpose):  # type: ignore[no-untyped-def]
+    """Fill a 1-D int64 array with a uniformly random permutation of 0 … size-1 (Fisher-Yates)."""
+    for i in range(out.size):
+        out[i] = i
+    for i in range(out.size - 1, 0, -1):
+        j = integer(i + 1, key, party, round_, purpose, i)
+        out[i], out[j] = out[j], out[i]
+
+
+def uniforms(size: int, key: Key, party: int, round_: int, purpose: Purpose) -> NDArray[np.float64]:
+    """A fresh array of :func:`uniform` draws; the counterpart of numpy's ``Generator.random``."""
+    out = np.empty(size)
+    fill_uniform(out, key, party, round_, int(purpose))
+    return out
+
+
+def normals(size: int, key: Key, party: int, round_: int, purpose: Purpose) -> NDArray[np.float64]:
+    """A fresh array of :func:`normal` draws."""
+    out = np.empty(size)
+    fill_normal(out, key, party, round_, int(purpose))
+    return out
+
+
+def permutation(
+    size: int, key: Key, party: int, round_: int, purpose: Purpose
+) -> NDArray[np.int64]:
+    """A fresh random permutation of 0 … size-1."""
+    out = np.empty(size, dtype=np.int64)
+    fill_permutation(out, key, party, round_, int(purpose))
+    return out

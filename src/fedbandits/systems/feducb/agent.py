@@ -1,0 +1,258 @@
+"""What one FedUCB agent and its controller compute, as compiled functions on arrays.
+
+The simulation's loop and the parties call these same functions. A *view* is what an agent acts
+on: the inverse of V, the moment ũ, and the float32 estimate and width made from them. With a
+released view all agents share view 0; with a raw view each has its own.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbandits._compile import compiled
+from fedbandits.learners.confidence import adaptive_terms, choose_shift, radius
+from fedbandits.learners.linucb import set_width
+from fedbandits.learners.ridge import (
+    add_rank_one,
+    apply_matrix,
+    invert_spectrum,
+    log_determinant,
+    unpack,
+)
+from fedbandits.privacy.continual import release_deviation
+
+#: Why a run cannot go on.
+NO_FAULT, CONTEXT_TOO_LONG, REWARD_TOO_LARGE, NOT_A_NUMBER, NOT_POSITIVE = 0, 1, 2, 3, 4
+
+
+class Pool(NamedTuple):
+    """What all agents know after a sync, made from released statistics alone."""
+
+    inverse: NDArray[np.float64]  # (models, d, d): V⁻¹
+    gram: NDArray[np.float64]  # (models, d, d): V
+    moment: NDArray[np.float64]  # (models, d): ũ
+    terms: NDArray[np.float64]  # (models, 4): inflation, ln det(V + cI), bias, ln det S of line 12
+    trigger_inverse: NDArray[np.float64]  # (models, d, d): (S + M(ρ_max - ρ_min)I)⁻¹
+    trigger_log_det: NDArray[np.float64]  # (models,)
+
+
+class Views(NamedTuple):
+    """What agents act on; the first axis has one entry (released) or one an agent (raw)."""
+
+    inverse: NDArray[np.float64]  # (views, models, d, d)
+    moment: NDArray[np.float64]  # (views, models, d)
+    log_det: NDArray[np.float64]  # (views, models): ln det(V + cI)
+    trigger_inverse: NDArray[np.float64]  # (views, models, d, d)
+    trigger_log_det: NDArray[np.float64]  # (views, models)
+    theta: NDArray[np.float32]  # (views, models, d)
+    width: NDArray[np.float32]  # (views, models, d, d): see linucb.set_width
+
+
+def empty_pool(models: int, dimension: int) -> Pool:
+    """Arrays for a :class:`Pool`."""
+    square = (models, dimension, dimension)
+    return Pool(
+        np.zeros(square), np.zeros(square), np.zeros((models, dimension)),
+        np.zeros((models, 4)), np.zeros(square), np.zeros(models),
+    )
+
+
+def empty_views(views: int, models: int, dimension: int) -> Views:
+    """Arrays for :class:`Views`."""
+    square = (views, models, dimension, dimension)
+    return Views(
+        np.zeros(square), np.zeros(square[:3]), np.zeros(square[:2]),
+        np.zeros(square), np.zeros(square[:2]),
+        np.zeros(square[:3], np.float32), np.zeros(square, np.float32),
+    )
+
+
+@compiled
+def record_fault(context, reward, context_bound, reward_bound, clip):  # type: ignore[no-untyped-def]
+    """The one place that holds records to ‖x‖ ≤ L and |y| ≤ B; clips in place when asked to.
+
+    Parameters
+    ----------
+    context : (d,) float64
+        Scaled back into the ball of radius L if it is longer and ``clip`` is set.
+    reward : float
+    context_bound, reward_bound : float
+        L and B.
+    clip : bool
+        Scale back what is out of bounds instead of refusing it.
+
+    Returns
+    -------
+    fault : int
+        ``NO_FAULT``, or what is wrong.
+    reward : float
+        The reward to use.
+    """
+    square = 0.0
+    for i in range(context.size):
+        square += context[i] * context[i]
+    if not (math.isfinite(square) and math.isfinite(reward)):
+        return NOT_A_NUMBER, reward
+    if square > context_bound * context_bound:
+        if not clip:
+            return CONTEXT_TOO_LONG, reward
+        # A hair inside the ball, so that rounding cannot leave it outside.
+        factor = context_bound * (1.0 - 1e-12) / math.sqrt(square)
+        for i in range(context.size):
+            context[i] *= factor
+    if abs(reward) > reward_bound:
+        if not clip:
+            return REWARD_TOO_LARGE, reward
+        reward = min(max(reward, -reward_bound), reward_bound)
+    return NO_FAULT, reward
+
+
+@compiled
+def next_sync(rules, round_):  # type: ignore[no-untyped-def]
+    """First round after ``round_`` at which a schedule fixed in advance syncs."""
+    if rules.period > 0:
+        return (round_ // rules.period + 1) * rules.period
+    return rules.sync_times[np.searchsorted(rules.sync_times, round_, side="right")]
+
+
+@compiled
+def initial_pool(rules, pool):  # type: ignore[no-untyped-def]
+    """Before any release: V = λ₁I, or S = Mρ_min I as published."""
+    terms = pool.terms
+    for m in range(rules.models):
+        pool.moment[m, :] = 0.0
+        pool.gram[m] = np.eye(rules.dimension) * rules.base
+        pool.inverse[m] = np.eye(rules.dimension) / rules.base
+        terms[m, 1] = rules.dimension * math.log(rules.base)
+        terms[m, 3] = terms[m, 1]
+        if rules.published_confidence:
+            terms[m, 0], terms[m, 2] = 1.0, rules.published_bias
+        else:
+            terms[m, 0] = 1.0
+            terms[m, 2] = rules.parameter_bound * math.sqrt(rules.base)
+        shifted = rules.base + rules.trigger_shift
+        pool.trigger_inverse[m] = np.eye(rules.dimension) / shifted
+        pool.trigger_log_det[m] = rules.dimension * math.log(shifted)
+
+
+@compiled
+def pool_release(rules, released, k, pool):  # type: ignore[no-untyped-def]
+    """Turn the sum of all agents' k-th releases into estimates and their radius.
+
+    Parameters
+    ----------
+    rules : Rules
+    released : (models, d (d + 3) / 2) float64
+        Sum of the released statistics of all agents, unshifted.
+    k : int
+        Number of the release, from 1.
+    pool : Pool
+        Receives the result.
+
+    Returns
+    -------
+    int
+        ``NO_FAULT``, or ``NOT_POSITIVE`` if the shifted Gram matrix is not positive definite.
+    """
+    deviation = release_deviation(rules.mechanism, rules.noise_deviation, rules.coefficients, k)
+    norm_bound = deviation * rules.norm_factor
+    bias_bound = deviation * rules.bias_factor
+    for m in range(rules.models):
+        unpack(released[m], pool.gram[m], pool.moment[m])
+        values, vectors = np.linalg.eigh(pool.gram[m])
+        if rules.published_confidence:
+            shift = rules.shift
+            pool.terms[m, 0], pool.terms[m, 2] = 1.0, rules.published_bias
+            correction = 0.0
+        else:
+            shift = choose_shift(
+                values, rules.base, norm_bound, bias_bound,
+                rules.parameter_bound, rules.reward_noise, rules.log_term,
+            )
+            inflation, correction, bias = adaptive_terms(
+                values, shift, rules.base, norm_bound, bias_bound, rules.parameter_bound
+            )
+            pool.terms[m, 0], pool.terms[m, 2] = inflation, bias
+        if not values[0] + shift > 0.0:
+            return NOT_POSITIVE
+        for i in range(rules.dimension):
+            pool.gram[m, i, i] += shift
+            values[i] += shift
+        invert_spectrum(values, vectors, pool.inverse[m])
+        pool.terms[m, 1] = log_determinant(values, correction)
+        pool.terms[m, 3] = log_determinant(values, 0.0)
+        if rules.schedule != 0:
+            values += rules.trigger_shift
+            invert_spectrum(values, vectors, pool.trigger_inverse[m])
+            pool.trigger_log_det[m] = log_determinant(values, 0.0)
+    return NO_FAULT
+
+
+@compiled
+def load_view(rules, pool, views, v):  # type: ignore[no-untyped-def]
+    """Begin a batch: view ``v`` becomes what the pool says."""
+    for m in range(rules.models):
+        views.inverse[v, m] = pool.inverse[m]
+        views.moment[v, m] = pool.moment[m]
+        views.log_det[v, m] = pool.terms[m, 1]
+        if rules.schedule != 0:
+            views.trigger_inverse[v, m] = pool.trigger_inverse[m]
+            views.trigger_log_det[v, m] = pool.trigger_log_det[m]
+        refresh_view(rules, pool, views, v, m)
+
+
+@compiled
+def view_radius(rules, pool, views, v, m):  # type: ignore[no-untyped-def]
+    """The theorem's β for model ``m`` of view ``v``, before ``exploration_scale``."""
+    return radius(
+        pool.terms[m, 0], rules.reward_noise, rules.log_term, views.log_det[v, m], pool.terms[m, 2]
+    )
+
+
+@compiled
+def refresh_view(rules, pool, views, v, m):  # type: ignore[no-untyped-def]
+    """Recompute the float32 estimate and width of one model of one view."""
+    inverse, moment = views.inverse[v, m], views.moment[v, m]
+    for i in range(rules.dimension):
+        total = 0.0
+        for j in range(rules.dimension):
+            total += inverse[i, j] * moment[j]
+        views.theta[v, m, i] = total
+    beta = rules.exploration_scale * view_radius(rules, pool, views, v, m)
+    set_width(inverse, beta, views.width[v, m])
+
+
+@compiled
+def observe_raw(rules, pool, views, v, m, context, reward, work):  # type: ignore[no-untyped-def]
+    """Let an own record count at once in a raw view: V += x xᵀ, ũ += x y."""
+    views.log_det[v, m] += add_rank_one(views.inverse[v, m], context, work)
+    for i in range(rules.dimension):
+        views.moment[v, m, i] += reward * context[i]
+    if rules.schedule != 0:
+        views.trigger_log_det[v, m] += add_rank_one(views.trigger_inverse[v, m], context, work)
+    refresh_view(rules, pool, views, v, m)
+
+
+@compiled
+def sync_due(rules, pool, views, v, waited):  # type: ignore[no-untyped-def]
+    """Line 12 of Algorithm 1, on raw data: has agent ``v`` learned enough since the last sync?
+
+    Parameters
+    ----------
+    waited : int
+        Δt, rounds since the last sync, this one included.
+    """
+    growth = 0.0
+    for m in range(rules.models):
+        growth += views.trigger_log_det[v, m] - pool.terms[m, 3]
+    return growth >= rules.threshold / waited
+
+
+@compiled
+def estimate(pool, m, out):  # type: ignore[no-untyped-def]
+    """Write θ̃ = V⁻¹ũ of the pool into ``out``."""
+    apply_matrix(pool.inverse[m], pool.moment[m], out)

@@ -1,0 +1,122 @@
+"""The parts that a FedUCB variant is composed of, as they stand in a configuration."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
+
+PositiveInt = Annotated[int, Meta(ge=1)]
+Positive = Annotated[float, Meta(gt=0.0)]
+
+#: Later than any round.
+NEVER = np.int64(2**62)
+
+
+class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
+    pass
+
+
+class Every(_Part, frozen=True, tag="every"):
+    """Sync after every ``rounds`` rounds."""
+
+    rounds: PositiveInt = 1
+
+
+class Growing(_Part, frozen=True, tag="growing"):
+    """Sync first after ``first`` rounds, then whenever the round has grown by ``factor``.
+
+    Parameters
+    ----------
+    factor
+        Ratio of one sync's round to the last one's; at least one round lies between.
+    first
+        ``"auto"`` waits until what all agents have seen could stand out from the noise (see
+        :func:`first_useful_round`): an earlier release spends budget on noise alone.
+    """
+
+    factor: Annotated[float, Meta(gt=1.0)] = 1.5
+    first: PositiveInt | Literal["auto"] = "auto"
+
+
+class Determinant(_Part, frozen=True, tag="determinant"):
+    """Sync when some agent's log determinant has grown enough (the paper's Algorithm 1, line 12).
+
+    The trigger reads raw data, so message times leak: no finite ε holds.
+
+    Parameters
+    ----------
+    threshold
+        D as a number; ``"theory"`` for that of Theorem 1; or the communication aimed at:
+        ``"M log T"``, ``"M^1.5"``, ``"MT"`` mean about ⌈log₂ T⌉, ⌈√M⌉ and T syncs.
+    """
+
+    threshold: Positive | Literal["theory", "M log T", "M^1.5", "MT"] = "M log T"
+
+
+class Never(_Part, frozen=True, tag="never"):
+    """No communication."""
+
+
+Schedule = Every | Growing | Determinant | Never
+
+
+class NoNoise(_Part, frozen=True, tag="none"):
+    """Statistics leave in clear."""
+
+
+class Toeplitz(_Part, frozen=True, tag="toeplitz"):
+    """Square-root Toeplitz mechanism, calibrated to (ε, δ) by Gaussian DP."""
+
+
+class Tree(_Part, frozen=True, tag="tree"):
+    """Binary tree; ``noise`` is ``calibrated`` to (ε, δ) or the paper's ``published`` constant."""
+
+    noise: Literal["calibrated", "published"] = "calibrated"
+
+
+Privatizer = NoNoise | Toeplitz | Tree
+
+
+def sync_rounds(schedule: Schedule, rounds: int, first: int = 1) -> NDArray[np.int64] | None:
+    """Rounds, from 1, after which a schedule that is fixed in advance syncs; None if it is not.
+
+    A sync after the last round would serve nobody and is left out. ``first`` stands in for
+    ``"auto"``.
+    """
+    match schedule:
+        case Every():
+            return np.arange(schedule.rounds, rounds, schedule.rounds, dtype=np.int64)
+        case Growing():
+            start = first if schedule.first == "auto" else schedule.first
+            return _growing(schedule.factor, start, rounds)
+        case Never():
+            return np.empty(0, dtype=np.int64)
+        case Determinant():
+            return None
+
+
+def first_useful_round(
+    agents: int, dimension: int, context_bound: float, deviation: float, rounds: int
+) -> int:
+    """The round by which pooled data can stand out from the noise, from public facts alone.
+
+    M agents that explore evenly have seen M t L²/d in every direction by round t; the noise of
+    their sum has operator norm near 2√d · τ√M. The first sync is where the two meet, but not
+    later than a twentieth of the horizon.
+    """
+    meets = 2.0 * dimension**1.5 * deviation / (math.sqrt(agents) * context_bound**2)
+    return int(min(max(1.0, math.ceil(meets)), max(1, rounds // 20)))
+
+
+def _growing(factor: float, first: int, rounds: int) -> NDArray[np.int64]:
+    times: list[int] = []
+    time = first
+    while time < rounds:
+        times.append(time)
+        time = max(time + 1, math.ceil(factor * time))
+    return np.array(times, dtype=np.int64)

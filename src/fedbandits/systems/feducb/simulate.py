@@ -1,0 +1,312 @@
+"""FedUCB with a controller, as one compiled loop over agents and rounds.
+
+Between two syncs that are fixed in advance agents do not touch one another, so the loop runs
+agent by agent through a whole batch; with a data-dependent trigger it goes round by round.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbandits._compile import compiled
+from fedbandits.environments.base import (
+    Environment,
+    decision_set_workspace,
+    draw_reward,
+    fill_decision_set,
+)
+from fedbandits.errors import BoundExceededError, FedbanditsError
+from fedbandits.learners.linucb import best_arm, score_arms
+from fedbandits.learners.ridge import add_record, packed_size
+from fedbandits.privacy import gaussian
+from fedbandits.privacy.continual import NONE, add_release_noise, draw_slot
+from fedbandits.random import Key, Purpose, fill_normal, integer, replicate_key
+from fedbandits.systems.feducb import agent as act
+from fedbandits.systems.feducb.agent import (
+    Pool,
+    Views,
+    initial_pool,
+    load_view,
+    next_sync,
+    observe_raw,
+    pool_release,
+    record_fault,
+    sync_due,
+)
+from fedbandits.systems.feducb.config import FedUCB
+from fedbandits.systems.feducb.rules import TRIGGERED, Plan, plan
+
+_TIE, _NOISE = int(Purpose.TIE), int(Purpose.PRIVACY_NOISE)
+_TRIGGERED, _NO_FAULT = TRIGGERED, act.NO_FAULT
+
+
+class Clock(NamedTuple):
+    """Counters of a run, one-element arrays so that compiled code can advance them."""
+
+    round_: NDArray[np.int64]  # rounds played
+    releases: NDArray[np.int64]  # syncs made
+    waited: NDArray[np.int64]  # rounds since the last sync
+    messages: NDArray[np.int64]
+    fault: NDArray[np.int64]  # (3,): what, agent, round
+
+
+class State(NamedTuple):
+    """All that changes in a run: saving it is saving the run."""
+
+    clock: Clock
+    regret: NDArray[np.float64]  # (agents,) cumulative
+    reward: NDArray[np.float64]  # (agents,) cumulative
+    statistic: NDArray[np.float64]  # (agents, models, d (d + 3) / 2): own records so far
+    draws: NDArray[np.float64]  # (agents, slots, models · d (d + 3) / 2): noise draws in use
+    pool: Pool
+    views: Views
+
+
+class Scratch(NamedTuple):
+    """Buffers of the loop; nothing in them outlives a round."""
+
+    features: NDArray[np.float32]
+    expected: NDArray[np.float32]
+    scores: NDArray[np.float32]
+    work: NDArray[np.float32]
+    context: NDArray[np.float64]
+    product: NDArray[np.float64]
+    released: NDArray[np.float64]
+    noisy: NDArray[np.float64]
+
+
+@compiled
+def _play(world, workspace, rules, state, scratch, key, agent, start, end):  # type: ignore[no-untyped-def]
+    """One agent, rounds start + 1 … end: see a decision set, act, observe, remember."""
+    v = agent if rules.raw_view else 0
+    features, expected, scores, work = (
+        scratch.features, scratch.expected, scratch.scores, scratch.work
+    )
+    theta, width, statistic = state.views.theta[v], state.views.width[v], state.statistic[agent]
+    context, shared = scratch.context, rules.models == 1
+    regret, earned = 0.0, 0.0
+    for round_ in range(start + 1, end + 1):
+        best = fill_decision_set(world, workspace, key, agent, round_, features, expected)
+        score_arms(features, theta, width, scores, work)
+        arm = best_arm(scores, integer(scores.size, key, agent, round_, _TIE, 0))
+        reward = draw_reward(expected[arm], key, agent, round_)
+        column, model = (arm, 0) if shared else (0, arm)
+        for i in range(context.size):
+            context[i] = features[i, column]
+        fault, recorded = record_fault(
+            context, reward, rules.context_bound, rules.reward_bound, rules.clip
+        )
+        if fault != _NO_FAULT:
+            state.clock.fault[0], state.clock.fault[1], state.clock.fault[2] = fault, agent, round_
+            break
+        add_record(statistic[model], context, recorded)
+        regret += expected[best] - expected[arm]
+        earned += reward
+        if rules.raw_view:
+            observe_raw(
+                rules, state.pool, state.views, v, model, context, recorded, scratch.product
+            )
+    state.regret[agent] += regret
+    state.reward[agent] += earned
+
+
+@compiled
+def _sync(rules, state, scratch, key):  # type: ignore[no-untyped-def]
+    """All agents release, the controller sums, all agents take over the sum."""
+    clock = state.clock
+    k = clock.releases[0] + 1
+    released, noisy = scratch.released, scratch.noisy
+    released[:] = 0.0
+    for agent in range(rules.agents):
+        noisy[:] = state.statistic[agent].reshape(-1)
+        if rules.mechanism != NONE:
+            draws = state.draws[agent]
+            fill_normal(draws[draw_slot(rules.mechanism, k)], key, agent, k, _NOISE)
+            add_release_noise(
+                rules.mechanism, rules.noise_deviation, rules.coefficients, rules.pattern,
+                draws, k, noisy,
+            )
+        released += noisy
+    fault = pool_release(rules, released.reshape(rules.models, -1), k, state.pool)
+    if fault != _NO_FAULT:
+        clock.fault[0], clock.fault[2] = fault, clock.round_[0]
+        return
+    clock.releases[0] = k
+    clock.waited[0] = 0
+    clock.messages[0] += 2 * rules.agents
+    if rules.schedule == _TRIGGERED:
+        clock.messages[0] += 1 + rules.agents  # the request, and the call to sync
+    _load_views(rules, state)
+
+
+@compiled
+def _load_views(rules, state):  # type: ignore[no-untyped-def]
+    for v in range(state.views.theta.shape[0]):
+        load_view(rules, state.pool, state.views, v)
+
+
+@compiled
+def begin(rules, state):  # type: ignore[no-untyped-def]
+    """Set up what every agent knows before the first round."""
+    initial_pool(rules, state.pool)
+    _load_views(rules, state)
+
+
+@compiled
+def run_until(world, rules, state, scratch, key, stop):  # type: ignore[no-untyped-def]
+    """Play on until ``stop`` rounds are done or a fault is noted."""
+    clock = state.clock
+    workspace = decision_set_workspace(world)
+    while clock.round_[0] < stop:
+        start = clock.round_[0]
+        sync = start + 1 if rules.schedule == _TRIGGERED else next_sync(rules, start)
+        end = min(sync, stop)
+        for agent in range(rules.agents):
+            _play(world, workspace, rules, state, scratch, key, agent, start, end)
+            if clock.fault[0] != _NO_FAULT:
+                return
+        clock.round_[0] = end
+        clock.waited[0] += end - start
+        due = end == sync
+        if rules.schedule == _TRIGGERED:
+            due = False
+            for v in range(state.views.theta.shape[0]):
+                due = due or sync_due(rules, state.pool, state.views, v, clock.waited[0])
+        if due and clock.releases[0] < rules.releases:
+            _sync(rules, state, scratch, key)
+            if clock.fault[0] != _NO_FAULT:
+                return
+
+
+class Simulation:
+    """One replicate of one FedUCB variant.
+
+    Parameters
+    ----------
+    config, environment
+        What is run, and where.
+    rounds
+        T; the mechanism is planned for it.
+    seed, replicate
+        Name the draws.
+    """
+
+    def __init__(
+        self, config: FedUCB, environment: Environment, rounds: int, seed: int, replicate: int
+    ) -> None:
+        self.key: Key = replicate_key(seed, replicate)
+        self.config = config
+        self.rounds = rounds
+        self.plan: Plan = plan(config, environment, rounds)
+        self.world: Any = environment.world(self.key)
+        self.state = _initial_state(self.plan, environment)
+        self._scratch = _scratch(self.plan, environment)
+        begin(self.plan.rules, self.state)
+
+    @property
+    def done(self) -> int:
+        """Rounds played."""
+        return int(self.state.clock.round_[0])
+
+    def advance(self, stop: int) -> None:
+        """Play until ``stop`` rounds are done.
+
+        Raises
+        ------
+        BoundExceededError
+            If a context or reward exceeds the bounds that the guarantee rests on.
+        """
+        run_until(
+            self.world, self.plan.rules, self.state, self._scratch, self.key,
+            min(stop, self.rounds),
+        )
+        _raise_fault(self.state.clock.fault, self.config)
+
+    @property
+    def regret(self) -> NDArray[np.float64]:
+        """Cumulative regret of every agent."""
+        return self.state.regret
+
+    @property
+    def reward(self) -> NDArray[np.float64]:
+        """Cumulative reward of every agent."""
+        return self.state.reward
+
+    @property
+    def syncs(self) -> int:
+        """Syncs so far."""
+        return int(self.state.clock.releases[0])
+
+    @property
+    def messages(self) -> int:
+        """Messages so far: one up and one down an agent and sync, and the trigger's signals."""
+        return int(self.state.clock.messages[0])
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of statistics so far, up and down, 8 a number."""
+        return self.syncs * 2 * self.plan.rules.agents * 8 * self.plan.rules.pattern.size
+
+    @property
+    def epsilon(self) -> float:
+        """ε that the contents of what an agent has sent so far cost, at the configured δ."""
+        if self.syncs == 0:
+            return 0.0
+        mu = self.plan.release.mu(self.plan.record_norm, self.syncs)
+        return gaussian.epsilon_of(mu, self.config.delta)
+
+
+def _initial_state(resolved: Plan, environment: Environment) -> State:
+    rules = resolved.rules
+    agents, models, dimension = rules.agents, rules.models, rules.dimension
+    size = int(packed_size(dimension))
+    one = [np.zeros(1, np.int64) for _ in range(4)]
+    return State(
+        clock=Clock(one[0], one[1], one[2], one[3], np.zeros(3, np.int64)),
+        regret=np.zeros(agents),
+        reward=np.zeros(agents),
+        statistic=np.zeros((agents, models, size)),
+        draws=np.zeros((agents, resolved.release.slots, models * size)),
+        pool=act.empty_pool(models, dimension),
+        views=act.empty_views(agents if rules.raw_view else 1, models, dimension),
+    )
+
+
+def _scratch(resolved: Plan, environment: Environment) -> Scratch:
+    rules = resolved.rules
+    arms = environment.arm_count
+    columns = arms if rules.models == 1 else 1
+    return Scratch(
+        features=np.zeros((rules.dimension, columns), np.float32),
+        expected=np.zeros(arms, np.float32),
+        scores=np.zeros(arms, np.float32),
+        work=np.zeros(arms, np.float32),
+        context=np.zeros(rules.dimension),
+        product=np.zeros(rules.dimension),
+        released=np.zeros(rules.pattern.size),
+        noisy=np.zeros(rules.pattern.size),
+    )
+
+
+def _raise_fault(fault: NDArray[np.int64], config: FedUCB) -> None:
+    kind, agent, round_ = (int(value) for value in fault)
+    if kind == act.NO_FAULT:
+        return
+    place = f"agent {agent}, round {round_}"
+    remedy = 'raise it or set out_of_bounds = "clip"'
+    messages: dict[int, str] = {
+        act.CONTEXT_TOO_LONG: f"{place}: a context is longer than context_bound = "
+        f"{config.context_bound:g}; {remedy}",
+        act.REWARD_TOO_LARGE: f"{place}: a reward exceeds reward_bound = "
+        f"{config.reward_bound:g}; {remedy}",
+        act.NOT_A_NUMBER: f"{place}: a context or reward is not a finite number; mend the data",
+    }
+    if kind in messages:
+        raise BoundExceededError(messages[kind])
+    raise FedbanditsError(
+        f"round {round_}: the released Gram matrix is not positive definite even after the shift; "
+        "the noise exceeded its bound, which has probability at most alpha"
+    )
