@@ -16,14 +16,24 @@ from fedbandits._compile import compiled, fma
 
 
 @compiled
-def set_width(inverse, radius, width):  # type: ignore[no-untyped-def]
-    """Write W = radius² V⁻¹ into ``width`` (d, d) float32: upper triangle, off-diagonals doubled."""
+def set_width(inverses, model, radius, widths):  # type: ignore[no-untyped-def]
+    """Write W = radius² V⁻¹ of one model: upper triangle, off-diagonal entries doubled.
+
+    Parameters
+    ----------
+    inverses : (models, d, d) float64
+    model : int
+        Which one.
+    radius : float
+    widths : (models, d, d) float32
+        Receives W.
+    """
     square = radius * radius
-    dimension = inverse.shape[0]
+    dimension = inverses.shape[1]
     for i in range(dimension):
-        width[i, i] = np.float32(square * inverse[i, i])
-        for j in range(i + 1, dimension):
-            width[i, j] = np.float32(2.0 * square * inverse[i, j])
+        for j in range(i, dimension):
+            widths[model, i, j] = np.float32(2.0 * square * inverses[model, i, j])
+        widths[model, i, i] = np.float32(square * inverses[model, i, i])
 
 
 @compiled
@@ -41,7 +51,7 @@ def score_arms(features, theta, width, scores, work):  # type: ignore[no-untyped
         ``scores`` receives the result.
     """
     if theta.shape[0] == 1:
-        _score_shared(features, theta[0], width[0], scores, work)
+        _score_shared(features, theta, width, scores, work)
     else:
         _score_disjoint(features, theta, width, scores)
 
@@ -51,19 +61,19 @@ def _score_shared(features, theta, width, scores, work):  # type: ignore[no-unty
     dimension, arms = features.shape
     scores[:] = float32(0)
     for i in range(dimension):
-        first = width[i, i]
+        first = width[0, i, i]
         for k in range(arms):
             work[k] = first * features[i, k]
         j = i + 1
         # Four columns a pass: the running sum is loaded and stored a quarter as often.
         while j + 3 < dimension:
-            a, b, c, e = width[i, j], width[i, j + 1], width[i, j + 2], width[i, j + 3]
+            a, b, c, e = width[0, i, j], width[0, i, j + 1], width[0, i, j + 2], width[0, i, j + 3]
             for k in range(arms):
                 low = fma(b, features[j + 1, k], fma(a, features[j, k], work[k]))
                 work[k] = fma(e, features[j + 3, k], fma(c, features[j + 2, k], low))
             j += 4
         while j < dimension:
-            a = width[i, j]
+            a = width[0, i, j]
             for k in range(arms):
                 work[k] = fma(a, features[j, k], work[k])
             j += 1
@@ -71,7 +81,7 @@ def _score_shared(features, theta, width, scores, work):  # type: ignore[no-unty
             scores[k] = fma(work[k], features[i, k], scores[k])
     work[:] = float32(0)
     for i in range(dimension):
-        weight = theta[i]
+        weight = theta[0, i]
         for k in range(arms):
             work[k] = fma(weight, features[i, k], work[k])
     for k in range(arms):

@@ -1,1 +1,25 @@
+"""The systems: private federated bandits, one folder each."""
 
+from __future__ import annotations
+
+from fedbandits.systems.base import Family, Preset, Simulation
+from fedbandits.systems.feducb import FAMILY as _FEDUCB
+
+#: Every system, by the name of its folder.
+FAMILIES: dict[str, Family] = {"feducb": _FEDUCB}
+
+
+def find_preset(name: str) -> tuple[str, Family] | None:
+    """The family that a preset belongs to, with its name; None if there is no such preset."""
+    for family_name, family in FAMILIES.items():
+        if name in family.presets:
+            return family_name, family
+    return None
+
+
+def preset_names() -> list[str]:
+    """Names of all presets of all systems."""
+    return [name for family in FAMILIES.values() for name in family.presets]
+
+
+__all__ = ["FAMILIES", "Family", "Preset", "Simulation", "find_preset", "preset_names"]

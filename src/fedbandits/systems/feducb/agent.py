@@ -1,7 +1,7 @@
 """What one FedUCB agent and its controller compute, as compiled functions on arrays.
 
 The simulation's loop and the parties call these same functions. A *view* is what an agent acts
-on: the inverse of V, the moment ũ, and the float32 estimate and width made from them. With a
+on: the inverse of V, the estimate θ̃ = V⁻¹ũ, and the float32 estimate and width made from them. With a
 released view all agents share view 0; with a raw view each has its own.
 """
 
@@ -18,7 +18,7 @@ from fedbandits.learners.confidence import adaptive_terms, choose_shift, radius
 from fedbandits.learners.linucb import set_width
 from fedbandits.learners.ridge import (
     add_rank_one,
-    apply_matrix,
+    apply_symmetric,
     invert_spectrum,
     log_determinant,
     unpack,
@@ -41,10 +41,13 @@ class Pool(NamedTuple):
 
 
 class Views(NamedTuple):
-    """What agents act on; the first axis has one entry (released) or one an agent (raw)."""
+    """What agents act on; the first axis has one entry (released) or one an agent (raw).
+
+    Without that axis, as :func:`one_view` cuts it, it is the view of one agent.
+    """
 
     inverse: NDArray[np.float64]  # (views, models, d, d)
-    moment: NDArray[np.float64]  # (views, models, d)
+    estimate: NDArray[np.float64]  # (views, models, d): θ̃ = V⁻¹ũ
     log_det: NDArray[np.float64]  # (views, models): ln det(V + cI)
     trigger_inverse: NDArray[np.float64]  # (views, models, d, d)
     trigger_log_det: NDArray[np.float64]  # (views, models)
@@ -68,6 +71,15 @@ def empty_views(views: int, models: int, dimension: int) -> Views:
         np.zeros(square), np.zeros(square[:3]), np.zeros(square[:2]),
         np.zeros(square), np.zeros(square[:2]),
         np.zeros(square[:3], np.float32), np.zeros(square, np.float32),
+    )
+
+
+@compiled
+def one_view(views, v):  # type: ignore[no-untyped-def]
+    """The ``v``-th view, as arrays that share memory with ``views``."""
+    return Views(
+        views.inverse[v], views.estimate[v], views.log_det[v], views.trigger_inverse[v],
+        views.trigger_log_det[v], views.theta[v], views.width[v],
     )
 
 
@@ -193,66 +205,68 @@ def pool_release(rules, released, k, pool):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def load_view(rules, pool, views, v):  # type: ignore[no-untyped-def]
-    """Begin a batch: view ``v`` becomes what the pool says."""
+def load_view(rules, pool, view):  # type: ignore[no-untyped-def]
+    """Begin a batch: a view becomes what the pool says."""
     for m in range(rules.models):
-        views.inverse[v, m] = pool.inverse[m]
-        views.moment[v, m] = pool.moment[m]
-        views.log_det[v, m] = pool.terms[m, 1]
+        view.inverse[m] = pool.inverse[m]
+        apply_symmetric(pool.inverse, m, pool.moment[m], view.estimate[m])
+        view.log_det[m] = pool.terms[m, 1]
         if rules.schedule != 0:
-            views.trigger_inverse[v, m] = pool.trigger_inverse[m]
-            views.trigger_log_det[v, m] = pool.trigger_log_det[m]
-        refresh_view(rules, pool, views, v, m)
+            view.trigger_inverse[m] = pool.trigger_inverse[m]
+            view.trigger_log_det[m] = pool.trigger_log_det[m]
+        beta = view_radius(pool.terms, view.log_det, m, rules.reward_noise, rules.log_term)
+        refresh_view(view, m, rules.exploration_scale * beta)
 
 
 @compiled
-def view_radius(rules, pool, views, v, m):  # type: ignore[no-untyped-def]
-    """The theorem's β for model ``m`` of view ``v``, before ``exploration_scale``."""
-    return radius(
-        pool.terms[m, 0], rules.reward_noise, rules.log_term, views.log_det[v, m], pool.terms[m, 2]
-    )
+def view_radius(terms, log_det, m, reward_noise, log_term):  # type: ignore[no-untyped-def]
+    """The theorem's β for model ``m``, before ``exploration_scale``."""
+    return radius(terms[m, 0], reward_noise, log_term, log_det[m], terms[m, 2])
 
 
 @compiled
-def refresh_view(rules, pool, views, v, m):  # type: ignore[no-untyped-def]
-    """Recompute the float32 estimate and width of one model of one view."""
-    inverse, moment = views.inverse[v, m], views.moment[v, m]
-    for i in range(rules.dimension):
-        total = 0.0
-        for j in range(rules.dimension):
-            total += inverse[i, j] * moment[j]
-        views.theta[v, m, i] = total
-    beta = rules.exploration_scale * view_radius(rules, pool, views, v, m)
-    set_width(inverse, beta, views.width[v, m])
+def refresh_view(view, m, scaled_radius):  # type: ignore[no-untyped-def]
+    """Rewrite the float32 estimate and width of one model, which arms are scored with."""
+    for i in range(view.theta.shape[1]):
+        view.theta[m, i] = view.estimate[m, i]
+    set_width(view.inverse, m, scaled_radius, view.width)
 
 
 @compiled
-def observe_raw(rules, pool, views, v, m, context, reward, work):  # type: ignore[no-untyped-def]
+def observe_raw(view, m, context, reward, triggered, gain):  # type: ignore[no-untyped-def]
     """Let an own record count at once in a raw view: V += x xᵀ, ũ += x y."""
-    views.log_det[v, m] += add_rank_one(views.inverse[v, m], context, work)
-    for i in range(rules.dimension):
-        views.moment[v, m, i] += reward * context[i]
-    if rules.schedule != 0:
-        views.trigger_log_det[v, m] += add_rank_one(views.trigger_inverse[v, m], context, work)
-    refresh_view(rules, pool, views, v, m)
+    view.log_det[m] += add_rank_one(view.inverse, m, context, gain)
+    residual = reward
+    for i in range(context.size):
+        residual -= view.estimate[m, i] * context[i]
+    for i in range(context.size):
+        view.estimate[m, i] += residual * gain[i]
+    if triggered:
+        view.trigger_log_det[m] += add_rank_one(view.trigger_inverse, m, context, gain)
 
 
 @compiled
-def sync_due(rules, pool, views, v, waited):  # type: ignore[no-untyped-def]
-    """Line 12 of Algorithm 1, on raw data: has agent ``v`` learned enough since the last sync?
+def sync_due(threshold, terms, trigger_log_det, waited):  # type: ignore[no-untyped-def]
+    """Line 12 of Algorithm 1, on raw data: has an agent learned enough since the last sync?
 
     Parameters
     ----------
+    threshold : float
+        D.
+    terms : (models, 4) float64
+        Of the pool.
+    trigger_log_det : (models,) float64
+        ln det(V + M(ρ_max - ρ_min)I) of the agent's view.
     waited : int
         Δt, rounds since the last sync, this one included.
     """
     growth = 0.0
-    for m in range(rules.models):
-        growth += views.trigger_log_det[v, m] - pool.terms[m, 3]
-    return growth >= rules.threshold / waited
+    for m in range(trigger_log_det.size):
+        growth += trigger_log_det[m] - terms[m, 3]
+    return growth >= threshold / waited
 
 
 @compiled
 def estimate(pool, m, out):  # type: ignore[no-untyped-def]
     """Write θ̃ = V⁻¹ũ of the pool into ``out``."""
-    apply_matrix(pool.inverse[m], pool.moment[m], out)
+    apply_symmetric(pool.inverse, m, pool.moment[m], out)

@@ -6,6 +6,7 @@ agent by agent through a whole batch; with a data-dependent trigger it goes roun
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,15 +33,20 @@ from fedbandits.systems.feducb.agent import (
     load_view,
     next_sync,
     observe_raw,
+    one_view,
     pool_release,
     record_fault,
+    refresh_view,
     sync_due,
+    view_radius,
 )
 from fedbandits.systems.feducb.config import FedUCB
 from fedbandits.systems.feducb.rules import TRIGGERED, Plan, plan
 
 _TIE, _NOISE = int(Purpose.TIE), int(Purpose.PRIVACY_NOISE)
 _TRIGGERED, _NO_FAULT = TRIGGERED, act.NO_FAULT
+#: Agent-steps below which a batch is played by one thread.
+_WORTH_SHARING = 20_000
 
 
 class Clock(NamedTuple):
@@ -50,13 +56,13 @@ class Clock(NamedTuple):
     releases: NDArray[np.int64]  # syncs made
     waited: NDArray[np.int64]  # rounds since the last sync
     messages: NDArray[np.int64]
-    fault: NDArray[np.int64]  # (3,): what, agent, round
 
 
 class State(NamedTuple):
     """All that changes in a run: saving it is saving the run."""
 
     clock: Clock
+    faults: NDArray[np.int64]  # (agents, 2): what stopped an agent, and the round
     regret: NDArray[np.float64]  # (agents,) cumulative
     reward: NDArray[np.float64]  # (agents,) cumulative
     statistic: NDArray[np.float64]  # (agents, models, d (d + 3) / 2): own records so far
@@ -73,7 +79,7 @@ class Scratch(NamedTuple):
     scores: NDArray[np.float32]
     work: NDArray[np.float32]
     context: NDArray[np.float64]
-    product: NDArray[np.float64]
+    gain: NDArray[np.float64]
     released: NDArray[np.float64]
     noisy: NDArray[np.float64]
 
@@ -81,16 +87,17 @@ class Scratch(NamedTuple):
 @compiled
 def _play(world, workspace, rules, state, scratch, key, agent, start, end):  # type: ignore[no-untyped-def]
     """One agent, rounds start + 1 … end: see a decision set, act, observe, remember."""
-    v = agent if rules.raw_view else 0
     features, expected, scores, work = (
         scratch.features, scratch.expected, scratch.scores, scratch.work
     )
-    theta, width, statistic = state.views.theta[v], state.views.width[v], state.statistic[agent]
-    context, shared = scratch.context, rules.models == 1
+    view = one_view(state.views, agent if rules.raw_view else 0)
+    statistic, terms = state.statistic[agent], state.pool.terms
+    context, shared, raw = scratch.context, rules.models == 1, rules.raw_view
+    triggered = rules.schedule == _TRIGGERED
     regret, earned = 0.0, 0.0
     for round_ in range(start + 1, end + 1):
         best = fill_decision_set(world, workspace, key, agent, round_, features, expected)
-        score_arms(features, theta, width, scores, work)
+        score_arms(features, view.theta, view.width, scores, work)
         arm = best_arm(scores, integer(scores.size, key, agent, round_, _TIE, 0))
         reward = draw_reward(expected[arm], key, agent, round_)
         column, model = (arm, 0) if shared else (0, arm)
@@ -100,15 +107,15 @@ def _play(world, workspace, rules, state, scratch, key, agent, start, end):  # t
             context, reward, rules.context_bound, rules.reward_bound, rules.clip
         )
         if fault != _NO_FAULT:
-            state.clock.fault[0], state.clock.fault[1], state.clock.fault[2] = fault, agent, round_
+            state.faults[agent, 0], state.faults[agent, 1] = fault, round_
             break
-        add_record(statistic[model], context, recorded)
+        add_record(statistic, model, context, recorded)
         regret += expected[best] - expected[arm]
         earned += reward
-        if rules.raw_view:
-            observe_raw(
-                rules, state.pool, state.views, v, model, context, recorded, scratch.product
-            )
+        if raw:
+            observe_raw(view, model, context, recorded, triggered, scratch.gain)
+            beta = view_radius(terms, view.log_det, model, rules.reward_noise, rules.log_term)
+            refresh_view(view, model, rules.exploration_scale * beta)
     state.regret[agent] += regret
     state.reward[agent] += earned
 
@@ -132,7 +139,7 @@ def _sync(rules, state, scratch, key):  # type: ignore[no-untyped-def]
         released += noisy
     fault = pool_release(rules, released.reshape(rules.models, -1), k, state.pool)
     if fault != _NO_FAULT:
-        clock.fault[0], clock.fault[2] = fault, clock.round_[0]
+        state.faults[0, 0], state.faults[0, 1] = fault, clock.round_[0]
         return
     clock.releases[0] = k
     clock.waited[0] = 0
@@ -145,7 +152,7 @@ def _sync(rules, state, scratch, key):  # type: ignore[no-untyped-def]
 @compiled
 def _load_views(rules, state):  # type: ignore[no-untyped-def]
     for v in range(state.views.theta.shape[0]):
-        load_view(rules, state.pool, state.views, v)
+        load_view(rules, state.pool, one_view(state.views, v))
 
 
 @compiled
@@ -156,29 +163,53 @@ def begin(rules, state):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def play_agents(world, rules, state, scratch, key, first, last, start, end):  # type: ignore[no-untyped-def]
+    """Agents first … last - 1 play rounds start + 1 … end, in which nobody syncs."""
+    workspace = decision_set_workspace(world)
+    for agent in range(first, last):
+        _play(world, workspace, rules, state, scratch, key, agent, start, end)
+
+
+@compiled
+def batch_end(rules, state, stop):  # type: ignore[no-untyped-def]
+    """The round up to which agents can play without a sync: the next one, or ``stop``."""
+    start = state.clock.round_[0]
+    if rules.schedule == _TRIGGERED:
+        return min(start + 1, stop)
+    return min(next_sync(rules, start), stop)
+
+
+@compiled
+def end_batch(rules, state, scratch, key, end):  # type: ignore[no-untyped-def]
+    """All agents have played up to ``end``: move the clock, and sync if that is due."""
+    clock = state.clock
+    start = clock.round_[0]
+    if state.faults[:, 0].any():
+        return
+    clock.round_[0] = end
+    clock.waited[0] += end - start
+    due = False
+    if rules.schedule == _TRIGGERED:
+        for v in range(state.views.theta.shape[0]):
+            due = due or sync_due(
+                rules.threshold, state.pool.terms, state.views.trigger_log_det[v], clock.waited[0]
+            )
+    else:
+        due = end == next_sync(rules, start)
+    if due and clock.releases[0] < rules.releases:
+        _sync(rules, state, scratch, key)
+
+
+@compiled
 def run_until(world, rules, state, scratch, key, stop):  # type: ignore[no-untyped-def]
     """Play on until ``stop`` rounds are done or a fault is noted."""
-    clock = state.clock
     workspace = decision_set_workspace(world)
-    while clock.round_[0] < stop:
-        start = clock.round_[0]
-        sync = start + 1 if rules.schedule == _TRIGGERED else next_sync(rules, start)
-        end = min(sync, stop)
+    while state.clock.round_[0] < stop and not state.faults[:, 0].any():
+        start = state.clock.round_[0]
+        end = batch_end(rules, state, stop)
         for agent in range(rules.agents):
             _play(world, workspace, rules, state, scratch, key, agent, start, end)
-            if clock.fault[0] != _NO_FAULT:
-                return
-        clock.round_[0] = end
-        clock.waited[0] += end - start
-        due = end == sync
-        if rules.schedule == _TRIGGERED:
-            due = False
-            for v in range(state.views.theta.shape[0]):
-                due = due or sync_due(rules, state.pool, state.views, v, clock.waited[0])
-        if due and clock.releases[0] < rules.releases:
-            _sync(rules, state, scratch, key)
-            if clock.fault[0] != _NO_FAULT:
-                return
+        end_batch(rules, state, scratch, key, end)
 
 
 class Simulation:
@@ -192,18 +223,24 @@ class Simulation:
         T; the mechanism is planned for it.
     seed, replicate
         Name the draws.
+    threads
+        How many may play agents side by side in long batches. Results do not depend on it.
     """
 
     def __init__(
-        self, config: FedUCB, environment: Environment, rounds: int, seed: int, replicate: int
+        self, config: FedUCB, environment: Environment, rounds: int, seed: int, replicate: int,
+        threads: int = 1,
     ) -> None:
         self.key: Key = replicate_key(seed, replicate)
         self.config = config
         self.rounds = rounds
         self.plan: Plan = plan(config, environment, rounds)
         self.world: Any = environment.world(self.key)
-        self.state = _initial_state(self.plan, environment)
-        self._scratch = _scratch(self.plan, environment)
+        self.state = _initial_state(self.plan)
+        agents = environment.agents
+        shares = min(threads, agents)
+        self._slices = [(agents * i // shares, agents * (i + 1) // shares) for i in range(shares)]
+        self._scratch = [_scratch(self.plan, environment) for _ in self._slices]
         begin(self.plan.rules, self.state)
 
     @property
@@ -219,11 +256,33 @@ class Simulation:
         BoundExceededError
             If a context or reward exceeds the bounds that the guarantee rests on.
         """
-        run_until(
-            self.world, self.plan.rules, self.state, self._scratch, self.key,
-            min(stop, self.rounds),
-        )
-        _raise_fault(self.state.clock.fault, self.config)
+        stop = min(stop, self.rounds)
+        if len(self._slices) > 1 and self.plan.rules.schedule != TRIGGERED:
+            self._advance_in_threads(stop)
+        else:
+            run_until(
+                self.world, self.plan.rules, self.state, self._scratch[0], self.key, stop
+            )
+        _raise_fault(self.state.faults, self.config)
+
+    def _advance_in_threads(self, stop: int) -> None:
+        """Long batches are shared out; short ones are not worth waking a thread for."""
+        rules, state = self.plan.rules, self.state
+        with ThreadPoolExecutor(len(self._slices)) as pool:
+            while self.done < stop and not state.faults[:, 0].any():
+                start, end = self.done, int(batch_end(rules, state, stop))
+                if (end - start) * rules.agents < _WORTH_SHARING:
+                    run_until(self.world, rules, state, self._scratch[0], self.key, end)
+                    continue
+                tasks = [
+                    pool.submit(
+                        play_agents, self.world, rules, state, scratch, self.key, *part, start, end
+                    )
+                    for part, scratch in zip(self._slices, self._scratch, strict=True)
+                ]
+                for task in tasks:
+                    task.result()
+                end_batch(rules, state, self._scratch[0], self.key, end)
 
     @property
     def regret(self) -> NDArray[np.float64]:
@@ -259,13 +318,14 @@ class Simulation:
         return gaussian.epsilon_of(mu, self.config.delta)
 
 
-def _initial_state(resolved: Plan, environment: Environment) -> State:
+def _initial_state(resolved: Plan) -> State:
     rules = resolved.rules
     agents, models, dimension = rules.agents, rules.models, rules.dimension
     size = int(packed_size(dimension))
     one = [np.zeros(1, np.int64) for _ in range(4)]
     return State(
-        clock=Clock(one[0], one[1], one[2], one[3], np.zeros(3, np.int64)),
+        clock=Clock(one[0], one[1], one[2], one[3]),
+        faults=np.zeros((agents, 2), np.int64),
         regret=np.zeros(agents),
         reward=np.zeros(agents),
         statistic=np.zeros((agents, models, size)),
@@ -285,16 +345,18 @@ def _scratch(resolved: Plan, environment: Environment) -> Scratch:
         scores=np.zeros(arms, np.float32),
         work=np.zeros(arms, np.float32),
         context=np.zeros(rules.dimension),
-        product=np.zeros(rules.dimension),
+        gain=np.zeros(rules.dimension),
         released=np.zeros(rules.pattern.size),
         noisy=np.zeros(rules.pattern.size),
     )
 
 
-def _raise_fault(fault: NDArray[np.int64], config: FedUCB) -> None:
-    kind, agent, round_ = (int(value) for value in fault)
-    if kind == act.NO_FAULT:
+def _raise_fault(faults: NDArray[np.int64], config: FedUCB) -> None:
+    stopped = np.flatnonzero(faults[:, 0])
+    if not len(stopped):
         return
+    agent = int(stopped[np.argmin(faults[stopped, 1])])
+    kind, round_ = (int(value) for value in faults[agent])
     place = f"agent {agent}, round {round_}"
     remedy = 'raise it or set out_of_bounds = "clip"'
     messages: dict[int, str] = {

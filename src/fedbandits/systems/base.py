@@ -1,0 +1,78 @@
+"""What a system of this package offers to the experiments: simulate, and claim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+from numpy.typing import NDArray
+
+from fedbandits.environments.base import Environment
+from fedbandits.privacy.claims import PrivacyClaim
+
+
+class Preset(NamedTuple):
+    """A named variant: what it is, and the settings that differ from the family's defaults."""
+
+    description: str
+    settings: Mapping[str, Any]
+
+
+class Simulation(Protocol):
+    """One replicate of one system, advanced in steps; everything is cumulative."""
+
+    @property
+    def done(self) -> int:
+        """Rounds played."""
+
+    @property
+    def regret(self) -> NDArray[Any]:
+        """(parties,) cumulative regret."""
+
+    @property
+    def reward(self) -> NDArray[Any]:
+        """(parties,) cumulative reward."""
+
+    @property
+    def syncs(self) -> int:
+        """Syncs so far."""
+
+    @property
+    def messages(self) -> int:
+        """Messages so far."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of payload so far."""
+
+    @property
+    def epsilon(self) -> float:
+        """ε charged so far for the contents of one party's messages."""
+
+    def advance(self, stop: int) -> None:
+        """Play until ``stop`` rounds are done."""
+
+
+class Family(NamedTuple):
+    """A system with its variants.
+
+    Parameters
+    ----------
+    paper
+        Where it was published.
+    config_type
+        Its configuration, a frozen struct.
+    presets
+        Its named variants.
+    simulate
+        ``(config, environment, rounds, seed, replicate)`` to a :class:`Simulation`.
+    claim
+        ``(config, environment, rounds)`` to the :class:`PrivacyClaim` of what is run.
+    """
+
+    paper: str
+    config_type: type[msgspec.Struct]
+    presets: Mapping[str, Preset]
+    simulate: Callable[[Any, Environment, int, int, int], Simulation]
+    claim: Callable[[Any, Environment, int], PrivacyClaim]

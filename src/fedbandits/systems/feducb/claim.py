@@ -1,0 +1,93 @@
+"""What a FedUCB variant promises, derived from its parts."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from fedbandits.environments.base import Environment
+from fedbandits.privacy import gaussian
+from fedbandits.privacy.accounting import Clear, ContinualSum, Event, total_mu
+from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.systems.feducb.config import FedUCB
+from fedbandits.systems.feducb.parts import Determinant, Never
+from fedbandits.systems.feducb.rules import Plan, plan
+
+_COUNTS = "who takes part, how many rounds each plays, and the bounds L and B are public"
+_SELF = "an agent's records from that agent, and a decision from the person it is made for"
+_TIMING = (
+    "when messages are sent: the determinant trigger reads raw data, so one record can decide "
+    "whether a message exists at all (Zhou & Chowdhury 2024)"
+)
+_LATER = (
+    "the effect of a record on later decisions of its own agent, which acts on raw records "
+    "within a batch: the guarantee is for a log whose other records stay as they are"
+)
+_SERVED_BY_SEVERAL = (
+    "one person served by several agents, or in several rounds: each record counts, k of them "
+    "cost k times μ (the paper's footnote 4)"
+)
+
+
+def claim(config: FedUCB, environment: Environment, rounds: int) -> PrivacyClaim:
+    """The claim of one agent towards everyone else, for a whole run."""
+    resolved = plan(config, environment, rounds)
+    events = _events(config, resolved)
+    mu = total_mu(events)
+    contents = gaussian.epsilon_of(mu, config.delta)
+    leaks_timing = isinstance(config.schedule, Determinant)
+    return PrivacyClaim(
+        unit="one interaction (the context of the chosen action, and its reward) of one agent",
+        from_whom="the controller and all other agents together, from all messages ever sent",
+        relation="replace-one",
+        holds_for=_holds_for(config, contents, leaks_timing),
+        epsilon=math.inf if leaks_timing else contents,
+        epsilon_contents=contents,
+        delta=config.delta,
+        mu=mu,
+        conditional_on=(_COUNTS, *environment.public_facts),
+        not_protected=_not_protected(config, environment, rounds, mu, leaks_timing),
+        paper_claims=(config.epsilon, config.delta) if config.uses_published_noise else None,
+        events=events,
+    )
+
+
+def _events(config: FedUCB, resolved: Plan) -> tuple[Event, ...]:
+    if isinstance(config.schedule, Never) or resolved.release.releases == 0:
+        return ()
+    if not config.is_private:
+        return (Clear(),)
+    return (ContinualSum(plan=resolved.release, record_norm=resolved.record_norm),)
+
+
+def _holds_for(
+    config: FedUCB, contents: float, leaks_timing: bool
+) -> Literal["interactive", "fixed log", "nothing"]:
+    if leaks_timing or math.isinf(contents):
+        return "nothing"
+    if config.local_view == "released" or isinstance(config.schedule, Never):
+        return "interactive"
+    return "fixed log"
+
+
+def _not_protected(
+    config: FedUCB, environment: Environment, rounds: int, mu: float, leaks_timing: bool
+) -> tuple[str, ...]:
+    limits = [_SELF]
+    if leaks_timing:
+        limits.append(_TIMING)
+    if config.local_view == "raw" and not isinstance(config.schedule, Never):
+        limits.append(_LATER)
+    visits = environment.visits_per_person(rounds)
+    if 0.0 < mu < math.inf:
+        limits.append(_SERVED_BY_SEVERAL if visits is None else _per_person(config, visits, mu))
+    return tuple(limits)
+
+
+def _per_person(config: FedUCB, visits: float, mu: float) -> str:
+    count = max(1, math.ceil(visits))
+    epsilon = gaussian.epsilon_of(count * mu, config.delta)
+    return (
+        f"a person rather than a visit: here each one's row serves {count} visits on average, "
+        f"which together cost μ = {count * mu:.3g}, ε = {epsilon:.4g} at δ = {config.delta:g}"
+    )
