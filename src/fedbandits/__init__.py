@@ -1,1 +1,37 @@
+"""Private federated bandits: simulate it, deploy it, prove it, with the same code."""
 
+from __future__ import annotations
+
+from fedbandits import environments
+from fedbandits.errors import (
+    BoundExceededError,
+    ConfigError,
+    DataError,
+    FedbanditsError,
+    OutputExistsError,
+    ReleaseRefusedError,
+    UnknownEventError,
+)
+from fedbandits.experiments.config import Experiment, System, load, system
+from fedbandits.experiments.run import run
+from fedbandits.privacy.claims import PrivacyClaim
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BoundExceededError",
+    "ConfigError",
+    "DataError",
+    "Experiment",
+    "FedbanditsError",
+    "OutputExistsError",
+    "PrivacyClaim",
+    "ReleaseRefusedError",
+    "System",
+    "UnknownEventError",
+    "__version__",
+    "environments",
+    "load",
+    "run",
+    "system",
+]

@@ -66,7 +66,8 @@ class Family(NamedTuple):
     presets
         Its named variants.
     simulate
-        ``(config, environment, rounds, seed, replicate)`` to a :class:`Simulation`.
+        ``(config, environment, rounds, seed, replicate, threads)`` to a :class:`Simulation`; results
+        do not depend on ``threads``.
     claim
         ``(config, environment, rounds)`` to the :class:`PrivacyClaim` of what is run.
     """
@@ -74,5 +75,5 @@ class Family(NamedTuple):
     paper: str
     config_type: type[msgspec.Struct]
     presets: Mapping[str, Preset]
-    simulate: Callable[[Any, Environment, int, int, int], Simulation]
+    simulate: Callable[[Any, Environment, int, int, int, int], Simulation]
     claim: Callable[[Any, Environment, int], PrivacyClaim]

@@ -1,0 +1,154 @@
+"""The ``fedbandits`` command."""
+
+from __future__ import annotations
+
+import math
+import pathlib
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from fedbandits.errors import FedbanditsError
+from fedbandits.experiments.config import Experiment, load
+from fedbandits.privacy.accounting import describe, mu
+from fedbandits.privacy.claims import PrivacyClaim
+
+app = typer.Typer(
+    help="Private federated bandits: simulate it, deploy it, prove it, with the same code.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+ConfigFile = Annotated[pathlib.Path, typer.Argument(metavar="CONFIG.toml", help="What to run.")]
+Assignments = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="key.path=value",
+        help="Change one key, e.g. systems.0.epsilon=2, systems.LABEL.delta=0.1, "
+        "systems.*.exploration_scale=0.1, rounds=1000. May be repeated.",
+    ),
+]
+
+
+@app.command()
+def run(
+    config: ConfigFile,
+    assignments: Assignments = None,
+    out: Annotated[
+        pathlib.Path | None, typer.Option(help="Output folder.  [default: runs/NAME]")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Overrides the file's seed.")] = None,
+    replicates: Annotated[int | None, typer.Option(help="Overrides the file's.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Replicates side by side.  [default: all processors]")
+    ] = None,
+) -> None:
+    """Run an experiment and write results, plots and a report.
+
+    All systems of the file meet the same contexts and reward draws. Ctrl-C keeps the replicates
+    that are finished.
+    """
+    from fedbandits.experiments.progress import TerminalProgress
+    from fedbandits.experiments.result import summarise
+    from fedbandits.experiments.run import run as run_experiment
+
+    changes = list(assignments or [])
+    changes += [f"seed={seed}"] if seed is not None else []
+    changes += [f"replicates={replicates}"] if replicates is not None else []
+    experiment = load(config, changes)
+    folder = out or pathlib.Path("runs") / experiment.name
+    console = Console(stderr=True)
+    result = run_experiment(experiment, out=folder, jobs=jobs, progress=TerminalProgress(console))
+    Console().print(_summary_table(experiment, summarise(experiment, result)))
+    typer.echo(f"Report: {folder / 'report.html'}")
+    if result.attrs["interrupted"]:
+        typer.echo("Interrupted: only finished replicates are in the results.", err=True)
+        raise typer.Exit(130)
+
+
+@app.command()
+def privacy(config: ConfigFile, assignments: Assignments = None) -> None:
+    """Show what every system would claim and spend, before anything runs."""
+    experiment = load(config, assignments or [])
+    experiment.check()
+    console = Console()
+    for label, claim in experiment.claims().items():
+        console.print(_claim_table(label, claim))
+
+
+@app.command("list")
+def list_() -> None:
+    """List systems with their presets, and environments."""
+    from fedbandits.environments import ENVIRONMENTS
+    from fedbandits.systems import FAMILIES
+
+    console = Console()
+    for name, family in FAMILIES.items():
+        table = Table(title=f"{name}: {family.paper}", title_justify="left", box=None)
+        table.add_column("preset", style="bold", no_wrap=True)
+        table.add_column("what it is")
+        for preset_name, preset in family.presets.items():
+            table.add_row(preset_name, preset.description)
+        console.print(table, "")
+    table = Table(title="environments", title_justify="left", box=None)
+    table.add_column("kind", style="bold", no_wrap=True)
+    table.add_column("what it is")
+    for kind, environment in ENVIRONMENTS.items():
+        table.add_row(kind, (environment.__doc__ or "").partition("\n")[0])
+    console.print(table)
+
+
+def _summary_table(experiment: Experiment, rows: list[dict[str, Any]]) -> Table:
+    agents = experiment.environment.agents
+    table = Table(title=f"{experiment.name}: {experiment.rounds:,} rounds, {agents} agents")
+    table.add_column("system", style="bold")
+    for title in ("group regret", "± s.e.", "an agent", "syncs", "ε accounted", "M steps/s"):
+        table.add_column(title, justify="right")
+    for row in rows:
+        table.add_row(
+            row["system"], f"{row['regret_mean']:,.1f}", f"{row['regret_sem']:,.1f}",
+            f"{row['regret_mean'] / agents:,.1f}", f"{row['syncs']:,.0f}",
+            _epsilon(row["epsilon_accounted"]), f"{row['agent_steps_per_second'] / 1e6:.2f}",
+        )
+    return table
+
+
+def _claim_table(label: str, claim: PrivacyClaim) -> Table:
+    table = Table(title=f"{label}: {claim.headline}", title_justify="left", show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    table.add_row("unit", claim.unit)
+    table.add_row("from whom", claim.from_whom)
+    table.add_row("neighbours", claim.relation)
+    table.add_row("holds for", claim.holds_for)
+    if claim.paper_claims:
+        table.add_row("the paper claims", "ε = {:g}, δ = {:g}".format(*claim.paper_claims))
+    for event in claim.events:
+        table.add_row("charged", f"{describe(event)}: μ = {mu(event):.4g}")
+    table.add_row("in total", f"μ = {claim.mu:.4g}, ε = {_epsilon(claim.epsilon_contents)} at δ = {claim.delta:g}")
+    for condition in claim.conditional_on:
+        table.add_row("conditional on", condition)
+    for limit in claim.not_protected:
+        table.add_row("not protected", limit)
+    return table
+
+
+def _epsilon(value: float) -> str:
+    return "∞" if math.isinf(value) else f"{value:.4g}"
+
+
+def main() -> None:
+    """Entry point: errors of this package end with one line and exit code 2."""
+    try:
+        app()
+    except FedbanditsError as error:
+        typer.echo(f"fedbandits: {error}", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo("fedbandits: interrupted before any replicate was finished", err=True)
+        sys.exit(130)

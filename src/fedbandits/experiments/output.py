@@ -1,0 +1,93 @@
+"""The folder of a run: written whole or not at all, and never over another experiment's."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+
+import xarray as xr
+
+from fedbandits.errors import OutputExistsError
+from fedbandits.experiments.config import Experiment
+from fedbandits.experiments.plots import draw_plots
+from fedbandits.experiments.report import render_report
+from fedbandits.experiments.result import summarise, summary_csv
+
+
+def check_output(out: pathlib.Path, experiment: Experiment) -> None:
+    """Refuse a folder that is in use for something else, before anything runs.
+
+    Raises
+    ------
+    OutputExistsError
+        Naming the keys that differ.
+    """
+    if not out.exists():
+        return
+    if not out.is_dir():
+        raise OutputExistsError(f"{out}: is a file; choose another --out")
+    if not any(out.iterdir()):
+        return
+    config = out / "config.toml"
+    if not config.is_file():
+        raise OutputExistsError(
+            f"{out}: holds files, but no run of fedbandits; choose another --out"
+        )
+    try:
+        there = tomllib.loads(config.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        raise OutputExistsError(
+            f"{config}: cannot be read; delete {out} or choose another --out"
+        ) from None
+    differing = list(_differences(there, experiment.to_table(), ""))
+    if differing:
+        raise OutputExistsError(
+            f"{out}: holds the results of another configuration (differs in "
+            f"{', '.join(differing[:4])}); delete it or choose another --out"
+        )
+
+
+def _differences(a: Any, b: Any, place: str) -> Iterator[str]:
+    if isinstance(a, dict) and isinstance(b, dict):
+        for key in sorted(a.keys() | b.keys()):
+            yield from _differences(a.get(key), b.get(key), f"{place}.{key}" if place else key)
+    elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        for index, (left, right) in enumerate(zip(a, b, strict=True)):
+            yield from _differences(left, right, f"{place}[{index}]")
+    elif a != b:
+        yield place
+
+
+def write_output(out: pathlib.Path, experiment: Experiment, result: xr.Dataset) -> None:
+    """Write everything into a folder beside ``out``, then put it in place."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as temporary:
+        stage = pathlib.Path(temporary) / "run"
+        stage.mkdir()
+        rows = summarise(experiment, result)
+        result.to_netcdf(stage / "results.nc", engine="h5netcdf")
+        (stage / "summary.csv").write_text(summary_csv(rows), encoding="utf-8")
+        (stage / "config.toml").write_text(experiment.to_toml(), encoding="utf-8")
+        plots = draw_plots(experiment, result)
+        (stage / "plots").mkdir()
+        for name, image in plots.items():
+            (stage / "plots" / f"{name}.png").write_bytes(image)
+        report = render_report(experiment, result, rows, plots)
+        (stage / "report.html").write_text(report, encoding="utf-8")
+        _put_in_place(stage, out)
+
+
+def _put_in_place(stage: pathlib.Path, out: pathlib.Path) -> None:
+    """Swap folders by renaming: readers see the old run or the new one."""
+    if out.exists():
+        old = stage.with_name("old")
+        os.replace(out, old)
+        os.replace(stage, out)
+        shutil.rmtree(old)
+    else:
+        os.replace(stage, out)

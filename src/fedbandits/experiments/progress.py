@@ -1,0 +1,87 @@
+"""What a person sees while an experiment runs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Progress as RichProgress
+from rich.text import Text
+
+from fedbandits.experiments.config import Experiment
+
+
+class Progress(Protocol):
+    """Receives reports from worker threads."""
+
+    def showing(self, experiment: Experiment) -> AbstractContextManager[object]:
+        """Be visible for as long as the context lasts."""
+
+    def advance(self, system: int, rounds: int) -> None:
+        """Note that a system has played some more rounds, in any of its replicates."""
+
+
+class SilentProgress:
+    """Shows nothing."""
+
+    def showing(self, experiment: Experiment) -> AbstractContextManager[object]:
+        """An empty context."""
+        return nullcontext()
+
+    def advance(self, system: int, rounds: int) -> None:
+        """Nothing."""
+
+
+class _SpeedColumn(ProgressColumn):
+    """Agent-steps a second."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.speed or 0.0
+        return Text(f"{speed * task.fields['agents'] / 1e6:6.2f} M steps/s", style="cyan")
+
+
+class TerminalProgress:
+    """A bar a system: rounds over all replicates, agent-steps a second, time left."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bars: RichProgress | None = None
+        self._tasks: list[TaskID] = []
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def showing(self, experiment: Experiment) -> Iterator[None]:
+        """Draw the bars until the context ends."""
+        bars = RichProgress(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+            TextColumn("rounds"), _SpeedColumn(), TimeRemainingColumn(),
+            console=self._console, speed_estimate_period=10.0,
+        )
+        with bars:
+            self._bars = bars
+            self._tasks = [
+                bars.add_task(
+                    entry.label, total=experiment.rounds * experiment.replicates,
+                    agents=experiment.environment.agents,
+                )
+                for entry in experiment.systems
+            ]
+            yield
+
+    def advance(self, system: int, rounds: int) -> None:
+        """Move a system's bar."""
+        with self._lock:
+            if self._bars is not None:
+                self._bars.advance(self._tasks[system], rounds)

@@ -1,0 +1,156 @@
+"""The report of a run: one HTML file that needs nothing beside itself."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import math
+from typing import Any
+
+import xarray as xr
+
+from fedbandits.experiments.config import Experiment
+from fedbandits.privacy.accounting import describe, mu
+from fedbandits.privacy.claims import PrivacyClaim
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
+       color: #1a1a1a; }
+h1 { margin-bottom: 0; } h2 { margin-top: 2.2rem; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+th, td { text-align: right; padding: .35rem .6rem; border-bottom: 1px solid #ddd; }
+th:first-child, td:first-child { text-align: left; }
+.claim { border-left: 4px solid #009E73; padding: .1rem 1rem; margin: 1rem 0; background: #f7f9f8; }
+.claim.broken { border-color: #D55E00; background: #fdf6f2; }
+.claim.clear { border-color: #888; background: #f6f6f6; }
+.claim th, .claim td { text-align: left; vertical-align: top; }
+.claim th { width: 11rem; font-weight: 600; }
+img { max-width: 100%; } pre { background: #f4f4f4; padding: 1rem; overflow-x: auto; }
+.note { color: #555; } .warning { color: #a33c00; font-weight: 600; }
+"""
+_CAPTIONS = {
+    "regret": "Cumulative regret an agent, mean over replicates with a 95% band.",
+    "syncs": "Syncs so far.",
+    "epsilon": "ε that the contents of one agent's messages have cost so far, at the system's δ.",
+}
+
+
+def render_report(
+    experiment: Experiment, result: xr.Dataset, rows: list[dict[str, Any]],
+    plots: dict[str, bytes],
+) -> str:
+    """The report as HTML text, images embedded."""
+    parts = [
+        f"<h1>{_text(experiment.name)}</h1>", _subtitle(experiment, result),
+        "<h2>Results</h2>", _results_table(rows), _exploration_note(experiment),
+        *(_plot(name, image) for name, image in plots.items()),
+        "<h2>What each system claims about privacy</h2>",
+        *(_claim(label, claim) for label, claim in experiment.claims().items()),
+        "<h2>Configuration</h2>",
+        "<p class=note>Resolved; save it as a file to run this again.</p>",
+        f"<pre>{_text(experiment.to_toml())}</pre>",
+        f"<p class=note>{_text(_versions(result))}</p>",
+    ]
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width">'
+        f"<title>{_text(experiment.name)}</title><style>{_STYLE}</style>"
+        f"<body>{''.join(parts)}</body></html>\n"
+    )
+
+
+def _text(value: object) -> str:
+    return html.escape(str(value))
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _subtitle(experiment: Experiment, result: xr.Dataset) -> str:
+    environment = experiment.environment
+    line = (
+        f"{environment.agents} agents, {experiment.rounds:,} rounds, "
+        f"{experiment.replicates} replicates, seed {experiment.seed}. All systems meet the same "
+        "contexts and reward draws. Privacy noise is simulated, drawn from the seed."
+    )
+    if result.attrs["interrupted"]:
+        line += " <span class=warning>Interrupted: only finished replicates are counted.</span>"
+    return f"<p class=note>{line}</p>"
+
+
+def _results_table(rows: list[dict[str, Any]]) -> str:
+    columns = {
+        "system": "system", "replicates": "replicates", "regret_mean": "group regret",
+        "regret_sem": "± s.e.", "reward_mean": "group reward", "syncs": "syncs",
+        "messages": "messages", "bytes": "bytes", "epsilon_claimed": "ε claimed",
+        "epsilon_accounted": "ε accounted", "delta": "δ",
+    }
+    head = "".join(f"<th>{title}</th>" for title in columns.values())
+    body = "".join(
+        "<tr>" + "".join(f"<td>{_number(row[key])}</td>" for key in columns) + "</tr>"
+        for row in rows
+    )
+    return (
+        f"<table><tr>{head}</tr>{body}</table><p class=note>ε claimed is what the paper states "
+        "for a published variant, else what accounting supports; ε accounted is what accounting "
+        "supports for everything that leaves an agent, message times included.</p>"
+    )
+
+
+def _exploration_note(experiment: Experiment) -> str:
+    scaled = [
+        f"{entry.label} ({entry.config.exploration_scale:g})"
+        for entry in experiment.systems
+        if getattr(entry.config, "exploration_scale", 1.0) != 1.0
+    ]
+    if not scaled:
+        return ""
+    return (
+        "<p class=note>Exploration scaled below or above the theorem's radius (1): "
+        f"{_text(', '.join(scaled))}. The confidence guarantee then no longer holds.</p>"
+    )
+
+
+def _plot(name: str, image: bytes) -> str:
+    data = base64.b64encode(image).decode("ascii")
+    caption = _text(_CAPTIONS[name])
+    return (
+        f'<figure><img alt="{caption}" src="data:image/png;base64,{data}">'
+        f"<figcaption class=note>{caption}</figcaption></figure>"
+    )
+
+
+def _claim(label: str, claim: PrivacyClaim) -> str:
+    kind = "" if claim.is_private else " broken" if claim.paper_claims else " clear"
+    rows = {
+        "unit": claim.unit, "from whom": claim.from_whom, "neighbours": claim.relation,
+        "holds for": claim.holds_for,
+    }
+    if claim.paper_claims:
+        rows["the paper claims"] = "ε = {:g}, δ = {:g}".format(*claim.paper_claims)
+    if math.isfinite(claim.epsilon_contents):
+        rows["contents alone"] = f"μ = {claim.mu:.4g}, ε = {claim.epsilon_contents:.4g}"
+    rows["charged"] = "; ".join(f"{describe(e)} (μ = {_number(mu(e))})" for e in claim.events)
+    rows["conditional on"] = "; ".join(claim.conditional_on)
+    rows["not protected"] = "; ".join(claim.not_protected)
+    body = "".join(
+        f"<tr><th>{_text(key)}</th><td>{_text(value or 'nothing')}</td></tr>"
+        for key, value in rows.items()
+    )
+    headline = f"<p><b>{_text(label)}</b>: {_text(claim.headline)}</p>"
+    return f'<div class="claim{kind}">{headline}<table>{body}</table></div>'
+
+
+def _versions(result: xr.Dataset) -> str:
+    versions = json.loads(result.attrs["versions"])
+    return "Made with " + ", ".join(f"{name} {number}" for name, number in versions.items()) + "."

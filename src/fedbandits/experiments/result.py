@@ -1,0 +1,175 @@
+"""The result of an experiment: a labelled dataset, and a summary with a row a system."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import platform
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from fedbandits.experiments.config import Experiment
+from fedbandits.systems import Simulation
+
+#: Columns of ``summary.csv``, in order.
+SUMMARY_COLUMNS = (
+    "system", "replicates", "rounds", "regret_mean", "regret_sem", "reward_mean", "messages",
+    "bytes", "syncs", "epsilon_claimed", "epsilon_accounted", "epsilon_contents", "delta",
+    "seconds", "agent_steps_per_second",
+)
+_PER_PARTY = ("regret", "reward")
+_PER_GROUP = ("messages", "bytes", "syncs", "epsilon")
+
+
+class ReplicateTrace(msgspec.Struct, frozen=True):
+    """What one replicate of one system left at every checkpoint."""
+
+    system: int
+    replicate: int
+    rounds: NDArray[np.int64]
+    regret: NDArray[np.float64]  # (parties, checkpoints), cumulative, like all below
+    reward: NDArray[np.float64]
+    messages: NDArray[np.float64]  # (checkpoints,)
+    bytes: NDArray[np.float64]
+    syncs: NDArray[np.float64]
+    epsilon: NDArray[np.float64]
+    began: float = 0.0  # on a monotonic clock, seconds
+    ended: float = 0.0
+
+    @classmethod
+    def empty(
+        cls, system: int, replicate: int, rounds: NDArray[np.int64], parties: int
+    ) -> ReplicateTrace:
+        """A trace to be filled by :meth:`record`."""
+        count = len(rounds)
+        groups = [np.zeros(count) for _ in _PER_GROUP]
+        return cls(
+            system, replicate, rounds, np.zeros((parties, count)), np.zeros((parties, count)),
+            *groups,
+        )
+
+    def record(self, position: int, simulation: Simulation) -> None:
+        """Note where a simulation stands at one checkpoint."""
+        self.regret[:, position] = simulation.regret
+        self.reward[:, position] = simulation.reward
+        for name in _PER_GROUP:
+            getattr(self, name)[position] = getattr(simulation, name)
+
+
+def build_dataset(
+    experiment: Experiment, traces: list[ReplicateTrace], interrupted: bool
+) -> xr.Dataset:
+    """Lay traces out by system, replicate, party and round; NaN where a replicate is missing."""
+    labels = [entry.label for entry in experiment.systems]
+    rounds, parties = traces[0].rounds, traces[0].regret.shape[0]
+    shape = (len(labels), experiment.replicates)
+    variables: dict[str, tuple[tuple[str, ...], NDArray[np.float64]]] = {}
+    for name in _PER_PARTY:
+        data = np.full((*shape, parties, len(rounds)), np.nan)
+        variables[name] = (("system", "replicate", "party", "round"), data)
+    for name in _PER_GROUP:
+        data = np.full((*shape, len(rounds)), np.nan)
+        variables[name] = (("system", "replicate", "round"), data)
+    for trace in traces:
+        for name, (_, data) in variables.items():
+            data[trace.system, trace.replicate] = getattr(trace, name)
+    seconds = [_busy_seconds([t for t in traces if t.system == i]) for i in range(len(labels))]
+    variables["seconds"] = (("system",), np.array(seconds))
+    coordinates = {
+        "system": labels, "replicate": np.arange(experiment.replicates),
+        "party": np.arange(parties), "round": rounds,
+    }
+    return xr.Dataset(variables, coordinates, _attributes(experiment, interrupted))
+
+
+def _attributes(experiment: Experiment, interrupted: bool) -> dict[str, Any]:
+    packages = ("fedbandits", "numpy", "numba", "scipy", "xarray")
+    return {
+        "name": experiment.name,
+        "seed": experiment.seed,
+        "config": experiment.to_toml(),
+        "claims": json.dumps(
+            {k: _finite(msgspec.to_builtins(c)) for k, c in experiment.claims().items()}
+        ),
+        "versions": json.dumps(
+            {"python": platform.python_version()} | {name: version(name) for name in packages}
+        ),
+        "interrupted": int(interrupted),
+    }
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity: write it as a word."""
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return "inf" if isinstance(value, float) and math.isinf(value) else value
+
+
+def _busy_seconds(traces: list[ReplicateTrace]) -> float:
+    """Wall time during which at least one of these replicates was being played."""
+    total, until = 0.0, -math.inf
+    for trace in sorted(traces, key=lambda t: t.began):
+        total += max(0.0, trace.ended - max(trace.began, until))
+        until = max(until, trace.ended)
+    return total
+
+
+def summarise(experiment: Experiment, result: xr.Dataset) -> list[dict[str, Any]]:
+    """One row a system: group totals at the last round, mean over finished replicates."""
+    claims = experiment.claims()
+    return [
+        _summary_row(experiment, result.sel(system=entry.label), entry.label, claims[entry.label])
+        for entry in experiment.systems
+    ]
+
+
+def _summary_row(
+    experiment: Experiment, result: xr.Dataset, label: str, claim: Any
+) -> dict[str, Any]:
+    last = result.isel(round=-1)
+    regret = last.regret.sum("party", skipna=False).dropna("replicate").values
+    reward = last.reward.sum("party", skipna=False).dropna("replicate").values
+    count, seconds = len(regret), float(result.seconds)
+    steps = count * experiment.rounds * experiment.environment.agents
+    paper = claim.paper_claims[0] if claim.paper_claims else claim.epsilon
+    row: dict[str, Any] = {
+        "system": label,
+        "replicates": count,
+        "rounds": experiment.rounds,
+        "regret_mean": _mean(regret),
+        "regret_sem": float(regret.std(ddof=1) / math.sqrt(count)) if count > 1 else math.nan,
+        "reward_mean": _mean(reward),
+        "epsilon_claimed": paper,
+        "epsilon_accounted": claim.epsilon,
+        "epsilon_contents": claim.epsilon_contents,
+        "delta": claim.delta,
+        "seconds": seconds,
+        "agent_steps_per_second": steps / seconds if seconds > 0.0 else math.nan,
+    }
+    for name in ("messages", "bytes", "syncs"):
+        row[name] = _mean(last[name].dropna("replicate").values)
+    return {column: row[column] for column in SUMMARY_COLUMNS}
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    return float(values.mean()) if len(values) else math.nan
+
+
+def summary_csv(rows: list[dict[str, Any]]) -> str:
+    """The summary as CSV text."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, SUMMARY_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(
+        {key: f"{v:.10g}" if isinstance(v, float) else v for key, v in row.items()} for row in rows
+    )
+    return text.getvalue()
