@@ -20,16 +20,17 @@ from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 import numba
-from numba.core import config as numba_config
 from numba.extending import intrinsic
 
 _PACKAGE = __name__.rpartition(".")[0]
+#: Numba's settings; they are attributes made at run time, which its type stubs do not list.
+numba_config: Any = numba.config
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 #: Options of every kernel. ``error_model="numpy"`` turns 1/0 into inf instead of a branch, which
 #: lets loops over arms vectorise; ``nogil`` lets replicates run side by side in threads. There is
 #: no ``fastmath``: the simulation and the parties must agree to the last bit.
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
 def compiled(function: _Function) -> _Function:
@@ -110,15 +111,16 @@ def _cache_root(chosen: str) -> pathlib.Path:
     return pathlib.Path(base) / "fedbandits" / "numba"
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """``a * b + c`` with one rounding, wherever it is compiled.
-
-    Left to itself the compiler may or may not fuse, differently in two callers; asking for the
-    fused form by name keeps every driver on the same bits and costs half as much.
-    """
+@intrinsic
+def _fused(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.fma(*arguments)
 
     return a(a, a, a), generate
+
+
+#: ``fma(a, b, c)`` is a * b + c with one rounding, wherever it is compiled. Left to itself the
+#: compiler may or may not fuse, differently in two callers; asking for the fused form by name keeps
+#: every driver on the same bits and costs half as much.
+fma: Any = _fused

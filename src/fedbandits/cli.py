@@ -111,9 +111,13 @@ def _summary_table(experiment: Experiment, rows: list[dict[str, Any]]) -> Table:
         table.add_column(title, justify="right")
     for row in rows:
         table.add_row(
-            row["system"], f"{row['regret_mean']:,.1f}", f"{row['regret_sem']:,.1f}",
-            f"{row['regret_mean'] / agents:,.1f}", f"{row['syncs']:,.0f}",
-            _epsilon(row["epsilon_accounted"]), f"{row['agent_steps_per_second'] / 1e6:.2f}",
+            row["system"],
+            f"{row['regret_mean']:,.1f}",
+            f"{row['regret_sem']:,.1f}",
+            f"{row['regret_mean'] / agents:,.1f}",
+            f"{row['syncs']:,.0f}",
+            _epsilon(row["epsilon_accounted"]),
+            f"{row['agent_steps_per_second'] / 1e6:.2f}",
         )
     return table
 
@@ -130,7 +134,10 @@ def _claim_table(label: str, claim: PrivacyClaim) -> Table:
         table.add_row("the paper claims", "ε = {:g}, δ = {:g}".format(*claim.paper_claims))
     for event in claim.events:
         table.add_row("charged", f"{describe(event)}: μ = {mu(event):.4g}")
-    table.add_row("in total", f"μ = {claim.mu:.4g}, ε = {_epsilon(claim.epsilon_contents)} at δ = {claim.delta:g}")
+    table.add_row(
+        "in total",
+        f"μ = {claim.mu:.4g}, ε = {_epsilon(claim.epsilon_contents)} at δ = {claim.delta:g}",
+    )
     for condition in claim.conditional_on:
         table.add_row("conditional on", condition)
     for limit in claim.not_protected:

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import enum
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import uint64
-from numpy.typing import NDArray
 
 from fedbandits._compile import compiled, inlined
+from fedbandits._typing import Floats, Ints, Words
 
 
 class Purpose(enum.IntEnum):
@@ -50,7 +50,9 @@ _UNIT = 1.0 / (1 << 53)
 
 
 @inlined
-def philox4x32(c0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
+def philox4x32(
+    c0: np.uint64, c1: np.uint64, c2: np.uint64, c3: np.uint64, k0: np.uint64, k1: np.uint64
+) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
     """One block of Philox4x32-10: four 32-bit words, each held in a uint64.
 
     Parameters
@@ -75,7 +77,7 @@ def philox4x32(c0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _derive_key(seed, replicate):  # type: ignore[no-untyped-def]
+def _derive_key(seed: np.uint64, replicate: np.uint64) -> tuple[Any, Any, Any, Any]:
     low, high = uint64(seed) & _MASK, uint64(seed) >> _WORD
     return philox4x32(uint64(replicate), uint64(0), uint64(0), _KEY, low, high)
 
@@ -99,7 +101,7 @@ def replicate_key(seed: int, replicate: int) -> Key:
 
 
 @compiled
-def fill_words(words, key, party, round_, purpose):  # type: ignore[no-untyped-def]
+def fill_words(words: Words, key: Key, party: int, round_: int, purpose: int) -> None:
     """Fill ``words`` (4, blocks) uint32: column b holds block b. The loop runs across blocks."""
     k0, k1 = uint64(key[0]), uint64(key[1])
     c1, c2, c3 = uint64(round_), uint64(party), uint64(purpose)
@@ -112,7 +114,7 @@ def fill_words(words, key, party, round_, purpose):  # type: ignore[no-untyped-d
 
 
 @compiled
-def _word_pair(key, party, round_, purpose, index):  # type: ignore[no-untyped-def]
+def _word_pair(key: Key, party: int, round_: int, purpose: int, index: int) -> tuple[Any, Any]:
     """The 64 bits that belong to draw ``index``: half a block."""
     block = philox4x32(
         uint64(index) >> uint64(1),
@@ -128,43 +130,45 @@ def _word_pair(key, party, round_, purpose, index):  # type: ignore[no-untyped-d
 
 
 @compiled
-def _unit_interval(low, high):  # type: ignore[no-untyped-def]
+def _unit_interval(low: Any, high: Any) -> float:
     """53 bits as a float64 in [0, 1)."""
     return np.float64((high << uint64(21)) | (low >> uint64(11))) * _UNIT
 
 
 @compiled
-def uniform(key, party, round_, purpose, index):  # type: ignore[no-untyped-def]
+def uniform(key: Key, party: int, round_: int, purpose: int, index: int) -> float:
     """Draw ``index`` of this name: uniform on [0, 1), 53 bits."""
     low, high = _word_pair(key, party, round_, purpose, index)
     return _unit_interval(low, high)
 
 
 @compiled
-def bernoulli(probability, key, party, round_, purpose, index):  # type: ignore[no-untyped-def]
+def bernoulli(
+    probability: float, key: Key, party: int, round_: int, purpose: int, index: int
+) -> bool:
     """Draw ``index`` of this name: True with the given probability (0 and 1 are certain)."""
     return uniform(key, party, round_, purpose, index) < probability
 
 
 @compiled
-def integer(bound, key, party, round_, purpose, index):  # type: ignore[no-untyped-def]
+def integer(bound: int, key: Key, party: int, round_: int, purpose: int, index: int) -> int:
     """Draw ``index`` of this name: an integer in [0, bound), 1 ≤ bound ≤ 2**32.
 
     The high word of a 64-bit fraction times ``bound``: the bias is below bound / 2**64.
     """
     low, high = _word_pair(key, party, round_, purpose, index)
     n = uint64(bound)
-    return np.int64((high * n + ((low * n) >> _WORD)) >> _WORD)
+    return int((high * n + ((low * n) >> _WORD)) >> _WORD)
 
 
 @compiled
-def _box_muller(u, v):  # type: ignore[no-untyped-def]
+def _box_muller(u: float, v: float) -> tuple[float, float]:
     radius = math.sqrt(-2.0 * math.log1p(-u))  # 1 - u is in (0, 1], so the logarithm is finite
     return radius * math.cos(2.0 * math.pi * v), radius * math.sin(2.0 * math.pi * v)
 
 
 @compiled
-def normal(key, party, round_, purpose, index):  # type: ignore[no-untyped-def]
+def normal(key: Key, party: int, round_: int, purpose: int, index: int) -> float:
     """Draw ``index`` of this name: standard normal (Box & Muller 1958)."""
     pair = index & ~1
     u = uniform(key, party, round_, purpose, pair)
@@ -174,14 +178,14 @@ def normal(key, party, round_, purpose, index):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def fill_uniform(out, key, party, round_, purpose):  # type: ignore[no-untyped-def]
+def fill_uniform(out: Floats, key: Key, party: int, round_: int, purpose: int) -> None:
     """Fill a 1-D float64 array: entry i is :func:`uniform` with index i."""
     for index in range(out.size):
         out[index] = uniform(key, party, round_, purpose, index)
 
 
 @compiled
-def fill_normal(out, key, party, round_, purpose):  # type: ignore[no-untyped-def]
+def fill_normal(out: Floats, key: Key, party: int, round_: int, purpose: int) -> None:
     """Fill a 1-D float64 array: entry i is :func:`normal` with index i."""
     for index in range(0, out.size, 2):
         u = uniform(key, party, round_, purpose, index)
@@ -193,7 +197,7 @@ def fill_normal(out, key, party, round_, purpose):  # type: ignore[no-untyped-de
 
 
 @compiled
-def fill_permutation(out, key, party, round_, purpose):  # type: ignore[no-untyped-def]
+def fill_permutation(out: Ints, key: Key, party: int, round_: int, purpose: int) -> None:
     """Fill a 1-D int64 array with a uniformly random permutation of 0 … size-1 (Fisher-Yates)."""
     for i in range(out.size):
         out[i] = i
@@ -202,23 +206,21 @@ def fill_permutation(out, key, party, round_, purpose):  # type: ignore[no-untyp
         out[i], out[j] = out[j], out[i]
 
 
-def uniforms(size: int, key: Key, party: int, round_: int, purpose: Purpose) -> NDArray[np.float64]:
+def uniforms(size: int, key: Key, party: int, round_: int, purpose: Purpose) -> Floats:
     """A fresh array of :func:`uniform` draws; the counterpart of numpy's ``Generator.random``."""
     out = np.empty(size)
     fill_uniform(out, key, party, round_, int(purpose))
     return out
 
 
-def normals(size: int, key: Key, party: int, round_: int, purpose: Purpose) -> NDArray[np.float64]:
+def normals(size: int, key: Key, party: int, round_: int, purpose: Purpose) -> Floats:
     """A fresh array of :func:`normal` draws."""
     out = np.empty(size)
     fill_normal(out, key, party, round_, int(purpose))
     return out
 
 
-def permutation(
-    size: int, key: Key, party: int, round_: int, purpose: Purpose
-) -> NDArray[np.int64]:
+def permutation(size: int, key: Key, party: int, round_: int, purpose: Purpose) -> Ints:
     """A fresh random permutation of 0 … size-1."""
     out = np.empty(size, dtype=np.int64)
     fill_permutation(out, key, party, round_, int(purpose))

@@ -18,13 +18,12 @@ from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
 import msgspec
-import numpy as np
 from msgspec import Meta
 from numba import types
 from numba.extending import overload
-from numpy.typing import NDArray
 
 from fedbandits._compile import compiled
+from fedbandits._typing import Floats
 from fedbandits.random import Key, Purpose, uniform
 
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -35,7 +34,9 @@ _REWARD = int(Purpose.REWARD)
 _Implementation = TypeVar("_Implementation", bound=Callable[..., Any])
 
 
-class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
+class Environment(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"
+):
     """Where contexts and rewards come from. One world serves every system of an experiment."""
 
     agents: Count = 10
@@ -81,8 +82,8 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         """The arrays of one replicate, a named tuple."""
         raise NotImplementedError
 
-    def true_parameters(self, world: Any) -> NDArray[np.float64] | None:
-        """The (models, dimension) parameters behind the rewards, None if the truth is not linear."""
+    def true_parameters(self, world: Any) -> Floats | None:
+        """Parameters behind the rewards, (models, dimension); None if the truth is not linear."""
         return None
 
 
@@ -115,7 +116,9 @@ def fill_decision_set(
     raise NotImplementedError(f"no environment claims {type(world).__name__}")
 
 
-def implements(stub: Callable[..., Any], world_type: type) -> Callable[[_Implementation], _Implementation]:
+def implements(
+    stub: Callable[..., Any], world_type: type
+) -> Callable[[_Implementation], _Implementation]:
     """Register a compiled implementation of ``stub`` for one type of world."""
 
     def register(implementation: _Implementation) -> _Implementation:
@@ -131,6 +134,6 @@ def implements(stub: Callable[..., Any], world_type: type) -> Callable[[_Impleme
 
 
 @compiled
-def draw_reward(expected, key, agent, round_):  # type: ignore[no-untyped-def]
+def draw_reward(expected: float, key: Key, agent: int, round_: int) -> float:
     """A Bernoulli reward; all systems meet the same uniform draw in the same agent and round."""
     return 1.0 if uniform(key, agent, round_, _REWARD, 0) < expected else 0.0

@@ -9,6 +9,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
+from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.base import (
     Environment,
     decision_set_workspace,
@@ -25,10 +26,10 @@ _BUNDLED = ("breast_cancer", "digits", "wine")
 class ClassificationWorld(NamedTuple):
     """One replicate of :class:`Classification`."""
 
-    rows: NDArray[np.float32]  # (rows, dim): contexts, in the unit ball
-    labels: NDArray[np.int64]  # (rows,): the right arm
-    shards: NDArray[np.int64]  # (rows,): row numbers, grouped by agent
-    starts: NDArray[np.int64]  # (agents + 1,): agent i owns shards[starts[i]:starts[i + 1]]
+    rows: Floats32  # (rows, dim): contexts, in the unit ball
+    labels: Ints  # (rows,): the right arm
+    shards: Ints  # (rows,): row numbers, grouped by agent
+    starts: Ints  # (agents + 1,): agent i owns shards[starts[i]:starts[i + 1]]
     arms: int
 
 
@@ -59,8 +60,8 @@ class Classification(Environment, frozen=True, kw_only=True, tag="classification
     dataset: str = "breast_cancer"
     components: Annotated[int, Meta(ge=1)] | None = None
     shards: Literal["disjoint", "shared"] = "disjoint"
-    clip_quantile: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.9
-    intercept: Annotated[float, Meta(ge=0.0, lt=1.0)] = 0.5
+    clip_quantile: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.1
+    intercept: Annotated[float, Meta(ge=0.0, lt=1.0)] = 0.25
 
     @property
     def dimension(self) -> int:
@@ -86,7 +87,7 @@ class Classification(Environment, frozen=True, kw_only=True, tag="classification
         if self.shards == "disjoint" and self.agents > rows:
             raise DataError(
                 f"environment.agents: {self.agents} agents cannot share the {rows} rows of "
-                f"{self.dataset!r}; use at most {rows}, or shards = \"shared\""
+                f'{self.dataset!r}; use at most {rows}, or shards = "shared"'
             )
 
     def visits_per_person(self, rounds: int) -> float:
@@ -104,19 +105,21 @@ class Classification(Environment, frozen=True, kw_only=True, tag="classification
             starts = np.linspace(0, count, self.agents + 1).round().astype(np.int64)
         return ClassificationWorld(rows, labels, order, starts, self.arm_count)
 
-    def _data(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    def _data(self) -> tuple[Floats32, Ints]:
         return _prepared(self.dataset, self.components, self.clip_quantile, self.intercept)
 
 
 @functools.lru_cache(maxsize=8)
 def _prepared(
     dataset: str, components: int | None, clip_quantile: float, intercept: float
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+) -> tuple[Floats32, Ints]:
     table, target = _load(dataset)
     _refuse_unusable(dataset, table)
     classes, labels = np.unique(target, return_inverse=True)
     if len(classes) < 2:
-        raise DataError(f"data set {dataset!r} has a single class: a bandit needs at least two arms")
+        raise DataError(
+            f"data set {dataset!r} has a single class: a bandit needs at least two arms"
+        )
     rows = _standardise(table)
     if components is not None:
         rows = _principal_components(dataset, rows, components)
@@ -127,7 +130,7 @@ def _prepared(
     return (rows * (1.0 - 1e-6)).astype(np.float32), labels.astype(np.int64)
 
 
-def _load(dataset: str) -> tuple[NDArray[np.float64], NDArray[Any]]:
+def _load(dataset: str) -> tuple[Floats, NDArray[Any]]:
     from sklearn import datasets
 
     if dataset in _BUNDLED:
@@ -143,7 +146,7 @@ def _load(dataset: str) -> tuple[NDArray[np.float64], NDArray[Any]]:
         ) from error
 
 
-def _refuse_unusable(dataset: str, table: NDArray[np.float64]) -> None:
+def _refuse_unusable(dataset: str, table: Floats) -> None:
     bad = ~np.isfinite(table)
     if bad.any():
         row, column = (int(i) for i in np.argwhere(bad)[0])
@@ -153,18 +156,14 @@ def _refuse_unusable(dataset: str, table: NDArray[np.float64]) -> None:
         )
 
 
-def _standardise(table: NDArray[np.float64]) -> NDArray[np.float64]:
+def _standardise(table: Floats) -> Floats:
     deviation = table.std(axis=0)
     varying = deviation > 0.0
-    scaled: NDArray[np.float64] = (table[:, varying] - table[:, varying].mean(axis=0)) / deviation[
-        varying
-    ]
+    scaled: Floats = (table[:, varying] - table[:, varying].mean(axis=0)) / deviation[varying]
     return scaled
 
 
-def _principal_components(
-    dataset: str, rows: NDArray[np.float64], components: int
-) -> NDArray[np.float64]:
+def _principal_components(dataset: str, rows: Floats, components: int) -> Floats:
     from sklearn.decomposition import PCA
 
     if components > rows.shape[1]:
@@ -172,15 +171,13 @@ def _principal_components(
             f"environment.components: {components} asked for, {dataset!r} has {rows.shape[1]} "
             "columns that vary"
         )
-    projected: NDArray[np.float64] = PCA(n_components=components, svd_solver="full").fit_transform(
-        rows
-    )
+    projected: Floats = PCA(n_components=components, svd_solver="full").fit_transform(rows)
     return projected
 
 
-def _into_unit_ball(rows: NDArray[np.float64], quantile: float) -> NDArray[np.float64]:
+def _into_unit_ball(rows: Floats, quantile: float) -> Floats:
     norms = np.linalg.norm(rows, axis=1)
-    scaled: NDArray[np.float64] = rows / np.maximum(norms, np.quantile(norms, quantile))[:, None]
+    scaled: Floats = rows / np.maximum(norms, np.quantile(norms, quantile))[:, None]
     return scaled
 
 

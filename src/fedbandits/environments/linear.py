@@ -7,10 +7,11 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from msgspec import Meta
-from numba import float32, uint64
+from numba import float32
 from numpy.typing import NDArray
 
 from fedbandits._compile import fma
+from fedbandits._typing import Floats, Floats32, Words
 from fedbandits.environments.base import (
     Arms,
     Count,
@@ -38,8 +39,8 @@ _ORDINARY_LOW, _ORDINARY_WIDTH = np.float32(0.5), np.float32(0.1)
 class LinearWorld(NamedTuple):
     """One replicate of :class:`Linear`."""
 
-    theta: NDArray[np.float64]  # (dim,)
-    reflection: NDArray[np.float32]  # (dim,): v with (I - 2 v vᵀ) e_dim = θ*
+    theta: Floats  # (dim,)
+    reflection: Floats32  # (dim,): v with (I - 2 v vᵀ) e_dim = θ*
     lift: np.float32  # how far the best arm's band lies above the others'
     arms: int
 
@@ -93,7 +94,7 @@ class Linear(Environment, frozen=True, kw_only=True, tag="linear"):
             theta, reflection.astype(np.float32), np.float32(self.gap + 0.1), self.arms
         )
 
-    def _theta(self, key: Key) -> NDArray[np.float64]:
+    def _theta(self, key: Key) -> Floats:
         if self.theta is not None:
             return np.array(self.theta, dtype=np.float64)
         direction = normals(self.dim, key, 0, 0, Purpose.WORLD)
@@ -102,16 +103,16 @@ class Linear(Environment, frozen=True, kw_only=True, tag="linear"):
             raise ConfigError("environment: θ* came out as zero; choose another seed")
         return direction / length
 
-    def true_parameters(self, world: LinearWorld) -> NDArray[np.float64]:
+    def true_parameters(self, world: LinearWorld) -> Floats:
         return world.theta[None, :]
 
 
 class _Workspace(NamedTuple):
-    words: NDArray[np.uint32]  # (4, blocks): raw Philox words
+    words: Words  # (4, blocks): raw Philox words
     halves: NDArray[np.uint16]  # (dim + 2, arms): the same memory, a row a coordinate
     place: NDArray[np.uint16]  # (1,): the half after those; it places the best arm
-    scale: NDArray[np.float32]  # (arms,)
-    along: NDArray[np.float32]  # (arms,)
+    scale: Floats32  # (arms,)
+    along: Floats32  # (arms,)
 
 
 @implements(decision_set_workspace, LinearWorld)

@@ -1,1 +1,1 @@
-
+"""Configurations, runs, results and reports."""

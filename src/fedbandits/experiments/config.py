@@ -87,15 +87,24 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         head = _head(raw)
         systems = tuple(_system(entry, f"systems[{i}]") for i, entry in enumerate(head.systems))
         return cls(
-            rounds=head.rounds, environment=head.environment, systems=systems, name=head.name,
-            replicates=head.replicates, seed=head.seed, checkpoints=head.checkpoints,
+            rounds=head.rounds,
+            environment=head.environment,
+            systems=systems,
+            name=head.name,
+            replicates=head.replicates,
+            seed=head.seed,
+            checkpoints=head.checkpoints,
         )
 
     def to_table(self) -> dict[str, Any]:
         """The resolved configuration: every part written out, ready to be run again."""
         return self._head_table() | {
             "systems": [
-                {"preset": s.preset, "label": s.label, **_without_none(msgspec.to_builtins(s.config))}
+                {
+                    "preset": s.preset,
+                    "label": s.label,
+                    **_without_none(msgspec.to_builtins(s.config)),
+                }
                 for s in self.systems
             ]
         }
@@ -126,7 +135,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
             key: getattr(self, key)
             for key in ("name", "rounds", "replicates", "seed", "checkpoints", "environment")
         }
-        return _without_none(msgspec.to_builtins(table))
+        cleaned: dict[str, Any] = _without_none(msgspec.to_builtins(table))
+        return cleaned
 
 
 def system(preset: str, *, label: str | None = None, **settings: Any) -> System:

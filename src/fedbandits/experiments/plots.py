@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -35,7 +36,7 @@ def _png(draw: object, experiment: Experiment, result: xr.Dataset) -> bytes:
     return buffer.getvalue()
 
 
-def _style(index: int) -> dict[str, str]:
+def _style(index: int) -> dict[str, Any]:
     return {
         "color": _COLOURS[index % len(_COLOURS)],
         "linestyle": _STYLES[index // len(_COLOURS) % len(_STYLES)],
@@ -53,8 +54,12 @@ def _draw_regret(axes: Axes, experiment: Experiment, result: xr.Dataset) -> None
         if count > 1:
             half = 1.96 * runs.std("replicate", ddof=1) / math.sqrt(count)
             axes.fill_between(
-                result["round"], np.maximum(mean - half, 1e-3), mean + half,
-                color=_style(index)["color"], alpha=0.18, linewidth=0,
+                result["round"],
+                np.maximum(mean - half, 1e-3),
+                mean + half,
+                color=_style(index)["color"],
+                alpha=0.18,
+                linewidth=0,
             )
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -66,9 +71,12 @@ def _draw_syncs(axes: Axes, experiment: Experiment, result: xr.Dataset) -> None:
     """Syncs so far, the mean over replicates."""
     for index, entry in enumerate(experiment.systems):
         syncs = result.syncs.sel(system=entry.label).mean("replicate")
-        axes.plot(result["round"], syncs, label=entry.label, drawstyle="steps-post", **_style(index))
+        axes.plot(
+            result["round"], syncs, label=entry.label, drawstyle="steps-post", **_style(index)
+        )
     axes.set_xscale("log")
     axes.set_yscale("symlog", linthresh=1.0)
+    axes.set_ylim(bottom=0.0)
     axes.set_ylabel("syncs so far")
     axes.legend(frameon=False)
 
@@ -81,7 +89,9 @@ def _draw_epsilon(axes: Axes, experiment: Experiment, result: xr.Dataset) -> Non
         if not np.isfinite(spent).all():
             left_out.append(entry.label)
             continue
-        axes.plot(result["round"], spent, label=entry.label, drawstyle="steps-post", **_style(index))
+        axes.plot(
+            result["round"], spent, label=entry.label, drawstyle="steps-post", **_style(index)
+        )
     axes.set_xscale("log")
     axes.set_ylim(bottom=0.0)
     axes.set_ylabel("ε spent on message contents")

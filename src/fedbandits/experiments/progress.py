@@ -65,15 +65,21 @@ class TerminalProgress:
     def showing(self, experiment: Experiment) -> Iterator[None]:
         """Draw the bars until the context ends."""
         bars = RichProgress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-            TextColumn("rounds"), _SpeedColumn(), TimeRemainingColumn(),
-            console=self._console, speed_estimate_period=10.0,
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("rounds"),
+            _SpeedColumn(),
+            TimeRemainingColumn(),
+            console=self._console,
+            speed_estimate_period=10.0,
         )
         with bars:
             self._bars = bars
             self._tasks = [
                 bars.add_task(
-                    entry.label, total=experiment.rounds * experiment.replicates,
+                    entry.label,
+                    total=experiment.rounds * experiment.replicates,
                     agents=experiment.environment.agents,
                 )
                 for entry in experiment.systems

@@ -21,6 +21,7 @@ h1 { margin-bottom: 0; } h2 { margin-top: 2.2rem; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: right; padding: .35rem .6rem; border-bottom: 1px solid #ddd; }
 th:first-child, td:first-child { text-align: left; }
+td { white-space: nowrap; } .claim td { white-space: normal; }
 .claim { border-left: 4px solid #009E73; padding: .1rem 1rem; margin: 1rem 0; background: #f7f9f8; }
 .claim.broken { border-color: #D55E00; background: #fdf6f2; }
 .claim.clear { border-color: #888; background: #f6f6f6; }
@@ -37,13 +38,18 @@ _CAPTIONS = {
 
 
 def render_report(
-    experiment: Experiment, result: xr.Dataset, rows: list[dict[str, Any]],
+    experiment: Experiment,
+    result: xr.Dataset,
+    rows: list[dict[str, Any]],
     plots: dict[str, bytes],
 ) -> str:
     """The report as HTML text, images embedded."""
     parts = [
-        f"<h1>{_text(experiment.name)}</h1>", _subtitle(experiment, result),
-        "<h2>Results</h2>", _results_table(rows), _exploration_note(experiment),
+        f"<h1>{_text(experiment.name)}</h1>",
+        _subtitle(experiment, result),
+        "<h2>Results</h2>",
+        _results_table(rows),
+        _exploration_note(experiment),
         *(_plot(name, image) for name, image in plots.items()),
         "<h2>What each system claims about privacy</h2>",
         *(_claim(label, claim) for label, claim in experiment.claims().items()),
@@ -90,10 +96,17 @@ def _subtitle(experiment: Experiment, result: xr.Dataset) -> str:
 
 def _results_table(rows: list[dict[str, Any]]) -> str:
     columns = {
-        "system": "system", "replicates": "replicates", "regret_mean": "group regret",
-        "regret_sem": "± s.e.", "reward_mean": "group reward", "syncs": "syncs",
-        "messages": "messages", "bytes": "bytes", "epsilon_claimed": "ε claimed",
-        "epsilon_accounted": "ε accounted", "delta": "δ",
+        "system": "system",
+        "replicates": "replicates",
+        "regret_mean": "group regret",
+        "regret_sem": "± s.e.",
+        "reward_mean": "group reward",
+        "syncs": "syncs",
+        "messages": "messages",
+        "bytes": "bytes",
+        "epsilon_claimed": "ε claimed",
+        "epsilon_accounted": "ε accounted",
+        "delta": "δ",
     }
     head = "".join(f"<th>{title}</th>" for title in columns.values())
     body = "".join(
@@ -133,7 +146,9 @@ def _plot(name: str, image: bytes) -> str:
 def _claim(label: str, claim: PrivacyClaim) -> str:
     kind = "" if claim.is_private else " broken" if claim.paper_claims else " clear"
     rows = {
-        "unit": claim.unit, "from whom": claim.from_whom, "neighbours": claim.relation,
+        "unit": claim.unit,
+        "from whom": claim.from_whom,
+        "neighbours": claim.relation,
         "holds for": claim.holds_for,
     }
     if claim.paper_claims:

@@ -20,9 +20,21 @@ from fedbandits.systems import Simulation
 
 #: Columns of ``summary.csv``, in order.
 SUMMARY_COLUMNS = (
-    "system", "replicates", "rounds", "regret_mean", "regret_sem", "reward_mean", "messages",
-    "bytes", "syncs", "epsilon_claimed", "epsilon_accounted", "epsilon_contents", "delta",
-    "seconds", "agent_steps_per_second",
+    "system",
+    "replicates",
+    "rounds",
+    "regret_mean",
+    "regret_sem",
+    "reward_mean",
+    "messages",
+    "bytes",
+    "syncs",
+    "epsilon_claimed",
+    "epsilon_accounted",
+    "epsilon_contents",
+    "delta",
+    "seconds",
+    "agent_steps_per_second",
 )
 _PER_PARTY = ("regret", "reward")
 _PER_GROUP = ("messages", "bytes", "syncs", "epsilon")
@@ -49,11 +61,10 @@ class ReplicateTrace(msgspec.Struct, frozen=True):
     ) -> ReplicateTrace:
         """A trace to be filled by :meth:`record`."""
         count = len(rounds)
-        groups = [np.zeros(count) for _ in _PER_GROUP]
-        return cls(
-            system, replicate, rounds, np.zeros((parties, count)), np.zeros((parties, count)),
-            *groups,
-        )
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_PER_PARTY, (parties, count))
+        shapes |= dict.fromkeys(_PER_GROUP, (count,))
+        arrays: dict[str, Any] = {name: np.zeros(shape) for name, shape in shapes.items()}
+        return cls(system, replicate, rounds, **arrays)
 
     def record(self, position: int, simulation: Simulation) -> None:
         """Note where a simulation stands at one checkpoint."""
@@ -83,8 +94,10 @@ def build_dataset(
     seconds = [_busy_seconds([t for t in traces if t.system == i]) for i in range(len(labels))]
     variables["seconds"] = (("system",), np.array(seconds))
     coordinates = {
-        "system": labels, "replicate": np.arange(experiment.replicates),
-        "party": np.arange(parties), "round": rounds,
+        "system": labels,
+        "replicate": np.arange(experiment.replicates),
+        "party": np.arange(parties),
+        "round": rounds,
     }
     return xr.Dataset(variables, coordinates, _attributes(experiment, interrupted))
 

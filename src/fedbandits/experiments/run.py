@@ -28,7 +28,7 @@ _PULSE = 0.25
 class _Task(NamedTuple):
     """One replicate of one system."""
 
-    index: int  # of the system
+    system_index: int
     system: System
     replicate: int
 
@@ -105,8 +105,8 @@ def _play_all(
     with shown.showing(experiment):
         try:
             for trace in _play_tasks(experiment, tasks, jobs, threads, shown, stop):
-                if trace is not None:
-                    finished.append(trace)
+                # One by one: what was finished before an interruption must be in the list.
+                finished.extend([trace] if trace is not None else [])
         except KeyboardInterrupt:
             stop.set()
     complete = len(finished) == len(tasks)
@@ -114,7 +114,11 @@ def _play_all(
 
 
 def _play_tasks(
-    experiment: Experiment, tasks: list[_Task], jobs: int, threads: int, progress: Progress,
+    experiment: Experiment,
+    tasks: list[_Task],
+    jobs: int,
+    threads: int,
+    progress: Progress,
     stop: threading.Event,
 ) -> Iterator[ReplicateTrace | None]:
     """Threads suffice: the compiled loops hold no interpreter lock."""
@@ -122,8 +126,7 @@ def _play_tasks(
         n_jobs=min(jobs, len(tasks)), prefer="threads", return_as="generator_unordered"
     )
     results = pool(
-        joblib.delayed(_play_replicate)(experiment, task, threads, progress, stop)
-        for task in tasks
+        joblib.delayed(_play_replicate)(experiment, task, threads, progress, stop) for task in tasks
     )
     try:
         yield from results
@@ -141,18 +144,22 @@ def _play_replicate(
     began = time.perf_counter()
     simulate = FAMILIES[task.system.family].simulate
     simulation = simulate(
-        task.system.config, experiment.environment, experiment.rounds, experiment.seed,
-        task.replicate, threads,
+        task.system.config,
+        experiment.environment,
+        experiment.rounds,
+        experiment.seed,
+        task.replicate,
+        threads,
     )
     rounds = checkpoint_rounds(experiment.rounds, experiment.checkpoints)
-    trace = ReplicateTrace.empty(task.index, task.replicate, rounds, len(simulation.regret))
+    trace = ReplicateTrace.empty(task.system_index, task.replicate, rounds, len(simulation.regret))
     pace = _Pace()
     for position, checkpoint in enumerate(rounds):
         while simulation.done < checkpoint:
             before = simulation.done
             simulation.advance(min(int(checkpoint), before + pace.rounds))
             pace.note(simulation.done - before)
-            progress.advance(task.index, simulation.done - before)
+            progress.advance(task.system_index, simulation.done - before)
             if stop.is_set():
                 return None
         trace.record(position, simulation)

@@ -77,7 +77,9 @@ def _expand_part(text: str, parts: Mapping[str, inspect.StructType], place: str)
     values = [] if not match["arguments"] else match["arguments"].split(",")
     if len(values) > len(part.fields):
         names = ", ".join(field.encode_name for field in part.fields) or "no arguments"
-        raise ConfigError(f"{place}: {text!r} has too many arguments, {match['kind']} takes {names}")
+        raise ConfigError(
+            f"{place}: {text!r} has too many arguments, {match['kind']} takes {names}"
+        )
     table: dict[str, Any] = {part.tag_field or "kind": match["kind"]}
     for field, value in zip(part.fields, values, strict=False):
         table[field.encode_name] = _scalar(value)
@@ -106,7 +108,8 @@ def _explain(message: str, raw: Mapping[str, Any], target: Any, place: str) -> s
         tag = _value_at(raw, f"{path}.kind")
         return _unknown_key(_join(where, unknown[1]), unknown[1], info, tag)
     if missing:
-        return f"{_join(where, missing[1])}: missing{_allowed(_field(info, missing[1]), ', allowed: ')}"
+        allowed = _allowed(_field(info, missing[1]), ", allowed: ")
+        return f"{_join(where, missing[1])}: missing{allowed}"
     given = _value_at(raw, path)
     if path and given is not _ABSENT and what.startswith(("Expected", "Invalid")):
         parent, _, key = path.rpartition(".")

@@ -1,1 +1,1 @@
-
+"""What one learner knows, and how it chooses."""

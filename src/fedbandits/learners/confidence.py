@@ -18,6 +18,7 @@ import numpy as np
 from scipy import integrate, optimize, stats
 
 from fedbandits._compile import compiled
+from fedbandits._typing import Floats
 from fedbandits.learners.ridge import log_determinant
 
 _SHIFT_STEPS = 24
@@ -62,8 +63,14 @@ def bias_norm_factor(dimension: int, parameter_bound: float, alpha: float) -> fl
             return float(stats.chi2.sf(value / along, 1))
         edge = math.sqrt(value / along)
         inner, _ = integrate.quad(
-            lambda z: stats.norm.pdf(z) * stats.chi2.sf((value - along * z * z) / common, dimension - 1),
-            0.0, edge, epsabs=0.0, epsrel=1e-9, limit=200,
+            lambda z: (
+                stats.norm.pdf(z) * stats.chi2.sf((value - along * z * z) / common, dimension - 1)
+            ),
+            0.0,
+            edge,
+            epsabs=0.0,
+            epsrel=1e-9,
+            limit=200,
         )
         return float(2.0 * (inner + stats.norm.sf(edge)))
 
@@ -74,8 +81,14 @@ def bias_norm_factor(dimension: int, parameter_bound: float, alpha: float) -> fl
 
 
 def published_bounds(
-    levels: int, releases: int, agents: int, dimension: int, context_bound: float,
-    epsilon: float, delta: float, alpha: float,
+    levels: int,
+    releases: int,
+    agents: int,
+    dimension: int,
+    context_bound: float,
+    epsilon: float,
+    delta: float,
+    alpha: float,
 ) -> SpectralBounds:
     """ρ_min, ρ_max and κ of the paper (section 4.3 and Proposition 4), for noise shifted by 2Λ.
 
@@ -95,13 +108,22 @@ def published_bounds(
 
 
 @compiled
-def radius(inflation, noise_scale, log_term, log_det, bias):  # type: ignore[no-untyped-def]
+def radius(
+    inflation: float, noise_scale: float, log_term: float, log_det: float, bias: float
+) -> float:
     """β; the logarithms together are never negative where the bound applies."""
     return inflation * noise_scale * math.sqrt(max(log_term + log_det, 0.0)) + bias
 
 
 @compiled
-def adaptive_terms(values, shift, base, norm_bound, bias_bound, parameter_bound):  # type: ignore[no-untyped-def]
+def adaptive_terms(
+    values: Floats,
+    shift: float,
+    base: float,
+    norm_bound: float,
+    bias_bound: float,
+    parameter_bound: float,
+) -> tuple[float, float, float]:
     """The numbers of the adaptive radius once λ is chosen.
 
     Parameters
@@ -130,7 +152,15 @@ def adaptive_terms(values, shift, base, norm_bound, bias_bound, parameter_bound)
 
 
 @compiled
-def choose_shift(values, base, norm_bound, bias_bound, parameter_bound, noise_scale, log_term):  # type: ignore[no-untyped-def]
+def choose_shift(
+    values: Floats,
+    base: float,
+    norm_bound: float,
+    bias_bound: float,
+    parameter_bound: float,
+    noise_scale: float,
+    log_term: float,
+) -> float:
     """The shift λ that makes β² tr V⁻¹, the mean squared width, smallest.
 
     Every λ gives a valid radius on the same event, so choosing after looking at the release costs
@@ -156,4 +186,4 @@ def choose_shift(values, base, norm_bound, bias_bound, parameter_bound, noise_sc
             trace += 1.0 / (values[i] + shift)
         if beta * beta * trace < best_width:
             best, best_width = shift, beta * beta * trace
-    return best
+    return float(best)

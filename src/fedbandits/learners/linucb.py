@@ -13,10 +13,11 @@ import numpy as np
 from numba import float32
 
 from fedbandits._compile import compiled, fma
+from fedbandits._typing import Floats, Floats32
 
 
 @compiled
-def set_width(inverses, model, radius, widths):  # type: ignore[no-untyped-def]
+def set_width(inverses: Floats, model: int, radius: float, widths: Floats32) -> None:
     """Write W = radius² V⁻¹ of one model: upper triangle, off-diagonal entries doubled.
 
     Parameters
@@ -37,7 +38,9 @@ def set_width(inverses, model, radius, widths):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def score_arms(features, theta, width, scores, work):  # type: ignore[no-untyped-def]
+def score_arms(
+    features: Floats32, theta: Floats32, width: Floats32, scores: Floats32, work: Floats32
+) -> None:
     """Scores of all arms.
 
     Parameters
@@ -57,7 +60,9 @@ def score_arms(features, theta, width, scores, work):  # type: ignore[no-untyped
 
 
 @compiled
-def _score_shared(features, theta, width, scores, work):  # type: ignore[no-untyped-def]
+def _score_shared(
+    features: Floats32, theta: Floats32, width: Floats32, scores: Floats32, work: Floats32
+) -> None:
     dimension, arms = features.shape
     scores[:] = float32(0)
     for i in range(dimension):
@@ -89,7 +94,7 @@ def _score_shared(features, theta, width, scores, work):  # type: ignore[no-unty
 
 
 @compiled
-def _score_disjoint(features, theta, width, scores):  # type: ignore[no-untyped-def]
+def _score_disjoint(features: Floats32, theta: Floats32, width: Floats32, scores: Floats32) -> None:
     models, dimension = theta.shape
     for m in range(models):
         estimate = float32(0)
@@ -105,7 +110,7 @@ def _score_disjoint(features, theta, width, scores):  # type: ignore[no-untyped-
 
 
 @compiled
-def _maximum(scores):  # type: ignore[no-untyped-def]
+def _maximum(scores: Floats32) -> float:
     """Largest entry, as four interleaved maxima that the processor can run side by side."""
     a = b = c = e = scores[0]
     whole = scores.size - scores.size % 4
@@ -116,12 +121,12 @@ def _maximum(scores):  # type: ignore[no-untyped-def]
         e = max(e, scores[k + 3])
     for k in range(whole, scores.size):
         a = max(a, scores[k])
-    return max(max(a, b), max(c, e))
+    return float(max(max(a, b), max(c, e)))
 
 
 @compiled
-def best_arm(scores, first):  # type: ignore[no-untyped-def]
-    """The arm with the highest score; of equals, the one met first from ``first`` on, cyclically."""
+def best_arm(scores: Floats32, first: int) -> int:
+    """The arm with the highest score; of equals, the one met first from ``first`` on, cyclic."""
     arms = scores.size
     top = _maximum(scores)
     for step in range(arms):

@@ -10,16 +10,17 @@ from __future__ import annotations
 import math
 
 from fedbandits._compile import compiled, fma
+from fedbandits._typing import Floats
 
 
 @compiled
-def packed_size(dimension):  # type: ignore[no-untyped-def]
+def packed_size(dimension: int) -> int:
     """Length of the packed statistic of ``dimension``-vectors."""
     return dimension * (dimension + 3) // 2
 
 
 @compiled
-def add_record(statistic, model, context, reward):  # type: ignore[no-untyped-def]
+def add_record(statistic: Floats, model: int, context: Floats, reward: float) -> None:
     """Add one record to a model's packed statistic, in place.
 
     Parameters
@@ -41,7 +42,7 @@ def add_record(statistic, model, context, reward):  # type: ignore[no-untyped-de
 
 
 @compiled
-def unpack(statistic, gram, moment):  # type: ignore[no-untyped-def]
+def unpack(statistic: Floats, gram: Floats, moment: Floats) -> None:
     """Write a packed statistic as a symmetric (d, d) Gram matrix and a (d,) moment Σ x y."""
     dimension = moment.size
     position = 0
@@ -55,7 +56,7 @@ def unpack(statistic, gram, moment):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def apply_symmetric(matrices, model, vector, out):  # type: ignore[no-untyped-def]
+def apply_symmetric(matrices: Floats, model: int, vector: Floats, out: Floats) -> None:
     """Write ``matrices[model] @ vector`` into ``out`` for symmetric matrices, row by row.
 
     Adding up rows instead of taking dot products leaves no sum that runs along the inner loop, so
@@ -71,7 +72,7 @@ def apply_symmetric(matrices, model, vector, out):  # type: ignore[no-untyped-de
 
 
 @compiled
-def add_rank_one(inverses, model, context, gain):  # type: ignore[no-untyped-def]
+def add_rank_one(inverses: Floats, model: int, context: Floats, gain: Floats) -> float:
     """Turn one V⁻¹ into (V + x xᵀ)⁻¹ in place (Sherman & Morrison 1950).
 
     Parameters
@@ -105,7 +106,7 @@ def add_rank_one(inverses, model, context, gain):  # type: ignore[no-untyped-def
 
 
 @compiled
-def invert_spectrum(values, vectors, inverse):  # type: ignore[no-untyped-def]
+def invert_spectrum(values: Floats, vectors: Floats, inverse: Floats) -> None:
     """Write Q diag(1/values) Qᵀ into ``inverse``, exactly symmetric."""
     dimension = values.size
     for i in range(dimension):
@@ -118,7 +119,7 @@ def invert_spectrum(values, vectors, inverse):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def log_determinant(values, shift):  # type: ignore[no-untyped-def]
+def log_determinant(values: Floats, shift: float) -> float:
     """Σ ln(values + shift): ln det(V + shift·I) from the eigenvalues of V."""
     total = 0.0
     for i in range(values.size):

@@ -1,1 +1,1 @@
-
+"""Private release: calibration, continual sums, prices and claims."""

@@ -69,7 +69,9 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
     def headline(self) -> str:
         """The claim in one line."""
         if self.is_private:
-            return f"ε = {self.epsilon:.4g} at δ = {self.delta:.3g}, {self.holds_for}, {self.relation}"
+            return (
+                f"ε = {self.epsilon:.4g} at δ = {self.delta:.3g}, {self.holds_for}, {self.relation}"
+            )
         if math.isfinite(self.epsilon_contents):
             return (
                 "no finite ε: message times depend on raw data "

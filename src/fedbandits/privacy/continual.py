@@ -20,13 +20,12 @@ from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from fedbandits._compile import compiled
+from fedbandits._typing import Floats
 from fedbandits.errors import ReleaseRefusedError
 
 Mechanism = Literal["none", "tree", "toeplitz"]
-Floats = NDArray[np.float64]
 
 #: Integer codes of the mechanisms, for compiled code.
 NONE, TREE, TOEPLITZ = 0, 1, 2
@@ -108,9 +107,7 @@ class ContinualPlan(msgspec.Struct, frozen=True):
         return float(release_deviation(self.code, self.scale, self.coefficients(), k))
 
 
-def calibrated(
-    mechanism: Mechanism, releases: int, mu: float, record_norm: float
-) -> ContinualPlan:
+def calibrated(mechanism: Mechanism, releases: int, mu: float, record_norm: float) -> ContinualPlan:
     """The plan with the least noise whose ``releases`` releases are together μ-GDP."""
     if mechanism == "none":
         return ContinualPlan(mechanism, releases, 0.0)
@@ -125,7 +122,7 @@ def toeplitz_coefficients(count: int) -> Floats:
 
 
 @compiled
-def draw_slot(mechanism, k):  # type: ignore[no-untyped-def]
+def draw_slot(mechanism: int, k: int) -> int:
     """Where the draw of release k (from 1) is kept. It replaces one that is needed no more."""
     if mechanism == TREE:
         slot = 0
@@ -136,17 +133,17 @@ def draw_slot(mechanism, k):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def draw_weight(mechanism, coefficients, k, slot):  # type: ignore[no-untyped-def]
+def draw_weight(mechanism: int, coefficients: Floats, k: int, slot: int) -> float:
     """Weight at release k of the draw kept in ``slot``; zero where there is none."""
     if mechanism == TREE:
         return 1.0 if (k >> slot) & 1 else 0.0
     if mechanism == TOEPLITZ and slot < k:
-        return coefficients[k - 1 - slot]
+        return float(coefficients[k - 1 - slot])
     return 0.0
 
 
 @compiled
-def release_deviation(mechanism, scale, coefficients, k):  # type: ignore[no-untyped-def]
+def release_deviation(mechanism: int, scale: float, coefficients: Floats, k: int) -> float:
     """Off-diagonal deviation of the noise in release k."""
     total = 0.0
     if mechanism == TREE:
@@ -162,7 +159,15 @@ def release_deviation(mechanism, scale, coefficients, k):  # type: ignore[no-unt
 
 
 @compiled
-def add_release_noise(mechanism, scale, coefficients, pattern, draws, k, total):  # type: ignore[no-untyped-def]
+def add_release_noise(
+    mechanism: int,
+    scale: float,
+    coefficients: Floats,
+    pattern: Floats,
+    draws: Floats,
+    k: int,
+    total: Floats,
+) -> None:
     """Add the noise of release k to ``total``, in place.
 
     Parameters
@@ -213,7 +218,10 @@ def init(plan: ContinualPlan, size: int) -> ContinualState:
 
 
 def release(
-    plan: ContinualPlan, state: ContinualState, running_sum: Floats, pattern: Floats,
+    plan: ContinualPlan,
+    state: ContinualState,
+    running_sum: Floats,
+    pattern: Floats,
     noise: NoiseSource,
 ) -> tuple[ContinualState, Floats]:
     """Release a running sum.
@@ -249,7 +257,5 @@ def release(
     released = np.array(running_sum, dtype=np.float64)
     if plan.slots:
         draws[draw_slot(plan.code, k)] = noise(k)
-        add_release_noise(
-            plan.code, plan.scale, plan.coefficients(), pattern, draws, k, released
-        )
+        add_release_noise(plan.code, plan.scale, plan.coefficients(), pattern, draws, k, released)
     return ContinualState(k, draws), released

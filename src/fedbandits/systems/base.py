@@ -66,8 +66,8 @@ class Family(NamedTuple):
     presets
         Its named variants.
     simulate
-        ``(config, environment, rounds, seed, replicate, threads)`` to a :class:`Simulation`; results
-        do not depend on ``threads``.
+        ``(config, environment, rounds, seed, replicate, threads)`` to a :class:`Simulation`;
+        results do not depend on ``threads``.
     claim
         ``(config, environment, rounds)`` to the :class:`PrivacyClaim` of what is run.
     """

@@ -1,8 +1,8 @@
 """What one FedUCB agent and its controller compute, as compiled functions on arrays.
 
 The simulation's loop and the parties call these same functions. A *view* is what an agent acts
-on: the inverse of V, the estimate θ̃ = V⁻¹ũ, and the float32 estimate and width made from them. With a
-released view all agents share view 0; with a raw view each has its own.
+on: the inverse of V, the estimate θ̃ = V⁻¹ũ, and the float32 copies that arms are scored with. With
+a released view all agents share view 0; with a raw view each has its own.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedbandits._compile import compiled
+from fedbandits._typing import Floats, Floats32
 from fedbandits.learners.confidence import adaptive_terms, choose_shift, radius
 from fedbandits.learners.linucb import set_width
 from fedbandits.learners.ridge import (
@@ -24,6 +24,7 @@ from fedbandits.learners.ridge import (
     unpack,
 )
 from fedbandits.privacy.continual import release_deviation
+from fedbandits.systems.feducb.rules import TRIGGERED, Rules
 
 #: Why a run cannot go on.
 NO_FAULT, CONTEXT_TOO_LONG, REWARD_TOO_LARGE, NOT_A_NUMBER, NOT_POSITIVE = 0, 1, 2, 3, 4
@@ -32,12 +33,12 @@ NO_FAULT, CONTEXT_TOO_LONG, REWARD_TOO_LARGE, NOT_A_NUMBER, NOT_POSITIVE = 0, 1,
 class Pool(NamedTuple):
     """What all agents know after a sync, made from released statistics alone."""
 
-    inverse: NDArray[np.float64]  # (models, d, d): V⁻¹
-    gram: NDArray[np.float64]  # (models, d, d): V
-    moment: NDArray[np.float64]  # (models, d): ũ
-    terms: NDArray[np.float64]  # (models, 4): inflation, ln det(V + cI), bias, ln det S of line 12
-    trigger_inverse: NDArray[np.float64]  # (models, d, d): (S + M(ρ_max - ρ_min)I)⁻¹
-    trigger_log_det: NDArray[np.float64]  # (models,)
+    inverse: Floats  # (models, d, d): V⁻¹
+    gram: Floats  # (models, d, d): V
+    moment: Floats  # (models, d): ũ
+    terms: Floats  # (models, 4): inflation, ln det(V + cI), bias, ln det S of line 12
+    trigger_inverse: Floats  # (models, d, d): (S + M(ρ_max - ρ_min)I)⁻¹
+    trigger_log_det: Floats  # (models,)
 
 
 class Views(NamedTuple):
@@ -46,21 +47,25 @@ class Views(NamedTuple):
     Without that axis, as :func:`one_view` cuts it, it is the view of one agent.
     """
 
-    inverse: NDArray[np.float64]  # (views, models, d, d)
-    estimate: NDArray[np.float64]  # (views, models, d): θ̃ = V⁻¹ũ
-    log_det: NDArray[np.float64]  # (views, models): ln det(V + cI)
-    trigger_inverse: NDArray[np.float64]  # (views, models, d, d)
-    trigger_log_det: NDArray[np.float64]  # (views, models)
-    theta: NDArray[np.float32]  # (views, models, d)
-    width: NDArray[np.float32]  # (views, models, d, d): see linucb.set_width
+    inverse: Floats  # (views, models, d, d)
+    estimate: Floats  # (views, models, d): θ̃ = V⁻¹ũ
+    log_det: Floats  # (views, models): ln det(V + cI)
+    trigger_inverse: Floats  # (views, models, d, d)
+    trigger_log_det: Floats  # (views, models)
+    theta: Floats32  # (views, models, d)
+    width: Floats32  # (views, models, d, d): see linucb.set_width
 
 
 def empty_pool(models: int, dimension: int) -> Pool:
     """Arrays for a :class:`Pool`."""
     square = (models, dimension, dimension)
     return Pool(
-        np.zeros(square), np.zeros(square), np.zeros((models, dimension)),
-        np.zeros((models, 4)), np.zeros(square), np.zeros(models),
+        np.zeros(square),
+        np.zeros(square),
+        np.zeros((models, dimension)),
+        np.zeros((models, 4)),
+        np.zeros(square),
+        np.zeros(models),
     )
 
 
@@ -68,23 +73,34 @@ def empty_views(views: int, models: int, dimension: int) -> Views:
     """Arrays for :class:`Views`."""
     square = (views, models, dimension, dimension)
     return Views(
-        np.zeros(square), np.zeros(square[:3]), np.zeros(square[:2]),
-        np.zeros(square), np.zeros(square[:2]),
-        np.zeros(square[:3], np.float32), np.zeros(square, np.float32),
+        np.zeros(square),
+        np.zeros(square[:3]),
+        np.zeros(square[:2]),
+        np.zeros(square),
+        np.zeros(square[:2]),
+        np.zeros(square[:3], np.float32),
+        np.zeros(square, np.float32),
     )
 
 
 @compiled
-def one_view(views, v):  # type: ignore[no-untyped-def]
+def one_view(views: Views, v: int) -> Views:
     """The ``v``-th view, as arrays that share memory with ``views``."""
     return Views(
-        views.inverse[v], views.estimate[v], views.log_det[v], views.trigger_inverse[v],
-        views.trigger_log_det[v], views.theta[v], views.width[v],
+        views.inverse[v],
+        views.estimate[v],
+        views.log_det[v],
+        views.trigger_inverse[v],
+        views.trigger_log_det[v],
+        views.theta[v],
+        views.width[v],
     )
 
 
 @compiled
-def record_fault(context, reward, context_bound, reward_bound, clip):  # type: ignore[no-untyped-def]
+def record_fault(
+    context: Floats, reward: float, context_bound: float, reward_bound: float, clip: bool
+) -> tuple[int, float]:
     """The one place that holds records to ‖x‖ ≤ L and |y| ≤ B; clips in place when asked to.
 
     Parameters
@@ -124,15 +140,15 @@ def record_fault(context, reward, context_bound, reward_bound, clip):  # type: i
 
 
 @compiled
-def next_sync(rules, round_):  # type: ignore[no-untyped-def]
+def next_sync(rules: Rules, round_: int) -> int:
     """First round after ``round_`` at which a schedule fixed in advance syncs."""
     if rules.period > 0:
         return (round_ // rules.period + 1) * rules.period
-    return rules.sync_times[np.searchsorted(rules.sync_times, round_, side="right")]
+    return int(rules.sync_times[np.searchsorted(rules.sync_times, round_, side="right")])
 
 
 @compiled
-def initial_pool(rules, pool):  # type: ignore[no-untyped-def]
+def initial_pool(rules: Rules, pool: Pool) -> None:
     """Before any release: V = λ₁I, or S = Mρ_min I as published."""
     terms = pool.terms
     for m in range(rules.models):
@@ -152,7 +168,7 @@ def initial_pool(rules, pool):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def pool_release(rules, released, k, pool):  # type: ignore[no-untyped-def]
+def pool_release(rules: Rules, released: Floats, k: int, pool: Pool) -> int:
     """Turn the sum of all agents' k-th releases into estimates and their radius.
 
     Parameters
@@ -182,8 +198,13 @@ def pool_release(rules, released, k, pool):  # type: ignore[no-untyped-def]
             correction = 0.0
         else:
             shift = choose_shift(
-                values, rules.base, norm_bound, bias_bound,
-                rules.parameter_bound, rules.reward_noise, rules.log_term,
+                values,
+                rules.base,
+                norm_bound,
+                bias_bound,
+                rules.parameter_bound,
+                rules.reward_noise,
+                rules.log_term,
             )
             inflation, correction, bias = adaptive_terms(
                 values, shift, rules.base, norm_bound, bias_bound, rules.parameter_bound
@@ -197,7 +218,7 @@ def pool_release(rules, released, k, pool):  # type: ignore[no-untyped-def]
         invert_spectrum(values, vectors, pool.inverse[m])
         pool.terms[m, 1] = log_determinant(values, correction)
         pool.terms[m, 3] = log_determinant(values, 0.0)
-        if rules.schedule != 0:
+        if rules.schedule == TRIGGERED:
             values += rules.trigger_shift
             invert_spectrum(values, vectors, pool.trigger_inverse[m])
             pool.trigger_log_det[m] = log_determinant(values, 0.0)
@@ -205,13 +226,13 @@ def pool_release(rules, released, k, pool):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def load_view(rules, pool, view):  # type: ignore[no-untyped-def]
+def load_view(rules: Rules, pool: Pool, view: Views) -> None:
     """Begin a batch: a view becomes what the pool says."""
     for m in range(rules.models):
         view.inverse[m] = pool.inverse[m]
         apply_symmetric(pool.inverse, m, pool.moment[m], view.estimate[m])
         view.log_det[m] = pool.terms[m, 1]
-        if rules.schedule != 0:
+        if rules.schedule == TRIGGERED:
             view.trigger_inverse[m] = pool.trigger_inverse[m]
             view.trigger_log_det[m] = pool.trigger_log_det[m]
         beta = view_radius(pool.terms, view.log_det, m, rules.reward_noise, rules.log_term)
@@ -219,13 +240,15 @@ def load_view(rules, pool, view):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def view_radius(terms, log_det, m, reward_noise, log_term):  # type: ignore[no-untyped-def]
+def view_radius(
+    terms: Floats, log_det: Floats, m: int, reward_noise: float, log_term: float
+) -> float:
     """The theorem's β for model ``m``, before ``exploration_scale``."""
     return radius(terms[m, 0], reward_noise, log_term, log_det[m], terms[m, 2])
 
 
 @compiled
-def refresh_view(view, m, scaled_radius):  # type: ignore[no-untyped-def]
+def refresh_view(view: Views, m: int, scaled_radius: float) -> None:
     """Rewrite the float32 estimate and width of one model, which arms are scored with."""
     for i in range(view.theta.shape[1]):
         view.theta[m, i] = view.estimate[m, i]
@@ -233,7 +256,9 @@ def refresh_view(view, m, scaled_radius):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def observe_raw(view, m, context, reward, triggered, gain):  # type: ignore[no-untyped-def]
+def observe_raw(
+    view: Views, m: int, context: Floats, reward: float, triggered: bool, gain: Floats
+) -> None:
     """Let an own record count at once in a raw view: V += x xᵀ, ũ += x y."""
     view.log_det[m] += add_rank_one(view.inverse, m, context, gain)
     residual = reward
@@ -246,8 +271,8 @@ def observe_raw(view, m, context, reward, triggered, gain):  # type: ignore[no-u
 
 
 @compiled
-def sync_due(threshold, terms, trigger_log_det, waited):  # type: ignore[no-untyped-def]
-    """Line 12 of Algorithm 1, on raw data: has an agent learned enough since the last sync?
+def sync_due(threshold: float, terms: Floats, trigger_log_det: Floats, waited: int) -> bool:
+    """Whether an agent has learned enough since the last sync (Algorithm 1, line 12; raw data).
 
     Parameters
     ----------
@@ -267,6 +292,6 @@ def sync_due(threshold, terms, trigger_log_det, waited):  # type: ignore[no-unty
 
 
 @compiled
-def estimate(pool, m, out):  # type: ignore[no-untyped-def]
+def estimate(pool: Pool, m: int, out: Floats) -> None:
     """Write θ̃ = V⁻¹ũ of the pool into ``out``."""
     apply_symmetric(pool.inverse, m, pool.moment[m], out)

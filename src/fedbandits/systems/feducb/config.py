@@ -69,7 +69,7 @@ class FedUCB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def __post_init__(self) -> None:
         if isinstance(self.schedule, Determinant) and isinstance(self.privatizer, Toeplitz):
-            raise ValueError(
+            raise ValueError(  # noqa: TRY004 - a wrong combination of values, not a wrong type
                 "the toeplitz privatizer needs the number of releases in advance, which a "
                 "determinant schedule does not give; use growing, every, or the tree"
             )

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 import msgspec
 import numpy as np
 from msgspec import Meta
-from numpy.typing import NDArray
+
+from fedbandits._typing import Ints
 
 PositiveInt = Annotated[int, Meta(ge=1)]
 Positive = Annotated[float, Meta(gt=0.0)]
@@ -82,7 +83,7 @@ class Tree(_Part, frozen=True, tag="tree"):
 Privatizer = NoNoise | Toeplitz | Tree
 
 
-def sync_rounds(schedule: Schedule, rounds: int, first: int = 1) -> NDArray[np.int64] | None:
+def sync_rounds(schedule: Schedule, rounds: int, first: int = 1) -> Ints | None:
     """Rounds, from 1, after which a schedule that is fixed in advance syncs; None if it is not.
 
     A sync after the last round would serve nobody and is left out. ``first`` stands in for
@@ -113,7 +114,7 @@ def first_useful_round(
     return int(min(max(1.0, math.ceil(meets)), max(1, rounds // 20)))
 
 
-def _growing(factor: float, first: int, rounds: int) -> NDArray[np.int64]:
+def _growing(factor: float, first: int, rounds: int) -> Ints:
     times: list[int] = []
     time = first
     while time < rounds:

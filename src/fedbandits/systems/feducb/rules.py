@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import Environment
 from fedbandits.errors import ConfigError
 from fedbandits.learners.confidence import (
@@ -19,13 +19,14 @@ from fedbandits.learners.confidence import (
     vector_norm_factor,
 )
 from fedbandits.privacy import gaussian
-from fedbandits.privacy.continual import ContinualPlan, calibrated, noise_pattern
+from fedbandits.privacy.continual import ContinualPlan, Mechanism, calibrated, noise_pattern
 from fedbandits.systems.feducb.config import FedUCB
 from fedbandits.systems.feducb.parts import (
     NEVER,
     Determinant,
     Every,
     Schedule,
+    Toeplitz,
     first_useful_round,
     sync_rounds,
 )
@@ -43,13 +44,13 @@ class Rules(NamedTuple):
     raw_view: bool
     schedule: int  # FIXED or TRIGGERED
     period: int  # sync every so many rounds, or 0: see sync_times
-    sync_times: NDArray[np.int64]
+    sync_times: Ints
     threshold: float  # D
     mechanism: int
     releases: int  # n
     noise_deviation: float  # s
-    coefficients: NDArray[np.float64]
-    pattern: NDArray[np.float64]
+    coefficients: Floats
+    pattern: Floats
     published_confidence: bool
     exploration_scale: float
     reward_noise: float  # σ
@@ -95,7 +96,7 @@ def plan(config: FedUCB, environment: Environment, rounds: int) -> Plan:
 
 
 def published_levels(releases: int) -> int:
-    """m = 1 + ⌈log₂ n⌉ of Algorithm 2."""
+    """M = 1 + ⌈log₂ n⌉ of Algorithm 2."""
     return 1 + max(releases - 1, 0).bit_length()
 
 
@@ -123,15 +124,18 @@ def _check_bounds(config: FedUCB, environment: Environment) -> None:
 
 def _sync_times(
     config: FedUCB, environment: Environment, rounds: int, record_norm: float
-) -> NDArray[np.int64] | None:
+) -> Ints | None:
     """Sync rounds; what ``first = "auto"`` means follows from the noise of an eager schedule."""
     eager = sync_rounds(config.schedule, rounds)
     if eager is None or not len(eager) or not config.is_private:
         return eager
     noise = _release_plan(config, len(eager), record_norm)
     first = first_useful_round(
-        environment.agents, environment.dimension, config.context_bound,
-        noise.deviation(noise.releases), rounds,
+        environment.agents,
+        environment.dimension,
+        config.context_bound,
+        noise.deviation(noise.releases),
+        rounds,
     )
     return sync_rounds(config.schedule, rounds, first)
 
@@ -141,7 +145,7 @@ def _release_plan(config: FedUCB, releases: int, record_norm: float) -> Continua
         return ContinualPlan("none", releases, 0.0)
     if config.uses_published_noise:
         return ContinualPlan("tree", releases, published_scale(config, releases))
-    mechanism = "toeplitz" if type(config.privatizer).__name__ == "Toeplitz" else "tree"
+    mechanism: Mechanism = "toeplitz" if isinstance(config.privatizer, Toeplitz) else "tree"
     mu = gaussian.mu_of(config.epsilon, config.delta)
     return calibrated(mechanism, max(releases, 1), mu, record_norm)
 
@@ -158,8 +162,14 @@ def _spectral_bounds(
         return SpectralBounds(share, share, 0.0)
     if config.uses_published_noise:
         return published_bounds(
-            published_levels(releases), releases, agents, environment.dimension,
-            config.context_bound, config.epsilon, config.delta, config.alpha,
+            published_levels(releases),
+            releases,
+            agents,
+            environment.dimension,
+            config.context_bound,
+            config.epsilon,
+            config.delta,
+            config.alpha,
         )
     alpha = config.alpha / (2.0 * releases * agents)
     worst = release.scale * release.sensitivity()
@@ -169,7 +179,10 @@ def _spectral_bounds(
 
 
 def _threshold(
-    schedule: Schedule, environment: Environment, rounds: int, config: FedUCB,
+    schedule: Schedule,
+    environment: Environment,
+    rounds: int,
+    config: FedUCB,
     bounds: SpectralBounds | None,
 ) -> float:
     """D: given, by Theorem 1, or such that about n syncs happen.
@@ -196,8 +209,12 @@ def _threshold(
 
 
 def _rules(
-    config: FedUCB, environment: Environment, release: ContinualPlan,
-    bounds: SpectralBounds | None, times: NDArray[np.int64] | None, threshold: float,
+    config: FedUCB,
+    environment: Environment,
+    release: ContinualPlan,
+    bounds: SpectralBounds | None,
+    times: Ints | None,
+    threshold: float,
 ) -> Rules:
     agents, models, dimension = environment.agents, environment.models, environment.dimension
     releases = max(release.releases, 1)

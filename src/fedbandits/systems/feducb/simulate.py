@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedbandits._compile import compiled
+from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.base import (
     Environment,
     decision_set_workspace,
@@ -41,7 +41,7 @@ from fedbandits.systems.feducb.agent import (
     view_radius,
 )
 from fedbandits.systems.feducb.config import FedUCB
-from fedbandits.systems.feducb.rules import TRIGGERED, Plan, plan
+from fedbandits.systems.feducb.rules import TRIGGERED, Plan, Rules, plan
 
 _TIE, _NOISE = int(Purpose.TIE), int(Purpose.PRIVACY_NOISE)
 _TRIGGERED, _NO_FAULT = TRIGGERED, act.NO_FAULT
@@ -52,21 +52,21 @@ _WORTH_SHARING = 20_000
 class Clock(NamedTuple):
     """Counters of a run, one-element arrays so that compiled code can advance them."""
 
-    round_: NDArray[np.int64]  # rounds played
-    releases: NDArray[np.int64]  # syncs made
-    waited: NDArray[np.int64]  # rounds since the last sync
-    messages: NDArray[np.int64]
+    round_: Ints  # rounds played
+    releases: Ints  # syncs made
+    waited: Ints  # rounds since the last sync
+    messages: Ints
 
 
 class State(NamedTuple):
     """All that changes in a run: saving it is saving the run."""
 
     clock: Clock
-    faults: NDArray[np.int64]  # (agents, 2): what stopped an agent, and the round
-    regret: NDArray[np.float64]  # (agents,) cumulative
-    reward: NDArray[np.float64]  # (agents,) cumulative
-    statistic: NDArray[np.float64]  # (agents, models, d (d + 3) / 2): own records so far
-    draws: NDArray[np.float64]  # (agents, slots, models · d (d + 3) / 2): noise draws in use
+    faults: Ints  # (agents, 2): what stopped an agent, and the round
+    regret: Floats  # (agents,) cumulative
+    reward: Floats  # (agents,) cumulative
+    statistic: Floats  # (agents, models, d (d + 3) / 2): own records so far
+    draws: Floats  # (agents, slots, models · d (d + 3) / 2): noise draws in use
     pool: Pool
     views: Views
 
@@ -74,21 +74,34 @@ class State(NamedTuple):
 class Scratch(NamedTuple):
     """Buffers of the loop; nothing in them outlives a round."""
 
-    features: NDArray[np.float32]
-    expected: NDArray[np.float32]
-    scores: NDArray[np.float32]
-    work: NDArray[np.float32]
-    context: NDArray[np.float64]
-    gain: NDArray[np.float64]
-    released: NDArray[np.float64]
-    noisy: NDArray[np.float64]
+    features: Floats32
+    expected: Floats32
+    scores: Floats32
+    work: Floats32
+    context: Floats
+    gain: Floats
+    released: Floats
+    noisy: Floats
 
 
 @compiled
-def _play(world, workspace, rules, state, scratch, key, agent, start, end):  # type: ignore[no-untyped-def]
+def _play(
+    world: Any,
+    workspace: Any,
+    rules: Rules,
+    state: State,
+    scratch: Scratch,
+    key: Key,
+    agent: int,
+    start: int,
+    end: int,
+) -> None:
     """One agent, rounds start + 1 … end: see a decision set, act, observe, remember."""
     features, expected, scores, work = (
-        scratch.features, scratch.expected, scratch.scores, scratch.work
+        scratch.features,
+        scratch.expected,
+        scratch.scores,
+        scratch.work,
     )
     view = one_view(state.views, agent if rules.raw_view else 0)
     statistic, terms = state.statistic[agent], state.pool.terms
@@ -121,7 +134,7 @@ def _play(world, workspace, rules, state, scratch, key, agent, start, end):  # t
 
 
 @compiled
-def _sync(rules, state, scratch, key):  # type: ignore[no-untyped-def]
+def _sync(rules: Rules, state: State, scratch: Scratch, key: Key) -> None:
     """All agents release, the controller sums, all agents take over the sum."""
     clock = state.clock
     k = clock.releases[0] + 1
@@ -133,8 +146,13 @@ def _sync(rules, state, scratch, key):  # type: ignore[no-untyped-def]
             draws = state.draws[agent]
             fill_normal(draws[draw_slot(rules.mechanism, k)], key, agent, k, _NOISE)
             add_release_noise(
-                rules.mechanism, rules.noise_deviation, rules.coefficients, rules.pattern,
-                draws, k, noisy,
+                rules.mechanism,
+                rules.noise_deviation,
+                rules.coefficients,
+                rules.pattern,
+                draws,
+                k,
+                noisy,
             )
         released += noisy
     fault = pool_release(rules, released.reshape(rules.models, -1), k, state.pool)
@@ -150,20 +168,30 @@ def _sync(rules, state, scratch, key):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _load_views(rules, state):  # type: ignore[no-untyped-def]
+def _load_views(rules: Rules, state: State) -> None:
     for v in range(state.views.theta.shape[0]):
         load_view(rules, state.pool, one_view(state.views, v))
 
 
 @compiled
-def begin(rules, state):  # type: ignore[no-untyped-def]
+def begin(rules: Rules, state: State) -> None:
     """Set up what every agent knows before the first round."""
     initial_pool(rules, state.pool)
     _load_views(rules, state)
 
 
 @compiled
-def play_agents(world, rules, state, scratch, key, first, last, start, end):  # type: ignore[no-untyped-def]
+def play_agents(
+    world: Any,
+    rules: Rules,
+    state: State,
+    scratch: Scratch,
+    key: Key,
+    first: int,
+    last: int,
+    start: int,
+    end: int,
+) -> None:
     """Agents first … last - 1 play rounds start + 1 … end, in which nobody syncs."""
     workspace = decision_set_workspace(world)
     for agent in range(first, last):
@@ -171,16 +199,16 @@ def play_agents(world, rules, state, scratch, key, first, last, start, end):  # 
 
 
 @compiled
-def batch_end(rules, state, stop):  # type: ignore[no-untyped-def]
+def batch_end(rules: Rules, state: State, stop: int) -> int:
     """The round up to which agents can play without a sync: the next one, or ``stop``."""
     start = state.clock.round_[0]
     if rules.schedule == _TRIGGERED:
-        return min(start + 1, stop)
-    return min(next_sync(rules, start), stop)
+        return int(min(start + 1, stop))
+    return int(min(next_sync(rules, start), stop))
 
 
 @compiled
-def end_batch(rules, state, scratch, key, end):  # type: ignore[no-untyped-def]
+def end_batch(rules: Rules, state: State, scratch: Scratch, key: Key, end: int) -> None:
     """All agents have played up to ``end``: move the clock, and sync if that is due."""
     clock = state.clock
     start = clock.round_[0]
@@ -201,7 +229,9 @@ def end_batch(rules, state, scratch, key, end):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def run_until(world, rules, state, scratch, key, stop):  # type: ignore[no-untyped-def]
+def run_until(
+    world: Any, rules: Rules, state: State, scratch: Scratch, key: Key, stop: int
+) -> None:
     """Play on until ``stop`` rounds are done or a fault is noted."""
     workspace = decision_set_workspace(world)
     while state.clock.round_[0] < stop and not state.faults[:, 0].any():
@@ -228,7 +258,12 @@ class Simulation:
     """
 
     def __init__(
-        self, config: FedUCB, environment: Environment, rounds: int, seed: int, replicate: int,
+        self,
+        config: FedUCB,
+        environment: Environment,
+        rounds: int,
+        seed: int,
+        replicate: int,
         threads: int = 1,
     ) -> None:
         self.key: Key = replicate_key(seed, replicate)
@@ -260,9 +295,7 @@ class Simulation:
         if len(self._slices) > 1 and self.plan.rules.schedule != TRIGGERED:
             self._advance_in_threads(stop)
         else:
-            run_until(
-                self.world, self.plan.rules, self.state, self._scratch[0], self.key, stop
-            )
+            run_until(self.world, self.plan.rules, self.state, self._scratch[0], self.key, stop)
         _raise_fault(self.state.faults, self.config)
 
     def _advance_in_threads(self, stop: int) -> None:
@@ -285,12 +318,12 @@ class Simulation:
                 end_batch(rules, state, self._scratch[0], self.key, end)
 
     @property
-    def regret(self) -> NDArray[np.float64]:
+    def regret(self) -> Floats:
         """Cumulative regret of every agent."""
         return self.state.regret
 
     @property
-    def reward(self) -> NDArray[np.float64]:
+    def reward(self) -> Floats:
         """Cumulative reward of every agent."""
         return self.state.reward
 
@@ -351,7 +384,7 @@ def _scratch(resolved: Plan, environment: Environment) -> Scratch:
     )
 
 
-def _raise_fault(faults: NDArray[np.int64], config: FedUCB) -> None:
+def _raise_fault(faults: Ints, config: FedUCB) -> None:
     stopped = np.flatnonzero(faults[:, 0])
     if not len(stopped):
         return
