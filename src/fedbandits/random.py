@@ -158,7 +158,7 @@ def integer(bound: int, key: Key, party: int, round_: int, purpose: int, index: 
     """
     low, high = _word_pair(key, party, round_, purpose, index)
     n = uint64(bound)
-    return int((high * n + ((low * n) >> _WORD)) >> _WORD)
+    return int(np.int64((high * n + ((low * n) >> _WORD)) >> _WORD))
 
 
 @compiled
