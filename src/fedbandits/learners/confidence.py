@@ -21,7 +21,7 @@ from fedbandits._compile import compiled
 from fedbandits._typing import Floats
 from fedbandits.learners.ridge import log_determinant
 
-_SHIFT_STEPS = 24
+_SHIFT_STEPS = 32
 
 
 class SpectralBounds(NamedTuple):
@@ -74,10 +74,10 @@ def bias_norm_factor(dimension: int, parameter_bound: float, alpha: float) -> fl
         )
         return float(2.0 * (inner + stats.norm.sf(edge)))
 
-    low, high = 0.0, along * float(stats.chi2.isf(alpha, dimension))
-    return math.sqrt(optimize.brentq(lambda v: tail(v) - alpha, low + 1e-9, high, rtol=1e-9)) * (
-        1.0 + 1e-6
-    )
+    # (1 + 2S²) χ²(d) dominates the sum, so its quantile lies above the root.
+    high = 1.01 * along * float(stats.chi2.isf(alpha, dimension))
+    root = optimize.brentq(lambda value: tail(value) - alpha, 1e-12 * high, high, rtol=1e-9)
+    return math.sqrt(root) * (1.0 + 1e-6)
 
 
 def published_bounds(
@@ -172,7 +172,7 @@ def choose_shift(
     if norm_bound == 0.0:
         return base
     lowest = max(0.0, base - values[0])
-    highest = max(base + norm_bound, 2.0 * lowest)
+    highest = 2.0 * max(base + norm_bound, lowest)
     best, best_width = lowest, np.inf
     for step in range(_SHIFT_STEPS + 1):
         shift = lowest + (highest - lowest) * (step / _SHIFT_STEPS) ** 2

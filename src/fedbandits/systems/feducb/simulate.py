@@ -6,13 +6,14 @@ agent by agent through a whole batch; with a data-dependent trigger it goes roun
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from fedbandits._compile import compiled
-from fedbandits._typing import Floats, Floats32, Ints
+from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import (
     Environment,
     decision_set_workspace,
@@ -21,14 +22,12 @@ from fedbandits.environments.base import (
 )
 from fedbandits.errors import BoundExceededError, FedbanditsError
 from fedbandits.learners.linucb import best_arm, score_arms
-from fedbandits.learners.ridge import add_record, packed_size
+from fedbandits.learners.ridge import add_record
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.continual import NONE, add_release_noise, draw_slot
 from fedbandits.random import Key, Purpose, fill_normal, integer, replicate_key
 from fedbandits.systems.feducb import agent as act
 from fedbandits.systems.feducb.agent import (
-    Pool,
-    Views,
     initial_pool,
     load_view,
     next_sync,
@@ -42,46 +41,12 @@ from fedbandits.systems.feducb.agent import (
 )
 from fedbandits.systems.feducb.config import FedUCB
 from fedbandits.systems.feducb.rules import TRIGGERED, Plan, Rules, plan
+from fedbandits.systems.feducb.state import Scratch, State, initial_state, new_scratch
 
 _TIE, _NOISE = int(Purpose.TIE), int(Purpose.PRIVACY_NOISE)
 _TRIGGERED, _NO_FAULT = TRIGGERED, act.NO_FAULT
 #: Agent-steps below which a batch is played by one thread.
 _WORTH_SHARING = 20_000
-
-
-class Clock(NamedTuple):
-    """Counters of a run, one-element arrays so that compiled code can advance them."""
-
-    round_: Ints  # rounds played
-    releases: Ints  # syncs made
-    waited: Ints  # rounds since the last sync
-    messages: Ints
-
-
-class State(NamedTuple):
-    """All that changes in a run: saving it is saving the run."""
-
-    clock: Clock
-    faults: Ints  # (agents, 2): what stopped an agent, and the round
-    regret: Floats  # (agents,) cumulative
-    reward: Floats  # (agents,) cumulative
-    statistic: Floats  # (agents, models, d (d + 3) / 2): own records so far
-    draws: Floats  # (agents, slots, models · d (d + 3) / 2): noise draws in use
-    pool: Pool
-    views: Views
-
-
-class Scratch(NamedTuple):
-    """Buffers of the loop; nothing in them outlives a round."""
-
-    features: Floats32
-    expected: Floats32
-    scores: Floats32
-    work: Floats32
-    context: Floats
-    gain: Floats
-    released: Floats
-    noisy: Floats
 
 
 @compiled
@@ -271,11 +236,11 @@ class Simulation:
         self.rounds = rounds
         self.plan: Plan = plan(config, environment, rounds)
         self.world: Any = environment.world(self.key)
-        self.state = _initial_state(self.plan)
+        self.state = initial_state(self.plan)
         agents = environment.agents
         shares = min(threads, agents)
         self._slices = [(agents * i // shares, agents * (i + 1) // shares) for i in range(shares)]
-        self._scratch = [_scratch(self.plan, environment) for _ in self._slices]
+        self._scratch = [new_scratch(self.plan, environment) for _ in self._slices]
         begin(self.plan.rules, self.state)
 
     @property
@@ -317,6 +282,34 @@ class Simulation:
                     task.result()
                 end_batch(rules, state, self._scratch[0], self.key, end)
 
+    def sync_rounds(self) -> list[int]:
+        """Rounds after which agents sync; empty for a schedule that depends on the data."""
+        rules = self.plan.rules
+        if rules.schedule == TRIGGERED:
+            return []
+        rounds, round_ = [], int(next_sync(rules, 0))
+        while round_ < self.rounds:
+            rounds.append(round_)
+            round_ = int(next_sync(rules, round_))
+        return rounds
+
+    def confidence_ratio(self, truth: Floats) -> float:
+        """The largest ‖θ* - θ̃‖_V / β over views and models; above 1 the bound has failed.
+
+        Parameters
+        ----------
+        truth : (models, d) float64
+            θ*, see :meth:`fedbandits.environments.Environment.true_parameters`.
+        """
+        rules, terms, views = self.plan.rules, self.state.pool.terms, self.state.views
+        worst = 0.0
+        for v, m in np.ndindex(views.log_det.shape):
+            error = truth[m] - views.estimate[v, m]
+            distance = math.sqrt(error @ np.linalg.solve(views.inverse[v, m], error))
+            beta = view_radius(terms, views.log_det[v], m, rules.reward_noise, rules.log_term)
+            worst = max(worst, distance / beta)
+        return worst
+
     @property
     def regret(self) -> Floats:
         """Cumulative regret of every agent."""
@@ -349,39 +342,6 @@ class Simulation:
             return 0.0
         mu = self.plan.release.mu(self.plan.record_norm, self.syncs)
         return gaussian.epsilon_of(mu, self.config.delta)
-
-
-def _initial_state(resolved: Plan) -> State:
-    rules = resolved.rules
-    agents, models, dimension = rules.agents, rules.models, rules.dimension
-    size = int(packed_size(dimension))
-    one = [np.zeros(1, np.int64) for _ in range(4)]
-    return State(
-        clock=Clock(one[0], one[1], one[2], one[3]),
-        faults=np.zeros((agents, 2), np.int64),
-        regret=np.zeros(agents),
-        reward=np.zeros(agents),
-        statistic=np.zeros((agents, models, size)),
-        draws=np.zeros((agents, resolved.release.slots, models * size)),
-        pool=act.empty_pool(models, dimension),
-        views=act.empty_views(agents if rules.raw_view else 1, models, dimension),
-    )
-
-
-def _scratch(resolved: Plan, environment: Environment) -> Scratch:
-    rules = resolved.rules
-    arms = environment.arm_count
-    columns = arms if rules.models == 1 else 1
-    return Scratch(
-        features=np.zeros((rules.dimension, columns), np.float32),
-        expected=np.zeros(arms, np.float32),
-        scores=np.zeros(arms, np.float32),
-        work=np.zeros(arms, np.float32),
-        context=np.zeros(rules.dimension),
-        gain=np.zeros(rules.dimension),
-        released=np.zeros(rules.pattern.size),
-        noisy=np.zeros(rules.pattern.size),
-    )
 
 
 def _raise_fault(faults: Ints, config: FedUCB) -> None:

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fedbandits.environments import Linear
+from fedbandits.random import replicate_key
+from tests.worlds import decision_sets, draw_rewards
+
+KEY = replicate_key(5, 0)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5, 10])
+@pytest.mark.parametrize("gap", [0.0, 0.1, 0.3])
+def test_one_arm_is_better_by_the_gap(dim, gap):
+    environment = Linear(agents=2, dim=dim, arms=7, gap=gap)
+    world = environment.world(KEY)
+    for features, expected, best in decision_sets(environment, world, KEY, rounds=200):
+        means = world.theta @ features
+        np.testing.assert_allclose(means, expected, atol=3e-6)
+        others = np.delete(means, best)
+        assert others.min() >= 0.5 - 1e-5
+        assert others.max() <= 0.6 + 1e-5
+        assert 0.6 + gap - 1e-5 <= means[best] <= 0.7 + gap + 1e-5
+
+
+@pytest.mark.parametrize("dim", [1, 3, 10])
+def test_contexts_stay_in_the_unit_ball(dim):
+    environment = Linear(agents=3, dim=dim, arms=50, gap=0.3)
+    for features, _, _ in decision_sets(environment, environment.world(KEY), KEY, rounds=300):
+        assert np.linalg.norm(features.astype(np.float64), axis=0).max() <= 1.0
+
+
+def test_the_rest_of_a_context_is_uniform_in_the_remaining_ball():
+    environment = Linear(agents=1, dim=5, arms=20)
+    world = environment.world(KEY)
+    parts = []
+    for features, expected, _ in decision_sets(environment, world, KEY, rounds=1500):
+        across = features - np.outer(world.theta, expected)
+        parts.append((across / np.sqrt(1 - expected.astype(np.float64) ** 2)).T)
+    points = np.concatenate(parts)
+    radii = np.linalg.norm(points, axis=1)
+    # In a 4-ball the fourth power of the radius is uniform.
+    assert stats.kstest(radii**4, "uniform").statistic < 0.02
+    directions = points / radii[:, None]
+    rng = np.random.default_rng(0)
+    for _ in range(5):  # any direction across θ* sees the same second and fourth moments
+        axis = rng.normal(size=5)
+        axis -= (axis @ world.theta) * world.theta
+        projections = directions @ (axis / np.linalg.norm(axis))
+        assert np.mean(projections**2) == pytest.approx(1 / 4, rel=0.03)
+        assert np.mean(projections**4) == pytest.approx(3 / 24, rel=0.06)
+
+
+def test_the_best_arm_stands_anywhere():
+    environment = Linear(agents=1, dim=3, arms=5)
+    places = [b for _, _, b in decision_sets(environment, environment.world(KEY), KEY, 4000)]
+    assert stats.chisquare(np.bincount(places, minlength=5)).pvalue > 1e-3
+
+
+def test_parameters_are_uniform_on_the_sphere_and_new_each_replicate():
+    thetas = np.array([Linear(dim=3).world(replicate_key(2, r)).theta for r in range(4000)])
+    np.testing.assert_allclose(np.linalg.norm(thetas, axis=1), 1.0, rtol=1e-12)
+    # Archimedes: each coordinate of a uniform point on the 2-sphere is uniform on [-1, 1].
+    for coordinate in thetas.T:
+        assert stats.kstest(coordinate, stats.uniform(-1, 2).cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("theta", [(0.6, 0.8), (0.0, 1.0), (-1.0, 0.0)])
+def test_a_given_parameter_is_used(theta):
+    environment = Linear(dim=2, theta=theta)
+    world = environment.world(KEY)
+    np.testing.assert_allclose(world.theta, theta)
+    for features, expected, _ in decision_sets(environment, world, KEY, rounds=20):
+        np.testing.assert_allclose(np.array(theta) @ features, expected, atol=3e-6)
+
+
+@pytest.mark.parametrize("theta", [(1.0,), (1.0, 1.0)])
+def test_an_impossible_parameter_is_refused(theta):
+    with pytest.raises(ValueError, match="theta"):
+        Linear(dim=2, theta=theta)
+
+
+def test_rewards_have_the_expected_mean():
+    rewards = draw_rewards(0.7, KEY, rounds=20_000)
+    assert set(rewards) == {0.0, 1.0}
+    assert np.mean(rewards) == pytest.approx(0.7, abs=4 * np.sqrt(0.21 / 20_000))

@@ -1,0 +1,36 @@
+"""Looking into a world from Python, through the functions that the compiled loops call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numba
+import numpy as np
+
+from fedbandits.environments import Environment
+from fedbandits.environments.base import decision_set_workspace, draw_reward, fill_decision_set
+
+
+@numba.njit(error_model="numpy")
+def _fill(world, key, agent, round_, features, expected):
+    return fill_decision_set(
+        world, decision_set_workspace(world), key, agent, round_, features, expected
+    )
+
+
+def decision_set(environment: Environment, world: Any, key: Any, agent: int, round_: int):
+    columns = environment.arm_count if environment.models == 1 else 1
+    features = np.zeros((environment.dimension, columns), np.float32)
+    expected = np.zeros(environment.arm_count, np.float32)
+    best = _fill(world, key, agent, round_, features, expected)
+    return features, expected, int(best)
+
+
+def decision_sets(environment: Environment, world: Any, key: Any, rounds: int) -> Iterator[Any]:
+    for round_ in range(1, rounds + 1):
+        yield decision_set(environment, world, key, round_ % environment.agents, round_)
+
+
+def draw_rewards(expected: float, key: Any, rounds: int) -> list[float]:
+    return [draw_reward(expected, key, 0, round_) for round_ in range(rounds)]
