@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedbandits.environments import Classification, Linear
+from fedbandits.experiments.config import system
+from fedbandits.privacy import gaussian
+from fedbandits.systems.feducb import FedUCB, claim
+from fedbandits.systems.feducb.parts import (
+    Determinant,
+    Every,
+    Growing,
+    Never,
+    Tree,
+    first_useful_round,
+    sync_rounds,
+)  # fmt: skip
+from fedbandits.systems.feducb.rules import plan, published_levels
+
+ENVIRONMENT = Linear(agents=10, dim=10, arms=20)
+PUBLISHED = system("feducb-published", epsilon=1.0, delta=0.1).config
+
+
+def test_published_noise_is_the_published_constant():
+    # T = 60,000: m = 1 + 16 = 17; s² = 16 · 17 · 4 · ln²20 / 1.
+    resolved = plan(PUBLISHED, ENVIRONMENT, 60_000)
+    assert published_levels(60_000) == 17
+    assert resolved.release.scale**2 == pytest.approx(16 * 17 * 4 * math.log(20) ** 2)
+    assert resolved.release.releases == 60_000
+
+
+def test_published_shift_is_twice_lambda():
+    resolved = plan(PUBLISHED, ENVIRONMENT, 60_000)
+    spread = math.log(2 * 60_000 * 10 / 0.01)
+    bound = math.sqrt(32) * 17 * 2 * math.log(40) * (4 * math.sqrt(10) + 2 * spread)
+    assert resolved.bounds.rho_min == pytest.approx(bound)
+    assert resolved.rules.shift == pytest.approx(10 * 2 * bound)
+    assert resolved.rules.base == pytest.approx(10 * bound)
+    assert resolved.rules.trigger_shift == pytest.approx(10 * 2 * bound)
+
+
+@pytest.mark.parametrize(("delta", "factor"), [(0.1, 11.0), (1e-5, 13.1)])
+def test_published_noise_is_eleven_to_thirteen_times_too_large(delta, factor):
+    config = system("feducb-published", delta=delta).config
+    resolved = plan(config, ENVIRONMENT, 2**16)
+    needed = math.sqrt(17) * 2.0 / gaussian.mu_of(1.0, delta)
+    assert resolved.release.scale / needed == pytest.approx(factor, rel=0.01)
+
+
+def test_theorem_one_s_threshold():
+    config = system("feducb-published", schedule="determinant(theory)", delta=0.1).config
+    resolved = plan(config, ENVIRONMENT, 1000)
+    growth = math.log(3 + 1000 / (10 * resolved.bounds.rho_min))
+    assert resolved.rules.threshold == pytest.approx(2 * 1000 * 10 / (growth + 1))
+
+
+@given(st.integers(1, 20), st.integers(2, 500))
+def test_every_syncs_at_multiples(period, rounds):
+    times = sync_rounds(Every(period), rounds)
+    assert list(times) == [t for t in range(1, rounds) if t % period == 0]
+
+
+@given(st.floats(1.01, 4.0), st.integers(1, 50), st.integers(2, 5000))
+def test_growing_schedules_grow(factor, first, rounds):
+    times = [int(t) for t in sync_rounds(Growing(factor, first), rounds)]
+    assert times == sorted(set(times))
+    assert all(t < rounds for t in times)
+    if times:
+        assert times[0] == first
+    for one, two in pairwise(times):
+        assert two == max(one + 1, math.ceil(factor * one))
+
+
+def test_growing_by_half_means_few_syncs():
+    assert len(sync_rounds(Growing(1.5), 60_000)) <= 40
+    assert sync_rounds(Determinant(), 100) is None
+    assert len(sync_rounds(Never(), 100)) == 0
+
+
+def test_the_first_sync_waits_for_the_noise():
+    first = first_useful_round(10, 10, 1.0, 4.65, 60_000)
+    assert 50 < first < 150
+    assert first_useful_round(10, 10, 1.0, 4.65, 100) == 5  # a twentieth of the horizon
+    assert first_useful_round(10**6, 1, 1.0, 0.1, 100) == 1
+
+
+def test_the_compiled_schedule_is_the_python_schedule():
+    from fedbandits.systems.feducb import Simulation
+
+    for schedule in (Every(3), Growing(1.3, 2), Growing(2.0)):
+        config = FedUCB(schedule=schedule, delta=0.1)
+        simulation = Simulation(config, ENVIRONMENT, 200, 0, 0)
+        resolved = plan(config, ENVIRONMENT, 200)
+        assert len(simulation.sync_rounds()) == resolved.release.releases
+
+
+class TestClaims:
+    def test_the_sound_variant_holds_for_interactive_data(self):
+        stated = claim(system("feducb", epsilon=0.5, delta=1e-6).config, ENVIRONMENT, 1000)
+        assert stated.holds_for == "interactive"
+        assert stated.epsilon == pytest.approx(0.5, rel=1e-6)
+        assert stated.epsilon <= 0.5 * (1 + 1e-12)
+        assert stated.paper_claims is None
+
+    def test_a_raw_view_holds_for_a_fixed_log(self):
+        stated = claim(system("feducb", local_view="raw").config, ENVIRONMENT, 1000)
+        assert stated.holds_for == "fixed log"
+        assert any("later decisions" in limit for limit in stated.not_protected)
+
+    def test_the_published_variant_leaks_timing(self):
+        stated = claim(PUBLISHED, ENVIRONMENT, 60_000)
+        assert stated.holds_for == "nothing"
+        assert stated.epsilon == math.inf
+        assert stated.paper_claims == (1.0, 0.1)
+        assert stated.epsilon_contents < 0.1  # over-noised, had the times been public
+        assert any("trigger" in limit for limit in stated.not_protected)
+
+    def test_published_noise_on_a_fixed_schedule_has_a_finite_epsilon(self):
+        stated = claim(system("feducb", privatizer="tree(published)").config, ENVIRONMENT, 1000)
+        assert stated.is_private
+
+    def test_statistics_in_clear_are_called_so(self):
+        assert not claim(system("feducb-nonprivate").config, ENVIRONMENT, 100).is_private
+        assert not claim(system("linucb-pooled").config, ENVIRONMENT, 100).is_private
+
+    def test_silence_is_private(self):
+        stated = claim(system("linucb-alone").config, ENVIRONMENT, 100)
+        assert (stated.epsilon, stated.holds_for) == (0.0, "interactive")
+
+    def test_a_person_with_many_visits_is_told_the_price(self):
+        environment = Classification(agents=10, components=3)
+        stated = claim(system("feducb").config, environment, 569)
+        per_person = [limit for limit in stated.not_protected if "visits on average" in limit]
+        assert "10 visits" in per_person[0]
+        epsilon = gaussian.epsilon_of(10 * stated.mu, 1e-5)
+        assert f"ε = {epsilon:.4g}" in per_person[0]
+
+
+def test_a_tree_with_calibrated_noise_needs_less_than_the_published():
+    calibrated = plan(FedUCB(privatizer=Tree(), schedule=Determinant(), delta=0.1), ENVIRONMENT, 99)
+    published = plan(PUBLISHED, ENVIRONMENT, 99)
+    assert calibrated.release.scale * 10 < published.release.scale
