@@ -1,0 +1,5 @@
+"""``python -m fedbandits`` is the ``fedbandits`` command."""
+
+from fedbandits.cli import main
+
+main()

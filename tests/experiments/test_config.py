@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import pytest
+
+import fedbandits as fb
+from fedbandits.environments import Linear
+from fedbandits.errors import ConfigError
+from fedbandits.systems.feducb.parts import Determinant, Every, Growing
+
+TOML = """
+name = "small"
+rounds = 50
+replicates = 2
+[environment]
+kind = "linear"
+agents = 2
+dim = 3
+arms = 4
+[[systems]]
+preset = "feducb"
+delta = 0.1
+[[systems]]
+preset = "feducb-published"
+label = "as published"
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(TOML)
+    return path
+
+
+def test_a_file_becomes_an_experiment(file):
+    experiment = fb.load(file)
+    assert experiment.environment == Linear(agents=2, dim=3, arms=4)
+    assert [s.label for s in experiment.systems] == ["feducb", "as published"]
+    assert experiment.systems[0].config.delta == 0.1
+    assert experiment.systems[1].config.schedule == Determinant("M log T")
+
+
+def test_the_resolved_configuration_is_the_same_experiment(file, tmp_path):
+    experiment = fb.load(file)
+    again = tmp_path / "again.toml"
+    again.write_text(experiment.to_toml())
+    assert fb.load(again) == experiment
+
+
+def test_python_and_toml_build_the_same(file):
+    built = fb.Experiment(
+        name="small", rounds=50, replicates=2, environment=Linear(agents=2, dim=3, arms=4),
+        systems=(
+            fb.system("feducb", delta=0.1), fb.system("feducb-published", label="as published")
+        ),
+    )  # fmt: skip
+    assert built == fb.load(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "schedule"),
+    [
+        ("growing(2)", Growing(2.0)), ("growing(1.2, 7)", Growing(1.2, 7)),
+        ("growing", Growing()), ("every(10)", Every(10)),
+        ("determinant(3.5)", Determinant(3.5)), ("determinant(theory)", Determinant("theory")),
+        ("determinant('M^1.5')", Determinant("M^1.5")),
+    ],
+)  # fmt: skip
+def test_parts_can_be_written_short(text, schedule):
+    assert fb.system("feducb", privatizer="tree", schedule=text).config.schedule == schedule
+
+
+@pytest.mark.parametrize(
+    ("assignment", "where"),
+    [
+        ("systems.0.epsilon=2", 0), ("systems[1].epsilon=2", 1), ("systems.feducb.epsilon=2", 0),
+        ("systems.as published.epsilon=2", 1), ("systems.*.epsilon=2", 1),
+    ],
+)  # fmt: skip
+def test_single_keys_can_be_set(file, assignment, where):
+    assert fb.load(file, [assignment]).systems[where].config.epsilon == 2.0
+
+
+BAD = {
+    "systems.0.epsilon=-1": "systems[0].epsilon: given -1, allowed: a number > 0",
+    "systems.0.epsilon=0": "systems[0].epsilon: given 0, allowed: a number > 0",
+    "systems.0.epsilon=nan": "systems[0].epsilon: given nan, allowed: a finite number",
+    "systems.0.epsilon=inf": "systems[0].epsilon: given inf, allowed: a finite number",
+    "systems.0.epsilon='one'": "systems[0].epsilon: given 'one', allowed: a number > 0",
+    "systems.0.delta=1": "systems[0].delta: given 1, allowed: a number > 0 and < 1",
+    "systems.0.delta=0.0": "systems[0].delta: given 0.0, allowed: a number > 0 and < 1",
+    "systems.0.epsilom=1": "systems[0].epsilom: unknown key; did you mean 'epsilon'?",
+    "systems.0.preset='fed'": "systems[0].preset: given 'fed', allowed: feducb,",
+    "systems.1.label='feducb'": "systems[1].label: 'feducb' names two systems",
+    "systems.1.label=''": "systems[1].label: given '', allowed: a name",
+    "systems.0.schedule='grow(2)'": "systems[0].schedule: given 'grow(2)', allowed: every, growing",
+    "systems.0.schedule='growing(0.5)'": "systems[0].schedule.factor: given 0.5, allowed: a number >",
+    "systems.0.schedule='never(3)'": "'never(3)' has too many arguments, never takes no arguments",
+    "systems.0.schedule='determinant(2)'": "the toeplitz privatizer needs the number of releases",
+    "systems.0.local_view='row'": "systems[0].local_view: given 'row', allowed: 'raw', 'released'",
+    "systems.0.context_bound=0.5": "systems[0].context_bound: 0.5 is too small",
+    "systems.0.reward_bound=0.5": "systems[0].reward_bound: 0.5 is too small",
+    "systems=[]": "systems: none given",
+    "environment.arms=1": "environment.arms: given 1, allowed: a whole number ≥ 2",
+    "environment.dim=0": "environment.dim: given 0, allowed: a whole number ≥ 1",
+    "environment.agents=2.5": "environment.agents: given 2.5, allowed: a whole number ≥ 1",
+    "environment.kind='lunar'": "environment.kind: given 'lunar', allowed: 'linear'",
+    "environment.dimension=3": "environment.dimension: unknown key; did you mean 'dim'?",
+    "environment.theta=[1.0]": "environment: theta has 1 entries, dim is 3",
+    "environment=3": "environment: given 3, allowed: 'linear'",
+    "rounds=0": "rounds: given 0, allowed: a whole number ≥ 1",
+    "replicates=0": "replicates: given 0, allowed: a whole number ≥ 1",
+    "seed=-1": "seed: given -1, allowed: a whole number ≥ 0",
+    "round=3": "round: unknown key; did you mean 'rounds'?",
+    "systems.9.epsilon=1": "--set systems.9.epsilon=1: leads nowhere",
+    "rounds": "--set rounds: write key.path=value",
+}
+
+
+@pytest.mark.parametrize("assignment", BAD)
+def test_bad_values_are_refused_with_place_and_remedy(file, assignment):
+    with pytest.raises(ConfigError) as refusal:
+        fb.load(file, [assignment]).check()
+    assert BAD[assignment] in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("missing", ["rounds", "environment", "systems"])
+def test_missing_keys_are_named(missing):
+    import tomllib
+
+    table = tomllib.loads(TOML)
+    del table[missing]
+    with pytest.raises(ConfigError, match=f"^{missing}: missing"):
+        fb.Experiment.from_table(table)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"rounds = ", "not valid TOML"), (b"\xff\xfe\x00", "cannot be read")],
+)
+def test_broken_files_are_refused(tmp_path, content, message):
+    path = tmp_path / "broken.toml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=message):
+        fb.load(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"nothing\.toml: no such file"):
+        fb.load(tmp_path / "nothing.toml")
+
+
+def test_errors_in_python_name_the_part():
+    with pytest.raises(ConfigError, match=r"system\.epsilon: given -1"):
+        fb.system("feducb", epsilon=-1)
+    with pytest.raises(ConfigError, match="rounds: given 0"):
+        fb.Experiment(rounds=0, environment=Linear(), systems=(fb.system("feducb"),))

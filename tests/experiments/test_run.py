@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import csv
+import json
+import math
+import signal
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import fedbandits as fb
+from fedbandits.environments import Classification, Linear
+from fedbandits.errors import DataError, OutputExistsError
+from fedbandits.experiments.progress import SilentProgress
+from fedbandits.experiments.result import SUMMARY_COLUMNS, summarise
+from fedbandits.experiments.run import checkpoint_rounds
+
+
+def small(**changes):
+    settings = {
+        "name": "small", "rounds": 60, "replicates": 3, "seed": 4,
+        "environment": Linear(agents=2, dim=3, arms=4),
+        "systems": (
+            fb.system("feducb", delta=0.1), fb.system("feducb-published"),
+            fb.system("linucb-alone"),
+        ),
+    }  # fmt: skip
+    return fb.Experiment(**settings | changes)
+
+
+@pytest.fixture(scope="module")
+def result():
+    return fb.run(small(), jobs=2)
+
+
+def test_the_result_is_labelled(result):
+    assert result.regret.dims == ("system", "replicate", "party", "round")
+    assert list(result.system.values) == ["feducb", "feducb-published", "linucb-alone"]
+    assert result.sizes["replicate"] == 3
+    assert result.sizes["party"] == 2
+    assert result["round"].values[0] == 1
+    assert result["round"].values[-1] == 60
+    for name in ("regret", "reward", "messages", "bytes", "syncs", "epsilon"):
+        assert np.isfinite(result[name]).all()
+        assert (result[name].diff("round") >= 0).all()
+    assert result.regret.sel(system="feducb").mean("replicate").shape[0] == 2
+
+
+def test_attributes_tell_how_it_came_about(result):
+    assert result.attrs["seed"] == 4
+    assert fb.Experiment.from_table(__import__("tomllib").loads(result.attrs["config"])) == small()
+    assert json.loads(result.attrs["claims"])["feducb-published"]["epsilon"] == "inf"
+    assert "numba" in json.loads(result.attrs["versions"])
+    assert result.attrs["interrupted"] == 0
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_the_number_of_jobs_changes_nothing(result, jobs):
+    again = fb.run(small(), jobs=jobs)
+    for name in ("regret", "reward", "messages", "syncs", "epsilon"):
+        np.testing.assert_array_equal(result[name], again[name])
+
+
+def test_replicates_differ_and_do_not_depend_on_how_many_there_are(result):
+    assert len(np.unique(result.reward.isel(system=0, party=0, round=-1))) > 1
+    fewer = fb.run(small(replicates=2))
+    np.testing.assert_array_equal(fewer.regret, result.regret[:, :2])
+
+
+def test_another_seed_is_another_run(result):
+    assert not np.array_equal(fb.run(small(seed=5)).regret, result.regret)
+
+
+def test_the_summary_is_of_the_group(result):
+    rows = {row["system"]: row for row in summarise(small(), result)}
+    last = result.regret.isel(round=-1).sum("party")
+    for label, row in rows.items():
+        assert tuple(row) == SUMMARY_COLUMNS
+        runs = last.sel(system=label).values
+        assert row["regret_mean"] == pytest.approx(runs.mean())
+        assert row["regret_sem"] == pytest.approx(runs.std(ddof=1) / math.sqrt(3))
+        steps = 3 * 60 * 2 / row["seconds"]
+        assert row["agent_steps_per_second"] == pytest.approx(steps)
+    assert rows["feducb"]["epsilon_claimed"] == pytest.approx(1.0)
+    assert rows["feducb-published"]["epsilon_claimed"] == 1.0
+    assert rows["feducb-published"]["epsilon_accounted"] == math.inf
+    assert rows["linucb-alone"]["messages"] == 0
+
+
+def test_a_single_replicate_has_no_standard_error():
+    experiment = small(replicates=1)
+    rows = summarise(experiment, fb.run(experiment))
+    assert all(math.isnan(row["regret_sem"]) for row in rows)
+
+
+def test_real_data_runs_end_to_end(tmp_path):
+    experiment = small(environment=Classification(agents=3, dataset="wine", components=3))
+    outcome = fb.run(experiment, out=tmp_path / "wine")
+    played = outcome.regret.isel(round=-1) + outcome.reward.isel(round=-1)
+    np.testing.assert_allclose(played, 60.0)  # every visit is right or wrong
+
+
+def test_the_folder_of_a_run(tmp_path):
+    out = tmp_path / "deep" / "small"
+    outcome = fb.run(small(), out=out)
+    names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    plots = {f"plots/{name}.png" for name in ("regret", "syncs", "epsilon")}
+    assert names == {"results.nc", "summary.csv", "config.toml", "report.html"} | plots
+    assert not [path for path in out.parent.iterdir() if path != out]
+    with xr.open_dataset(out / "results.nc", engine="h5netcdf") as stored:
+        np.testing.assert_array_equal(stored.regret, outcome.regret)
+        assert stored.attrs["config"] == outcome.attrs["config"]
+    with (out / "summary.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["system"] for row in rows] == list(outcome.system.values)
+    assert float(rows[0]["regret_mean"]) == pytest.approx(
+        float(outcome.regret.isel(system=0, round=-1).sum("party").mean())
+    )
+    assert fb.load(out / "config.toml") == small()
+
+
+def test_the_report_needs_nothing_beside_itself_and_states_every_claim(tmp_path):
+    fb.run(small(name="<b>bold & co</b>"), out=tmp_path / "r")
+    text = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
+    assert text.count("data:image/png;base64,") == 3
+    assert "http" not in text
+    assert "<b>bold" not in text
+    assert "&lt;b&gt;bold &amp; co" in text
+    for label in ("feducb", "feducb-published", "linucb-alone"):
+        assert f"<b>{label}</b>:" in text
+    assert "no finite ε: message times depend on raw data" in text
+
+
+def test_the_same_experiment_may_be_run_again(tmp_path):
+    fb.run(small(), out=tmp_path / "r")
+    fb.run(small(), out=tmp_path / "r")
+
+
+def test_a_folder_with_another_configuration_is_left_alone(tmp_path):
+    fb.run(small(), out=tmp_path / "r")
+    before = (tmp_path / "r" / "summary.csv").read_text()
+    with pytest.raises(OutputExistsError, match=r"differs in rounds"):
+        fb.run(small(rounds=61), out=tmp_path / "r")
+    with pytest.raises(OutputExistsError, match=r"systems\[0\]\.epsilon"):
+        fb.run(small(systems=(fb.system("feducb", epsilon=2.0),)), out=_only_feducb(tmp_path))
+    assert (tmp_path / "r" / "summary.csv").read_text() == before
+
+
+def _only_feducb(tmp_path):
+    fb.run(small(systems=(fb.system("feducb"),)), out=tmp_path / "one")
+    return tmp_path / "one"
+
+
+def test_foreign_folders_and_files_are_left_alone(tmp_path):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.jpg").write_bytes(b"cat")
+    with pytest.raises(OutputExistsError, match="no run of fedbandits"):
+        fb.run(small(), out=tmp_path / "photos")
+    (tmp_path / "note").write_text("x")
+    with pytest.raises(OutputExistsError, match="is a file"):
+        fb.run(small(), out=tmp_path / "note")
+    (tmp_path / "photos" / "config.toml").write_text("= broken")
+    with pytest.raises(OutputExistsError, match="cannot be read"):
+        fb.run(small(), out=tmp_path / "photos")
+
+
+def test_what_fails_leaves_nothing_behind(tmp_path):
+    impossible = small(environment=Classification(agents=1000))
+    with pytest.raises(DataError):
+        fb.run(impossible, out=tmp_path / "r")
+    assert not list(tmp_path.iterdir())
+
+
+class InterruptingProgress(SilentProgress):
+    """Presses Ctrl-C once so many rounds have been played."""
+
+    def __init__(self, after: int) -> None:
+        self.left = after
+
+    def advance(self, system: int, rounds: int) -> None:
+        self.left -= rounds
+        if self.left <= 0:
+            self.left = 10**9
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_ctrl_c_keeps_finished_replicates(tmp_path):
+    experiment = small(replicates=4, systems=(fb.system("feducb"),))
+    whole = fb.run(experiment)
+    out = tmp_path / "cut"
+    cut = fb.run(experiment, out=out, jobs=1, progress=InterruptingProgress(130))
+    assert cut.attrs["interrupted"] == 1
+    finished = np.isfinite(cut.regret).all(dim=("system", "party", "round")).values
+    assert list(finished) == [True, True, False, False]
+    np.testing.assert_array_equal(cut.regret[:, :2], whole.regret[:, :2])
+    assert "Interrupted" in (out / "report.html").read_text(encoding="utf-8")
+    with (out / "summary.csv").open() as file:
+        assert next(csv.DictReader(file))["replicates"] == "2"
+
+
+def test_ctrl_c_before_anything_is_finished_writes_nothing(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        fb.run(small(), out=tmp_path / "r", jobs=1, progress=InterruptingProgress(1))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("rounds", "count"), [(1, 5), (10, 60), (10**9, 60), (7, 1)])
+def test_checkpoints_are_log_spaced_and_end_at_the_horizon(rounds, count):
+    points = checkpoint_rounds(rounds, count)
+    assert points[-1] == rounds
+    assert (np.diff(points) > 0).all()
+    assert len(points) <= count + 1
+    assert points[0] >= 1

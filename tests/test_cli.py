@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from fedbandits import cli
+
+TOML = """
+name = "tiny"
+rounds = 20
+[environment]
+kind = "linear"
+agents = 2
+dim = 2
+arms = 3
+[[systems]]
+preset = "feducb"
+[[systems]]
+preset = "feducb-published"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "tiny.toml").write_text(TOML)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(monkeypatch, *arguments):
+    """Run the command as a user would, and return its exit code."""
+    monkeypatch.setattr(sys, "argv", ["fedbandits", *arguments])
+    with pytest.raises(SystemExit) as ending:
+        cli.main()
+    return ending.value.code or 0
+
+
+def test_run_writes_where_it_says(folder, monkeypatch, capsys):
+    assert call(monkeypatch, "run", "tiny.toml") == 0
+    assert (folder / "runs" / "tiny" / "report.html").is_file()
+    shown = capsys.readouterr()
+    assert "runs/tiny/report.html" in shown.out
+    assert "feducb" in shown.out
+    assert call(monkeypatch, "run", "tiny.toml", "--seed", "3", "--out", "elsewhere") == 0
+    assert "seed = 3" in (folder / "elsewhere" / "config.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "nothing.toml"], "fedbandits: nothing.toml: no such file"),
+        (["run", "tiny.toml", "--set", "systems.0.epsilon=-1"], "systems[0].epsilon: given -1"),
+        (["run", "tiny.toml", "--replicates", "0"], "replicates: given 0"),
+        (["privacy", "tiny.toml", "--set", "environment.arms=1"], "environment.arms: given 1"),
+    ],
+)
+def test_what_is_refused_ends_with_one_line_and_code_2(
+    folder, monkeypatch, capsys, arguments, message
+):
+    assert call(monkeypatch, *arguments) == 2
+    shown = capsys.readouterr()
+    assert message in shown.err
+    assert shown.err.count("\n") == 1
+    assert not (folder / "runs").exists()
+
+
+def test_another_configuration_is_not_overwritten(folder, monkeypatch, capsys):
+    assert call(monkeypatch, "run", "tiny.toml") == 0
+    assert call(monkeypatch, "run", "tiny.toml", "--set", "rounds=21") == 2
+    assert "differs in rounds" in capsys.readouterr().err
+
+
+def test_privacy_states_claims_before_anything_runs(folder, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert call(monkeypatch, "privacy", "tiny.toml") == 0
+    shown = capsys.readouterr().out
+    assert "feducb: ε = 1 at δ = 1e-05, interactive" in shown
+    assert "no finite ε: message times depend on raw data" in shown
+    assert "toeplitz running sum" in shown
+    assert not (folder / "runs").exists()
+
+
+def test_list_names_presets_and_environments(monkeypatch, capsys):
+    assert call(monkeypatch, "list") == 0
+    shown = capsys.readouterr().out
+    for name in ("feducb", "feducb-published", "linucb-alone", "classification", "linear"):
+        assert name in shown
+
+
+@pytest.mark.parametrize("command", [[], ["run"], ["privacy"], ["list"]])
+def test_help_teaches(command):
+    outcome = CliRunner().invoke(cli.app, [*command, "--help"])
+    assert outcome.exit_code == 0
+    assert "Usage" in outcome.output
+
+
+def test_the_module_can_be_called_from_a_shell(folder):
+    outcome = subprocess.run(
+        [sys.executable, "-m", "fedbandits", "list"], capture_output=True, text=True, check=True
+    )
+    assert "feducb" in outcome.stdout
