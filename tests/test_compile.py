@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import math
-import sys
-import textwrap
+import re
+import shutil
 
 import numba
 import pytest
@@ -24,42 +24,37 @@ def test_fma_rounds_once():
     assert A * A - 1.0 == 2.0**-29
 
 
-def test_digest_covers_what_a_module_imports_at_any_depth():
-    closure = _compile._closure("fedbandits.systems.feducb.simulate")
-    assert "fedbandits.random" in closure
-    assert "fedbandits.learners.ridge" in closure
-    assert not any(name.startswith("numpy") for name in closure)
+@pytest.fixture
+def package(tmp_path):
+    """A copy of the package's sources."""
+    copy = tmp_path / "fedbandits"
+    shutil.copytree(_compile._PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    return copy
 
 
-def test_editing_a_helper_changes_the_cache_of_its_callers(tmp_path, monkeypatch):
-    package = tmp_path / "fedbandits_probe"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    (package / "helper.py").write_text("def f(): return 1\n")
-    (package / "caller.py").write_text(
-        textwrap.dedent("""
-            from fedbandits_probe.helper import f
-            def g(): return f()
-        """)
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(_compile, "_PACKAGE", "fedbandits_probe")
+@pytest.mark.parametrize(
+    ("module", "matters"),
+    [
+        ("learners/ridge.py", True),
+        ("environments/linear.py", True),  # reached by the type of the world, not by an import
+        ("environments/classification.py", True),
+        ("systems/feducb/simulate.py", True),
+        ("experiments/report.py", False),
+    ],
+)
+def test_editing_any_kernel_starts_a_new_cache(package, module, matters):
+    before = _compile.kernels_digest(package)
+    with (package / module).open("a", encoding="utf-8") as file:
+        file.write("# an edit\n")
+    _compile.kernels_digest.cache_clear()
+    assert (_compile.kernels_digest(package) != before) is matters
 
-    def digest():
-        _compile._source_digest.cache_clear()
-        _compile._imports.cache_clear()
-        return _compile._source_digest("fedbandits_probe.caller")
 
-    try:
-        before = digest()
-        assert digest() == before
-        (package / "helper.py").write_text("def f(): return 2\n")
-        assert digest() != before
-    finally:
-        _compile._source_digest.cache_clear()
-        _compile._imports.cache_clear()
-        for name in [n for n in sys.modules if n.startswith("fedbandits_probe")]:
-            del sys.modules[name]
+def test_every_module_with_a_kernel_is_in_the_digest():
+    for path in _compile._PACKAGE.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        uses = re.search(r"^@(compiled|inlined|implements)\b", text, re.MULTILINE)
+        assert not uses or "_compile import" in text or "@implements" in text, path
 
 
 def test_kernels_divide_by_zero_quietly():

@@ -25,10 +25,10 @@ def test_one_arm_is_better_by_the_gap(dim, gap):
         assert 0.6 + gap - 1e-5 <= means[best] <= 0.7 + gap + 1e-5
 
 
-@pytest.mark.parametrize("dim", [1, 3, 10])
+@pytest.mark.parametrize("dim", [1, 3, 10, 30])
 def test_contexts_stay_in_the_unit_ball(dim):
-    environment = Linear(agents=3, dim=dim, arms=50, gap=0.3)
-    for features, _, _ in decision_sets(environment, environment.world(KEY), KEY, rounds=300):
+    environment = Linear(agents=3, dim=dim, arms=5, gap=0.3)
+    for features, _, _ in decision_sets(environment, environment.world(KEY), KEY, rounds=5000):
         assert np.linalg.norm(features.astype(np.float64), axis=0).max() <= 1.0
 
 

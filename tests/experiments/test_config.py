@@ -67,7 +67,10 @@ def test_python_and_toml_build_the_same(file):
     ],
 )  # fmt: skip
 def test_parts_can_be_written_short(text, schedule):
-    assert fb.system("feducb", privatizer="tree", schedule=text).config.schedule == schedule
+    assert (
+        fb.system("feducb", privatizer="tree", local_view="raw", schedule=text).config.schedule
+        == schedule
+    )
 
 
 @pytest.mark.parametrize(
@@ -94,7 +97,7 @@ BAD = {
     "systems.1.label='feducb'": "systems[1].label: 'feducb' names two systems",
     "systems.1.label=''": "systems[1].label: given '', allowed: a name",
     "systems.0.schedule='grow(2)'": "systems[0].schedule: given 'grow(2)', allowed: every, growing",
-    "systems.0.schedule='growing(0.5)'": "systems[0].schedule.factor: given 0.5, allowed: a number >",
+    "systems.0.schedule='growing(0.5)'": "schedule.factor: given 0.5, allowed: a number > 1",
     "systems.0.schedule='never(3)'": "'never(3)' has too many arguments, never takes no arguments",
     "systems.0.schedule='determinant(2)'": "the toeplitz privatizer needs the number of releases",
     "systems.0.local_view='row'": "systems[0].local_view: given 'row', allowed: 'raw', 'released'",

@@ -159,3 +159,11 @@ def test_no_noise_protects_nothing():
     assert ContinualPlan("none", 3, 0.0).mu(1.0) == math.inf
     assert ContinualPlan("tree", 3, 0.0).mu(1.0) == math.inf
     assert ContinualPlan("none", 0, 0.0).mu(1.0) == 0.0
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("releases", [0, 1, 2, 3, 4, 6, 7, 8, 21])
+def test_the_largest_deviation_is_that_of_some_release(mechanism, releases):
+    plan = ContinualPlan(mechanism, releases, 2.0)
+    deviations = [plan.deviation(k) for k in range(1, releases + 1)]
+    assert plan.largest_deviation() == max(deviations, default=0.0)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedbandits.environments import Classification, Linear
+from fedbandits.errors import ConfigError
 from fedbandits.experiments.config import system
 from fedbandits.privacy import gaussian
 from fedbandits.systems.feducb import FedUCB, claim
@@ -137,11 +138,37 @@ class TestClaims:
         stated = claim(system("feducb").config, environment, 569)
         per_person = [limit for limit in stated.not_protected if "visits on average" in limit]
         assert "10 visits" in per_person[0]
+        assert "some more" in per_person[0]
         epsilon = gaussian.epsilon_of(10 * stated.mu, 1e-5)
         assert f"ε = {epsilon:.4g}" in per_person[0]
 
 
 def test_a_tree_with_calibrated_noise_needs_less_than_the_published():
-    calibrated = plan(FedUCB(privatizer=Tree(), schedule=Determinant(), delta=0.1), ENVIRONMENT, 99)
+    config = FedUCB(privatizer=Tree(), schedule=Determinant(), local_view="raw", delta=0.1)
+    calibrated = plan(config, ENVIRONMENT, 99)
     published = plan(PUBLISHED, ENVIRONMENT, 99)
     assert calibrated.release.scale * 10 < published.release.scale
+
+
+def test_a_horizon_without_a_sync_costs_nothing():
+    stated = claim(FedUCB(), ENVIRONMENT, 1)
+    assert (stated.epsilon, stated.events) == (0.0, ())
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"schedule": "determinant(3)"},
+        {"schedule": "determinant(3)", "privatizer": "tree"},
+        {"confidence": "published", "regularization": 2.0},
+    ],
+)
+def test_parts_that_do_not_go_together_are_refused(parts):
+    with pytest.raises(ConfigError, match=r"toeplitz|local_view|regularization"):
+        system("feducb", **parts)
+
+
+def test_too_many_toeplitz_releases_are_refused():
+    with pytest.raises(ConfigError, match="tree"):
+        plan(FedUCB(schedule=Every(1)), ENVIRONMENT, 10**6)
+    plan(FedUCB(schedule=Every(1), privatizer=Tree()), ENVIRONMENT, 10**6)

@@ -196,11 +196,24 @@ def test_clipping_keeps_records_within_bounds():
     assert (np.abs(packed[:, 6:]).max(axis=1) <= 200 * bound * 0.5).all()
 
 
+def test_clipping_contexts_keeps_the_model_linear():
+    """Context and reward are scaled together: the estimate still tends to θ*."""
+    config = FedUCB(context_bound=0.6, out_of_bounds="clip", privatizer=NoNoise())
+    environment = Linear(agents=3, dim=3, arms=4)
+    for replicate in range(5):
+        simulation = Simulation(config, environment, 3000, 2, replicate)
+        simulation.advance(3000)
+        assert simulation.confidence_ratio(environment.true_parameters(simulation.world)) < 1.0
+
+
 @pytest.mark.parametrize(
     "config",
     [
         FedUCB(), FedUCB(privatizer=NoNoise()), FedUCB(privatizer=Tree("published")),
-        FedUCB(privatizer=Tree("published"), confidence="published", schedule=Determinant()),
+        FedUCB(
+            privatizer=Tree("published"), confidence="published", schedule=Determinant(),
+            local_view="raw",
+        ),
         FedUCB(schedule=Growing(3.0, 1)),
     ],
 )  # fmt: skip

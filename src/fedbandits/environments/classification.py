@@ -120,7 +120,7 @@ def _prepared(
         raise DataError(
             f"data set {dataset!r} has a single class: a bandit needs at least two arms"
         )
-    rows = _standardise(table)
+    rows = _standardise(dataset, table)
     if components is not None:
         rows = _principal_components(dataset, rows, components)
     rows = _into_unit_ball(rows, clip_quantile)
@@ -156,9 +156,11 @@ def _refuse_unusable(dataset: str, table: Floats) -> None:
         )
 
 
-def _standardise(table: Floats) -> Floats:
+def _standardise(dataset: str, table: Floats) -> Floats:
     deviation = table.std(axis=0)
     varying = deviation > 0.0
+    if not varying.any():
+        raise DataError(f"data set {dataset!r}: no column varies, there is nothing to learn from")
     scaled: Floats = (table[:, varying] - table[:, varying].mean(axis=0)) / deviation[varying]
     return scaled
 
@@ -177,7 +179,7 @@ def _principal_components(dataset: str, rows: Floats, components: int) -> Floats
 
 def _into_unit_ball(rows: Floats, quantile: float) -> Floats:
     norms = np.linalg.norm(rows, axis=1)
-    scaled: Floats = rows / np.maximum(norms, np.quantile(norms, quantile))[:, None]
+    scaled: Floats = rows / np.maximum(norms, max(np.quantile(norms, quantile), 1e-12))[:, None]
     return scaled
 
 

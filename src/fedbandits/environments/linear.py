@@ -31,8 +31,9 @@ _CONTEXT = int(Purpose.CONTEXT)
 _BEND_1, _BEND_7 = np.float32(1.303086), np.float32(1.178801)
 _HALF_STEP = np.float32(1.0 - 1.0 / 65536)
 _STEP = np.float32(2.0 / 65536)
-#: Keeps float32 rounding from pushing a context out of the unit ball.
-_INSIDE = np.float32(1.0 - 2.0e-6)
+#: Square of the norm that contexts keep within, so that float32 rounding (2e-7) stays inside 1.
+_INSIDE = np.float32(1.0 - 4.0e-6)
+_LARGEST_MEAN = np.float32(1.0 - 4.0e-6)
 _ORDINARY_LOW, _ORDINARY_WIDTH = np.float32(0.5), np.float32(0.1)
 
 
@@ -111,7 +112,7 @@ class Linear(Environment, frozen=True, kw_only=True, tag="linear"):
 class _Workspace(NamedTuple):
     words: Words  # (4, blocks): raw Philox words
     halves: NDArray[np.uint16]  # (dim + 2, arms): the same memory, a row a coordinate
-    place: NDArray[np.uint16]  # (1,): the half after those; it places the best arm
+    place: NDArray[np.uint16]  # (2,): the halves after those; they place the best arm
     scale: Floats32  # (arms,)
     along: Floats32  # (arms,)
 
@@ -120,12 +121,12 @@ class _Workspace(NamedTuple):
 def _workspace(world: Any) -> Any:
     rows = world.theta.size + 2
     cells = rows * world.arms
-    words = np.zeros((4, (cells + 8) // 8), dtype=np.uint32)
+    words = np.zeros((4, (cells + 9) // 8), dtype=np.uint32)
     flat = words.reshape(-1).view(np.uint16)
     scale = np.zeros(world.arms, dtype=np.float32)
     along = np.zeros(world.arms, dtype=np.float32)
     halves = flat[:cells].reshape(rows, world.arms)
-    return _Workspace(words, halves, flat[cells : cells + 1], scale, along)
+    return _Workspace(words, halves, flat[cells : cells + 2], scale, along)
 
 
 @implements(fill_decision_set, LinearWorld)
@@ -160,12 +161,13 @@ def _fill(
     per_half = _ORDINARY_WIDTH * float32(1.0 / 65536)
     for k in range(arms):
         expected[k] = fma(float32(halves[last + 2, k]), per_half, _ORDINARY_LOW)
-    best = (np.int64(place[0]) * np.int64(arms)) >> 16
-    expected[best] += world.lift
+    ticket = (np.int64(place[1]) << 16) | np.int64(place[0])
+    best = (ticket * np.int64(arms)) >> 32
+    expected[best] = min(expected[best] + world.lift, _LARGEST_MEAN)
     tip = reflection[last]
     for k in range(arms):
         mean = expected[k]
-        shrink = _INSIDE * math.sqrt((float32(1) - mean * mean) / scale[k])
+        shrink = math.sqrt(max(_INSIDE - mean * mean, float32(0)) / scale[k])
         scale[k] = shrink
         along[k] = float32(2) * fma(shrink, along[k], mean * tip)
     for row in range(last):

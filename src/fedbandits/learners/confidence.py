@@ -11,11 +11,12 @@ with the four numbers settled when statistics arrive, so that playing needs one 
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy import integrate, optimize, stats
+from scipy import integrate, optimize, special, stats
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats
@@ -41,11 +42,17 @@ def operator_norm_factor(dimension: int, alpha: float) -> float:
     return 2.0 * math.sqrt(dimension) + 2.0 * math.sqrt(math.log(2.0 / alpha))
 
 
+def least_eigenvalue_factor(dimension: int, alpha: float) -> float:
+    """N ⪰ -factor · τ with probability 1 - α: one end of :func:`operator_norm_factor`."""
+    return 2.0 * math.sqrt(dimension) + 2.0 * math.sqrt(math.log(1.0 / alpha))
+
+
 def vector_norm_factor(dimension: int, alpha: float) -> float:
     """‖h‖ ≤ factor · τ with probability 1 - α, h with d independent N(0, τ²) entries."""
     return math.sqrt(dimension) + math.sqrt(2.0 * math.log(1.0 / alpha))
 
 
+@functools.lru_cache(maxsize=256)
 def bias_norm_factor(dimension: int, parameter_bound: float, alpha: float) -> float:
     """‖Nθ* - h‖ ≤ factor · τ with probability 1 - α, for ‖θ*‖ ≤ S.
 
@@ -54,30 +61,35 @@ def bias_norm_factor(dimension: int, parameter_bound: float, alpha: float) -> fl
     the factor is the root of that variable's exact quantile. ‖N‖·S + ‖h‖ would cost about twice
     as much.
     """
-    square = parameter_bound**2
-    common, along = 1.0 + square, 1.0 + 2.0 * square
-
-    def tail(value: float) -> float:
-        """P(common χ²(d-1) + along χ²(1) > value), the χ²(1) part integrated out."""
-        if dimension == 1:
-            return float(stats.chi2.sf(value / along, 1))
-        edge = math.sqrt(value / along)
-        inner, _ = integrate.quad(
-            lambda z: (
-                stats.norm.pdf(z) * stats.chi2.sf((value - along * z * z) / common, dimension - 1)
-            ),
-            0.0,
-            edge,
-            epsabs=0.0,
-            epsrel=1e-9,
-            limit=200,
-        )
-        return float(2.0 * (inner + stats.norm.sf(edge)))
-
+    common, along = 1.0 + parameter_bound**2, 1.0 + 2.0 * parameter_bound**2
     # (1 + 2S²) χ²(d) dominates the sum, so its quantile lies above the root.
     high = 1.01 * along * float(stats.chi2.isf(alpha, dimension))
-    root = optimize.brentq(lambda value: tail(value) - alpha, 1e-12 * high, high, rtol=1e-9)
+    root = optimize.brentq(
+        lambda value: _sum_tail(value, common, along, dimension) - alpha,
+        1e-12 * high,
+        high,
+        rtol=1e-9,
+    )
     return math.sqrt(root) * (1.0 + 1e-6)
+
+
+def _sum_tail(value: float, common: float, along: float, dimension: int) -> float:
+    """P(common χ²(d-1) + along χ²(1) > value), the χ²(1) part integrated out.
+
+    χ²(1) is z² with z normal; z = edge · sin φ takes the root singularity out of the integrand.
+    """
+    edge = math.sqrt(value / along)
+    if dimension == 1:
+        return float(2.0 * special.ndtr(-edge))
+
+    def integrand(phi: float) -> float:
+        z, slope = edge * math.sin(phi), edge * math.cos(phi)
+        rest = value * math.cos(phi) ** 2 / common
+        density = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+        return density * slope * float(special.chdtrc(dimension - 1, rest))
+
+    inner, _ = integrate.quad(integrand, 0.0, 0.5 * math.pi, epsabs=0.0, epsrel=1e-9, limit=200)
+    return float(2.0 * (inner + special.ndtr(-edge)))
 
 
 def published_bounds(
@@ -135,14 +147,14 @@ def adaptive_terms(
     base : float
         λ₁, fixed in advance: V + cI ⪰ G + λ₁I is what the martingale bound needs.
     norm_bound, bias_bound : float
-        Bounds on ‖N‖ and on ‖Nθ* - h‖.
+        N ⪰ -norm_bound · I, and a bound on ‖Nθ* - h‖.
     parameter_bound : float
         S.
 
     Returns
     -------
     inflation, correction, bias : float
-        √(1 + c/λ_min(V)), c = max(λ₁ + ‖N‖ - λ, 0), and (Sλ + ‖Nθ* - h‖)/√λ_min(V).
+        √(1 + c/λ_min(V)), c = max(λ₁ + norm_bound - λ, 0), and (Sλ + ‖Nθ* - h‖)/√λ_min(V).
     """
     smallest = values[0] + shift
     correction = max(base + norm_bound - shift, 0.0)

@@ -102,6 +102,17 @@ class ContinualPlan(msgspec.Struct, frozen=True):
             return 0.0
         return sensitivity * record_norm / self.scale if self.scale > 0.0 else math.inf
 
+    def largest_deviation(self) -> float:
+        """Off-diagonal deviation of the noisiest release; 0 if there is none."""
+        n = self.releases
+        if self.mechanism == "tree":  # the number up to n with the most bits set
+            return (
+                self.deviation(max(n, (1 << (n.bit_length() - 1)) - 1, key=int.bit_count))
+                if n
+                else 0.0
+            )
+        return self.deviation(n) if n else 0.0
+
     def deviation(self, k: int) -> float:
         """Off-diagonal deviation of the noise in release k."""
         return float(release_deviation(self.code, self.scale, self.coefficients(), k))
@@ -111,7 +122,7 @@ def calibrated(mechanism: Mechanism, releases: int, mu: float, record_norm: floa
     """The plan with the least noise whose ``releases`` releases are together μ-GDP."""
     if mechanism == "none":
         return ContinualPlan(mechanism, releases, 0.0)
-    unit = ContinualPlan(mechanism, releases, 1.0).mu(record_norm)
+    unit = ContinualPlan(mechanism, max(releases, 1), 1.0).mu(record_norm)
     return ContinualPlan(mechanism, releases, math.nextafter(unit / mu, math.inf))
 
 

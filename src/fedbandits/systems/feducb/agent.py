@@ -106,7 +106,8 @@ def record_fault(
     Parameters
     ----------
     context : (d,) float64
-        Scaled back into the ball of radius L if it is longer and ``clip`` is set.
+        Scaled back into the ball of radius L, and the reward with it, if it is longer and
+        ``clip`` is set.
     reward : float
     context_bound, reward_bound : float
         L and B.
@@ -132,6 +133,7 @@ def record_fault(
         factor = context_bound * (1.0 - 1e-12) / math.sqrt(square)
         for i in range(context.size):
             context[i] *= factor
+        reward *= factor  # (f·x, f·y) is linear in the same θ*, with less noise
     if abs(reward) > reward_bound:
         if not clip:
             return REWARD_TOO_LARGE, reward

@@ -14,6 +14,14 @@ from fedbandits.systems.feducb.parts import Determinant, Never
 from fedbandits.systems.feducb.rules import Plan, plan
 
 _COUNTS = "who takes part, how many rounds each plays, and the bounds L and B are public"
+_REFUSAL = (
+    "every record of both neighbours keeps the bounds L and B: one that does not stops the run"
+)
+_SECURE_NOISE = (
+    "the noise is unpredictable: in a simulation it comes from the seed, which protects nobody, "
+    "and systems of one experiment share its draws"
+)
+_FLOATS = "what the last bits of floating-point Gaussian noise may give away (Mironov 2012)"
 _SELF = "an agent's records from that agent, and a decision from the person it is made for"
 _TIMING = (
     "when messages are sent: the determinant trigger reads raw data, so one record can decide "
@@ -37,7 +45,7 @@ def claim(config: FedUCB, environment: Environment, rounds: int) -> PrivacyClaim
     contents = gaussian.epsilon_of(mu, config.delta)
     leaks_timing = isinstance(config.schedule, Determinant)
     return PrivacyClaim(
-        unit="one interaction (the context of the chosen action, and its reward) of one agent",
+        unit="one interaction (the chosen action, its context and its reward) of one agent",
         from_whom="the controller and all other agents together, from all messages ever sent",
         relation="replace-one",
         holds_for=_holds_for(config, contents, leaks_timing),
@@ -45,7 +53,7 @@ def claim(config: FedUCB, environment: Environment, rounds: int) -> PrivacyClaim
         epsilon_contents=contents,
         delta=config.delta,
         mu=mu,
-        conditional_on=(_COUNTS, *environment.public_facts),
+        conditional_on=_conditions(config, environment),
         not_protected=_not_protected(config, environment, rounds, mu, leaks_timing),
         paper_claims=(config.epsilon, config.delta) if config.uses_published_noise else None,
         events=events,
@@ -58,6 +66,15 @@ def _events(config: FedUCB, resolved: Plan) -> tuple[Event, ...]:
     if not config.is_private:
         return (Clear(),)
     return (ContinualSum(plan=resolved.release, record_norm=resolved.record_norm),)
+
+
+def _conditions(config: FedUCB, environment: Environment) -> tuple[str, ...]:
+    conditions = [_COUNTS, *environment.public_facts]
+    if config.out_of_bounds == "refuse":
+        conditions.append(_REFUSAL)
+    if config.is_private:
+        conditions.append(_SECURE_NOISE)
+    return tuple(conditions)
 
 
 def _holds_for(
@@ -80,6 +97,7 @@ def _not_protected(
         limits.append(_LATER)
     visits = environment.visits_per_person(rounds)
     if 0.0 < mu < math.inf:
+        limits.append(_FLOATS)
         limits.append(_SERVED_BY_SEVERAL if visits is None else _per_person(config, visits, mu))
     return tuple(limits)
 
@@ -88,6 +106,7 @@ def _per_person(config: FedUCB, visits: float, mu: float) -> str:
     count = max(1, math.ceil(visits))
     epsilon = gaussian.epsilon_of(count * mu, config.delta)
     return (
-        f"a person rather than a visit: here each one's row serves {count} visits on average, "
-        f"which together cost μ = {count * mu:.3g}, ε = {epsilon:.4g} at δ = {config.delta:g}"
+        f"a person rather than a visit: k visits of one person cost kμ. Here a row serves "
+        f"{count} visits on average, some more; exactly {count} cost μ = {count * mu:.3g}, "
+        f"ε = {epsilon:.4g} at δ = {config.delta:g}"
     )

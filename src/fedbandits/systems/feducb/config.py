@@ -42,7 +42,9 @@ class FedUCB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     context_bound, reward_bound, parameter_bound
         L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
     out_of_bounds
-        What to do with a record beyond L or B: ``refuse`` stops the run, ``clip`` scales it back.
+        What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales context
+        and reward back together, so that they stay linear in θ*, then cuts the reward off at B;
+        where rewards are cut off the confidence bound no longer holds.
     noise_scale
         σ: rewards are σ-sub-Gaussian about their mean.
     alpha
@@ -72,6 +74,17 @@ class FedUCB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             raise ValueError(  # noqa: TRY004 - a wrong combination of values, not a wrong type
                 "the toeplitz privatizer needs the number of releases in advance, which a "
                 "determinant schedule does not give; use growing, every, or the tree"
+            )
+
+        if isinstance(self.schedule, Determinant) and self.local_view == "released":
+            raise ValueError(
+                "a determinant schedule watches raw records, which a released local_view does "
+                'not; set local_view = "raw", or use growing or every'
+            )
+        if self.regularization != "auto" and self.is_private and self.confidence == "published":
+            raise ValueError(
+                "regularization has no effect with published confidence, which shifts by the "
+                'noise; leave it at "auto"'
             )
 
     @property

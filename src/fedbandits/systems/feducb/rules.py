@@ -14,6 +14,7 @@ from fedbandits.errors import ConfigError
 from fedbandits.learners.confidence import (
     SpectralBounds,
     bias_norm_factor,
+    least_eigenvalue_factor,
     operator_norm_factor,
     published_bounds,
     vector_norm_factor,
@@ -30,6 +31,8 @@ from fedbandits.systems.feducb.parts import (
     first_useful_round,
     sync_rounds,
 )
+
+_MOST_TOEPLITZ_RELEASES = 2**14
 
 #: How a sync is due: at rounds fixed in advance, or when a determinant has grown.
 FIXED, TRIGGERED = 0, 1
@@ -62,8 +65,8 @@ class Rules(NamedTuple):
     shift: float  # added to the pooled Gram matrix; adaptive confidence chooses its own
     trigger_shift: float  # M(ρ_max - ρ_min)
     log_term: float
-    norm_factor: float  # ‖N‖ per deviation of the pooled noise
-    bias_factor: float  # ‖Nθ* - h‖ per deviation of the pooled noise
+    norm_factor: float  # N ⪰ -norm_factor · deviation of one agent's noise
+    bias_factor: float  # ‖Nθ* - h‖ ≤ bias_factor · deviation of one agent's noise
     published_bias: float  # S√(Mρ_max) + κ√M
 
 
@@ -134,7 +137,7 @@ def _sync_times(
         environment.agents,
         environment.dimension,
         config.context_bound,
-        noise.deviation(noise.releases),
+        noise.largest_deviation(),
         rounds,
     )
     return sync_rounds(config.schedule, rounds, first)
@@ -147,7 +150,13 @@ def _release_plan(config: FedUCB, releases: int, record_norm: float) -> Continua
         return ContinualPlan("tree", releases, published_scale(config, releases))
     mechanism: Mechanism = "toeplitz" if isinstance(config.privatizer, Toeplitz) else "tree"
     mu = gaussian.mu_of(config.epsilon, config.delta)
-    return calibrated(mechanism, max(releases, 1), mu, record_norm)
+    if mechanism == "toeplitz" and releases > _MOST_TOEPLITZ_RELEASES:
+        raise ConfigError(
+            f"schedule: {releases:,} releases are more than the toeplitz privatizer should keep "
+            f"({_MOST_TOEPLITZ_RELEASES:,}: its state and time grow with their number); sync less "
+            'often, or set privatizer = "tree"'
+        )
+    return calibrated(mechanism, releases, mu, record_norm)
 
 
 def _spectral_bounds(
@@ -171,8 +180,9 @@ def _spectral_bounds(
             config.delta,
             config.alpha,
         )
-    alpha = config.alpha / (2.0 * releases * agents)
-    worst = release.scale * release.sensitivity()
+    # Half of α goes to noise, half of that to each of two events an agent, release and model.
+    alpha = config.alpha / (4.0 * releases * agents * environment.models)
+    worst = release.largest_deviation()
     norm = worst * operator_norm_factor(environment.dimension, alpha)
     vector = worst * vector_norm_factor(environment.dimension, alpha)
     return SpectralBounds(norm, 3.0 * norm, vector / math.sqrt(norm))
@@ -220,7 +230,7 @@ def _rules(
     releases = max(release.releases, 1)
     raw = config.local_view == "raw"
     share = config.alpha / (4.0 * releases * models)
-    norm_factor = operator_norm_factor(dimension, share) * math.sqrt(agents)
+    norm_factor = least_eigenvalue_factor(dimension, share) * math.sqrt(agents)
     if bounds is not None:
         base = agents * bounds.rho_min
         log_term = 2.0 * math.log(2.0 / config.alpha) - dimension * math.log(base)
@@ -228,7 +238,7 @@ def _rules(
         bias += bounds.kappa * math.sqrt(agents)
         trigger_shift = agents * (bounds.rho_max - bounds.rho_min)
     else:
-        base = _ridge(config, norm_factor * release.deviation(release.releases))
+        base = _ridge(config, norm_factor * release.largest_deviation())
         martingales = models * (agents if raw else 1)
         log_term = 2.0 * math.log(2.0 * martingales / config.alpha) - dimension * math.log(base)
         bias, trigger_shift = 0.0, 0.0
