@@ -50,8 +50,10 @@ def score_arms(
     theta : (models, d) float32
     width : (models, d, d) float32
         See :func:`set_width`.
-    scores, work : (arms,) float32
-        ``scores`` receives the result.
+    scores : (arms,) float32
+        Receives the result.
+    work : (2, arms) float32
+        Scratch.
     """
     if theta.shape[0] == 1:
         _score_shared(features, theta, width, scores, work)
@@ -63,34 +65,53 @@ def score_arms(
 def _score_shared(
     features: Floats32, theta: Floats32, width: Floats32, scores: Floats32, work: Floats32
 ) -> None:
+    """Two rows of W at a time: each context coordinate that is loaded serves both.
+
+    ``scores`` gathers xᵀWx; ``work`` holds the running products of the two rows, then ⟨x, θ⟩.
+    """
     dimension, arms = features.shape
     scores[:] = float32(0)
-    for i in range(dimension):
-        first = width[0, i, i]
+    for i in range(0, dimension - 1, 2):
+        a, b, c = width[0, i, i], width[0, i, i + 1], width[0, i + 1, i + 1]
         for k in range(arms):
-            work[k] = first * features[i, k]
-        j = i + 1
-        # Four columns a pass: the running sum is loaded and stored a quarter as often.
-        while j + 3 < dimension:
-            a, b, c, e = width[0, i, j], width[0, i, j + 1], width[0, i, j + 2], width[0, i, j + 3]
+            x, y = features[i, k], features[i + 1, k]
+            work[0, k] = fma(b, y, a * x)
+            work[1, k] = c * y
+        for j in range(i + 2, dimension - 1, 2):
+            a, b = width[0, i, j], width[0, i, j + 1]
+            c, e = width[0, i + 1, j], width[0, i + 1, j + 1]
             for k in range(arms):
-                low = fma(b, features[j + 1, k], fma(a, features[j, k], work[k]))
-                work[k] = fma(e, features[j + 3, k], fma(c, features[j + 2, k], low))
-            j += 4
-        while j < dimension:
-            a = width[0, i, j]
+                x, y = features[j, k], features[j + 1, k]
+                work[0, k] = fma(b, y, fma(a, x, work[0, k]))
+                work[1, k] = fma(e, y, fma(c, x, work[1, k]))
+        if dimension % 2 == 1:
+            a, c = width[0, i, dimension - 1], width[0, i + 1, dimension - 1]
             for k in range(arms):
-                work[k] = fma(a, features[j, k], work[k])
-            j += 1
+                x = features[dimension - 1, k]
+                work[0, k] = fma(a, x, work[0, k])
+                work[1, k] = fma(c, x, work[1, k])
         for k in range(arms):
-            scores[k] = fma(work[k], features[i, k], scores[k])
-    work[:] = float32(0)
+            first = fma(work[0, k], features[i, k], scores[k])
+            scores[k] = fma(work[1, k], features[i + 1, k], first)
+    if dimension % 2 == 1:
+        a = width[0, dimension - 1, dimension - 1]
+        for k in range(arms):
+            x = features[dimension - 1, k]
+            scores[k] = fma(a * x, x, scores[k])
+    _add_estimates(features, theta, scores, work)
+
+
+@compiled
+def _add_estimates(features: Floats32, theta: Floats32, scores: Floats32, work: Floats32) -> None:
+    """Turn squared widths into scores: ⟨x, θ⟩ + √(xᵀWx)."""
+    dimension, arms = features.shape
+    work[0, :] = float32(0)
     for i in range(dimension):
         weight = theta[0, i]
         for k in range(arms):
-            work[k] = fma(weight, features[i, k], work[k])
+            work[0, k] = fma(weight, features[i, k], work[0, k])
     for k in range(arms):
-        scores[k] = work[k] + math.sqrt(max(scores[k], float32(0)))
+        scores[k] = work[0, k] + math.sqrt(max(scores[k], float32(0)))
 
 
 @compiled

@@ -39,6 +39,7 @@ class Pool(NamedTuple):
     terms: Floats  # (models, 4): inflation, ln det(V + cI), bias, ln det S of line 12
     trigger_inverse: Floats  # (models, d, d): (S + M(ρ_max - ρ_min)I)⁻¹
     trigger_log_det: Floats  # (models,)
+    trigger_smallest: Floats  # (models,): smallest eigenvalue of S + M(ρ_max - ρ_min)I
 
 
 class Views(NamedTuple):
@@ -65,6 +66,7 @@ def empty_pool(models: int, dimension: int) -> Pool:
         np.zeros((models, dimension)),
         np.zeros((models, 4)),
         np.zeros(square),
+        np.zeros(models),
         np.zeros(models),
     )
 
@@ -167,6 +169,7 @@ def initial_pool(rules: Rules, pool: Pool) -> None:
         shifted = rules.base + rules.trigger_shift
         pool.trigger_inverse[m] = np.eye(rules.dimension) / shifted
         pool.trigger_log_det[m] = rules.dimension * math.log(shifted)
+        pool.trigger_smallest[m] = shifted
 
 
 @compiled
@@ -224,6 +227,7 @@ def pool_release(rules: Rules, released: Floats, k: int, pool: Pool) -> int:
             values += rules.trigger_shift
             invert_spectrum(values, vectors, pool.trigger_inverse[m])
             pool.trigger_log_det[m] = log_determinant(values, 0.0)
+            pool.trigger_smallest[m] = values[0]
     return NO_FAULT
 
 
@@ -294,6 +298,28 @@ def sync_due(threshold: float, terms: Floats, trigger_log_det: Floats, waited: i
 
 
 @compiled
-def estimate(pool: Pool, m: int, out: Floats) -> None:
-    """Write θ̃ = V⁻¹ũ of the pool into ``out``."""
-    apply_symmetric(pool.inverse, m, pool.moment[m], out)
+def rounds_without_sync(rules: Rules, pool: Pool, waited: int) -> int:
+    """How many rounds can certainly be played before :func:`sync_due` must be asked.
+
+    w records of norm at most L raise ln det A by at most n ln(1 + w L²/(n a)), n its order and a
+    its smallest eigenvalue. Until that could reach D/w no agent's records matter for the trigger,
+    so agents need not be played in step.
+
+    Parameters
+    ----------
+    waited : int
+        Rounds since the last sync.
+    """
+    order = rules.models * rules.dimension
+    slope = rules.context_bound**2 / (order * pool.trigger_smallest.min())
+    growth = pool.trigger_log_det.sum() - pool.terms[:, 3].sum()
+    low, high = waited + 1, waited + 2
+    while growth + order * math.log1p(high * slope) < rules.threshold / high:
+        low, high = high, 2 * high
+    while high - low > 1:  # the left side grows with w, the right side falls
+        middle = (low + high) // 2
+        if growth + order * math.log1p(middle * slope) < rules.threshold / middle:
+            low = middle
+        else:
+            high = middle
+    return max(1, low - waited - 1)  # one to spare for rounding

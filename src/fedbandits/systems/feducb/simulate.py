@@ -1,7 +1,7 @@
 """FedUCB with a controller, as one compiled loop over agents and rounds.
 
-Between two syncs that are fixed in advance agents do not touch one another, so the loop runs
-agent by agent through a whole batch; with a data-dependent trigger it goes round by round.
+Between two syncs agents do not touch one another, so the loop runs agent by agent through a whole
+batch. With a data-dependent trigger a batch is as long as the trigger certainly cannot fire.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from fedbandits.systems.feducb.agent import (
     pool_release,
     record_fault,
     refresh_view,
+    rounds_without_sync,
     sync_due,
     view_radius,
 )
@@ -168,7 +169,7 @@ def batch_end(rules: Rules, state: State, stop: int) -> int:
     """The round up to which agents can play without a sync: the next one, or ``stop``."""
     start = state.clock.round_[0]
     if rules.schedule == _TRIGGERED:
-        return int(min(start + 1, stop))
+        return int(min(start + rounds_without_sync(rules, state.pool, state.clock.waited[0]), stop))
     return int(min(next_sync(rules, start), stop))
 
 
@@ -257,7 +258,7 @@ class Simulation:
             If a context or reward exceeds the bounds that the guarantee rests on.
         """
         stop = min(stop, self.rounds)
-        if len(self._slices) > 1 and self.plan.rules.schedule != TRIGGERED:
+        if len(self._slices) > 1:
             self._advance_in_threads(stop)
         else:
             run_until(self.world, self.plan.rules, self.state, self._scratch[0], self.key, stop)

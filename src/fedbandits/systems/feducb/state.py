@@ -76,7 +76,7 @@ def new_scratch(resolved: Plan, environment: Environment) -> Scratch:
         features=np.zeros((rules.dimension, columns), np.float32),
         expected=np.zeros(arms, np.float32),
         scores=np.zeros(arms, np.float32),
-        work=np.zeros(arms, np.float32),
+        work=np.zeros((2, arms), np.float32),
         context=np.zeros(rules.dimension),
         gain=np.zeros(rules.dimension),
         released=np.zeros(rules.pattern.size),
