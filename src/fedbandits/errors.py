@@ -29,3 +29,11 @@ class UnknownEventError(FedbanditsError):
 
 class OutputExistsError(FedbanditsError):
     """An output folder that holds the results of another configuration."""
+
+
+class LocalProtocolError(FedbanditsError):
+    """The caller misused a party: an event that is not legal in its state."""
+
+
+class RemoteProtocolError(FedbanditsError):
+    """A peer misbehaved: a message that does not belong here. The receiver has not changed."""

@@ -23,7 +23,7 @@ from numba import types
 from numba.extending import overload
 
 from fedbandits._compile import compiled
-from fedbandits._typing import Floats
+from fedbandits._typing import Floats, Floats32
 from fedbandits.random import Key, Purpose, uniform
 
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -137,3 +137,12 @@ def implements(
 def draw_reward(expected: float, key: Key, agent: int, round_: int) -> float:
     """A Bernoulli reward; all systems meet the same uniform draw in the same agent and round."""
     return 1.0 if uniform(key, agent, round_, _REWARD, 0) < expected else 0.0
+
+
+@compiled
+def draw_decision_set(
+    world: Any, key: Key, agent: int, round_: int, features: Floats32, expected: Floats32
+) -> int:
+    """:func:`fill_decision_set` for callers outside compiled code."""
+    workspace = decision_set_workspace(world)
+    return fill_decision_set(world, workspace, key, agent, round_, features, expected)

@@ -128,8 +128,6 @@ def _sync(rules: Rules, state: State, scratch: Scratch, key: Key) -> None:
     clock.releases[0] = k
     clock.waited[0] = 0
     clock.messages[0] += 2 * rules.agents
-    if rules.schedule == _TRIGGERED:
-        clock.messages[0] += 1 + rules.agents  # the request, and the call to sync
     _load_views(rules, state)
 
 
@@ -182,15 +180,19 @@ def end_batch(rules: Rules, state: State, scratch: Scratch, key: Key, end: int) 
         return
     clock.round_[0] = end
     clock.waited[0] += end - start
-    due = False
+    if clock.releases[0] >= rules.releases:
+        return
     if rules.schedule == _TRIGGERED:
+        requests = 0
         for v in range(state.views.theta.shape[0]):
-            due = due or sync_due(
+            due = sync_due(
                 rules.threshold, state.pool.terms, state.views.trigger_log_det[v], clock.waited[0]
             )
-    else:
-        due = end == next_sync(rules, start)
-    if due and clock.releases[0] < rules.releases:
+            requests += 1 if due else 0
+        if requests > 0:
+            clock.messages[0] += requests + rules.agents  # the requests, and the call to sync
+            _sync(rules, state, scratch, key)
+    elif end == next_sync(rules, start):
         _sync(rules, state, scratch, key)
 
 

@@ -1,0 +1,1 @@
+"""Parties that exchange messages, in one process or between machines."""

@@ -1,0 +1,128 @@
+"""Typed, versioned messages, and the checks that every receiver makes before it acts on one."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from fedbandits._typing import Floats
+from fedbandits.errors import RemoteProtocolError
+
+#: Version of the message formats; a message of another version is refused.
+VERSION = 1
+
+
+class UnknownMessageError(RemoteProtocolError):
+    """Bytes that are no message of this system."""
+
+
+class WrongVersionError(RemoteProtocolError):
+    """A message of another version of the format."""
+
+
+class WrongSenderError(RemoteProtocolError):
+    """A message from, or for, somebody whom it does not befit."""
+
+
+class WrongShapeError(RemoteProtocolError):
+    """Statistics that are not as long as they must be."""
+
+
+class NotFiniteError(RemoteProtocolError):
+    """Statistics with entries that are not finite numbers."""
+
+
+class OutOfOrderError(RemoteProtocolError):
+    """A message that does not come next: a gap, or not in this state."""
+
+
+class DuplicateError(RemoteProtocolError):
+    """A message that was received before."""
+
+
+class Message(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type"
+):
+    """What travels between two parties.
+
+    Parameters
+    ----------
+    sender, receiver
+        Names of parties.
+    number
+        Counts a sender's messages to one receiver, from 0: a gap or a repetition shows.
+    version
+        Of the format.
+    """
+
+    sender: str
+    receiver: str
+    number: int = -1
+    version: int = VERSION
+
+    @property
+    def payload_size(self) -> int:
+        """Bytes of statistics inside."""
+        return 0
+
+
+def pack(values: Floats) -> bytes:
+    """Float64 numbers as little-endian bytes."""
+    return np.ascontiguousarray(values, dtype="<f8").tobytes()
+
+
+def unpack(data: bytes, size: int) -> Floats:
+    """The counterpart of :func:`pack`.
+
+    Raises
+    ------
+    WrongShapeError
+        If there are not ``size`` numbers.
+    NotFiniteError
+        If one of them is infinite or not a number.
+    """
+    if len(data) != 8 * size:
+        raise WrongShapeError(f"expected {size} numbers, got {len(data)} bytes")
+    values = np.frombuffer(data, dtype="<f8").astype(np.float64)
+    if not np.isfinite(values).all():
+        raise NotFiniteError("statistics must be finite numbers")
+    return values
+
+
+class Codec:
+    """Encodes and decodes the messages of one system.
+
+    Parameters
+    ----------
+    union
+        The tagged union of the system's message types.
+    """
+
+    def __init__(self, union: object) -> None:
+        self._encoder = msgspec.msgpack.Encoder()
+        self._decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(union)
+        self._version = msgspec.msgpack.Decoder(_Versioned)
+
+    def encode(self, message: Message) -> bytes:
+        """A message as bytes."""
+        return self._encoder.encode(message)
+
+    def decode(self, data: bytes) -> Message:
+        """Bytes as a message.
+
+        Raises
+        ------
+        WrongVersionError, UnknownMessageError
+            The version is looked at first: another one may well have other fields.
+        """
+        try:
+            version = self._version.decode(data).version
+            if version != VERSION:
+                raise WrongVersionError(f"message of version {version}, this is version {VERSION}")
+            return self._decoder.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise UnknownMessageError("not a message of this system") from None
+
+
+class _Versioned(msgspec.Struct):
+    version: int

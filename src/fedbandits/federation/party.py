@@ -1,0 +1,114 @@
+"""Parties as sans-IO state machines.
+
+A party never sleeps, reads a clock, opens a socket or draws from a global generator. It takes a
+message or a local event and returns the messages to send. Which event is legal in which state is
+one table. A misuse by the caller and a misbehaving peer are two different errors, and neither
+changes the party's state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import msgspec
+
+from fedbandits.errors import LocalProtocolError
+from fedbandits.federation.messages import VERSION as _VERSION
+from fedbandits.federation.messages import (
+    DuplicateError,
+    Message,
+    OutOfOrderError,
+    UnknownMessageError,
+    WrongSenderError,
+    WrongVersionError,
+)
+
+#: ``{(state, event): next states}``; an event is a method's or a message type's name.
+Transitions = Mapping[tuple[str, str], tuple[str, ...]]
+
+
+class Party:
+    """What all parties share: identity, state, numbering, checks.
+
+    Parameters
+    ----------
+    name
+        This party's name.
+    state
+        The state to begin in.
+    peers
+        Names of those that may send to it.
+    """
+
+    #: Legal events, and the states that each may lead to.
+    TRANSITIONS: ClassVar[Transitions] = {}
+
+    def __init__(self, name: str, state: str, peers: Sequence[str]) -> None:
+        self.name = name
+        self._state = state
+        self._received = dict.fromkeys(peers, 0)
+        self._sent = dict.fromkeys(peers, 0)
+
+    @property
+    def state(self) -> str:
+        """Where the party stands."""
+        return self._state
+
+    def receive(self, message: Message) -> list[Message]:
+        """Take a message from a peer and return those to send.
+
+        Raises
+        ------
+        RemoteProtocolError
+            One of its kinds, naming what is wrong; nothing has changed then.
+        """
+        self._check_envelope(message)
+        event = type(message).__name__
+        if (self._state, event) not in self.TRANSITIONS:
+            known = any(event == name for _, name in self.TRANSITIONS)
+            kind = OutOfOrderError if known else UnknownMessageError
+            raise kind(f"{self.name}: {event} from {message.sender} while {self._state}")
+        outgoing = self._handle(message)
+        self._received[message.sender] += 1
+        return outgoing
+
+    def _handle(self, message: Message) -> list[Message]:
+        """Act on a message whose envelope is right; must check before it changes anything."""
+        raise NotImplementedError
+
+    def _check_envelope(self, message: Message) -> None:
+        if message.version != _VERSION:
+            raise WrongVersionError(f"{self.name}: message of version {message.version}")
+        if message.receiver != self.name or message.sender not in self._received:
+            raise WrongSenderError(
+                f"{self.name}: message from {message.sender!r} for {message.receiver!r}"
+            )
+        expected = self._received[message.sender]
+        if message.number < expected:
+            raise DuplicateError(
+                f"{self.name}: message {message.number} from {message.sender} again"
+            )
+        if message.number > expected:
+            raise OutOfOrderError(
+                f"{self.name}: message {message.number} from {message.sender}, expected {expected}"
+            )
+
+    def _require(self, event: str) -> None:
+        """Refuse a local event that is not legal now."""
+        if (self._state, event) not in self.TRANSITIONS:
+            raise LocalProtocolError(f"{self.name}: {event} is not possible while {self._state}")
+
+    def _move(self, event: str, state: str) -> None:
+        """Go to another state, as the table allows."""
+        if state not in self.TRANSITIONS.get((self._state, event), ()):
+            raise LocalProtocolError(
+                f"{self.name}: {event} does not lead from {self._state} to {state}"
+            )
+        self._state = state
+
+    def _numbered(self, message: Message) -> Message:
+        """The message with its number; every message is numbered once, when it is sent."""
+        number = self._sent[message.receiver]
+        self._sent[message.receiver] += 1
+        return msgspec.structs.replace(message, number=number)

@@ -1,0 +1,115 @@
+"""FedUCB's parties in one process: the second driver of the same mathematics."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fedbandits._typing import Floats, Ints
+from fedbandits.environments.base import Environment, draw_decision_set, draw_reward
+from fedbandits.federation.memory import MemoryNetwork, Route
+from fedbandits.privacy import gaussian
+from fedbandits.random import Key, Purpose, integer, normals, replicate_key
+from fedbandits.systems.feducb.config import FedUCB
+from fedbandits.systems.feducb.protocol import CODEC, Agent, Controller
+from fedbandits.systems.feducb.rules import Plan, plan
+
+CONTROLLER = "controller"
+
+
+class FederatedRun:
+    """One replicate played by parties; the counterpart of the compiled ``Simulation``.
+
+    Parameters
+    ----------
+    config, environment, rounds, seed, replicate
+        As for :class:`~fedbandits.systems.feducb.simulate.Simulation`.
+    route
+        Delays and drops of the network; immediate and reliable by default.
+    """
+
+    def __init__(
+        self, config: FedUCB, environment: Environment, rounds: int, seed: int, replicate: int,
+        route: Route | None = None,
+    ) -> None:  # fmt: skip
+        self.key: Key = replicate_key(seed, replicate)
+        self.config = config
+        self.rounds = rounds
+        self.plan: Plan = plan(config, environment, rounds)
+        self.world: Any = environment.world(self.key)
+        self.agents = [self._agent(i, environment) for i in range(environment.agents)]
+        self.controller = Controller(CONTROLLER, [agent.name for agent in self.agents], self.plan)
+        everybody = {party.name: party for party in (*self.agents, self.controller)}
+        self.network = MemoryNetwork(everybody, CODEC, route)
+        self.regret: Floats = np.zeros(environment.agents)
+        self.reward: Floats = np.zeros(environment.agents)
+        self.actions: Ints = np.zeros(environment.agents, np.int64)
+        self.done = 0
+        columns = environment.arm_count if environment.models == 1 else 1
+        self._features = np.zeros((environment.dimension, columns), np.float32)
+        self._expected = np.zeros(environment.arm_count, np.float32)
+
+    def _agent(self, index: int, environment: Environment) -> Agent:
+        size = self.plan.rules.pattern.size
+        return Agent(
+            name=f"agent-{index}",
+            controller=CONTROLLER,
+            plan=self.plan,
+            arms=environment.arm_count,
+            noise=partial(_simulated_noise, size, self.key, index),
+            ties=partial(_tie, environment.arm_count, self.key, index),
+        )
+
+    def advance(self, stop: int) -> None:
+        """Play until ``stop`` rounds are done; the network settles after every round."""
+        while self.done < min(stop, self.rounds):
+            self.done += 1
+            for index, agent in enumerate(self.agents):
+                self._play(index, agent)
+            self.network.settle()
+
+    def _play(self, index: int, agent: Agent) -> None:
+        best = draw_decision_set(
+            self.world, self.key, index, self.done, self._features, self._expected
+        )
+        arm = agent.decide(self._features)
+        reward = draw_reward(self._expected[arm], self.key, index, self.done)
+        self.actions[index] = arm
+        self.regret[index] += self._expected[best] - self._expected[arm]
+        self.reward[index] += reward
+        self.network.send(agent.observe(reward))
+
+    @property
+    def syncs(self) -> int:
+        """Syncs so far."""
+        return self.controller.releases
+
+    @property
+    def messages(self) -> int:
+        """Messages delivered so far."""
+        return self.network.transcript.messages.total()
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of statistics delivered so far."""
+        return self.network.transcript.payload_bytes
+
+    @property
+    def epsilon(self) -> float:
+        """ε that the contents of what an agent has sent so far cost, at the configured δ."""
+        made = self.agents[0].released.made
+        if made == 0:
+            return 0.0
+        mu = self.plan.release.mu(self.plan.record_norm, made)
+        return gaussian.epsilon_of(mu, self.config.delta)
+
+
+def _simulated_noise(size: int, key: Key, agent: int, release: int) -> Floats:
+    """Noise from the seed: it protects nobody."""
+    return normals(size, key, agent, release, Purpose.PRIVACY_NOISE)
+
+
+def _tie(arms: int, key: Key, agent: int, round_: int) -> int:
+    return int(integer(arms, key, agent, round_, int(Purpose.TIE), 0))

@@ -1,0 +1,309 @@
+"""FedUCB with a controller, as parties that exchange messages.
+
+An agent keeps its records and its noise; what leaves it is a released running sum. The controller
+adds up what all agents release and sends the sum back; it learns nothing else. Both call the
+compiled functions that the simulation calls, so the same seed gives the same run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from fedbandits._typing import Floats, Floats32
+from fedbandits.errors import BoundExceededError, LocalProtocolError, RemoteProtocolError
+from fedbandits.federation.messages import (
+    Codec,
+    Message,
+    OutOfOrderError,
+    pack,
+    unpack,
+)
+from fedbandits.federation.party import Party
+from fedbandits.learners.linucb import best_arm, score_arms
+from fedbandits.learners.ridge import add_record
+from fedbandits.privacy import continual
+from fedbandits.privacy.continual import NoiseSource
+from fedbandits.systems.feducb import agent as act
+from fedbandits.systems.feducb.rules import TRIGGERED, Plan
+
+
+class SyncRequest(Message, frozen=True, kw_only=True, tag="feducb.sync-request"):
+    """An agent's trigger has fired (published schedule only); it tells of raw data."""
+
+    round: int
+
+
+class SyncCall(Message, frozen=True, kw_only=True, tag="feducb.sync-call"):
+    """The controller asks an agent to release, because some agent's trigger has fired."""
+
+    round: int
+
+
+class Upload(Message, frozen=True, kw_only=True, tag="feducb.upload"):
+    """An agent's k-th release: the packed noisy sum of all its records."""
+
+    release: int
+    statistic: bytes
+
+    @property
+    def payload_size(self) -> int:
+        """Bytes of statistics inside."""
+        return len(self.statistic)
+
+
+class Pooled(Message, frozen=True, kw_only=True, tag="feducb.pooled"):
+    """The sum of all agents' k-th releases."""
+
+    release: int
+    statistic: bytes
+
+    @property
+    def payload_size(self) -> int:
+        """Bytes of statistics inside."""
+        return len(self.statistic)
+
+
+CODEC = Codec(SyncRequest | SyncCall | Upload | Pooled)
+
+
+class Agent(Party):
+    """One organisation: decides, learns from rewards, releases when a sync is due.
+
+    Parameters
+    ----------
+    name, controller
+        This party's name and the controller's.
+    plan
+        The resolved variant; all parties must hold the same.
+    arms
+        Actions in a decision set.
+    noise
+        Standard normals of the k-th release, asked once each. Simulated in a simulation; in a
+        deployment it must be secure and the draws saved.
+    ties
+        ``ties(round)`` is the arm from which equally good arms are looked for in that round.
+    """
+
+    TRANSITIONS = {  # noqa: RUF012 - declared as ClassVar in Party
+        ("ready", "decide"): ("acting",),
+        ("acting", "observe"): ("ready", "waiting"),
+        ("ready", "SyncCall"): ("waiting",),
+        ("waiting", "Pooled"): ("ready",),
+    }
+
+    def __init__(
+        self, name: str, controller: str, plan: Plan, arms: int, noise: NoiseSource,
+        ties: Callable[[int], int],
+    ) -> None:  # fmt: skip
+        super().__init__(name, "ready", [controller])
+        rules = plan.rules
+        self.round = 0
+        self.statistic = np.zeros((rules.models, rules.pattern.size // rules.models))
+        self.pool = act.empty_pool(rules.models, rules.dimension)
+        self.view = act.one_view(act.empty_views(1, rules.models, rules.dimension), 0)
+        self.released = continual.init(plan.release, rules.pattern.size)
+        self._plan, self._arms, self._controller = plan, arms, controller
+        self._noise, self._ties = noise, ties
+        self._waited = 0
+        self._features: Floats32 = np.zeros((rules.dimension, 1), np.float32)
+        self._arm = 0
+        act.initial_pool(rules, self.pool)
+        act.load_view(rules, self.pool, self.view)
+
+    def decide(self, features: Floats32) -> int:
+        """Choose an arm.
+
+        Parameters
+        ----------
+        features : (d, arms) float32, or (d, 1) where every arm has its own model
+            The decision set.
+
+        Raises
+        ------
+        LocalProtocolError
+            If a reward or a sync is being waited for, or the decision set is malformed.
+        """
+        self._require("decide")
+        rules = self._plan.rules
+        expected = (rules.dimension, self._arms if rules.models == 1 else 1)
+        if features.shape != expected or not np.isfinite(features).all():
+            raise LocalProtocolError(f"{self.name}: a decision set is {expected} finite numbers")
+        self._features = np.ascontiguousarray(features, dtype=np.float32).copy()
+        scores, work = np.empty(self._arms, np.float32), np.empty((2, self._arms), np.float32)
+        score_arms(self._features, self.view.theta, self.view.width, scores, work)
+        self._arm = int(best_arm(scores, self._ties(self.round + 1)))
+        self._move("decide", "acting")
+        return self._arm
+
+    def observe(self, reward: float) -> list[Message]:
+        """Learn the reward of the last decision, and return what is to be sent.
+
+        Raises
+        ------
+        BoundExceededError
+            If context or reward exceed L or B; the agent goes on waiting for a reward.
+        """
+        self._require("observe")
+        rules = self._plan.rules
+        shared = rules.models == 1
+        context = self._features[:, self._arm if shared else 0].astype(np.float64)
+        model = 0 if shared else self._arm
+        fault, recorded = act.record_fault(
+            context, float(reward), rules.context_bound, rules.reward_bound, rules.clip
+        )
+        if fault != act.NO_FAULT:
+            raise BoundExceededError(f"{self.name}, round {self.round + 1}: record out of bounds")
+        add_record(self.statistic, model, context, recorded)
+        if rules.raw_view:
+            self._learn_at_once(model, context, recorded)
+        self.round += 1
+        self._waited += 1
+        return self._after_round()
+
+    def _learn_at_once(self, model: int, context: Floats, reward: float) -> None:
+        rules, triggered = self._plan.rules, self._plan.rules.schedule == TRIGGERED
+        gain = np.empty(rules.dimension)
+        act.observe_raw(self.view, model, context, reward, triggered, gain)
+        beta = act.view_radius(
+            self.pool.terms, self.view.log_det, model, rules.reward_noise, rules.log_term
+        )
+        act.refresh_view(self.view, model, rules.exploration_scale * beta)
+
+    def _after_round(self) -> list[Message]:
+        rules = self._plan.rules
+        if self.released.made >= rules.releases:
+            self._move("observe", "ready")
+            return []
+        if rules.schedule != TRIGGERED:
+            due = act.next_sync(rules, self.round - 1) == self.round
+            return self._upload("observe") if due else self._stay()
+        self._move("observe", "ready")
+        due = act.sync_due(
+            rules.threshold, self.pool.terms, self.view.trigger_log_det, self._waited
+        )
+        request = SyncRequest(sender=self.name, receiver=self._controller, round=self.round)
+        return [self._numbered(request)] if due else []
+
+    def _stay(self) -> list[Message]:
+        self._move("observe", "ready")
+        return []
+
+    def _upload(self, event: str) -> list[Message]:
+        """Release, and wait for the sum. The noise state is settled before anything leaves."""
+        self.released, noisy = continual.release(
+            self._plan.release, self.released, self.statistic.reshape(-1),
+            self._plan.rules.pattern, self._noise,
+        )  # fmt: skip
+        self._move(event, "waiting")
+        message = Upload(
+            sender=self.name, receiver=self._controller, release=self.released.made,
+            statistic=pack(noisy),
+        )  # fmt: skip
+        return [self._numbered(message)]
+
+    def _handle(self, message: Message) -> list[Message]:
+        match message:
+            case SyncCall():
+                if self._plan.rules.schedule != TRIGGERED:
+                    raise OutOfOrderError(f"{self.name}: syncs are fixed, nobody may call for one")
+                if message.round != self.round:
+                    raise OutOfOrderError(
+                        f"{self.name}: sync call for round {message.round}, this is {self.round}"
+                    )
+                return self._upload("SyncCall")
+            case Pooled():
+                self._take_over(message)
+                return []
+            case _:
+                raise OutOfOrderError(f"{self.name}: {type(message).__name__} is not for an agent")
+
+    def _take_over(self, message: Pooled) -> None:
+        rules = self._plan.rules
+        if message.release != self.released.made:
+            raise OutOfOrderError(
+                f"{self.name}: sum of release {message.release}, expected {self.released.made}"
+            )
+        values = unpack(message.statistic, rules.pattern.size).reshape(rules.models, -1)
+        pool = act.empty_pool(rules.models, rules.dimension)
+        if act.pool_release(rules, values, message.release, pool) != act.NO_FAULT:
+            raise RemoteProtocolError(f"{self.name}: the pooled Gram matrix is not positive")
+        self.pool = pool
+        act.load_view(rules, pool, self.view)
+        self._waited = 0
+        self._move("Pooled", "ready")
+
+
+class Controller(Party):
+    """Adds up releases; sees nothing but released sums, and when they came.
+
+    Parameters
+    ----------
+    name
+        This party's name.
+    agents
+        Names of all agents; sums are taken in this order.
+    plan
+        The resolved variant.
+    """
+
+    TRANSITIONS = {  # noqa: RUF012 - declared as ClassVar in Party
+        ("idle", "SyncRequest"): ("idle",),
+        ("collecting", "SyncRequest"): ("collecting",),
+        ("idle", "Upload"): ("collecting", "idle"),
+        ("collecting", "Upload"): ("collecting", "idle"),
+    }
+
+    def __init__(self, name: str, agents: Sequence[str], plan: Plan) -> None:
+        super().__init__(name, "idle", agents)
+        self.releases = 0
+        self._agents = tuple(agents)
+        self._size = plan.rules.pattern.size
+        self._collected: dict[str, Floats] = {}
+        self._called = 0  # the last round for which agents were called
+
+    def _handle(self, message: Message) -> list[Message]:
+        match message:
+            case SyncRequest():
+                return self._call(message)
+            case Upload():
+                return self._collect(message)
+            case _:
+                raise OutOfOrderError(
+                    f"{self.name}: {type(message).__name__} is not for a controller"
+                )
+
+    def _call(self, message: SyncRequest) -> list[Message]:
+        """Call all agents once a round, however many triggers fired in it."""
+        if message.round <= self._called:
+            return []
+        self._called = message.round
+        return [
+            self._numbered(SyncCall(sender=self.name, receiver=agent, round=message.round))
+            for agent in self._agents
+        ]
+
+    def _collect(self, message: Upload) -> list[Message]:
+        if message.release != self.releases + 1 or message.sender in self._collected:
+            raise OutOfOrderError(
+                f"{self.name}: release {message.release} from {message.sender}, "
+                f"expected {self.releases + 1} from those that are missing"
+            )
+        self._collected[message.sender] = unpack(message.statistic, self._size)
+        if len(self._collected) < len(self._agents):
+            self._move("Upload", "collecting")
+            return []
+        total = np.zeros(self._size)
+        for agent in self._agents:
+            total += self._collected[agent]
+        self._collected = {}
+        self.releases += 1
+        self._move("Upload", "idle")
+        statistic = pack(total)
+        return [
+            self._numbered(
+                Pooled(sender=self.name, receiver=agent, release=self.releases, statistic=statistic)
+            )
+            for agent in self._agents
+        ]

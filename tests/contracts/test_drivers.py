@@ -1,0 +1,92 @@
+"""The simulation and the parties are one system: same actions, rewards and releases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedbandits.environments import Classification, Linear
+from fedbandits.experiments.config import system
+from fedbandits.systems.feducb import PRESETS, Simulation
+from fedbandits.systems.feducb.federate import FederatedRun
+
+environments = st.one_of(
+    st.builds(
+        Linear, agents=st.integers(1, 4), dim=st.integers(1, 5), arms=st.integers(2, 9),
+        gap=st.sampled_from([0.0, 0.1, 0.3]),
+    ),
+    st.builds(
+        Classification, agents=st.integers(1, 4), dataset=st.sampled_from(["wine", "breast_cancer"]),
+        components=st.integers(1, 4), shards=st.sampled_from(["shared", "disjoint"]),
+    ),
+)  # fmt: skip
+
+budgets = st.fixed_dictionaries(
+    {"epsilon": st.sampled_from([0.5, 1.0, 30.0]), "delta": st.sampled_from([0.1, 1e-5])}
+)
+variants = st.one_of(
+    st.builds(lambda name, budget: (name, budget), st.sampled_from(sorted(PRESETS)), budgets),
+    st.builds(
+        lambda schedule, privatizer, view, scale, budget: (
+            "feducb",
+            {"schedule": schedule, "privatizer": privatizer, "local_view": view,
+             "exploration_scale": scale, **budget},
+        ),
+        st.sampled_from(["growing(1.3, 1)", "growing(2)", "every(3)", "never"]),
+        st.sampled_from(["toeplitz", "tree", "tree(published)", "none"]),
+        st.sampled_from(["raw", "released"]), st.sampled_from([0.1, 1.0]), budgets,
+    ),
+    st.builds(
+        lambda threshold, privatizer, budget: (
+            "feducb-published",
+            {"schedule": f"determinant({threshold})", "privatizer": privatizer, **budget},
+        ),
+        st.sampled_from([0.5, 3.0, 40.0]), st.sampled_from(["tree", "tree(published)", "none"]),
+        budgets,
+    ),
+)  # fmt: skip
+
+
+@settings(max_examples=60)
+@given(environments, variants, st.integers(1, 40), st.integers(0, 2**63 - 1), st.integers(0, 9))
+def test_both_drivers_agree_round_by_round(environment, variant, rounds, seed, replicate):
+    name, parts = variant
+    config = system(name, **parts).config
+    compiled = Simulation(config, environment, rounds, seed, replicate)
+    parties = FederatedRun(config, environment, rounds, seed, replicate)
+    for stop in range(1, rounds + 1):
+        before = compiled.state.statistic.copy()
+        compiled.advance(stop)
+        parties.advance(stop)
+        # The record that an agent adds tells which arm it played.
+        added = compiled.state.statistic - before
+        mine = np.array([agent.statistic for agent in parties.agents])
+        np.testing.assert_array_equal(compiled.state.statistic, mine)
+        if environment.models > 1:
+            played = np.abs(added).sum(axis=2).argmax(axis=1)
+            np.testing.assert_array_equal(played, parties.actions)
+        np.testing.assert_array_equal(compiled.regret, parties.regret)
+        np.testing.assert_array_equal(compiled.reward, parties.reward)
+        assert compiled.syncs == parties.syncs
+        assert compiled.messages == parties.messages
+        assert compiled.bytes == parties.bytes
+        assert compiled.epsilon == parties.epsilon
+    for index, agent in enumerate(parties.agents):
+        np.testing.assert_array_equal(compiled.state.pool.gram, agent.pool.gram)
+        np.testing.assert_array_equal(compiled.state.pool.moment, agent.pool.moment)
+        if len(agent.released.draws):
+            np.testing.assert_array_equal(compiled.state.draws[index], agent.released.draws)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_agrees(name):
+    environment = Linear(agents=3, dim=3, arms=5)
+    config = system(name).config
+    compiled = Simulation(config, environment, 80, 2, 0)
+    parties = FederatedRun(config, environment, 80, 2, 0)
+    compiled.advance(80)
+    parties.advance(80)
+    np.testing.assert_array_equal(compiled.state.statistic[2], parties.agents[2].statistic)
+    np.testing.assert_array_equal(compiled.regret, parties.regret)
