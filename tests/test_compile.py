@@ -28,7 +28,7 @@ def test_fma_rounds_once():
 def package(tmp_path):
     """A copy of the package's sources."""
     copy = tmp_path / "fedbandits"
-    shutil.copytree(_compile._PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(_compile.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     return copy
 
 
@@ -51,7 +51,7 @@ def test_editing_any_kernel_starts_a_new_cache(package, module, matters):
 
 
 def test_every_module_with_a_kernel_is_in_the_digest():
-    for path in _compile._PACKAGE.rglob("*.py"):
+    for path in _compile.PACKAGE.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         uses = re.search(r"^@(compiled|inlined|implements)\b", text, re.MULTILINE)
         assert not uses or "_compile import" in text or "@implements" in text, path

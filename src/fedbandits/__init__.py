@@ -5,6 +5,7 @@ from __future__ import annotations
 from fedbandits import environments
 from fedbandits.errors import (
     BoundExceededError,
+    CheckpointError,
     ConfigError,
     DataError,
     FedbanditsError,
@@ -20,6 +21,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BoundExceededError",
+    "CheckpointError",
     "ConfigError",
     "DataError",
     "Experiment",

@@ -20,7 +20,8 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.extending import intrinsic
 
-_PACKAGE = pathlib.Path(__file__).parent
+#: Where this package's modules lie.
+PACKAGE = pathlib.Path(__file__).parent
 #: Numba's settings; they are attributes made at run time, which its type stubs do not list.
 numba_config: Any = numba.config
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -59,7 +60,7 @@ def kernels_digest(package: pathlib.Path) -> str:
 def _cache_folder() -> Iterator[None]:
     """Point Numba's cache at this version's folder while one function is being decorated."""
     before = numba_config.CACHE_DIR
-    numba_config.CACHE_DIR = str(_cache_root(before) / kernels_digest(_PACKAGE))
+    numba_config.CACHE_DIR = str(_cache_root(before) / kernels_digest(PACKAGE))
     try:
         yield
     finally:

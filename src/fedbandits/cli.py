@@ -47,11 +47,15 @@ def run(
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Replicates side by side.  [default: all processors]")
     ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue a run that was interrupted or killed.")
+    ] = False,
 ) -> None:
     """Run an experiment and write results, plots and a report.
 
     All systems of the file meet the same contexts and reward draws. Ctrl-C keeps the replicates
-    that are finished.
+    that are finished. Long runs save their state every few seconds; after an interruption or a
+    crash the same command with --resume goes on where they were, to the same result.
     """
     from fedbandits.experiments.progress import TerminalProgress
     from fedbandits.experiments.result import summarise
@@ -63,11 +67,15 @@ def run(
     experiment = load(config, changes)
     folder = out or pathlib.Path("runs") / experiment.name
     console = Console(stderr=True)
-    result = run_experiment(experiment, out=folder, jobs=jobs, progress=TerminalProgress(console))
+    result = run_experiment(
+        experiment, out=folder, jobs=jobs, progress=TerminalProgress(console), resume=resume
+    )
     Console().print(_summary_table(experiment, summarise(experiment, result)))
     typer.echo(f"Report: {folder / 'report.html'}")
     if result.attrs["interrupted"]:
-        typer.echo("Interrupted: only finished replicates are in the results.", err=True)
+        typer.echo(
+            "Interrupted: only finished replicates are in the results; --resume goes on.", err=True
+        )
         raise typer.Exit(130)
 
 
@@ -157,5 +165,7 @@ def main() -> None:
         typer.echo(f"fedbandits: {error}", err=True)
         sys.exit(2)
     except KeyboardInterrupt:
-        typer.echo("fedbandits: interrupted before any replicate was finished", err=True)
+        typer.echo(
+            "fedbandits: interrupted before any replicate was finished; --resume goes on", err=True
+        )
         sys.exit(130)

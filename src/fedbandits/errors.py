@@ -31,6 +31,10 @@ class OutputExistsError(FedbanditsError):
     """An output folder that holds the results of another configuration."""
 
 
+class CheckpointError(FedbanditsError):
+    """A checkpoint that is damaged, or belongs to another configuration or version."""
+
+
 class LocalProtocolError(FedbanditsError):
     """The caller misused a party: an event that is not legal in its state."""
 

@@ -18,7 +18,7 @@ environments = st.one_of(
         gap=st.sampled_from([0.0, 0.1, 0.3]),
     ),
     st.builds(
-        Classification, agents=st.integers(1, 4), dataset=st.sampled_from(["wine", "breast_cancer"]),
+        Classification, agents=st.integers(1, 4), dataset=st.sampled_from(["wine", "digits"]),
         components=st.integers(1, 4), shards=st.sampled_from(["shared", "disjoint"]),
     ),
 )  # fmt: skip

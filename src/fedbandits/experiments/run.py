@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import pathlib
+import signal
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import joblib
@@ -15,6 +17,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from fedbandits.errors import ConfigError
+from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
 from fedbandits.experiments.config import Experiment, System, load
 from fedbandits.experiments.output import check_output, write_output
 from fedbandits.experiments.progress import Progress, SilentProgress
@@ -23,6 +27,61 @@ from fedbandits.systems import FAMILIES
 
 #: Aimed-at seconds between two reports of progress, and between two looks at the stop signal.
 _PULSE = 0.25
+
+
+class _Stop:
+    """Tells workers to leave, and waits until they have: they may be saving a checkpoint."""
+
+    def __init__(self) -> None:
+        self._told = threading.Event()
+        self._idle = threading.Condition()
+        self._working = 0
+
+    def __bool__(self) -> bool:
+        return self._told.is_set()
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Around all that a worker does."""
+        with self._idle:
+            self._working += 1
+        try:
+            yield
+        finally:
+            with self._idle:
+                self._working -= 1
+                self._idle.notify_all()
+
+    @contextmanager
+    def at_ctrl_c(self) -> Iterator[None]:
+        """Let the first Ctrl-C tell workers to leave; a second one interrupts at once."""
+        if threading.current_thread() is not threading.main_thread():
+            yield  # only the main thread may handle signals; whoever started this one does
+            return
+        before = signal.getsignal(signal.SIGINT)
+
+        def tell(*_: object) -> None:
+            self._told.set()
+            signal.signal(signal.SIGINT, before)
+
+        signal.signal(signal.SIGINT, tell)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def and_wait(self) -> None:
+        """Tell workers to leave and wait for the last one."""
+        self._told.set()
+        with self._idle:
+            self._idle.wait_for(lambda: self._working == 0)
+
+
+class _Saving(NamedTuple):
+    """Where checkpoints go, if anywhere, and how often."""
+
+    folder: CheckpointFolder | None
+    every: float
 
 
 class _Task(NamedTuple):
@@ -39,6 +98,8 @@ def run(
     out: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
+    resume: bool = False,
+    save_every: float = 5.0,
 ) -> xr.Dataset:
     """Run an experiment.
 
@@ -53,6 +114,11 @@ def run(
         Replicates played side by side; the number of processors by default.
     progress
         Receives reports while it runs; silent by default.
+    resume
+        Continue from the checkpoints that an interrupted or killed run with the same ``out`` left.
+    save_every
+        Seconds of work on a replicate between two of its checkpoints. None are kept without
+        ``out``, nor once the run is complete.
 
     Returns
     -------
@@ -65,6 +131,8 @@ def run(
     ------
     ConfigError, DataError, OutputExistsError
         Before anything runs.
+    CheckpointError
+        If a checkpoint is damaged, or belongs to another configuration or version.
     KeyboardInterrupt
         If interrupted before any replicate was finished.
     """
@@ -73,12 +141,20 @@ def run(
     experiment.check()
     if out is not None:
         check_output(pathlib.Path(out), experiment)
-    traces, interrupted = _play_all(experiment, jobs or os.cpu_count() or 1, progress)
+    if resume and out is None:
+        raise ConfigError("resume: needs out, the folder beside which checkpoints lie")
+    checkpoints = CheckpointFolder(pathlib.Path(out), experiment) if out is not None else None
+    if checkpoints is not None:
+        checkpoints.begin(resume)
+    saving = _Saving(checkpoints, save_every)
+    traces, interrupted = _play_all(experiment, jobs or os.cpu_count() or 1, progress, saving)
     if not traces:
         raise KeyboardInterrupt
     result = build_dataset(experiment, traces, interrupted)
     if out is not None:
         write_output(pathlib.Path(out), experiment, result)
+    if checkpoints is not None and not interrupted:
+        checkpoints.remove()
     return result
 
 
@@ -89,7 +165,7 @@ def checkpoint_rounds(rounds: int, count: int) -> NDArray[np.int64]:
 
 
 def _play_all(
-    experiment: Experiment, jobs: int, progress: Progress | None
+    experiment: Experiment, jobs: int, progress: Progress | None, saving: _Saving
 ) -> tuple[list[ReplicateTrace], bool]:
     """Play every replicate of every system; on Ctrl-C return those that are finished."""
     tasks = [
@@ -99,16 +175,16 @@ def _play_all(
     ]
     _compile(experiment)
     shown = progress or SilentProgress()
-    stop = threading.Event()
+    stop = _Stop()
     finished: list[ReplicateTrace] = []
     threads = max(1, jobs // len(tasks))
-    with shown.showing(experiment):
+    with shown.showing(experiment), stop.at_ctrl_c():
         try:
-            for trace in _play_tasks(experiment, tasks, jobs, threads, shown, stop):
+            for trace in _play_tasks(experiment, tasks, jobs, threads, shown, stop, saving):
                 # One by one: what was finished before an interruption must be in the list.
                 finished.extend([trace] if trace is not None else [])
         except KeyboardInterrupt:
-            stop.set()
+            stop.and_wait()
     complete = len(finished) == len(tasks)
     return finished, not complete
 
@@ -119,28 +195,45 @@ def _play_tasks(
     jobs: int,
     threads: int,
     progress: Progress,
-    stop: threading.Event,
+    stop: _Stop,
+    saving: _Saving,
 ) -> Iterator[ReplicateTrace | None]:
     """Threads suffice: the compiled loops hold no interpreter lock."""
     pool = joblib.Parallel(
         n_jobs=min(jobs, len(tasks)), prefer="threads", return_as="generator_unordered"
     )
     results = pool(
-        joblib.delayed(_play_replicate)(experiment, task, threads, progress, stop) for task in tasks
+        joblib.delayed(_play_replicate)(experiment, task, threads, progress, stop, saving)
+        for task in tasks
     )
     try:
         yield from results
     finally:
-        stop.set()  # whatever ends the loop early, workers leave at their next look
+        stop.and_wait()  # whatever ends the loop early, workers leave at their next look
         results.close()
 
 
 def _play_replicate(
-    experiment: Experiment, task: _Task, threads: int, progress: Progress, stop: threading.Event
+    experiment: Experiment,
+    task: _Task,
+    threads: int,
+    progress: Progress,
+    stop: _Stop,
+    saving: _Saving,
 ) -> ReplicateTrace | None:
     """Play one replicate, or return None if told to stop."""
-    if stop.is_set():
-        return None
+    with stop.working():
+        return None if stop else _play_watched(experiment, task, threads, progress, stop, saving)
+
+
+def _play_watched(
+    experiment: Experiment,
+    task: _Task,
+    threads: int,
+    progress: Progress,
+    stop: _Stop,
+    saving: _Saving,
+) -> ReplicateTrace | None:
     began = time.perf_counter()
     simulate = FAMILIES[task.system.family].simulate
     simulation = simulate(
@@ -153,17 +246,28 @@ def _play_replicate(
     )
     rounds = checkpoint_rounds(experiment.rounds, experiment.checkpoints)
     trace = ReplicateTrace.empty(task.system_index, task.replicate, rounds, len(simulation.regret))
-    pace = _Pace()
-    for position, checkpoint in enumerate(rounds):
-        while simulation.done < checkpoint:
+    stood = saving.folder.load(trace, simulation) if saving.folder else None
+    stood = stood or Progressed(0, 0.0)
+    began -= stood.seconds
+    progress.advance(task.system_index, simulation.done)
+    pace, saved = _Pace(), time.perf_counter()
+    for position in range(stood.position, len(rounds)):
+        while simulation.done < rounds[position]:
             before = simulation.done
-            simulation.advance(min(int(checkpoint), before + pace.rounds))
+            simulation.advance(min(int(rounds[position]), before + pace.rounds))
             pace.note(simulation.done - before)
             progress.advance(task.system_index, simulation.done - before)
-            if stop.is_set():
+            now, leaving = time.perf_counter(), bool(stop)  # looked at once: it may change
+            if saving.folder and (now - saved >= saving.every or leaving):
+                saving.folder.save(trace, simulation, Progressed(position, now - began))
+                saved = now
+            if leaving:
                 return None
         trace.record(position, simulation)
-    return msgspec.structs.replace(trace, began=began, ended=time.perf_counter())
+    ended = time.perf_counter()
+    if saving.folder and stood.position < len(rounds):
+        saving.folder.save(trace, simulation, Progressed(len(rounds), ended - began))
+    return msgspec.structs.replace(trace, began=began, ended=ended)
 
 
 class _Pace:

@@ -23,6 +23,10 @@ class Simulation(Protocol):
     """One replicate of one system, advanced in steps; everything is cumulative."""
 
     @property
+    def state(self) -> Any:
+        """A tree of named tuples of arrays: all that changes, written in place."""
+
+    @property
     def done(self) -> int:
         """Rounds played."""
 

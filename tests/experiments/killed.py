@@ -1,0 +1,42 @@
+"""Plays an experiment and kills its own process at the n-th event: a chunk played or a save."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+import sys
+
+import fedbandits as fb
+from fedbandits.experiments import checkpoint
+from fedbandits.experiments.progress import SilentProgress
+
+
+class Countdown(SilentProgress):
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def tick(self) -> None:
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def advance(self, system: int, rounds: int) -> None:
+        self.tick()
+
+
+def main() -> None:
+    config, out, events = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), int(sys.argv[3])
+    countdown = Countdown(events)
+    replace = os.replace
+
+    def replace_and_tick(old: str, new: str) -> None:
+        countdown.tick()  # the new checkpoint is written, but not in place
+        replace(old, new)
+        countdown.tick()  # it is
+
+    checkpoint.os.replace = replace_and_tick
+    fb.run(config, out=out, jobs=1, progress=countdown, resume=True, save_every=0.0)
+
+
+main()

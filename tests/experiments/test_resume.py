@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import fedbandits as fb
+from fedbandits import _compile
+from fedbandits.environments import Linear
+from fedbandits.errors import CheckpointError, ConfigError
+from tests.experiments.test_run import InterruptingProgress
+
+SYSTEMS = (
+    fb.system("feducb", delta=0.1), fb.system("feducb-published"), fb.system("linucb-alone"),
+)  # fmt: skip
+MEASURED = ("regret", "reward", "messages", "bytes", "syncs", "epsilon")
+
+
+def experiment(**changes):
+    settings = {
+        "name": "long", "rounds": 500, "replicates": 2, "checkpoints": 12,
+        "environment": Linear(agents=2, dim=3, arms=4), "systems": SYSTEMS,
+    }  # fmt: skip
+    return fb.Experiment(**settings | changes)
+
+
+def assert_same(one, two):
+    for name in MEASURED:
+        np.testing.assert_array_equal(one[name], two[name])
+
+
+def test_killed_anywhere_a_run_resumes_to_the_same_bits(tmp_path):
+    """SIGKILL at twenty-odd random events, one after another, in a single long run."""
+    undisturbed = fb.run(experiment())
+    config, out = tmp_path / "long.toml", tmp_path / "out"
+    config.write_text(experiment().to_toml())
+    rng = np.random.default_rng(0)
+    kills = 0
+    while True:
+        command = [sys.executable, "-m", "tests.experiments.killed", config, out]
+        outcome = subprocess.run([*command, str(rng.integers(7, 26))], check=False)
+        if outcome.returncode == 0:
+            break
+        assert outcome.returncode == -signal.SIGKILL
+        kills += 1
+        assert kills < 60
+    assert kills >= 20
+    assert not (tmp_path / ".out.checkpoint").exists()
+    with xr.open_dataset(out / "results.nc", engine="h5netcdf") as resumed:
+        assert_same(undisturbed, resumed)
+
+
+@pytest.mark.parametrize("after", [1, 150, 700, 1400, 2900])
+def test_ctrl_c_and_resume_give_the_same_bits(tmp_path, after):
+    out = tmp_path / "r"
+    try:
+        cut = fb.run(experiment(), out=out, jobs=1, progress=InterruptingProgress(after))
+        assert cut.attrs["interrupted"] == 1
+    except KeyboardInterrupt:
+        assert not out.exists()
+    assert (tmp_path / ".r.checkpoint").is_dir()
+    resumed = fb.run(experiment(), out=out, resume=True)
+    assert_same(fb.run(experiment()), resumed)
+    assert not (tmp_path / ".r.checkpoint").exists()
+
+
+def interrupted(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        fb.run(experiment(), out=tmp_path / "r", jobs=1, progress=InterruptingProgress(100))
+    return tmp_path / "r"
+
+
+def test_a_checkpoint_of_another_configuration_is_refused(tmp_path):
+    out = interrupted(tmp_path)
+    with pytest.raises(CheckpointError, match="another configuration"):
+        fb.run(experiment(rounds=501), out=out, resume=True)
+    assert not out.exists()
+
+
+def test_a_checkpoint_of_another_version_is_refused(tmp_path, monkeypatch):
+    out = interrupted(tmp_path)
+    monkeypatch.setattr(_compile, "kernels_digest", lambda _: "another")
+    with pytest.raises(CheckpointError, match="another version"):
+        fb.run(experiment(), out=out, resume=True)
+
+
+@pytest.mark.parametrize("keep", [0, 10, -1])
+def test_a_damaged_checkpoint_is_named(tmp_path, keep):
+    out = interrupted(tmp_path)
+    (file,) = (tmp_path / ".r.checkpoint").glob("*.npz")
+    file.write_bytes(file.read_bytes()[:keep])
+    with pytest.raises(CheckpointError, match=r"0-0\.npz: damaged"):
+        fb.run(experiment(), out=out, resume=True)
+
+
+def test_without_resume_a_run_begins_anew(tmp_path):
+    out = interrupted(tmp_path)
+    assert_same(fb.run(experiment(), out=out), fb.run(experiment()))
+
+
+def test_resume_without_checkpoints_is_a_plain_run(tmp_path):
+    assert_same(fb.run(experiment(), out=tmp_path / "r", resume=True), fb.run(experiment()))
+
+
+def test_resume_needs_a_folder():
+    with pytest.raises(ConfigError, match="resume"):
+        fb.run(experiment(), resume=True)
