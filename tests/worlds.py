@@ -5,25 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numba
 import numpy as np
 
 from fedbandits.environments import Environment
-from fedbandits.environments.base import decision_set_workspace, draw_reward, fill_decision_set
-
-
-@numba.njit(error_model="numpy")
-def _fill(world, key, agent, round_, features, expected):
-    return fill_decision_set(
-        world, decision_set_workspace(world), key, agent, round_, features, expected
-    )
+from fedbandits.environments.base import draw_decision_set, draw_world_reward
 
 
 def decision_set(environment: Environment, world: Any, key: Any, agent: int, round_: int):
     columns = environment.arm_count if environment.models == 1 else 1
     features = np.zeros((environment.dimension, columns), np.float32)
     expected = np.zeros(environment.arm_count, np.float32)
-    best = _fill(world, key, agent, round_, features, expected)
+    best = draw_decision_set(world, key, agent, round_, features, expected)
     return features, expected, int(best)
 
 
@@ -32,5 +24,5 @@ def decision_sets(environment: Environment, world: Any, key: Any, rounds: int) -
         yield decision_set(environment, world, key, round_ % environment.agents, round_)
 
 
-def draw_rewards(expected: float, key: Any, rounds: int) -> list[float]:
-    return [draw_reward(expected, key, 0, round_) for round_ in range(rounds)]
+def draw_rewards(world: Any, expected: float, key: Any, rounds: int) -> list[float]:
+    return [draw_world_reward(world, expected, key, 0, round_) for round_ in range(rounds)]

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import atexit
+import pathlib
+import shutil
+import tempfile
+
 import numpy as np
 import pytest
 
-from fedbandits.environments import ENVIRONMENTS, Classification, Linear
+from fedbandits.environments import ENVIRONMENTS, Classification, Linear, RatingData
 from fedbandits.random import replicate_key
 from tests.worlds import decision_set
+
+_FOLDER = tempfile.mkdtemp(prefix="fedbandits-")
+_RATINGS = pathlib.Path(_FOLDER) / "u.data"
+_RATINGS.write_text(
+    "\n".join(f"{u}\t{i}\t{(u * u + 3 * i) % 7}" for u in range(20) for i in range(15)),
+    encoding="utf-8",
+)
+atexit.register(shutil.rmtree, _FOLDER)
 
 EXAMPLES = {
     "linear": Linear(agents=3, dim=4, arms=5),
     "classification": Classification(agents=3, dataset="wine", components=4),
+    "ratings": RatingData(agents=3, path=str(_RATINGS), dim=4, arms=5),
 }
 KEY = replicate_key(11, 2)
 

@@ -133,9 +133,22 @@ def implements(
     return register
 
 
-@compiled
-def draw_reward(expected: float, key: Key, agent: int, round_: int) -> float:
-    """A Bernoulli reward; all systems meet the same uniform draw in the same agent and round."""
+def draw_reward(world: Any, expected: float, key: Key, agent: int, round_: int) -> float:
+    """Draw the reward of an arm. Implemented once a world type.
+
+    Parameters
+    ----------
+    world : named tuple
+    expected : float
+        The arm's expected reward.
+    key, agent, round_
+        Name the draw: all systems meet the same one in the same agent and round.
+    """
+    raise NotImplementedError(f"no environment claims {type(world).__name__}")
+
+
+def bernoulli_reward(world: Any, expected: Any, key: Any, agent: Any, round_: Any) -> Any:
+    """1 with probability ``expected``, else 0: an implementation of :func:`draw_reward`."""
     return 1.0 if uniform(key, agent, round_, _REWARD, 0) < expected else 0.0
 
 
@@ -146,3 +159,9 @@ def draw_decision_set(
     """:func:`fill_decision_set` for callers outside compiled code."""
     workspace = decision_set_workspace(world)
     return fill_decision_set(world, workspace, key, agent, round_, features, expected)
+
+
+@compiled
+def draw_world_reward(world: Any, expected: float, key: Key, agent: int, round_: int) -> float:
+    """:func:`draw_reward` for callers outside compiled code."""
+    return draw_reward(world, expected, key, agent, round_)

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.base import (
     Environment,
+    bernoulli_reward,
     decision_set_workspace,
+    draw_reward,
     fill_decision_set,
     implements,
 )
@@ -200,3 +202,6 @@ def _fill(
     best = world.labels[row]
     expected[best] = np.float32(1.0)
     return best
+
+
+implements(draw_reward, ClassificationWorld)(bernoulli_reward)

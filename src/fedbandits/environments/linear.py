@@ -16,7 +16,9 @@ from fedbandits.environments.base import (
     Arms,
     Count,
     Environment,
+    bernoulli_reward,
     decision_set_workspace,
+    draw_reward,
     fill_decision_set,
     implements,
 )
@@ -177,3 +179,6 @@ def _fill(
     for k in range(arms):
         features[last, k] = fma(-along[k], tip, expected[k])
     return best
+
+
+implements(draw_reward, LinearWorld)(bernoulli_reward)

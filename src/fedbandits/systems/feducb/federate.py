@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.base import Environment, draw_decision_set, draw_reward
+from fedbandits.environments.base import Environment, draw_decision_set, draw_world_reward
 from fedbandits.federation.memory import MemoryNetwork, Route
 from fedbandits.privacy import gaussian
 from fedbandits.random import Key, Purpose, integer, normals, replicate_key
@@ -75,7 +75,7 @@ class FederatedRun:
             self.world, self.key, index, self.done, self._features, self._expected
         )
         arm = agent.decide(self._features)
-        reward = draw_reward(self._expected[arm], self.key, index, self.done)
+        reward = draw_world_reward(self.world, self._expected[arm], self.key, index, self.done)
         self.actions[index] = arm
         self.regret[index] += self._expected[best] - self._expected[arm]
         self.reward[index] += reward

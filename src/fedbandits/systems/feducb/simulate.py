@@ -78,7 +78,7 @@ def _play(
         best = fill_decision_set(world, workspace, key, agent, round_, features, expected)
         score_arms(features, view.theta, view.width, scores, work)
         arm = best_arm(scores, integer(scores.size, key, agent, round_, _TIE, 0))
-        reward = draw_reward(expected[arm], key, agent, round_)
+        reward = draw_reward(world, expected[arm], key, agent, round_)
         column, model = (arm, 0) if shared else (0, arm)
         for i in range(context.size):
             context[i] = features[i, column]

@@ -1,0 +1,177 @@
+"""Ratings as published data sets store them: users, items, values."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import pathlib
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from fedbandits._typing import Floats, Ints
+from fedbandits.errors import DataError
+
+_WHERE = {
+    "u.data": "MovieLens 100K from the GroupLens site",
+    "ratings.dat": "MovieLens 1M or 10M from the GroupLens site",
+    "ratings.csv": "a current MovieLens release from the GroupLens site",
+    "user_artists.dat": "the HetRec 2011 LastFM set from the GroupLens site",
+}
+_JESTER_MISSING = 99.0
+
+#: A rating as read: user, item, value.
+Triple = tuple[str, str, float]
+
+
+class Ratings(NamedTuple):
+    """Ratings with users and items numbered from 0 in order of appearance."""
+
+    users: Ints
+    items: Ints
+    values: Floats
+
+
+class _MalformedError(Exception):
+    """A line that is not what it should be; carries what was expected."""
+
+
+def read_ratings(path: str) -> Ratings:
+    """Read a file of ratings; its kind is told by its name and first line.
+
+    ``u.data`` and ``.tsv`` (tabs), ``ratings.dat`` (``::``), LastFM's ``user_artists.dat`` (tabs,
+    header), Jester (a row a user, 99 for no rating), Yelp reviews (``.json``, an object a line),
+    and CSV with a header that names user, item and rating.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, empty or malformed: the line is named, and what was expected.
+    """
+    file = pathlib.Path(path)
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        source = _WHERE.get(file.name, "the data set's own site")
+        raise DataError(f"{path}: no such file; get {source} and give its path") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read as text: {type(error).__name__}") from None
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    if not lines:
+        raise DataError(f"{path}: is empty, expected ratings")
+    parse, rest = _kind(file, lines)
+    triples: list[Triple] = []
+    for number, line in rest:
+        try:
+            triples.extend(parse(line))
+        except _MalformedError as error:
+            raise DataError(f"{path}, line {number}: expected {error}") from None
+    if not triples:
+        raise DataError(f"{path}: holds a header but no ratings")
+    return _numbered(triples)
+
+
+_Lines = list[tuple[int, str]]
+_Parser = Callable[[str], Iterator[Triple]]
+
+
+def _kind(file: pathlib.Path, lines: _Lines) -> tuple[_Parser, _Lines]:
+    first = lines[0][1]
+    if file.suffix in (".json", ".jsonl"):
+        return _yelp, lines
+    if file.name == "user_artists.dat":
+        return _separated("\t", 3, "user, artist and weight, separated by tabs"), lines[1:]
+    if "::" in first:
+        return _separated("::", 3, "user::item::rating::timestamp"), lines
+    if file.suffix in (".data", ".tsv", ".dat"):
+        return _separated("\t", 3, "user, item and rating, separated by tabs"), lines
+    if len(first.split(",")) > 20:
+        return _jester(), lines
+    return _table(file, first), lines[1:]
+
+
+def _separated(separator: str, at_least: int, expected: str) -> _Parser:
+    def parse(line: str) -> Iterator[Triple]:
+        cells = [cell.strip() for cell in line.split(separator)]
+        if len(cells) < at_least or not cells[0] or not cells[1]:
+            raise _MalformedError(expected)
+        yield cells[0], cells[1], _value(cells[2], expected)
+
+    return parse
+
+
+def _table(file: pathlib.Path, header: str) -> _Parser:
+    """CSV: columns are found by their names."""
+    names = [name.strip().lower() for name in next(csv.reader([header]))]
+    wanted = {
+        "user": ("user", "userid", "user_id"),
+        "item": ("item", "itemid", "item_id", "movieid", "movie_id"),
+        "rating": ("rating", "stars", "weight", "value"),
+    }
+    places = []
+    for meaning, known in wanted.items():
+        found = [names.index(name) for name in known if name in names]
+        if not found:
+            raise DataError(
+                f"{file}, line 1: expected a header with user, item and rating; no {meaning} in it"
+            )
+        places.append(found[0])
+
+    def parse(line: str) -> Iterator[Triple]:
+        cells = next(csv.reader([line]))
+        if len(cells) != len(names):
+            raise _MalformedError(f"{len(names)} values, separated by commas")
+        user, item, value = (cells[place].strip() for place in places)
+        yield user, item, _value(value, "a number as rating")
+
+    return parse
+
+
+def _jester() -> _Parser:
+    rows = 0
+
+    def parse(line: str) -> Iterator[Triple]:
+        nonlocal rows
+        rows += 1
+        expected = "how many jokes were rated, then a rating from -10 to 10 or 99 for each joke"
+        cells = [_value(cell, expected) for cell in line.split(",")]
+        for joke, value in enumerate(cells[1:]):
+            if value != _JESTER_MISSING:
+                if abs(value) > 10.0:
+                    raise _MalformedError(expected)
+                yield str(rows), str(joke), value
+
+    return parse
+
+
+def _yelp(line: str) -> Iterator[Triple]:
+    expected = 'an object with "user_id", "business_id" and "stars"'
+    try:
+        review = json.loads(line)
+        yield str(review["user_id"]), str(review["business_id"]), float(review["stars"])
+    except (ValueError, KeyError, TypeError):
+        raise _MalformedError(expected) from None
+
+
+def _value(text: str, expected: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise _MalformedError(expected) from None
+    if not math.isfinite(value):
+        raise _MalformedError(expected)
+    return value
+
+
+def _numbered(triples: list[Triple]) -> Ratings:
+    users: dict[str, int] = {}
+    items: dict[str, int] = {}
+    table = [
+        (users.setdefault(user, len(users)), items.setdefault(item, len(items)))
+        for user, item, _ in triples
+    ]
+    numbers = np.array(table, dtype=np.int64)
+    values = np.array([value for _, _, value in triples], dtype=np.float64)
+    return Ratings(numbers[:, 0].copy(), numbers[:, 1].copy(), values)

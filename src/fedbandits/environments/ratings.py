@@ -1,0 +1,222 @@
+"""Rating data as a bandit: a user comes, some items are offered, the rating is the reward."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from msgspec import Meta
+
+from fedbandits._typing import Floats, Floats32, Ints
+from fedbandits.environments.base import (
+    Arms,
+    Count,
+    Environment,
+    decision_set_workspace,
+    draw_reward,
+    fill_decision_set,
+    implements,
+)
+from fedbandits.environments.rating_files import read_ratings
+from fedbandits.errors import DataError
+from fedbandits.random import Key, Purpose, integer, permutation
+
+_CONTEXT = int(Purpose.CONTEXT)
+
+
+class RatingsWorld(NamedTuple):
+    """One replicate of :class:`RatingData`."""
+
+    user_factors: Floats32  # (users, dim)
+    item_factors: Floats32  # (items, dim)
+    starts: Ints  # (users + 1,): user u rated items[starts[u]:starts[u + 1]]
+    items: Ints
+    rewards: Floats32  # of each of those, in [0, 1]
+    order: Ints  # (users,): users, grouped by agent
+    shares: Ints  # (agents + 1,): agent i serves order[shares[i]:shares[i + 1]]
+    scale: float  # what contexts are divided by
+    arms: int
+
+
+class RatingData(Environment, frozen=True, kw_only=True, tag="ratings"):
+    """Users of a rating data set, spread over agents; arms are items that the user has rated.
+
+    Every round each agent serves one of its users, drawn with replacement, and is offered ``arms``
+    different items that this user has rated. The context of an item is the entrywise product of
+    the user's and the item's factors from a truncated singular value decomposition of the ratings,
+    so one linear model serves all. The reward is the rating, scaled to [0, 1], or whether it
+    reaches ``threshold``.
+
+    Parameters
+    ----------
+    path
+        MovieLens ``u.data``, ``ratings.dat`` or ``ratings.csv``; Jester; LastFM's
+        ``user_artists.dat`` (hetrec2011); Yelp reviews; or a CSV with user, item and rating.
+    dim
+        Factors kept.
+    arms
+        Items offered; users who rated fewer are left out.
+    threshold
+        With it, the reward is 1 for ratings of at least so much and 0 for others.
+    clip_quantile
+        Contexts are divided by this quantile of their norms, longer ones cut back to norm 1.
+    """
+
+    path: str
+    dim: Count = 10
+    arms: Arms = 20
+    threshold: float | None = None
+    clip_quantile: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.5
+
+    @property
+    def dimension(self) -> int:
+        return self.dim
+
+    @property
+    def arm_count(self) -> int:
+        return self.arms
+
+    @property
+    def public_facts(self) -> tuple[str, ...]:
+        return (
+            "the factors of users and items, computed here from all ratings, and which items each "
+            "user has rated",
+        )
+
+    def prepare(self) -> None:
+        users = len(self._data().starts) - 1
+        if self.agents > users:
+            raise DataError(
+                f"environment.agents: {self.agents} agents cannot share the {users} users with at "
+                f"least {self.arms} ratings in {self.path}; use fewer agents or arms"
+            )
+
+    def visits_per_person(self, rounds: int) -> float:
+        return rounds * self.agents / (len(self._data().starts) - 1)
+
+    def world(self, key: Key) -> RatingsWorld:
+        data = self._data()
+        users = len(data.starts) - 1
+        order = permutation(users, key, 0, 0, Purpose.WORLD)
+        shares = np.linspace(0, users, self.agents + 1).round().astype(np.int64)
+        return data._replace(order=order, shares=shares)
+
+    def _data(self) -> RatingsWorld:
+        return _prepared(self.path, self.dim, self.arms, self.threshold, self.clip_quantile)
+
+
+@functools.lru_cache(maxsize=4)
+def _prepared(
+    path: str, dim: int, arms: int, threshold: float | None, clip_quantile: float
+) -> RatingsWorld:
+    users, items, values = read_ratings(path)
+    users, items, values = _last_of_each(users, items, values)
+    rewards = _rewards(path, values, threshold)
+    user_factors, item_factors = _factors(path, users, items, values, dim)
+    counts = np.bincount(users)
+    kept = np.flatnonzero(counts >= arms)
+    if len(kept) == 0:
+        raise DataError(f"{path}: no user has rated {arms} items; offer fewer arms")
+    renumbered = np.full(len(counts), -1)
+    renumbered[kept] = np.arange(len(kept))
+    mine = renumbered[users] >= 0
+    users, items, rewards = renumbered[users[mine]], items[mine], rewards[mine]
+    order = np.argsort(users, kind="stable")
+    users, items, rewards = users[order], items[order], rewards[order]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(users, minlength=len(kept)))])
+    user_factors = user_factors[kept]
+    norms = np.linalg.norm(user_factors[users] * item_factors[items], axis=1)
+    return RatingsWorld(
+        user_factors.astype(np.float32),
+        item_factors.astype(np.float32),
+        starts.astype(np.int64),
+        items,
+        rewards.astype(np.float32),
+        np.zeros(0, np.int64),
+        np.zeros(0, np.int64),
+        max(float(np.quantile(norms, clip_quantile)), 1e-12),
+        arms,
+    )
+
+
+def _last_of_each(users: Ints, items: Ints, values: Floats) -> tuple[Ints, Ints, Floats]:
+    """Of several ratings of one item by one user, the last in the file."""
+    pairs = users * (int(items.max()) + 1) + items
+    _, reversed_first = np.unique(pairs[::-1], return_index=True)
+    kept = np.sort(len(pairs) - 1 - reversed_first)
+    return users[kept], items[kept], values[kept]
+
+
+def _rewards(path: str, values: Floats, threshold: float | None) -> Floats:
+    if threshold is not None:
+        return (values >= threshold).astype(np.float64)
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        raise DataError(f"{path}: all ratings are equal, there is nothing to learn from")
+    scaled: Floats = (values - low) / (high - low)
+    return scaled
+
+
+def _factors(
+    path: str, users: Ints, items: Ints, values: Floats, dim: int
+) -> tuple[Floats, Floats]:
+    from scipy.sparse import csr_matrix
+    from sklearn.decomposition import TruncatedSVD
+
+    shape = (int(users.max()) + 1, int(items.max()) + 1)
+    if dim >= min(shape):
+        raise DataError(
+            f"environment.dim: {dim} factors of {shape[0]} users and {shape[1]} items in {path}; "
+            f"use at most {min(shape) - 1}"
+        )
+    matrix = csr_matrix((values, (users, items)), shape=shape)
+    svd = TruncatedSVD(n_components=dim, algorithm="arpack", random_state=0)
+    user_factors = svd.fit_transform(matrix)
+    item_factors = svd.components_.T
+    # Share the singular values evenly, so that neither side is long and the other short.
+    root = np.sqrt(np.maximum(svd.singular_values_, 1e-12))
+    return user_factors / root, item_factors * root
+
+
+@implements(decision_set_workspace, RatingsWorld)
+def _workspace(world: Any) -> Any:
+    return np.zeros(world.arms, dtype=np.int64)
+
+
+@implements(fill_decision_set, RatingsWorld)
+def _fill(
+    world: Any, workspace: Any, key: Any, agent: Any, round_: Any, features: Any, expected: Any
+) -> Any:
+    first, past = world.shares[agent], world.shares[agent + 1]
+    user = world.order[first + integer(past - first, key, agent, round_, _CONTEXT, 0)]
+    start, count = world.starts[user], world.starts[user + 1] - world.starts[user]
+    best = 0
+    for arm in range(world.arms):
+        # Floyd's sampling: the arm-th of `arms` different places among `count`.
+        top = count - world.arms + arm
+        place = integer(top + 1, key, agent, round_, _CONTEXT, 1 + arm)
+        for other in range(arm):
+            if workspace[other] == place:
+                place = top
+                break
+        workspace[arm] = place
+        item = world.items[start + place]
+        square = 0.0
+        for i in range(features.shape[0]):
+            x = np.float64(world.user_factors[user, i]) * np.float64(world.item_factors[item, i])
+            square += x * x
+        shrink = (1.0 - 1e-6) / max(world.scale, math.sqrt(square))
+        for i in range(features.shape[0]):
+            x = np.float64(world.user_factors[user, i]) * np.float64(world.item_factors[item, i])
+            features[i, arm] = np.float32(x * shrink)
+        expected[arm] = world.rewards[start + place]
+        if expected[arm] > expected[best]:
+            best = arm
+    return best
+
+
+@implements(draw_reward, RatingsWorld)
+def _reward(world: Any, expected: Any, key: Any, agent: Any, round_: Any) -> Any:
+    return np.float64(expected)
