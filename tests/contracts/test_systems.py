@@ -1,0 +1,92 @@
+"""What every preset of every system promises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fedbandits as fb
+from fedbandits.environments import Linear
+from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
+from fedbandits.experiments.result import ReplicateTrace
+from fedbandits.systems import FAMILIES, find_preset, preset_names
+
+ENVIRONMENT = Linear(agents=3, dim=3, arms=4)
+ROUNDS = 60
+
+
+def simulation(name, replicate=0, threads=1):
+    _, family = find_preset(name)
+    return family.simulate(fb.system(name).config, ENVIRONMENT, ROUNDS, 1, replicate, threads)
+
+
+def standing(run):
+    return (
+        run.done, run.regret.tolist(), run.reward.tolist(), run.syncs, run.messages, run.bytes,
+        run.epsilon,
+    )  # fmt: skip
+
+
+def test_preset_names_are_unique():
+    assert len(preset_names()) == len(set(preset_names())) > 0
+
+
+def test_every_family_names_its_paper():
+    assert all(family.paper for family in FAMILIES.values())
+
+
+@pytest.mark.parametrize("name", preset_names())
+class TestPreset:
+    def test_it_says_what_it_is(self, name):
+        _, family = find_preset(name)
+        assert len(family.presets[name].description) > 20
+
+    def test_it_claims_something_definite(self, name):
+        _, family = find_preset(name)
+        claim = family.claim(fb.system(name).config, ENVIRONMENT, ROUNDS)
+        assert claim.unit
+        assert claim.from_whom
+        assert claim.not_protected
+        assert claim.epsilon >= claim.epsilon_contents
+        assert (claim.holds_for == "nothing") == (not claim.is_private)
+        assert claim.headline
+
+    def test_it_is_determined_by_seed_and_replicate(self, name):
+        one, two, other = simulation(name), simulation(name), simulation(name, replicate=1)
+        for run in (one, two, other):
+            run.advance(ROUNDS)
+        assert standing(one) == standing(two)
+        assert standing(one) != standing(other)
+
+    def test_everything_it_reports_is_cumulative(self, name):
+        run, last = simulation(name), None
+        for stop in (1, 7, 8, 30, ROUNDS, ROUNDS + 9):
+            run.advance(stop)
+            assert run.done == min(stop, ROUNDS)
+            now = (run.regret.sum(), run.reward.sum(), run.syncs, run.messages, run.epsilon)
+            if last is not None:
+                assert all(a >= b for a, b in zip(now, last, strict=True))
+            last = now
+
+    def test_spending_stays_within_the_claim(self, name):
+        run = simulation(name)
+        run.advance(ROUNDS)
+        _, family = find_preset(name)
+        claim = family.claim(fb.system(name).config, ENVIRONMENT, ROUNDS)
+        assert run.epsilon <= claim.epsilon_contents * (1 + 1e-12)
+
+    def test_its_state_survives_save_and_load(self, name, tmp_path):
+        experiment = fb.Experiment(
+            rounds=ROUNDS, environment=ENVIRONMENT, systems=(fb.system(name),)
+        )
+        folder = CheckpointFolder(tmp_path / "out", experiment)
+        folder.begin(resume=False)
+        trace = ReplicateTrace.empty(0, 0, np.array([ROUNDS]), 3)
+        run, resumed = simulation(name), simulation(name)
+        run.advance(23)
+        folder.save(trace, run, Progressed(0, 1.5))
+        assert folder.load(trace, resumed) == Progressed(0, 1.5)
+        assert standing(run) == standing(resumed)
+        run.advance(ROUNDS)
+        resumed.advance(ROUNDS)
+        assert standing(run) == standing(resumed)
