@@ -124,7 +124,8 @@ def implements(
     def register(implementation: _Implementation) -> _Implementation:
         @overload(stub, strict=False, jit_options={"error_model": "numpy"})
         def choose(world: Any, *arguments: Any) -> Any:
-            if isinstance(world, types.NamedTuple) and world.instance_class is world_type:
+            named = isinstance(world, types.NamedTuple | types.NamedUniTuple)
+            if named and world.instance_class is world_type:
                 return implementation
             return None
 
