@@ -83,6 +83,18 @@ def test_privacy_states_claims_before_anything_runs(folder, monkeypatch, capsys)
     assert not (folder / "runs").exists()
 
 
+def test_the_version_is_told(monkeypatch, capsys):
+    assert call(monkeypatch, "--version") == 0
+    assert capsys.readouterr().out.startswith("fedbandits 0.")
+
+
+def test_labels_are_no_markup(folder, monkeypatch, capsys):
+    text = TOML.replace('preset = "feducb"\n', 'preset = "feducb"\nlabel = "[/red] $x"\n', 1)
+    (folder / "tiny.toml").write_text(text)
+    assert call(monkeypatch, "run", "tiny.toml") == 0
+    assert "[/red] $x" in capsys.readouterr().out
+
+
 def test_list_names_presets_and_environments(monkeypatch, capsys):
     assert call(monkeypatch, "list") == 0
     shown = capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import pathlib
 import sys
@@ -9,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from fedbandits.errors import FedbanditsError
@@ -22,6 +24,25 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from fedbandits import __version__
+
+        typer.echo(f"fedbandits {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", callback=_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Private federated bandits: simulate it, deploy it, prove it, with the same code."""
+
 
 ConfigFile = Annotated[pathlib.Path, typer.Argument(metavar="CONFIG.toml", help="What to run.")]
 Assignments = Annotated[
@@ -67,14 +88,20 @@ def run(
     experiment = load(config, changes)
     folder = out or pathlib.Path("runs") / experiment.name
     console = Console(stderr=True)
-    result = run_experiment(
-        experiment, out=folder, jobs=jobs, progress=TerminalProgress(console), resume=resume
-    )
-    Console().print(_summary_table(experiment, summarise(experiment, result)))
+    try:
+        result = run_experiment(
+            experiment, out=folder, jobs=jobs, progress=TerminalProgress(console), resume=resume
+        )
+    except KeyboardInterrupt:
+        typer.echo("Interrupted before any replicate was finished; --resume goes on.", err=True)
+        raise typer.Exit(130) from None
+    _console().print(_summary_table(experiment, summarise(experiment, result)))
     typer.echo(f"Report: {folder / 'report.html'}")
     if result.attrs["interrupted"]:
         typer.echo(
-            "Interrupted: only finished replicates are in the results; --resume goes on.", err=True
+            "Interrupted: only finished replicates are counted; --resume goes on. Complete results "
+            "of an earlier run are left as they were.",
+            err=True,
         )
         raise typer.Exit(130)
 
@@ -84,7 +111,7 @@ def privacy(config: ConfigFile, assignments: Assignments = None) -> None:
     """Show what every system would claim and spend, before anything runs."""
     experiment = load(config, assignments or [])
     experiment.check()
-    console = Console()
+    console = _console()
     for label, claim in experiment.claims().items():
         console.print(_claim_table(label, claim))
 
@@ -95,7 +122,7 @@ def list_() -> None:
     from fedbandits.environments import ENVIRONMENTS
     from fedbandits.systems import FAMILIES
 
-    console = Console()
+    console = _console()
     for name, family in FAMILIES.items():
         table = Table(title=f"{name}: {family.paper}", title_justify="left", box=None)
         table.add_column("preset", style="bold", no_wrap=True)
@@ -111,17 +138,24 @@ def list_() -> None:
     console.print(table)
 
 
+def _console() -> Console:
+    """Standard output, wide enough for the tables where no terminal sets a width."""
+    console = Console()
+    return console if console.is_terminal else Console(width=120)
+
+
 def _summary_table(experiment: Experiment, rows: list[dict[str, Any]]) -> Table:
     agents = experiment.environment.agents
     table = Table(title=f"{experiment.name}: {experiment.rounds:,} rounds, {agents} agents")
-    table.add_column("system", style="bold")
-    for title in ("group regret", "± s.e.", "an agent", "syncs", "ε accounted", "M steps/s"):
-        table.add_column(title, justify="right")
+    table.add_column("system", style="bold", no_wrap=True)
+    for title in ("runs", "regret", "± s.e.", "an agent", "syncs", "ε", "M steps/s"):
+        table.add_column(title, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(
-            row["system"],
+            escape(row["system"]),
+            str(row["replicates"]),
             f"{row['regret_mean']:,.1f}",
-            f"{row['regret_sem']:,.1f}",
+            "–" if math.isnan(row["regret_sem"]) else f"{row['regret_sem']:,.1f}",
             f"{row['regret_mean'] / agents:,.1f}",
             f"{row['syncs']:,.0f}",
             _epsilon(row["epsilon_accounted"]),
@@ -131,7 +165,9 @@ def _summary_table(experiment: Experiment, rows: list[dict[str, Any]]) -> Table:
 
 
 def _claim_table(label: str, claim: PrivacyClaim) -> Table:
-    table = Table(title=f"{label}: {claim.headline}", title_justify="left", show_header=False)
+    table = Table(
+        title=f"{escape(label)}: {claim.headline}", title_justify="left", show_header=False
+    )
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
     table.add_row("unit", claim.unit)
@@ -159,13 +195,11 @@ def _epsilon(value: float) -> str:
 
 def main() -> None:
     """Entry point: errors of this package end with one line and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal may lack ε; that must not end a run
     try:
         app()
     except FedbanditsError as error:
         typer.echo(f"fedbandits: {error}", err=True)
         sys.exit(2)
-    except KeyboardInterrupt:
-        typer.echo(
-            "fedbandits: interrupted before any replicate was finished; --resume goes on", err=True
-        )
-        sys.exit(130)

@@ -117,6 +117,13 @@ BAD = {
     "round=3": "round: unknown key; did you mean 'rounds'?",
     "systems.9.epsilon=1": "--set systems.9.epsilon=1: leads nowhere",
     "rounds": "--set rounds: write key.path=value",
+    ".=1": "write key.path=value",
+    "systems.².epsilon=1": "leads nowhere",
+    "name='../escape'": "name: given '../escape'",
+    "name='/tmp'": "name: given '/tmp'",
+    "systems.0.label='_hidden'": "systems[0].label: given '_hidden', allowed: a name",
+    "systems.0.context_bound=1e300": "systems[0].context_bound: given 1e+300",
+    "environment.dim=100000": "environment.dim: given 100000, allowed: a whole number ≥ 1 and",
 }
 
 
@@ -159,3 +166,22 @@ def test_errors_in_python_name_the_part():
         fb.system("feducb", epsilon=-1)
     with pytest.raises(ConfigError, match="rounds: given 0"):
         fb.Experiment(rounds=0, environment=Linear(), systems=(fb.system("feducb"),))
+
+
+def test_numbers_of_numpy_are_numbers():
+    import numpy as np
+
+    experiment = fb.Experiment(
+        rounds=np.int64(10),
+        environment=Linear(dim=2, theta=list(np.array([1.0, 0.0]))),
+        systems=[fb.system("feducb", epsilon=np.float64(2.0))],
+    )
+    assert experiment.rounds == 10
+    assert experiment.environment.theta == (1.0, 0.0)
+    assert isinstance(experiment.systems, tuple)
+
+
+@pytest.mark.parametrize("systems", [fb.system("feducb"), ("feducb",), 3])
+def test_systems_must_be_systems(systems):
+    with pytest.raises(ConfigError, match="systems"):
+        fb.Experiment(rounds=10, environment=Linear(), systems=systems)

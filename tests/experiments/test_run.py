@@ -121,7 +121,8 @@ def test_the_folder_of_a_run(tmp_path):
 
 
 def test_the_report_needs_nothing_beside_itself_and_states_every_claim(tmp_path):
-    fb.run(small(name="<b>bold & co</b>"), out=tmp_path / "r")
+    named = fb.system("feducb-nonprivate", label="<b>bold & co</b> $\\frac{$")
+    fb.run(small(systems=(*small().systems, named)), out=tmp_path / "r")
     text = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
     assert text.count("data:image/png;base64,") == 3
     assert "http" not in text
@@ -132,9 +133,43 @@ def test_the_report_needs_nothing_beside_itself_and_states_every_claim(tmp_path)
     assert "no finite ε: message times depend on raw data" in text
 
 
-def test_the_same_experiment_may_be_run_again(tmp_path):
+def test_the_same_experiment_may_be_run_again_and_foreign_files_stay(tmp_path):
     fb.run(small(), out=tmp_path / "r")
+    (tmp_path / "r" / "notes.txt").write_text("mine")
     fb.run(small(), out=tmp_path / "r")
+    assert (tmp_path / "r" / "notes.txt").read_text() == "mine"
+
+
+def test_an_interrupted_run_does_not_replace_a_complete_one(tmp_path):
+    experiment = small(replicates=4, systems=(fb.system("feducb"),))
+    fb.run(experiment, out=tmp_path / "r")
+    before = (tmp_path / "r" / "summary.csv").read_text()
+    cut = fb.run(experiment, out=tmp_path / "r", jobs=1, progress=InterruptingProgress(130))
+    assert cut.attrs["interrupted"] == 1
+    assert (tmp_path / "r" / "summary.csv").read_text() == before
+
+
+def test_a_link_to_a_folder_is_followed(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    fb.run(small(), out=tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real" / "summary.csv").is_file()
+
+
+@pytest.mark.parametrize("place", ["note/r", "x" * 300, "nul\0"])
+def test_places_that_cannot_be_written_are_refused_before_the_run(tmp_path, place):
+    (tmp_path / "note").write_text("x")
+    with pytest.raises(
+        (OutputExistsError, ValueError), match=r"cannot be written|null byte|is a file"
+    ):
+        fb.run(small(), out=tmp_path / place)
+
+
+@pytest.mark.parametrize("jobs", [0, -1, 1.5])
+def test_impossible_numbers_of_jobs_are_refused(jobs):
+    with pytest.raises(fb.ConfigError, match="jobs"):
+        fb.run(small(), jobs=jobs)
 
 
 def test_a_folder_with_another_configuration_is_left_alone(tmp_path):

@@ -27,6 +27,7 @@ from fedbandits._typing import Floats, Floats32
 from fedbandits.random import Key, Purpose, uniform
 
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+Dimension = Annotated[int, Meta(ge=1, le=2_000)]
 Arms = Annotated[int, Meta(ge=2, le=65_535)]
 Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import re
+import warnings
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -138,13 +140,17 @@ def _load(dataset: str) -> tuple[Floats, NDArray[Any]]:
     if dataset in _BUNDLED:
         bunch = getattr(datasets, f"load_{dataset}")()
         return np.asarray(bunch.data, dtype=np.float64), np.asarray(bunch.target)
+    if not re.fullmatch(r"[\w.() -]{1,100}", dataset):
+        raise DataError(f"environment.dataset: {dataset!r} is no name of a data set")
     try:
-        bunch = datasets.fetch_openml(name=dataset, as_frame=False, parser="liac-arff")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of retries: what came of them is told below
+            bunch = datasets.fetch_openml(name=dataset, as_frame=False, parser="liac-arff")
         return np.asarray(bunch.data, dtype=np.float64), np.asarray(bunch.target)
     except Exception as error:  # OpenML fails in many ways; each means "this data is not to be had"
         raise DataError(
             f"environment.dataset: {dataset!r} is not bundled ({', '.join(_BUNDLED)}) and OpenML "
-            f"did not supply it as numbers: {type(error).__name__}"
+            f"did not supply it as numbers ({type(error).__name__}); check the name and the network"
         ) from error
 
 

@@ -14,7 +14,7 @@ from fedbandits._compile import fma
 from fedbandits._typing import Floats, Floats32, Words
 from fedbandits.environments.base import (
     Arms,
-    Count,
+    Dimension,
     Environment,
     bernoulli_reward,
     decision_set_workspace,
@@ -66,7 +66,7 @@ class Linear(Environment, frozen=True, kw_only=True, tag="linear"):
         θ*, of norm 1. Drawn anew for each replicate, uniform on the sphere, when not given.
     """
 
-    dim: Count = 10
+    dim: Dimension = 10
     arms: Arms = 20
     gap: Annotated[float, Meta(ge=0.0, le=0.3)] = 0.1
     theta: tuple[float, ...] | None = None

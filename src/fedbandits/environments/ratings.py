@@ -12,7 +12,7 @@ from msgspec import Meta
 from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.base import (
     Arms,
-    Count,
+    Dimension,
     Environment,
     decision_set_workspace,
     draw_reward,
@@ -65,7 +65,7 @@ class RatingData(Environment, frozen=True, kw_only=True, tag="ratings"):
     """
 
     path: str
-    dim: Count = 10
+    dim: Dimension = 10
     arms: Arms = 20
     threshold: float | None = None
     clip_quantile: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.5

@@ -18,7 +18,8 @@ from fedbandits.experiments.schema import convert
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.systems import find_preset, preset_names
 
-_Count = Annotated[int, Meta(ge=1)]
+#: A name is a folder's name: no separators, no leading dot or dash.
+_NAME = r"^\w[\w .+=,-]{0,99}$"
 
 
 class System(msgspec.Struct, frozen=True):
@@ -39,7 +40,7 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     rounds: Annotated[int, Meta(ge=1, le=4_000_000_000)]
     environment: AnyEnvironment
     systems: list[dict[str, Any]]
-    name: Annotated[str, Meta(min_length=1)] = "experiment"
+    name: Annotated[str, Meta(pattern=_NAME)] = "experiment"
     replicates: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
     checkpoints: Annotated[int, Meta(ge=1, le=100_000)] = 60
@@ -77,9 +78,9 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         # Built from Python, it passes the same checks as a file does.
         head = _head(self._head_table() | {"systems": []})
-        if head.environment != self.environment:
-            raise ConfigError("environment: does not survive being written to a file")
-        _check_systems(self.systems)
+        for key in ("rounds", "replicates", "seed", "checkpoints", "environment"):
+            msgspec.structs.force_setattr(self, key, getattr(head, key))
+        msgspec.structs.force_setattr(self, "systems", _checked_systems(self.systems))
 
     @classmethod
     def from_table(cls, raw: Mapping[str, Any]) -> Experiment:
@@ -135,7 +136,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
             key: getattr(self, key)
             for key in ("name", "rounds", "replicates", "seed", "checkpoints", "environment")
         }
-        cleaned: dict[str, Any] = _without_none(msgspec.to_builtins(table))
+        cleaned: dict[str, Any] = _without_none(msgspec.to_builtins(table, enc_hook=_plain))
         return cleaned
 
 
@@ -156,8 +157,9 @@ def system(preset: str, *, label: str | None = None, **settings: Any) -> System:
     ConfigError
         For an unknown preset or part, or an impossible value.
     """
-    name = label or preset
-    return _system({"preset": preset, "label": name} | settings, "system")
+    name = preset if label is None else label
+    plain = msgspec.to_builtins(settings, enc_hook=_plain)
+    return _system({"preset": preset, "label": name} | plain, "system")
 
 
 def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
@@ -173,7 +175,7 @@ def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
     """
     file = pathlib.Path(path)
     try:
-        raw = tomllib.loads(file.read_text(encoding="utf-8"))
+        raw = tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise ConfigError(f"{file}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -198,14 +200,34 @@ def _system(entry: Mapping[str, Any], place: str) -> System:
     if found is None:
         names = ", ".join(preset_names())
         raise ConfigError(f"{place}.preset: given {preset!r}, allowed: {names}")
-    if not isinstance(label, str) or not label.strip():
-        raise ConfigError(f"{place}.label: given {label!r}, allowed: a name")
+    if not isinstance(label, str) or not _is_label(label):
+        raise ConfigError(
+            f"{place}.label: given {label!r}, allowed: a name of up to 60 printable characters, "
+            "not beginning with _ or a space"
+        )
     family_name, family = found
     table = {**family.presets[str(preset)].settings, **settings}
     return System(str(preset), label, family_name, convert(table, family.config_type, place))
 
 
-def _check_systems(systems: tuple[System, ...]) -> None:
+def _is_label(label: str) -> bool:
+    fits = 0 < len(label) <= 60 and label.isprintable() and label == label.strip()
+    return fits and not label.startswith("_")
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and arrays of numpy as Python's own."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise ConfigError(f"given {value!r}, allowed: what a TOML file can hold")
+
+
+def _checked_systems(given: Any) -> tuple[System, ...]:
+    if isinstance(given, System) or not isinstance(given, Iterable):
+        raise ConfigError("systems: given a single one, allowed: a list of fb.system(…)")
+    systems: tuple[System, ...] = tuple(given)
+    if not all(isinstance(entry, System) for entry in systems):
+        raise ConfigError("systems: allowed: a list of fb.system(…)")
     if not systems:
         raise ConfigError("systems: none given, allowed: at least one [[systems]] table")
     seen: set[str] = set()
@@ -215,17 +237,18 @@ def _check_systems(systems: tuple[System, ...]) -> None:
                 f"systems[{index}].label: {entry.label!r} names two systems; give one a label"
             )
         seen.add(entry.label)
+    return systems
 
 
 def _assign(raw: dict[str, Any], assignment: str) -> None:
     path, equals, text = assignment.partition("=")
-    if not equals or not path.strip():
+    steps = [step for step in re.split(r"[.\[\]]+", path.strip()) if step]
+    if not equals or not steps or "\n" in assignment:
         raise ConfigError(f"--set {assignment}: write key.path=value")
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text  # a bare word is a string
-    steps = [step for step in re.split(r"[.\[\]]+", path.strip()) if step]
     for holder in _holders([raw], steps[:-1], assignment):
         holder[steps[-1]] = value
 
@@ -249,7 +272,7 @@ def _holders(level: list[Any], steps: list[str], assignment: str) -> list[dict[s
 def _entries(entries: list[Any], step: str) -> list[Any]:
     if step == "*":
         return entries
-    if step.isdigit():
+    if step.isascii() and step.isdigit():
         return entries[int(step) : int(step) + 1]
     named = [e for e in entries if isinstance(e, dict)]
     return [e for e in named if step in (e.get("label"), e.get("preset"))][:1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pathlib
-import shutil
 import tempfile
 import tomllib
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ def check_output(out: pathlib.Path, experiment: Experiment) -> None:
     OutputExistsError
         Naming the keys that differ.
     """
+    _probe(out)
     if not out.exists():
         return
     if not out.is_dir():
@@ -63,31 +63,52 @@ def _differences(a: Any, b: Any, place: str) -> Iterator[str]:
         yield place
 
 
+def _probe(out: pathlib.Path) -> None:
+    """Find out now, not after hours of work, that nothing can be written there."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent):
+            pass
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise OutputExistsError(
+            f"{out}: cannot be written ({reason}); choose another --out"
+        ) from None
+
+
+def holds_complete_run(out: pathlib.Path) -> bool:
+    """Whether a folder holds results in which every replicate was finished."""
+    results = out / "results.nc"
+    if not results.is_file():
+        return False
+    with xr.open_dataset(results, engine="h5netcdf") as stored:
+        return not stored.attrs.get("interrupted", 1)
+
+
 def write_output(out: pathlib.Path, experiment: Experiment, result: xr.Dataset) -> None:
     """Write everything into a folder beside ``out``, then put it in place."""
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as temporary:
         stage = pathlib.Path(temporary) / "run"
-        stage.mkdir()
+        (stage / "plots").mkdir(parents=True)
         rows = summarise(experiment, result)
+        plots = draw_plots(experiment, result)
+        report = render_report(experiment, result, rows, plots)
         result.to_netcdf(stage / "results.nc", engine="h5netcdf")
         (stage / "summary.csv").write_text(summary_csv(rows), encoding="utf-8")
-        (stage / "config.toml").write_text(experiment.to_toml(), encoding="utf-8")
-        plots = draw_plots(experiment, result)
-        (stage / "plots").mkdir()
+        (stage / "report.html").write_text(report, encoding="utf-8")
         for name, image in plots.items():
             (stage / "plots" / f"{name}.png").write_bytes(image)
-        report = render_report(experiment, result, rows, plots)
-        (stage / "report.html").write_text(report, encoding="utf-8")
+        (stage / "config.toml").write_text(experiment.to_toml(), encoding="utf-8")
         _put_in_place(stage, out)
 
 
 def _put_in_place(stage: pathlib.Path, out: pathlib.Path) -> None:
-    """Swap folders by renaming: readers see the old run or the new one."""
-    if out.exists():
-        old = stage.with_name("old")
-        os.replace(out, old)
+    """A new folder appears whole; in an old one only what a run makes is replaced."""
+    if not out.exists():
         os.replace(stage, out)
-        shutil.rmtree(old)
-    else:
-        os.replace(stage, out)
+        return
+    for file in sorted(path for path in stage.rglob("*") if path.is_file()):
+        target = out / file.relative_to(stage)
+        target.parent.mkdir(exist_ok=True)
+        os.replace(file, target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -28,11 +29,17 @@ def _png(draw: object, experiment: Experiment, result: xr.Dataset) -> bytes:
     figure = Figure(figsize=(7.2, 4.4), layout="constrained")
     axes = figure.add_subplot()
     draw(axes, experiment, result)  # type: ignore[operator]
+    legend = axes.get_legend()
+    for text in legend.get_texts() if legend else ():
+        text.set_parse_math(False)  # a label is a name, not a formula
+    axes.title.set_parse_math(False)
     axes.set_xlabel("round")
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=130)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # scripts that the font lacks
+        figure.savefig(buffer, format="png", dpi=130)
     return buffer.getvalue()
 
 
@@ -62,7 +69,8 @@ def _draw_regret(axes: Axes, experiment: Experiment, result: xr.Dataset) -> None
                 linewidth=0,
             )
     axes.set_xscale("log")
-    axes.set_yscale("log")
+    final = per_party.isel(round=-1).max()
+    axes.set_yscale("log" if final > 0 else "linear")
     axes.set_ylabel("cumulative regret an agent")
     axes.legend(frameon=False)
 

@@ -65,7 +65,7 @@ class TerminalProgress:
     def showing(self, experiment: Experiment) -> Iterator[None]:
         """Draw the bars until the context ends."""
         bars = RichProgress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("rounds"),

@@ -27,7 +27,8 @@ td { white-space: nowrap; } .claim td { white-space: normal; }
 .claim.clear { border-color: #888; background: #f6f6f6; }
 .claim th, .claim td { text-align: left; vertical-align: top; }
 .claim th { width: 11rem; font-weight: 600; }
-img { max-width: 100%; } pre { background: #f4f4f4; padding: 1rem; overflow-x: auto; }
+.wide { overflow-x: auto; } img { max-width: 100%; }
+pre { background: #f4f4f4; padding: 1rem; overflow-x: auto; }
 .note { color: #555; } .warning { color: #a33c00; font-weight: 600; }
 """
 _CAPTIONS = {
@@ -86,11 +87,14 @@ def _subtitle(experiment: Experiment, result: xr.Dataset) -> str:
     environment = experiment.environment
     line = (
         f"{environment.agents} agents, {experiment.rounds:,} rounds, "
-        f"{experiment.replicates} replicates, seed {experiment.seed}. All systems meet the same "
+        f"replicates: {experiment.replicates}, seed {experiment.seed}. All systems meet the same "
         "contexts and reward draws. Privacy noise is simulated, drawn from the seed."
     )
     if result.attrs["interrupted"]:
-        line += " <span class=warning>Interrupted: only finished replicates are counted.</span>"
+        line += (
+            " <span class=warning>Interrupted: only finished replicates are counted, and systems "
+            "may differ in how many they finished.</span>"
+        )
     return f"<p class=note>{line}</p>"
 
 
@@ -114,9 +118,9 @@ def _results_table(rows: list[dict[str, Any]]) -> str:
         for row in rows
     )
     return (
-        f"<table><tr>{head}</tr>{body}</table><p class=note>ε claimed is what the paper states "
-        "for a published variant, else what accounting supports; ε accounted is what accounting "
-        "supports for everything that leaves an agent, message times included.</p>"
+        f"<div class=wide><table><tr>{head}</tr>{body}</table></div><p class=note>"
+        "ε claimed is what the paper states for a published variant, else what accounting "
+        "supports; ε accounted is what accounting supports for everything that leaves an agent, message times included.</p>"
     )
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from fedbandits.errors import ConfigError
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
 from fedbandits.experiments.config import Experiment, System, load
-from fedbandits.experiments.output import check_output, write_output
+from fedbandits.experiments.output import check_output, holds_complete_run, write_output
 from fedbandits.experiments.progress import Progress, SilentProgress
 from fedbandits.experiments.result import ReplicateTrace, build_dataset
 from fedbandits.systems import FAMILIES
@@ -54,7 +54,7 @@ class _Stop:
 
     @contextmanager
     def at_ctrl_c(self) -> Iterator[None]:
-        """Let the first Ctrl-C tell workers to leave; a second one interrupts at once."""
+        """Let Ctrl-C tell workers to leave; more of them do not disturb the leaving."""
         if threading.current_thread() is not threading.main_thread():
             yield  # only the main thread may handle signals; whoever started this one does
             return
@@ -62,7 +62,6 @@ class _Stop:
 
         def tell(*_: object) -> None:
             self._told.set()
-            signal.signal(signal.SIGINT, before)
 
         signal.signal(signal.SIGINT, tell)
         try:
@@ -125,7 +124,7 @@ def run(
     xarray.Dataset
         Dimensions ``system``, ``replicate``, ``party``, ``round``. After an interruption (Ctrl-C)
         it holds the replicates that were finished, NaN elsewhere, and ``attrs["interrupted"]``
-        is 1.
+        is 1; a complete run that ``out`` held before is then left as it was.
 
     Raises
     ------
@@ -138,12 +137,15 @@ def run(
     """
     if not isinstance(experiment, Experiment):
         experiment = load(pathlib.Path(experiment))
-    experiment.check()
-    if out is not None:
-        check_output(pathlib.Path(out), experiment)
+    if jobs is not None and (not isinstance(jobs, int) or jobs < 1):
+        raise ConfigError(f"jobs: given {jobs!r}, allowed: a whole number ≥ 1")
     if resume and out is None:
         raise ConfigError("resume: needs out, the folder beside which checkpoints lie")
-    checkpoints = CheckpointFolder(pathlib.Path(out), experiment) if out is not None else None
+    experiment.check()
+    folder = pathlib.Path(out).resolve() if out is not None else None
+    if folder is not None:
+        check_output(folder, experiment)
+    checkpoints = CheckpointFolder(folder, experiment) if folder is not None else None
     if checkpoints is not None:
         checkpoints.begin(resume)
     saving = _Saving(checkpoints, save_every)
@@ -151,8 +153,8 @@ def run(
     if not traces:
         raise KeyboardInterrupt
     result = build_dataset(experiment, traces, interrupted)
-    if out is not None:
-        write_output(pathlib.Path(out), experiment, result)
+    if folder is not None and not (interrupted and holds_complete_run(folder)):
+        write_output(folder, experiment, result)
     if checkpoints is not None and not interrupted:
         checkpoints.remove()
     return result

@@ -197,7 +197,7 @@ def _describe(info: inspect.Type | None) -> str:
         case inspect.IntType() | inspect.FloatType():
             noun = "a whole number" if isinstance(info, inspect.IntType) else "a number"
             limits = [
-                f"{sign} {limit:g}"
+                f"{sign} {limit:,}" if isinstance(limit, int) else f"{sign} {limit:g}"
                 for sign, limit in ((">", info.gt), ("≥", info.ge), ("<", info.lt), ("≤", info.le))
                 if limit is not None
             ]

@@ -18,6 +18,8 @@ from fedbandits.systems.feducb.parts import (
     Tree,
 )
 
+#: L, B, S and σ: beyond these the arithmetic has no room.
+Bound = Annotated[float, Meta(ge=1e-6, le=1e6)]
 OpenUnit = Annotated[float, Meta(gt=0.0, lt=1.0)]
 
 
@@ -61,11 +63,11 @@ class FedUCB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     exploration_scale: Annotated[float, Meta(ge=0.0)] = 1.0
     epsilon: Positive = 1.0
     delta: OpenUnit = 1e-5
-    context_bound: Positive = 1.0
-    reward_bound: Positive = 1.0
-    parameter_bound: Positive = 1.0
+    context_bound: Bound = 1.0
+    reward_bound: Bound = 1.0
+    parameter_bound: Bound = 1.0
     out_of_bounds: Literal["refuse", "clip"] = "refuse"
-    noise_scale: Positive = 0.5
+    noise_scale: Bound = 0.5
     alpha: OpenUnit = 0.01
     regularization: Positive | Literal["auto"] = "auto"
 

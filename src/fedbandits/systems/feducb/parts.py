@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 
-from fedbandits._typing import Ints
-
-PositiveInt = Annotated[int, Meta(ge=1)]
+PositiveInt = Annotated[int, Meta(ge=1, le=4_000_000_000)]
 Positive = Annotated[float, Meta(gt=0.0)]
 
 #: Later than any round.
@@ -83,7 +82,7 @@ class Tree(_Part, frozen=True, tag="tree"):
 Privatizer = NoNoise | Toeplitz | Tree
 
 
-def sync_rounds(schedule: Schedule, rounds: int, first: int = 1) -> Ints | None:
+def sync_rounds(schedule: Schedule, rounds: int, first: int = 1) -> Sequence[int] | None:
     """Rounds, from 1, after which a schedule that is fixed in advance syncs; None if it is not.
 
     A sync after the last round would serve nobody and is left out. ``first`` stands in for
@@ -91,12 +90,12 @@ def sync_rounds(schedule: Schedule, rounds: int, first: int = 1) -> Ints | None:
     """
     match schedule:
         case Every():
-            return np.arange(schedule.rounds, rounds, schedule.rounds, dtype=np.int64)
+            return range(schedule.rounds, rounds, schedule.rounds)
         case Growing():
             start = first if schedule.first == "auto" else schedule.first
             return _growing(schedule.factor, start, rounds)
         case Never():
-            return np.empty(0, dtype=np.int64)
+            return range(0)
         case Determinant():
             return None
 
@@ -114,10 +113,10 @@ def first_useful_round(
     return int(min(max(1.0, math.ceil(meets)), max(1, rounds // 20)))
 
 
-def _growing(factor: float, first: int, rounds: int) -> Ints:
+def _growing(factor: float, first: int, rounds: int) -> list[int]:
     times: list[int] = []
     time = first
     while time < rounds:
         times.append(time)
         time = max(time + 1, math.ceil(factor * time))
-    return np.array(times, dtype=np.int64)
+    return times

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -127,7 +128,7 @@ def _check_bounds(config: FedUCB, environment: Environment) -> None:
 
 def _sync_times(
     config: FedUCB, environment: Environment, rounds: int, record_norm: float
-) -> Ints | None:
+) -> Sequence[int] | None:
     """Sync rounds; what ``first = "auto"`` means follows from the noise of an eager schedule."""
     eager = sync_rounds(config.schedule, rounds)
     if eager is None or not len(eager) or not config.is_private:
@@ -223,7 +224,7 @@ def _rules(
     environment: Environment,
     release: ContinualPlan,
     bounds: SpectralBounds | None,
-    times: Ints | None,
+    times: Sequence[int] | None,
     threshold: float,
 ) -> Rules:
     agents, models, dimension = environment.agents, environment.models, environment.dimension
@@ -250,7 +251,7 @@ def _rules(
         raw_view=raw,
         schedule=TRIGGERED if times is None else FIXED,
         period=period,
-        sync_times=np.append([] if times is None or period else times, NEVER).astype(np.int64),
+        sync_times=np.array([*([] if times is None or period else times), NEVER], np.int64),
         threshold=float(threshold),
         mechanism=release.code,
         releases=release.releases,
