@@ -120,7 +120,8 @@ def _results_table(rows: list[dict[str, Any]]) -> str:
     return (
         f"<div class=wide><table><tr>{head}</tr>{body}</table></div><p class=note>"
         "ε claimed is what the paper states for a published variant, else what accounting "
-        "supports; ε accounted is what accounting supports for everything that leaves an agent, message times included.</p>"
+        "supports; ε accounted is what accounting supports for everything that "
+        "leaves an agent, message times included.</p>"
     )
 
 
