@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import signal
@@ -8,11 +9,12 @@ import signal
 import numpy as np
 import pytest
 import xarray as xr
+from rich.console import Console
 
 import fedbandits as fb
 from fedbandits.environments import Classification, Linear
 from fedbandits.errors import DataError, OutputExistsError
-from fedbandits.experiments.progress import SilentProgress
+from fedbandits.experiments.progress import SilentProgress, TerminalProgress
 from fedbandits.experiments.result import SUMMARY_COLUMNS, summarise
 from fedbandits.experiments.run import checkpoint_rounds
 
@@ -247,3 +249,13 @@ def test_checkpoints_are_log_spaced_and_end_at_the_horizon(rounds, count):
     assert (np.diff(points) > 0).all()
     assert len(points) <= count + 1
     assert points[0] >= 1
+
+
+class ClosedStream(io.StringIO):
+    def write(self, _: str) -> int:
+        raise BrokenPipeError
+
+
+def test_a_progress_stream_that_nobody_reads_does_not_end_a_run():
+    progress = TerminalProgress(Console(file=ClosedStream()))
+    assert fb.run(small(), progress=progress).attrs["interrupted"] == 0

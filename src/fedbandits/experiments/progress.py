@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Protocol
 
 from rich.console import Console
@@ -74,17 +74,24 @@ class TerminalProgress:
             console=self._console,
             speed_estimate_period=10.0,
         )
-        with bars:
-            self._bars = bars
-            self._tasks = [
-                bars.add_task(
-                    entry.label,
-                    total=experiment.rounds * experiment.replicates,
-                    agents=experiment.environment.agents,
-                )
-                for entry in experiment.systems
-            ]
+        self._bars = bars
+        self._tasks = [
+            bars.add_task(
+                entry.label,
+                total=experiment.rounds * experiment.replicates,
+                agents=experiment.environment.agents,
+            )
+            for entry in experiment.systems
+        ]
+        # A stream that nobody reads any more is no reason to lose a run; rich answers a closed
+        # pipe by leaving the program.
+        with suppress(OSError, SystemExit):
+            bars.start()
+        try:
             yield
+        finally:
+            with suppress(OSError, SystemExit):
+                bars.stop()
 
     def advance(self, system: int, rounds: int) -> None:
         """Move a system's bar."""
