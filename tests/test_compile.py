@@ -38,7 +38,7 @@ def package(tmp_path):
         ("learners/ridge.py", True),
         ("environments/linear.py", True),  # reached by the type of the world, not by an import
         ("environments/classification.py", True),
-        ("systems/feducb/simulate.py", True),
+        ("systems/feducb/loop.py", True),
         ("experiments/report.py", False),
     ],
 )

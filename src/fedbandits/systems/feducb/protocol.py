@@ -27,6 +27,7 @@ from fedbandits.privacy import continual
 from fedbandits.privacy.continual import NoiseSource
 from fedbandits.systems.feducb import agent as act
 from fedbandits.systems.feducb.rules import TRIGGERED, Plan
+from fedbandits.systems.feducb.sync import next_sync, sync_due
 
 
 class SyncRequest(Message, frozen=True, kw_only=True, tag="feducb.sync-request"):
@@ -177,12 +178,10 @@ class Agent(Party):
             self._move("observe", "ready")
             return []
         if rules.schedule != TRIGGERED:
-            due = act.next_sync(rules, self.round - 1) == self.round
+            due = next_sync(rules, self.round - 1) == self.round
             return self._upload("observe") if due else self._stay()
         self._move("observe", "ready")
-        due = act.sync_due(
-            rules.threshold, self.pool.terms, self.view.trigger_log_det, self._waited
-        )
+        due = sync_due(rules.threshold, self.pool.terms, self.view.trigger_log_det, self._waited)
         request = SyncRequest(sender=self.name, receiver=self._controller, round=self.round)
         return [self._numbered(request)] if due else []
 
