@@ -15,7 +15,7 @@ from fedbandits.random import replicate_key
 from tests.worlds import decision_set
 
 _FOLDER = tempfile.mkdtemp(prefix="fedbandits-")
-_RATINGS = pathlib.Path(_FOLDER) / "u.data"
+_RATINGS = pathlib.Path(_FOLDER) / "pairs.tsv"
 _RATINGS.write_text(
     "\n".join(f"{u}\t{i}\t{(u * u + 3 * i) % 7}" for u in range(20) for i in range(15)),
     encoding="utf-8",

@@ -39,9 +39,9 @@ def file(tmp_path):
 
 EXPECTED = [("7", "a", 4.0), ("7", "b", 1.0), ("9", "a", 5.0)]
 FORMATS = {
-    "u.data": ["7\ta\t4\t881250949", "7\tb\t1\t891717742", "9\ta\t5\t878887116"],
-    "ratings.dat": ["7::a::4::978300760", "7::b::1::978302109", "9::a::5::978301968"],
-    "ratings.csv": ["userId,movieId,rating,timestamp", "7,a,4.0,1", "7,b,1.0,2", "9,a,5.0,3"],
+    "u.data": ["7\t1\t4\t881250949", "7\t2\t1\t891717742", "9\t1\t5\t878887116"],
+    "ratings.dat": ["7::1::4::978300760", "7::2::1::978302109", "9::1::5::978301968"],
+    "ratings.csv": ["userId,movieId,rating,timestamp", "7,1,4.0,1", "7,2,1.0,2", "9,1,5.0,3"],
     "user_artists.dat": ["userID\tartistID\tweight", "7\ta\t4", "7\tb\t1", "9\ta\t5"],
     "generic.csv": ["Rating,User,Item,note", "4,7,a,x", '1,7,b,"y, z"', "5,9,a,"],
     "review.json": [
@@ -73,6 +73,10 @@ BAD = {
     ("u.data", "7\ta\tfour"): "line 2: expected user, item",
     ("u.data", "7\ta\tnan"): "line 2: expected user, item",
     ("u.data", "\ta\t4"): "line 2: expected user, item",
+    ("u.data", "0\t1\t4"): "line 2: expected user and item as whole numbers from 1",
+    ("u.data", "7\t-3\t4"): "line 2: expected user and item as whole numbers from 1",
+    ("u.data", "7\t1\t6"): "line 2: expected a rating between 0.5 and 5",
+    ("ratings.csv", "7,1,0,1"): "line 2: expected a rating between 0.5 and 5",
     ("ratings.dat", "7::a"): "line 2: expected user::item::rating::timestamp",
     ("ratings.csv", "7,a"): "line 2: expected 4 values, separated by commas",
     ("ratings.csv", "7,a,x,1"): "line 2: expected a number as rating",
@@ -171,14 +175,14 @@ def test_impossible_settings_are_refused(file, changes, message):
 
 
 def test_equal_ratings_teach_nothing(tmp_path):
-    path = write(tmp_path, "u.data", [f"{u}\t{i}\t3" for u in range(5) for i in range(5)])
+    path = write(tmp_path, "pairs.tsv", [f"{u}\t{i}\t3" for u in range(5) for i in range(5)])
     with pytest.raises(DataError, match="all ratings are equal"):
         RatingData(path=path, agents=1, dim=2, arms=2).prepare()
 
 
 def test_the_last_rating_of_a_pair_counts(tmp_path):
     lines = [f"{u}\t{i}\t{(u * i) % 5}" for u in range(6) for i in range(6)]
-    path = write(tmp_path, "u.data", [*lines, "3\t3\t0"])
+    path = write(tmp_path, "pairs.tsv", [*lines, "3\t3\t0"])
     world = RatingData(path=path, agents=1, dim=2, arms=2).world(KEY)
     assert world.starts[-1] == 36
     rated = world.items[world.starts[3] : world.starts[4]]

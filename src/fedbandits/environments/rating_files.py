@@ -21,6 +21,7 @@ _WHERE = {
     "user_artists.dat": "the HetRec 2011 LastFM set from the GroupLens site",
 }
 _JESTER_MISSING = 99.0
+_MOVIELENS = ("u.data", "ratings.dat", "ratings.csv")
 
 #: A rating as read: user, item, value.
 Triple = tuple[str, str, float]
@@ -62,6 +63,8 @@ def read_ratings(path: str) -> Ratings:
     if not lines:
         raise DataError(f"{path}: is empty, expected ratings")
     parse, rest = _kind(file, lines)
+    if file.name in _MOVIELENS:
+        parse = _in_range(parse)
     triples: list[Triple] = []
     for number, line in rest:
         try:
@@ -90,6 +93,22 @@ def _kind(file: pathlib.Path, lines: _Lines) -> tuple[_Parser, _Lines]:
     if len(first.split(",")) > 20:
         return _jester(), lines
     return _table(file, first), lines[1:]
+
+
+def _in_range(parse: _Parser) -> _Parser:
+    """MovieLens: ids are whole numbers from 1, ratings lie between 0.5 and 5."""
+
+    def checked(line: str) -> Iterator[Triple]:
+        for user, item, value in parse(line):
+            if not all(
+                text.isascii() and text.isdigit() and int(text) > 0 for text in (user, item)
+            ):
+                raise _MalformedError("user and item as whole numbers from 1")
+            if not 0.5 <= value <= 5.0:
+                raise _MalformedError("a rating between 0.5 and 5")
+            yield user, item, value
+
+    return checked
 
 
 def _separated(separator: str, at_least: int, expected: str) -> _Parser:
