@@ -12,8 +12,7 @@ from fedbandits.environments.base import draw_decision_set, draw_world_reward
 
 
 def decision_set(environment: Environment, world: Any, key: Any, agent: int, round_: int):
-    columns = environment.arm_count if environment.models == 1 else 1
-    features = np.zeros((environment.dimension, columns), np.float32)
+    features = np.zeros(environment.features_shape, np.float32)
     expected = np.zeros(environment.arm_count, np.float32)
     best = draw_decision_set(world, key, agent, round_, features, expected)
     return features, expected, int(best)

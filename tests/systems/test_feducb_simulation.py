@@ -182,7 +182,7 @@ def test_records_out_of_bounds_stop_the_run(local_view):
 
 
 def _rest(plan):
-    return plan.release, plan.record_norm, plan.mu, plan.bounds
+    return plan.release, plan.record_norm, plan.bounds
 
 
 def test_clipping_keeps_records_within_bounds():
@@ -231,3 +231,11 @@ def test_memory_does_not_grow_with_the_horizon():
         return sum(a.nbytes for a in [state.statistic, state.draws, *state.views, *state.pool])
 
     assert size(10**9) < 4 * size(10**3)
+
+
+@pytest.mark.parametrize("threshold", [1e-300, 1e12, 1e300])
+def test_thresholds_that_always_or_never_fire(threshold):
+    config = system("feducb-published", schedule=f"determinant({threshold})").config
+    simulation = Simulation(config, LINEAR, 30, 0, 0)
+    simulation.advance(30)
+    assert simulation.syncs == (30 if threshold < 1 else 0)

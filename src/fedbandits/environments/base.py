@@ -24,7 +24,7 @@ from numba.extending import overload
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Floats32
-from fedbandits.random import Key, Purpose, uniform
+from fedbandits.random import Key, Purpose, bernoulli
 
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Dimension = Annotated[int, Meta(ge=1, le=2_000)]
@@ -56,6 +56,11 @@ class Environment(
     def models(self) -> int:
         """Parameter vectors: 1 if the arms share one, else one an arm."""
         return 1
+
+    @property
+    def features_shape(self) -> tuple[int, int]:
+        """Shape of a decision set's features: a column an arm, or one that all arms show."""
+        return self.dimension, self.arm_count if self.models == 1 else 1
 
     @property
     def context_norm(self) -> float:
@@ -151,7 +156,7 @@ def draw_reward(world: Any, expected: float, key: Key, agent: int, round_: int) 
 
 def bernoulli_reward(world: Any, expected: Any, key: Any, agent: Any, round_: Any) -> Any:
     """1 with probability ``expected``, else 0: an implementation of :func:`draw_reward`."""
-    return 1.0 if uniform(key, agent, round_, _REWARD, 0) < expected else 0.0
+    return 1.0 if bernoulli(expected, key, agent, round_, _REWARD, 0) else 0.0
 
 
 @compiled

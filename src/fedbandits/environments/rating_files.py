@@ -85,11 +85,11 @@ def _kind(file: pathlib.Path, lines: _Lines) -> tuple[_Parser, _Lines]:
     if file.suffix in (".json", ".jsonl"):
         return _yelp, lines
     if file.name == "user_artists.dat":
-        return _separated("\t", 3, "user, artist and weight, separated by tabs"), lines[1:]
+        return _separated("\t", "user, artist and weight, separated by tabs"), lines[1:]
     if "::" in first:
-        return _separated("::", 3, "user::item::rating::timestamp"), lines
+        return _separated("::", "user::item::rating::timestamp"), lines
     if file.suffix in (".data", ".tsv", ".dat"):
-        return _separated("\t", 3, "user, item and rating, separated by tabs"), lines
+        return _separated("\t", "user, item and rating, separated by tabs"), lines
     if len(first.split(",")) > 20:
         return _jester(), lines
     return _table(file, first), lines[1:]
@@ -111,10 +111,10 @@ def _in_range(parse: _Parser) -> _Parser:
     return checked
 
 
-def _separated(separator: str, at_least: int, expected: str) -> _Parser:
+def _separated(separator: str, expected: str) -> _Parser:
     def parse(line: str) -> Iterator[Triple]:
         cells = [cell.strip() for cell in line.split(separator)]
-        if len(cells) < at_least or not cells[0] or not cells[1]:
+        if len(cells) < 3 or not cells[0] or not cells[1]:
             raise _MalformedError(expected)
         yield cells[0], cells[1], _value(cells[2], expected)
 

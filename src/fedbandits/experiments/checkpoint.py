@@ -23,11 +23,10 @@ from numpy.typing import NDArray
 from fedbandits import _compile
 from fedbandits.errors import CheckpointError
 from fedbandits.experiments.config import Experiment
-from fedbandits.experiments.result import ReplicateTrace
+from fedbandits.experiments.result import TRACED, ReplicateTrace
 from fedbandits.systems import Simulation
 
 _FORMAT = 1
-_TRACE = ("regret", "reward", "messages", "bytes", "syncs", "epsilon")
 
 
 class Progressed(msgspec.Struct, frozen=True):
@@ -69,7 +68,7 @@ class CheckpointFolder:
 
     def save(self, trace: ReplicateTrace, simulation: Simulation, progressed: Progressed) -> None:
         """Save one replicate."""
-        arrays = {f"trace.{name}": getattr(trace, name) for name in _TRACE}
+        arrays = {f"trace.{name}": getattr(trace, name) for name in TRACED}
         arrays |= {f"state.{name}": array for name, array in _leaves(simulation.state, "")}
         header = self._identity | msgspec.structs.asdict(progressed)
         arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
@@ -100,7 +99,7 @@ class CheckpointFolder:
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             raise CheckpointError(f"{file}: damaged; delete it or run without --resume") from None
         self._check(file, header)
-        for name in _TRACE:
+        for name in TRACED:
             np.copyto(getattr(trace, name), arrays[f"trace.{name}"])
         for name, array in _leaves(simulation.state, ""):
             np.copyto(array, arrays[f"state.{name}"])

@@ -16,7 +16,7 @@ from fedbandits.environments import AnyEnvironment
 from fedbandits.errors import ConfigError
 from fedbandits.experiments.schema import convert
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.systems import find_preset, preset_names
+from fedbandits.systems import FAMILIES, find_preset, preset_names
 
 #: A name is a folder's name: no separators, no leading dot or dash.
 _NAME = r"^\w[\w .+=,-]{0,99}$"
@@ -124,8 +124,6 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         return {s.label: self._claim(i, s) for i, s in enumerate(self.systems)}
 
     def _claim(self, index: int, entry: System) -> PrivacyClaim:
-        from fedbandits.systems import FAMILIES
-
         try:
             return FAMILIES[entry.family].claim(entry.config, self.environment, self.rounds)
         except ConfigError as error:

@@ -81,8 +81,11 @@ def holds_complete_run(out: pathlib.Path) -> bool:
     results = out / "results.nc"
     if not results.is_file():
         return False
-    with xr.open_dataset(results, engine="h5netcdf") as stored:
-        return not stored.attrs.get("interrupted", 1)
+    try:
+        with xr.open_dataset(results, engine="h5netcdf") as stored:
+            return not stored.attrs.get("interrupted", 1)
+    except OSError:  # damaged: whatever was finished now is worth more
+        return False
 
 
 def write_output(out: pathlib.Path, experiment: Experiment, result: xr.Dataset) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from fedbandits.experiments.config import Experiment
 
 #: Okabe & Ito (2008): told apart by people with any kind of colour vision.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
+_Drawing = Callable[[Axes, Experiment, xr.Dataset], None]
 _STYLES = ("-", "--", "-.", ":")
 
 
@@ -25,10 +27,10 @@ def draw_plots(experiment: Experiment, result: xr.Dataset) -> dict[str, bytes]:
     return {name: _png(draw, experiment, result) for name, draw in drawings.items()}
 
 
-def _png(draw: object, experiment: Experiment, result: xr.Dataset) -> bytes:
+def _png(draw: _Drawing, experiment: Experiment, result: xr.Dataset) -> bytes:
     figure = Figure(figsize=(7.2, 4.4), layout="constrained")
     axes = figure.add_subplot()
-    draw(axes, experiment, result)  # type: ignore[operator]
+    draw(axes, experiment, result)
     legend = axes.get_legend()
     for text in legend.get_texts() if legend else ():
         text.set_parse_math(False)  # a label is a name, not a formula

@@ -38,6 +38,8 @@ SUMMARY_COLUMNS = (
 )
 _PER_PARTY = ("regret", "reward")
 _PER_GROUP = ("messages", "bytes", "syncs", "epsilon")
+#: What a trace notes at every checkpoint.
+TRACED = (*_PER_PARTY, *_PER_GROUP)
 
 
 class ReplicateTrace(msgspec.Struct, frozen=True):

@@ -10,7 +10,6 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import Environment, draw_decision_set, draw_world_reward
 from fedbandits.federation.memory import MemoryNetwork, Route
-from fedbandits.privacy import gaussian
 from fedbandits.random import Key, Purpose, integer, normals, replicate_key
 from fedbandits.systems.feducb.config import FedUCB
 from fedbandits.systems.feducb.protocol import CODEC, Agent, Controller
@@ -31,9 +30,14 @@ class FederatedRun:
     """
 
     def __init__(
-        self, config: FedUCB, environment: Environment, rounds: int, seed: int, replicate: int,
+        self,
+        config: FedUCB,
+        environment: Environment,
+        rounds: int,
+        seed: int,
+        replicate: int,
         route: Route | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.key: Key = replicate_key(seed, replicate)
         self.config = config
         self.rounds = rounds
@@ -47,8 +51,7 @@ class FederatedRun:
         self.reward: Floats = np.zeros(environment.agents)
         self.actions: Ints = np.zeros(environment.agents, np.int64)
         self.done = 0
-        columns = environment.arm_count if environment.models == 1 else 1
-        self._features = np.zeros((environment.dimension, columns), np.float32)
+        self._features = np.zeros(environment.features_shape, np.float32)
         self._expected = np.zeros(environment.arm_count, np.float32)
 
     def _agent(self, index: int, environment: Environment) -> Agent:
@@ -99,11 +102,7 @@ class FederatedRun:
     @property
     def epsilon(self) -> float:
         """ε that the contents of what an agent has sent so far cost, at the configured δ."""
-        made = self.agents[0].released.made
-        if made == 0:
-            return 0.0
-        mu = self.plan.release.mu(self.plan.record_norm, made)
-        return gaussian.epsilon_of(mu, self.config.delta)
+        return self.plan.epsilon_spent(self.agents[0].released.made, self.config.delta)
 
 
 def _simulated_noise(size: int, key: Key, agent: int, release: int) -> Floats:

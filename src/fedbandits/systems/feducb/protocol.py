@@ -8,6 +8,7 @@ compiled functions that the simulation calls, so the same seed gives the same ru
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from fedbandits.federation.messages import (
     pack,
     unpack,
 )
-from fedbandits.federation.party import Party
+from fedbandits.federation.party import Party, Transitions
 from fedbandits.learners.linucb import best_arm, score_arms
 from fedbandits.learners.ridge import add_record
 from fedbandits.privacy import continual
@@ -42,8 +43,8 @@ class SyncCall(Message, frozen=True, kw_only=True, tag="feducb.sync-call"):
     round: int
 
 
-class Upload(Message, frozen=True, kw_only=True, tag="feducb.upload"):
-    """An agent's k-th release: the packed noisy sum of all its records."""
+class _Statistic(Message, frozen=True, kw_only=True):
+    """A packed sum of records, and the number of the release that it belongs to."""
 
     release: int
     statistic: bytes
@@ -54,16 +55,12 @@ class Upload(Message, frozen=True, kw_only=True, tag="feducb.upload"):
         return len(self.statistic)
 
 
-class Pooled(Message, frozen=True, kw_only=True, tag="feducb.pooled"):
+class Upload(_Statistic, frozen=True, kw_only=True, tag="feducb.upload"):
+    """An agent's k-th release: the noisy sum of all its records."""
+
+
+class Pooled(_Statistic, frozen=True, kw_only=True, tag="feducb.pooled"):
     """The sum of all agents' k-th releases."""
-
-    release: int
-    statistic: bytes
-
-    @property
-    def payload_size(self) -> int:
-        """Bytes of statistics inside."""
-        return len(self.statistic)
 
 
 CODEC = Codec(SyncRequest | SyncCall | Upload | Pooled)
@@ -87,7 +84,7 @@ class Agent(Party):
         ``ties(round)`` is the arm from which equally good arms are looked for in that round.
     """
 
-    TRANSITIONS = {  # noqa: RUF012 - declared as ClassVar in Party
+    TRANSITIONS: ClassVar[Transitions] = {
         ("ready", "decide"): ("acting",),
         ("acting", "observe"): ("ready", "waiting"),
         ("ready", "SyncCall"): ("waiting",),
@@ -95,9 +92,14 @@ class Agent(Party):
     }
 
     def __init__(
-        self, name: str, controller: str, plan: Plan, arms: int, noise: NoiseSource,
+        self,
+        name: str,
+        controller: str,
+        plan: Plan,
+        arms: int,
+        noise: NoiseSource,
         ties: Callable[[int], int],
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(name, "ready", [controller])
         rules = plan.rules
         self.round = 0
@@ -192,14 +194,19 @@ class Agent(Party):
     def _upload(self, event: str) -> list[Message]:
         """Release, and wait for the sum. The noise state is settled before anything leaves."""
         self.released, noisy = continual.release(
-            self._plan.release, self.released, self.statistic.reshape(-1),
-            self._plan.rules.pattern, self._noise,
-        )  # fmt: skip
+            self._plan.release,
+            self.released,
+            self.statistic.reshape(-1),
+            self._plan.rules.pattern,
+            self._noise,
+        )
         self._move(event, "waiting")
         message = Upload(
-            sender=self.name, receiver=self._controller, release=self.released.made,
+            sender=self.name,
+            receiver=self._controller,
+            release=self.released.made,
             statistic=pack(noisy),
-        )  # fmt: skip
+        )
         return [self._numbered(message)]
 
     def _handle(self, message: Message) -> list[Message]:
@@ -247,7 +254,7 @@ class Controller(Party):
         The resolved variant.
     """
 
-    TRANSITIONS = {  # noqa: RUF012 - declared as ClassVar in Party
+    TRANSITIONS: ClassVar[Transitions] = {
         ("idle", "SyncRequest"): ("idle",),
         ("collecting", "SyncRequest"): ("collecting",),
         ("idle", "Upload"): ("collecting", "idle"),

@@ -77,8 +77,11 @@ class Plan(msgspec.Struct, frozen=True):
     rules: Rules
     release: ContinualPlan
     record_norm: float  # L² + B²
-    mu: float  # of all that one agent may ever send
     bounds: SpectralBounds | None  # of one agent's shifted noise, published confidence only
+
+    def epsilon_spent(self, releases: int, delta: float) -> float:
+        """ε that the contents of an agent's first ``releases`` releases cost, at the given δ."""
+        return gaussian.epsilon_of(self.release.mu(self.record_norm, releases), delta)
 
 
 def plan(config: FedUCB, environment: Environment, rounds: int) -> Plan:
@@ -96,11 +99,11 @@ def plan(config: FedUCB, environment: Environment, rounds: int) -> Plan:
     bounds = _spectral_bounds(config, environment, release)
     threshold = _threshold(config.schedule, environment, rounds, config, bounds)
     rules = _rules(config, environment, release, bounds, times, threshold)
-    return Plan(rules, release, record_norm, release.mu(record_norm), bounds)
+    return Plan(rules, release, record_norm, bounds)
 
 
 def published_levels(releases: int) -> int:
-    """M = 1 + ⌈log₂ n⌉ of Algorithm 2."""
+    """Levels of the tree, m = 1 + ⌈log₂ n⌉ (Algorithm 2)."""
     return 1 + max(releases - 1, 0).bit_length()
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import Environment
 from fedbandits.errors import BoundExceededError, FedbanditsError
-from fedbandits.privacy import gaussian
 from fedbandits.random import Key, replicate_key
 from fedbandits.systems.feducb import agent as act
 from fedbandits.systems.feducb.config import FedUCB
@@ -155,10 +154,7 @@ class Simulation:
     @property
     def epsilon(self) -> float:
         """ε that the contents of what an agent has sent so far cost, at the configured δ."""
-        if self.syncs == 0:
-            return 0.0
-        mu = self.plan.release.mu(self.plan.record_norm, self.syncs)
-        return gaussian.epsilon_of(mu, self.config.delta)
+        return self.plan.epsilon_spent(self.syncs, self.config.delta)
 
 
 def _raise_fault(faults: Ints, config: FedUCB) -> None:

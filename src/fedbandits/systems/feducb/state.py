@@ -71,9 +71,8 @@ def new_scratch(resolved: Plan, environment: Environment) -> Scratch:
     """Buffers for one thread."""
     rules = resolved.rules
     arms = environment.arm_count
-    columns = arms if rules.models == 1 else 1
     return Scratch(
-        features=np.zeros((rules.dimension, columns), np.float32),
+        features=np.zeros(environment.features_shape, np.float32),
         expected=np.zeros(arms, np.float32),
         scores=np.zeros(arms, np.float32),
         work=np.zeros((2, arms), np.float32),

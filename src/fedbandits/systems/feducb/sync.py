@@ -11,6 +11,8 @@ from fedbandits._typing import Floats
 from fedbandits.systems.feducb.agent import Pool
 from fedbandits.systems.feducb.rules import Rules
 
+_LONGEST = 2**40
+
 
 @compiled
 def next_sync(rules: Rules, round_: int) -> int:
@@ -58,7 +60,8 @@ def rounds_without_sync(rules: Rules, pool: Pool, waited: int) -> int:
     slope = rules.context_bound**2 / (order * pool.trigger_smallest.min())
     growth = pool.trigger_log_det.sum() - pool.terms[:, 3].sum()
     low, high = waited + 1, waited + 2
-    while growth + order * math.log1p(high * slope) < rules.threshold / high:
+    # A threshold that cannot be reached ends the search too: no run is that long.
+    while high < _LONGEST and (growth + order * math.log1p(high * slope) < rules.threshold / high):
         low, high = high, 2 * high
     while high - low > 1:  # the left side grows with w, the right side falls
         middle = (low + high) // 2
