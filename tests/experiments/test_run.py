@@ -6,6 +6,7 @@ import json
 import math
 import signal
 
+import msgspec
 import numpy as np
 import pytest
 import xarray as xr
@@ -14,8 +15,9 @@ from rich.console import Console
 import fedbandits as fb
 from fedbandits.environments import Classification, Linear
 from fedbandits.errors import DataError, OutputExistsError
+from fedbandits.experiments import result as result_module
 from fedbandits.experiments.progress import SilentProgress, TerminalProgress
-from fedbandits.experiments.result import SUMMARY_COLUMNS, summarise
+from fedbandits.experiments.result import SUMMARY_COLUMNS, ReplicateTrace, summarise
 from fedbandits.experiments.run import checkpoint_rounds
 
 
@@ -259,3 +261,23 @@ class ClosedStream(io.StringIO):
 def test_a_progress_stream_that_nobody_reads_does_not_end_a_run():
     progress = TerminalProgress(Console(file=ClosedStream()))
     assert fb.run(small(), progress=progress).attrs["interrupted"] == 0
+
+
+def test_seconds_are_those_in_which_some_replicate_was_played():
+    """Side by side they count once; gaps between processes, and what lies idle, not at all."""
+    traces = [ReplicateTrace.empty(0, r, np.array([1]), 1) for r in range(3)]
+    spells = [((0.0, 4.0), (100.0, 101.0)), ((3.0, 5.0),), ((100.5, 102.0),)]
+    played = [
+        msgspec.structs.replace(trace, spells=spell)
+        for trace, spell in zip(traces, spells, strict=True)
+    ]
+    assert result_module._busy_seconds(played) == pytest.approx(7.0)
+
+
+def test_a_damaged_earlier_result_is_replaced(tmp_path):
+    experiment = small(replicates=4, systems=(fb.system("feducb"),))
+    fb.run(experiment, out=tmp_path / "r")
+    (tmp_path / "r" / "results.nc").write_bytes(b"damaged")
+    fb.run(experiment, out=tmp_path / "r", jobs=1, progress=InterruptingProgress(130))
+    with xr.open_dataset(tmp_path / "r" / "results.nc", engine="h5netcdf") as stored:
+        assert stored.attrs["interrupted"] == 1

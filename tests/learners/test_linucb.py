@@ -66,3 +66,7 @@ def test_every_arm_can_win(arms):
         scores = np.zeros(arms, np.float32)
         scores[arm] = 1.0
         assert linucb.best_arm(scores, 0) == arm
+
+
+def test_scores_that_are_no_numbers_have_no_best_arm():
+    assert linucb.best_arm(np.full(5, np.nan, np.float32), 2) == -1

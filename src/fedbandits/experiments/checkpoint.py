@@ -23,17 +23,17 @@ from numpy.typing import NDArray
 from fedbandits import _compile
 from fedbandits.errors import CheckpointError
 from fedbandits.experiments.config import Experiment
-from fedbandits.experiments.result import TRACED, ReplicateTrace
+from fedbandits.experiments.result import TRACED, ReplicateTrace, Spells
 from fedbandits.systems import Simulation
 
 _FORMAT = 1
 
 
 class Progressed(msgspec.Struct, frozen=True):
-    """Where a replicate stands: its next checkpointed round, and the seconds spent on it."""
+    """Where a replicate stands: its next checkpointed round, and when it was being played."""
 
     position: int
-    seconds: float
+    spells: Spells
 
 
 class CheckpointFolder:
@@ -103,7 +103,7 @@ class CheckpointFolder:
             np.copyto(getattr(trace, name), arrays[f"trace.{name}"])
         for name, array in _leaves(simulation.state, ""):
             np.copyto(array, arrays[f"state.{name}"])
-        return Progressed(header["position"], header["seconds"])
+        return Progressed(header["position"], tuple((a, b) for a, b in header["spells"]))
 
     def _check(self, file: pathlib.Path, header: dict[str, Any]) -> None:
         reasons = {

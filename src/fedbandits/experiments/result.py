@@ -42,6 +42,11 @@ _PER_GROUP = ("messages", "bytes", "syncs", "epsilon")
 TRACED = (*_PER_PARTY, *_PER_GROUP)
 
 
+#: When a replicate was being played: (began, ended), one a process that worked on it, in seconds
+#: of the system's clock, so that the spells of different processes can be laid side by side.
+Spells = tuple[tuple[float, float], ...]
+
+
 class ReplicateTrace(msgspec.Struct, frozen=True):
     """What one replicate of one system left at every checkpoint."""
 
@@ -54,8 +59,7 @@ class ReplicateTrace(msgspec.Struct, frozen=True):
     bytes: NDArray[np.float64]
     syncs: NDArray[np.float64]
     epsilon: NDArray[np.float64]
-    began: float = 0.0  # on a monotonic clock, seconds
-    ended: float = 0.0
+    spells: Spells = ()
 
     @classmethod
     def empty(
@@ -132,9 +136,9 @@ def _finite(value: Any) -> Any:
 def _busy_seconds(traces: list[ReplicateTrace]) -> float:
     """Wall time during which at least one of these replicates was being played."""
     total, until = 0.0, -math.inf
-    for trace in sorted(traces, key=lambda t: t.began):
-        total += max(0.0, trace.ended - max(trace.began, until))
-        until = max(until, trace.ended)
+    for began, ended in sorted(spell for trace in traces for spell in trace.spells):
+        total += max(0.0, ended - max(began, until))
+        until = max(until, ended)
     return total
 
 

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import joblib
 import msgspec
@@ -23,7 +23,7 @@ from fedbandits.experiments.config import Experiment, System, load
 from fedbandits.experiments.output import check_output, holds_complete_run, write_output
 from fedbandits.experiments.progress import Progress, SilentProgress
 from fedbandits.experiments.result import ReplicateTrace, build_dataset
-from fedbandits.systems import FAMILIES
+from fedbandits.systems import FAMILIES, Simulation
 
 #: Aimed-at seconds between two reports of progress, and between two looks at the stop signal.
 _PULSE = 0.25
@@ -76,19 +76,35 @@ class _Stop:
             self._idle.wait_for(lambda: self._working == 0)
 
 
-class _Saving(NamedTuple):
-    """Where checkpoints go, if anywhere, and how often."""
-
-    folder: CheckpointFolder | None
-    every: float
-
-
 class _Task(NamedTuple):
     """One replicate of one system."""
 
     system_index: int
     system: System
     replicate: int
+
+
+class _Shared(NamedTuple):
+    """What all replicates of a run have in common."""
+
+    experiment: Experiment
+    threads: int  # for each replicate
+    progress: Progress
+    stop: _Stop
+    checkpoints: CheckpointFolder | None
+    save_every: float  # seconds
+
+    def start(self, task: _Task) -> Simulation:
+        """A replicate before its first round."""
+        experiment = self.experiment
+        return FAMILIES[task.system.family].simulate(
+            task.system.config,
+            experiment.environment,
+            experiment.rounds,
+            experiment.seed,
+            task.replicate,
+            self.threads,
+        )
 
 
 def run(
@@ -148,8 +164,18 @@ def run(
     checkpoints = CheckpointFolder(folder, experiment) if folder is not None else None
     if checkpoints is not None:
         checkpoints.begin(resume)
-    saving = _Saving(checkpoints, save_every)
-    traces, interrupted = _play_all(experiment, jobs or os.cpu_count() or 1, progress, saving)
+    tasks = _tasks(experiment)
+    jobs = jobs or os.cpu_count() or 1
+    shared = _Shared(
+        experiment=experiment,
+        threads=max(1, jobs // len(tasks)),
+        progress=progress or SilentProgress(),
+        stop=_Stop(),
+        checkpoints=checkpoints,
+        save_every=save_every,
+    )
+    traces = _play_all(shared, tasks, jobs)
+    interrupted = len(traces) < len(tasks)
     if not traces:
         raise KeyboardInterrupt
     result = build_dataset(experiment, traces, interrupted)
@@ -166,110 +192,77 @@ def checkpoint_rounds(rounds: int, count: int) -> NDArray[np.int64]:
     return np.unique(np.append(np.rint(spaced).astype(np.int64), rounds))
 
 
-def _play_all(
-    experiment: Experiment, jobs: int, progress: Progress | None, saving: _Saving
-) -> tuple[list[ReplicateTrace], bool]:
-    """Play every replicate of every system; on Ctrl-C return those that are finished."""
-    tasks = [
+def _tasks(experiment: Experiment) -> list[_Task]:
+    """Replicate by replicate, so that an interrupted run has compared all systems."""
+    return [
         _Task(index, system, replicate)
         for replicate in range(experiment.replicates)
         for index, system in enumerate(experiment.systems)
     ]
-    _compile(experiment)
-    shown = progress or SilentProgress()
-    stop = _Stop()
+
+
+def _play_all(shared: _Shared, tasks: list[_Task], jobs: int) -> list[ReplicateTrace]:
+    """Play every replicate of every system; on Ctrl-C return those that are finished."""
+    _compile(shared.experiment, shared.threads)
     finished: list[ReplicateTrace] = []
-    threads = max(1, jobs // len(tasks))
-    with shown.showing(experiment), stop.at_ctrl_c():
+    with shared.progress.showing(shared.experiment), shared.stop.at_ctrl_c():
         try:
-            for trace in _play_tasks(experiment, tasks, jobs, threads, shown, stop, saving):
+            for trace in _play_tasks(shared, tasks, jobs):
                 # One by one: what was finished before an interruption must be in the list.
                 finished.extend([trace] if trace is not None else [])
-        except KeyboardInterrupt:
-            stop.and_wait()
-    complete = len(finished) == len(tasks)
-    return finished, not complete
+        except KeyboardInterrupt:  # where Ctrl-C is not ours to handle
+            shared.stop.and_wait()
+    return finished
 
 
-def _play_tasks(
-    experiment: Experiment,
-    tasks: list[_Task],
-    jobs: int,
-    threads: int,
-    progress: Progress,
-    stop: _Stop,
-    saving: _Saving,
-) -> Iterator[ReplicateTrace | None]:
+def _play_tasks(shared: _Shared, tasks: list[_Task], jobs: int) -> Iterator[ReplicateTrace | None]:
     """Threads suffice: the compiled loops hold no interpreter lock."""
     pool = joblib.Parallel(
         n_jobs=min(jobs, len(tasks)), prefer="threads", return_as="generator_unordered"
     )
-    results = pool(
-        joblib.delayed(_play_replicate)(experiment, task, threads, progress, stop, saving)
-        for task in tasks
-    )
+    results = pool(joblib.delayed(_work)(shared, task) for task in tasks)
     try:
         yield from results
     finally:
-        stop.and_wait()  # whatever ends the loop early, workers leave at their next look
+        shared.stop.and_wait()  # whatever ends the loop early, workers leave at their next look
         results.close()
 
 
-def _play_replicate(
-    experiment: Experiment,
-    task: _Task,
-    threads: int,
-    progress: Progress,
-    stop: _Stop,
-    saving: _Saving,
-) -> ReplicateTrace | None:
+def _work(shared: _Shared, task: _Task) -> ReplicateTrace | None:
     """Play one replicate, or return None if told to stop."""
-    with stop.working():
-        return None if stop else _play_watched(experiment, task, threads, progress, stop, saving)
+    with shared.stop.working():
+        return None if shared.stop else _play_replicate(shared, task)
 
 
-def _play_watched(
-    experiment: Experiment,
-    task: _Task,
-    threads: int,
-    progress: Progress,
-    stop: _Stop,
-    saving: _Saving,
-) -> ReplicateTrace | None:
-    began = time.perf_counter()
-    simulate = FAMILIES[task.system.family].simulate
-    simulation = simulate(
-        task.system.config,
-        experiment.environment,
-        experiment.rounds,
-        experiment.seed,
-        task.replicate,
-        threads,
-    )
-    rounds = checkpoint_rounds(experiment.rounds, experiment.checkpoints)
+def _play_replicate(shared: _Shared, task: _Task) -> ReplicateTrace | None:
+    """Play on from the replicate's checkpoint, if there is one, saving more of them."""
+    began, simulation = time.time(), shared.start(task)
+    rounds = checkpoint_rounds(shared.experiment.rounds, shared.experiment.checkpoints)
     trace = ReplicateTrace.empty(task.system_index, task.replicate, rounds, len(simulation.regret))
-    stood = saving.folder.load(trace, simulation) if saving.folder else None
-    stood = stood or Progressed(0, 0.0)
-    began -= stood.seconds
-    progress.advance(task.system_index, simulation.done)
-    pace, saved = _Pace(), time.perf_counter()
+    folder = shared.checkpoints
+    stood = folder.load(trace, simulation) if folder else None
+    stood = stood or Progressed(0, ())
+    shared.progress.advance(task.system_index, simulation.done)
+    if stood.position == len(rounds):
+        return msgspec.structs.replace(trace, spells=stood.spells)
+    pace, saved = _Pace(), began
     for position in range(stood.position, len(rounds)):
         while simulation.done < rounds[position]:
             before = simulation.done
             simulation.advance(min(int(rounds[position]), before + pace.rounds))
             pace.note(simulation.done - before)
-            progress.advance(task.system_index, simulation.done - before)
-            now, leaving = time.perf_counter(), bool(stop)  # looked at once: it may change
-            if saving.folder and (now - saved >= saving.every or leaving):
-                saving.folder.save(trace, simulation, Progressed(position, now - began))
+            shared.progress.advance(task.system_index, simulation.done - before)
+            now, leaving = time.time(), bool(shared.stop)  # looked at once: it may change
+            if folder and (now - saved >= shared.save_every or leaving):
+                folder.save(trace, simulation, Progressed(position, (*stood.spells, (began, now))))
                 saved = now
             if leaving:
                 return None
         trace.record(position, simulation)
-    ended = time.perf_counter()
-    if saving.folder and stood.position < len(rounds):
-        saving.folder.save(trace, simulation, Progressed(len(rounds), ended - began))
-    return msgspec.structs.replace(trace, began=began, ended=ended)
+    spells = (*stood.spells, (began, time.time()))
+    if folder:
+        folder.save(trace, simulation, Progressed(len(rounds), spells))
+    return msgspec.structs.replace(trace, spells=spells)
 
 
 class _Pace:
@@ -288,12 +281,8 @@ class _Pace:
             self.rounds = max(1, self.rounds // 2)
 
 
-def _compile(experiment: Experiment) -> None:
+def _compile(experiment: Experiment, threads: int) -> None:
     """Compile, or load from the cache, what the run needs, so that timings leave it out."""
-    done: set[tuple[str, Any]] = set()
-    for system in experiment.systems:
-        kind = (system.family, type(experiment.environment))
-        if kind not in done:
-            done.add(kind)
-            simulate = FAMILIES[system.family].simulate
-            simulate(system.config, experiment.environment, 2, 0, 0, 1).advance(1)
+    for system in {system.family: system for system in experiment.systems}.values():
+        simulate = FAMILIES[system.family].simulate
+        simulate(system.config, experiment.environment, 2, 0, 0, threads).advance(1)

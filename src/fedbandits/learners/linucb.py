@@ -147,7 +147,10 @@ def _maximum(scores: Floats32) -> float:
 
 @compiled
 def best_arm(scores: Floats32, first: int) -> int:
-    """The arm with the highest score; of equals, the one met first from ``first`` on, cyclic."""
+    """The arm with the highest score; of equals, the one met first from ``first`` on, cyclic.
+
+    Returns -1 if no score is a number.
+    """
     arms = scores.size
     top = _maximum(scores)
     for step in range(arms):
@@ -156,4 +159,4 @@ def best_arm(scores: Floats32, first: int) -> int:
             arm -= arms
         if scores[arm] == top:
             return arm
-    return first  # only if a score is not a number
+    return -1

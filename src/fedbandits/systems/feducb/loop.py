@@ -16,6 +16,7 @@ from fedbandits.privacy.continual import NONE, add_release_noise, draw_slot
 from fedbandits.random import Key, Purpose, fill_normal, integer
 from fedbandits.systems.feducb.agent import (
     NO_FAULT,
+    NOT_A_NUMBER,
     initial_pool,
     load_view,
     observe_raw,
@@ -60,6 +61,9 @@ def _play(
         best = fill_decision_set(world, workspace, key, agent, round_, features, expected)
         score_arms(features, view.theta, view.width, scores, work)
         arm = best_arm(scores, integer(scores.size, key, agent, round_, _TIE, 0))
+        if arm < 0:
+            state.faults[agent, 0], state.faults[agent, 1] = NOT_A_NUMBER, round_
+            break
         reward = draw_reward(world, expected[arm], key, agent, round_)
         column, model = (arm, 0) if shared else (0, arm)
         for i in range(context.size):

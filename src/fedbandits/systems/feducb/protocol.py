@@ -136,7 +136,10 @@ class Agent(Party):
         self._features = np.ascontiguousarray(features, dtype=np.float32).copy()
         scores, work = np.empty(self._arms, np.float32), np.empty((2, self._arms), np.float32)
         score_arms(self._features, self.view.theta, self.view.width, scores, work)
-        self._arm = int(best_arm(scores, self._ties(self.round + 1)))
+        arm = int(best_arm(scores, self._ties(self.round + 1)))
+        if arm < 0:
+            raise BoundExceededError(f"{self.name}, round {self.round + 1}: scores are not numbers")
+        self._arm = arm
         self._move("decide", "acting")
         return self._arm
 

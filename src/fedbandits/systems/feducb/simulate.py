@@ -58,6 +58,14 @@ class Simulation:
         self._slices = [(agents * i // shares, agents * (i + 1) // shares) for i in range(shares)]
         self._scratch = [new_scratch(self.plan, environment) for _ in self._slices]
         begin(self.plan.rules, self.state)
+        if len(self._slices) > 1:
+            self._load_batch_kernels()
+
+    def _load_batch_kernels(self) -> None:
+        """Call what only long batches need, on no agents and no rounds: it is compiled then."""
+        rules, state, scratch = self.plan.rules, self.state, self._scratch[0]
+        play_agents(self.world, rules, state, scratch, self.key, 0, 0, 0, 0)
+        end_batch(rules, state, scratch, self.key, int(batch_end(rules, state, 0)))
 
     @property
     def done(self) -> int:
