@@ -18,7 +18,8 @@ from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 import numba
-from numba.extending import intrinsic
+from numba import types
+from numba.extending import intrinsic, overload
 
 #: Where this package's modules lie.
 PACKAGE = pathlib.Path(__file__).parent
@@ -42,6 +43,30 @@ def inlined(function: _Function) -> _Function:
     """Like :func:`compiled`, but pasted into its callers, so that loops around it vectorise."""
     with _cache_folder():
         return cast(_Function, numba.njit(inline="always", **_OPTIONS)(function))
+
+
+def implements(stub: Callable[..., Any], first: type) -> Callable[[_Function], _Function]:
+    """Register a compiled implementation of ``stub`` for one type of its first argument.
+
+    Parameters
+    ----------
+    stub
+        A plain function; compiled code that calls it gets the implementation that fits.
+    first
+        A named tuple type. Other arguments may be of any type.
+    """
+
+    def register(implementation: _Function) -> _Function:
+        @overload(stub, strict=False, jit_options={"error_model": "numpy"})
+        def choose(chosen: Any, *arguments: Any) -> Any:
+            named = isinstance(chosen, types.NamedTuple | types.NamedUniTuple)
+            if named and chosen.instance_class is first:
+                return implementation
+            return None
+
+        return implementation
+
+    return register
 
 
 @functools.cache

@@ -15,7 +15,6 @@ from rich.table import Table
 
 from fedbandits.errors import FedbanditsError
 from fedbandits.experiments.config import Experiment, load
-from fedbandits.privacy.accounting import describe, mu
 from fedbandits.privacy.claims import PrivacyClaim
 
 app = typer.Typer(
@@ -145,10 +144,12 @@ def _console() -> Console:
 
 
 def _summary_table(experiment: Experiment, rows: list[dict[str, Any]]) -> Table:
-    agents = experiment.environment.agents
-    table = Table(title=f"{experiment.name}: {experiment.rounds:,} rounds, {agents} agents")
+    environment = experiment.environment
+    parties = f"{environment.parties} {environment.PARTIES}"
+    table = Table(title=f"{experiment.name}: {experiment.rounds:,} rounds, {parties}")
     table.add_column("system", style="bold", no_wrap=True)
-    for title in ("runs", "regret", "± s.e.", "an agent", "syncs", "ε", "M steps/s"):
+    titles = ("runs", "regret", "± s.e.", "an acting party", "reward", "syncs", "ε", "M steps/s")
+    for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(
@@ -156,7 +157,8 @@ def _summary_table(experiment: Experiment, rows: list[dict[str, Any]]) -> Table:
             str(row["replicates"]),
             f"{row['regret_mean']:,.1f}",
             "–" if math.isnan(row["regret_sem"]) else f"{row['regret_sem']:,.1f}",
-            f"{row['regret_mean'] / agents:,.1f}",
+            f"{row['regret_mean'] / environment.acting:,.1f}",
+            f"{row['reward_mean']:,.0f}",
             f"{row['syncs']:,.0f}",
             _epsilon(row["epsilon_accounted"]),
             f"{row['agent_steps_per_second'] / 1e6:.2f}",
@@ -170,22 +172,9 @@ def _claim_table(label: str, claim: PrivacyClaim) -> Table:
     )
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
-    table.add_row("unit", claim.unit)
-    table.add_row("from whom", claim.from_whom)
-    table.add_row("neighbours", claim.relation)
-    table.add_row("holds for", claim.holds_for)
-    if claim.paper_claims:
-        table.add_row("the paper claims", "ε = {:g}, δ = {:g}".format(*claim.paper_claims))
-    for event in claim.events:
-        table.add_row("charged", f"{describe(event)}: μ = {mu(event):.4g}")
-    table.add_row(
-        "in total",
-        f"μ = {claim.mu:.4g}, ε = {_epsilon(claim.epsilon_contents)} at δ = {claim.delta:g}",
-    )
-    for condition in claim.conditional_on:
-        table.add_row("conditional on", condition)
-    for limit in claim.not_protected:
-        table.add_row("not protected", limit)
+    for title, lines in claim.rows():
+        for line in lines:
+            table.add_row(title, escape(line))
     return table
 
 

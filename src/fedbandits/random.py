@@ -30,6 +30,7 @@ class Purpose(enum.IntEnum):
     REWARD = 3  #: reward noise
     PRIVACY_NOISE = 4  #: *simulated* privacy noise
     TIE = 5  #: which of several equally good arms is played
+    POSTERIOR = 6  #: samples from an arm's posterior
 
 
 class Key(NamedTuple):

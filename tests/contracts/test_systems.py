@@ -6,18 +6,29 @@ import numpy as np
 import pytest
 
 import fedbandits as fb
-from fedbandits.environments import Linear
+from fedbandits.environments import Bernoulli, Linear
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
 from fedbandits.experiments.result import ReplicateTrace
 from fedbandits.systems import FAMILIES, find_preset, preset_names
 
-ENVIRONMENT = Linear(agents=3, dim=3, arms=4)
+#: A small world for every system.
+ENVIRONMENTS = {"feducb": Linear(agents=3, dim=3, arms=4), "samba": Bernoulli(arms=4)}
 ROUNDS = 60
 
 
+def setting(name):
+    family_name, family = find_preset(name)
+    return family, ENVIRONMENTS[family_name]
+
+
 def simulation(name, replicate=0, threads=1):
-    _, family = find_preset(name)
-    return family.simulate(fb.system(name).config, ENVIRONMENT, ROUNDS, 1, replicate, threads)
+    family, environment = setting(name)
+    return family.simulate(fb.system(name).config, environment, ROUNDS, 1, replicate, threads)
+
+
+def claim(name):
+    family, environment = setting(name)
+    return family.claim(fb.system(name).config, environment, ROUNDS)
 
 
 def standing(run):
@@ -42,14 +53,13 @@ class TestPreset:
         assert len(family.presets[name].description) > 20
 
     def test_it_claims_something_definite(self, name):
-        _, family = find_preset(name)
-        claim = family.claim(fb.system(name).config, ENVIRONMENT, ROUNDS)
-        assert claim.unit
-        assert claim.from_whom
-        assert claim.not_protected
-        assert claim.epsilon >= claim.epsilon_contents
-        assert (claim.holds_for == "nothing") == (not claim.is_private)
-        assert claim.headline
+        stated = claim(name)
+        assert stated.unit
+        assert stated.from_whom
+        assert stated.not_protected
+        assert stated.epsilon >= stated.epsilon_contents
+        assert (stated.holds_for == "nothing") == (not stated.is_private)
+        assert stated.headline
 
     def test_it_is_determined_by_seed_and_replicate(self, name):
         one, two, other = simulation(name), simulation(name), simulation(name, replicate=1)
@@ -71,18 +81,16 @@ class TestPreset:
     def test_spending_stays_within_the_claim(self, name):
         run = simulation(name)
         run.advance(ROUNDS)
-        _, family = find_preset(name)
-        claim = family.claim(fb.system(name).config, ENVIRONMENT, ROUNDS)
-        assert run.epsilon <= claim.epsilon_contents * (1 + 1e-12)
+        assert run.epsilon <= claim(name).epsilon_contents * (1 + 1e-12)
 
     def test_its_state_survives_save_and_load(self, name, tmp_path):
         experiment = fb.Experiment(
-            rounds=ROUNDS, environment=ENVIRONMENT, systems=(fb.system(name),)
+            rounds=ROUNDS, environment=setting(name)[1], systems=(fb.system(name),)
         )
         folder = CheckpointFolder(tmp_path / "out", experiment)
         folder.begin(resume=False)
-        trace = ReplicateTrace.empty(0, 0, np.array([ROUNDS]), 3)
         run, resumed = simulation(name), simulation(name)
+        trace = ReplicateTrace.empty(0, 0, np.array([ROUNDS]), len(run.regret))
         run.advance(23)
         folder.save(trace, run, Progressed(0, ((1.0, 2.5),)))
         assert folder.load(trace, resumed) == Progressed(0, ((1.0, 2.5),))

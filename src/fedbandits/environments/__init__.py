@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from fedbandits.environments.base import Environment
+from fedbandits.environments.base import ContextualEnvironment, Environment
+from fedbandits.environments.bernoulli import Bernoulli
 from fedbandits.environments.classification import Classification
 from fedbandits.environments.linear import Linear
 from fedbandits.environments.ratings import RatingData
 
 #: Every environment, told apart in a configuration by ``kind``.
-AnyEnvironment = Linear | Classification | RatingData
+AnyEnvironment = Linear | Classification | RatingData | Bernoulli
 
 ENVIRONMENTS: dict[str, type[Environment]] = {
     "linear": Linear,
     "classification": Classification,
     "ratings": RatingData,
+    "bernoulli": Bernoulli,
 }
 
 __all__ = [
     "ENVIRONMENTS",
     "AnyEnvironment",
+    "Bernoulli",
     "Classification",
+    "ContextualEnvironment",
     "Environment",
     "Linear",
     "RatingData",

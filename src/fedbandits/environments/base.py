@@ -2,10 +2,11 @@
 
 An *environment* is configuration: a frozen struct, read from TOML. Its :meth:`Environment.world`
 makes a *world*: the arrays of one replicate, a named tuple that compiled code takes as it is.
-Compiled code calls :func:`decision_set_workspace` and :func:`fill_decision_set`; which
-implementation runs is settled at compile time by the type of the world.
 
-Two layouts of a decision set exist, told apart by ``models``:
+A *contextual* environment shows every agent a decision set each round. Compiled code calls
+:func:`decision_set_workspace` and :func:`fill_decision_set`; which implementation runs is settled
+at compile time by the type of the world. Two layouts of a decision set exist, told apart by
+``models``:
 
 * ``models == 1``: all arms share one parameter vector; ``features`` is (dim, arms).
 * ``models == arms``: one parameter vector an arm ("disjoint" linear models, Li et al. 2010);
@@ -14,13 +15,10 @@ Two layouts of a decision set exist, told apart by ``models``:
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta
-from numba import types
-from numba.extending import overload
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Floats32
@@ -29,18 +27,49 @@ from fedbandits.random import Key, Purpose, bernoulli
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Dimension = Annotated[int, Meta(ge=1, le=2_000)]
 Arms = Annotated[int, Meta(ge=2, le=65_535)]
-Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
 
 _REWARD = int(Purpose.REWARD)
-_Implementation = TypeVar("_Implementation", bound=Callable[..., Any])
 
 
 class Environment(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"
 ):
-    """Where contexts and rewards come from. One world serves every system of an experiment."""
+    """Where rewards come from. One world serves every system of an experiment."""
+
+    #: What the parties are called.
+    PARTIES: ClassVar[str] = "agents"
+
+    @property
+    def parties(self) -> int:
+        """Those whose regret and reward are told apart in results: agents, data owners, users."""
+        raise NotImplementedError
+
+    @property
+    def acting(self) -> int:
+        """How many of them act in one round."""
+        return self.parties
+
+    @property
+    def public_facts(self) -> tuple[str, ...]:
+        """What a privacy claim must take as public because of how the data was prepared."""
+        return ()
+
+    def prepare(self) -> None:
+        """Load and check what the worlds need, once, before anything runs."""
+
+    def world(self, key: Key) -> Any:
+        """The arrays of one replicate, a named tuple."""
+        raise NotImplementedError
+
+
+class ContextualEnvironment(Environment, frozen=True, kw_only=True):
+    """Where contexts come from too: every round each agent sees a decision set."""
 
     agents: Count = 10
+
+    @property
+    def parties(self) -> int:
+        return self.agents
 
     @property
     def dimension(self) -> int:
@@ -72,21 +101,9 @@ class Environment(
         """The smallest and the largest reward."""
         return 0.0, 1.0
 
-    @property
-    def public_facts(self) -> tuple[str, ...]:
-        """What a privacy claim must take as public because of how the data was prepared."""
-        return ()
-
-    def prepare(self) -> None:
-        """Load and check what the worlds need, once, before anything runs."""
-
     def visits_per_person(self, rounds: int) -> float | None:
         """Mean number of rounds that one person's data serves, or None if each is a new person."""
         return None
-
-    def world(self, key: Key) -> Any:
-        """The arrays of one replicate, a named tuple."""
-        raise NotImplementedError
 
     def true_parameters(self, world: Any) -> Floats | None:
         """Parameters behind the rewards, (models, dimension); None if the truth is not linear."""
@@ -120,24 +137,6 @@ def fill_decision_set(
         The best arm.
     """
     raise NotImplementedError(f"no environment claims {type(world).__name__}")
-
-
-def implements(
-    stub: Callable[..., Any], world_type: type
-) -> Callable[[_Implementation], _Implementation]:
-    """Register a compiled implementation of ``stub`` for one type of world."""
-
-    def register(implementation: _Implementation) -> _Implementation:
-        @overload(stub, strict=False, jit_options={"error_model": "numpy"})
-        def choose(world: Any, *arguments: Any) -> Any:
-            named = isinstance(world, types.NamedTuple | types.NamedUniTuple)
-            if named and world.instance_class is world_type:
-                return implementation
-            return None
-
-        return implementation
-
-    return register
 
 
 def draw_reward(world: Any, expected: float, key: Key, agent: int, round_: int) -> float:

@@ -11,14 +11,14 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
+from fedbandits._compile import implements
 from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.base import (
-    Environment,
+    ContextualEnvironment,
     bernoulli_reward,
     decision_set_workspace,
     draw_reward,
     fill_decision_set,
-    implements,
 )
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, integer, permutation
@@ -37,7 +37,7 @@ class ClassificationWorld(NamedTuple):
     arms: int
 
 
-class Classification(Environment, frozen=True, kw_only=True, tag="classification"):
+class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="classification"):
     """Rows of a labelled data set, spread over agents; arms are the classes.
 
     Each agent owns a random share of the rows and draws visits from it with replacement. Every

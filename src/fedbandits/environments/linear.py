@@ -10,17 +10,16 @@ from msgspec import Meta
 from numba import float32
 from numpy.typing import NDArray
 
-from fedbandits._compile import fma
+from fedbandits._compile import fma, implements
 from fedbandits._typing import Floats, Floats32, Words
 from fedbandits.environments.base import (
     Arms,
+    ContextualEnvironment,
     Dimension,
-    Environment,
     bernoulli_reward,
     decision_set_workspace,
     draw_reward,
     fill_decision_set,
-    implements,
 )
 from fedbandits.errors import ConfigError
 from fedbandits.random import Key, Purpose, fill_words, normals
@@ -48,7 +47,7 @@ class LinearWorld(NamedTuple):
     arms: int
 
 
-class Linear(Environment, frozen=True, kw_only=True, tag="linear"):
+class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
     """Contexts in the unit ball, rewards Bernoulli(⟨x, θ*⟩).
 
     Every round each agent sees ``arms`` fresh contexts: all but one have ⟨x, θ*⟩ uniform in

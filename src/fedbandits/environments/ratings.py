@@ -9,15 +9,15 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from msgspec import Meta
 
+from fedbandits._compile import implements
 from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.base import (
     Arms,
+    ContextualEnvironment,
     Dimension,
-    Environment,
     decision_set_workspace,
     draw_reward,
     fill_decision_set,
-    implements,
 )
 from fedbandits.environments.rating_files import read_ratings
 from fedbandits.errors import DataError
@@ -40,7 +40,7 @@ class RatingsWorld(NamedTuple):
     arms: int
 
 
-class RatingData(Environment, frozen=True, kw_only=True, tag="ratings"):
+class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"):
     """Users of a rating data set, spread over agents; arms are items that the user has rated.
 
     Every round each agent serves one of its users, drawn with replacement, and is offered ``arms``

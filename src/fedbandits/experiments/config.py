@@ -12,7 +12,7 @@ import msgspec
 import tomli_w
 from msgspec import Meta
 
-from fedbandits.environments import AnyEnvironment
+from fedbandits.environments import ENVIRONMENTS, AnyEnvironment
 from fedbandits.errors import ConfigError
 from fedbandits.experiments.schema import convert
 from fedbandits.privacy.claims import PrivacyClaim
@@ -52,7 +52,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     Parameters
     ----------
     rounds
-        T, the horizon; every party acts once a round.
+        T, the horizon.
     environment
         The world, the same for every system.
     systems
@@ -124,8 +124,16 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         return {s.label: self._claim(i, s) for i, s in enumerate(self.systems)}
 
     def _claim(self, index: int, entry: System) -> PrivacyClaim:
+        family = FAMILIES[entry.family]
+        if not isinstance(self.environment, family.plays_in):
+            fitting = [k for k, e in ENVIRONMENTS.items() if issubclass(e, family.plays_in)]
+            kind = next(k for k, e in ENVIRONMENTS.items() if isinstance(self.environment, e))
+            raise ConfigError(
+                f"systems[{index}].preset: {entry.preset!r} does not play in environment "
+                f"{kind!r}; allowed: {', '.join(fitting)}"
+            )
         try:
-            return FAMILIES[entry.family].claim(entry.config, self.environment, self.rounds)
+            return family.claim(entry.config, self.environment, self.rounds)
         except ConfigError as error:
             raise ConfigError(f"systems[{index}].{error}") from None
 

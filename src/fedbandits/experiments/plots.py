@@ -53,8 +53,8 @@ def _style(index: int) -> dict[str, Any]:
 
 
 def _draw_regret(axes: Axes, experiment: Experiment, result: xr.Dataset) -> None:
-    """Mean regret an agent, with a 95% band over replicates, on logarithmic axes."""
-    per_party = result.regret.mean("party", skipna=False)
+    """Mean regret an acting party, with a 95% band over replicates, on logarithmic axes."""
+    per_party = result.regret.sum("party", skipna=False) / experiment.environment.acting
     for index, entry in enumerate(experiment.systems):
         runs = per_party.sel(system=entry.label).dropna("replicate", how="all")
         mean = runs.mean("replicate")
@@ -73,7 +73,8 @@ def _draw_regret(axes: Axes, experiment: Experiment, result: xr.Dataset) -> None
     axes.set_xscale("log")
     final = per_party.isel(round=-1).max()
     axes.set_yscale("log" if final > 0 else "linear")
-    axes.set_ylabel("cumulative regret an agent")
+    several = experiment.environment.acting > 1
+    axes.set_ylabel("cumulative regret an agent" if several else "cumulative regret")
     axes.legend(frameon=False)
 
 
@@ -106,6 +107,6 @@ def _draw_epsilon(axes: Axes, experiment: Experiment, result: xr.Dataset) -> Non
     axes.set_ylim(bottom=0.0)
     axes.set_ylabel("ε spent on message contents")
     if left_out:
-        axes.set_title(f"in clear, no finite ε: {', '.join(left_out)}", fontsize=9)
+        axes.set_title(f"no finite ε: {', '.join(left_out)}", fontsize=9)
     if axes.get_legend_handles_labels()[1]:
         axes.legend(frameon=False)

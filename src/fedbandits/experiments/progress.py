@@ -49,7 +49,7 @@ class _SpeedColumn(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         speed = task.speed or 0.0
-        return Text(f"{speed * task.fields['agents'] / 1e6:6.2f} M steps/s", style="cyan")
+        return Text(f"{speed * task.fields['acting'] / 1e6:6.2f} M steps/s", style="cyan")
 
 
 class TerminalProgress:
@@ -79,7 +79,7 @@ class TerminalProgress:
             bars.add_task(
                 entry.label,
                 total=experiment.rounds * experiment.replicates,
-                agents=experiment.environment.agents,
+                acting=experiment.environment.acting,
             )
             for entry in experiment.systems
         ]

@@ -11,7 +11,6 @@ from typing import Any
 import xarray as xr
 
 from fedbandits.experiments.config import Experiment
-from fedbandits.privacy.accounting import describe, mu
 from fedbandits.privacy.claims import PrivacyClaim
 
 _STYLE = """
@@ -86,7 +85,7 @@ def _number(value: Any) -> str:
 def _subtitle(experiment: Experiment, result: xr.Dataset) -> str:
     environment = experiment.environment
     line = (
-        f"{environment.agents} agents, {experiment.rounds:,} rounds, "
+        f"{environment.parties} {environment.PARTIES}, {experiment.rounds:,} rounds, "
         f"replicates: {experiment.replicates}, seed {experiment.seed}. All systems meet the same "
         "contexts and reward draws. Privacy noise is simulated, drawn from the seed."
     )
@@ -150,22 +149,9 @@ def _plot(name: str, image: bytes) -> str:
 
 def _claim(label: str, claim: PrivacyClaim) -> str:
     kind = "" if claim.is_private else " broken" if claim.paper_claims else " clear"
-    rows = {
-        "unit": claim.unit,
-        "from whom": claim.from_whom,
-        "neighbours": claim.relation,
-        "holds for": claim.holds_for,
-    }
-    if claim.paper_claims:
-        rows["the paper claims"] = "ε = {:g}, δ = {:g}".format(*claim.paper_claims)
-    if math.isfinite(claim.epsilon_contents):
-        rows["contents alone"] = f"μ = {claim.mu:.4g}, ε = {claim.epsilon_contents:.4g}"
-    rows["charged"] = "; ".join(f"{describe(e)} (μ = {_number(mu(e))})" for e in claim.events)
-    rows["conditional on"] = "; ".join(claim.conditional_on)
-    rows["not protected"] = "; ".join(claim.not_protected)
     body = "".join(
-        f"<tr><th>{_text(key)}</th><td>{_text(value or 'nothing')}</td></tr>"
-        for key, value in rows.items()
+        f"<tr><th>{_text(title)}</th><td>{'<br>'.join(map(_text, lines))}</td></tr>"
+        for title, lines in claim.rows()
     )
     headline = f"<p><b>{_text(label)}</b>: {_text(claim.headline)}</p>"
     return f'<div class="claim{kind}">{headline}<table>{body}</table></div>'

@@ -158,7 +158,7 @@ def _summary_row(
     regret = last.regret.sum("party", skipna=False).dropna("replicate").values
     reward = last.reward.sum("party", skipna=False).dropna("replicate").values
     count, seconds = len(regret), float(result.seconds)
-    steps = count * experiment.rounds * experiment.environment.agents
+    steps = count * experiment.rounds * experiment.environment.acting
     paper = claim.paper_claims[0] if claim.paper_claims else claim.epsilon
     row: dict[str, Any] = {
         "system": label,

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from fedbandits.privacy.accounting import Event
+from fedbandits.privacy.accounting import Event, describe, mu
 
 
 class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +41,9 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
         The (ε, δ) that the paper states for this variant, if one does.
     events
         What is charged.
+    encrypted
+        What encryption protects, where that is what a system rests on: nothing is charged for it,
+        and no ε comes of it.
     """
 
     unit: str
@@ -55,6 +58,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
     not_protected: tuple[str, ...] = ()
     paper_claims: tuple[float, float] | None = None
     events: tuple[Event, ...] = ()
+    encrypted: str = ""
 
     def __post_init__(self) -> None:
         if not self.unit.strip():
@@ -77,4 +81,26 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
                 "no finite ε: message times depend on raw data "
                 f"(contents alone: ε = {self.epsilon_contents:.4g} at δ = {self.delta:.3g})"
             )
-        return "no finite ε: statistics leave in clear"
+        return self.encrypted or "no finite ε: statistics leave in clear"
+
+    def rows(self) -> list[tuple[str, list[str]]]:
+        """The whole claim as titled lines, for tables."""
+        total = f"μ = {self.mu:.4g}, ε = {_number(self.epsilon_contents)} at δ = {self.delta:g}"
+        paper = [] if self.paper_claims is None else [self.paper_claims]
+        rows: dict[str, list[str]] = {
+            "unit": [self.unit],
+            "from whom": [self.from_whom],
+            "neighbours": [self.relation],
+            "holds for": [self.holds_for],
+            "encrypted": [self.encrypted] if self.encrypted else [],
+            "the paper claims": [f"ε = {epsilon:g}, δ = {delta:g}" for epsilon, delta in paper],
+            "charged": [f"{describe(event)}: μ = {_number(mu(event))}" for event in self.events],
+            "in total": [total] if self.events or not self.encrypted else [],
+            "conditional on": list(self.conditional_on),
+            "not protected": list(self.not_protected),
+        }
+        return [(title, lines) for title, lines in rows.items() if lines]
+
+
+def _number(value: float) -> str:
+    return "∞" if math.isinf(value) else f"{value:.4g}"

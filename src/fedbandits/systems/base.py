@@ -74,10 +74,13 @@ class Family(NamedTuple):
         results do not depend on ``threads``.
     claim
         ``(config, environment, rounds)`` to the :class:`PrivacyClaim` of what is run.
+    plays_in
+        The kind of environment that it needs.
     """
 
     paper: str
     config_type: type[msgspec.Struct]
     presets: Mapping[str, Preset]
-    simulate: Callable[[Any, Environment, int, int, int, int], Simulation]
-    claim: Callable[[Any, Environment, int], PrivacyClaim]
+    simulate: Callable[[Any, Any, int, int, int, int], Simulation]
+    claim: Callable[[Any, Any, int], PrivacyClaim]
+    plays_in: type[Environment]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.systems.base import Family
 from fedbandits.systems.feducb.claim import claim
 from fedbandits.systems.feducb.config import FedUCB
@@ -14,6 +15,7 @@ FAMILY = Family(
     presets=PRESETS,
     simulate=Simulation,
     claim=claim,
+    plays_in=ContextualEnvironment,
 )
 
 __all__ = ["FAMILY", "PRESETS", "FedUCB", "Simulation", "claim"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from fedbandits.environments.base import Environment
+from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event, total_mu
 from fedbandits.privacy.claims import PrivacyClaim
@@ -37,7 +37,7 @@ _SERVED_BY_SEVERAL = (
 )
 
 
-def claim(config: FedUCB, environment: Environment, rounds: int) -> PrivacyClaim:
+def claim(config: FedUCB, environment: ContextualEnvironment, rounds: int) -> PrivacyClaim:
     """The claim of one agent towards everyone else, for a whole run."""
     resolved = plan(config, environment, rounds)
     events = _events(config, resolved)
@@ -68,7 +68,7 @@ def _events(config: FedUCB, resolved: Plan) -> tuple[Event, ...]:
     return (ContinualSum(plan=resolved.release, record_norm=resolved.record_norm),)
 
 
-def _conditions(config: FedUCB, environment: Environment) -> tuple[str, ...]:
+def _conditions(config: FedUCB, environment: ContextualEnvironment) -> tuple[str, ...]:
     conditions = [_COUNTS, *environment.public_facts]
     if config.out_of_bounds == "refuse":
         conditions.append(_REFUSAL)
@@ -88,7 +88,7 @@ def _holds_for(
 
 
 def _not_protected(
-    config: FedUCB, environment: Environment, rounds: int, mu: float, leaks_timing: bool
+    config: FedUCB, environment: ContextualEnvironment, rounds: int, mu: float, leaks_timing: bool
 ) -> tuple[str, ...]:
     limits = [_SELF]
     if leaks_timing:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.base import Environment, draw_decision_set, draw_world_reward
+from fedbandits.environments.base import ContextualEnvironment, draw_decision_set, draw_world_reward
 from fedbandits.federation.memory import MemoryNetwork, Route
 from fedbandits.random import Key, Purpose, integer, normals, replicate_key
 from fedbandits.systems.feducb.config import FedUCB
@@ -32,7 +32,7 @@ class FederatedRun:
     def __init__(
         self,
         config: FedUCB,
-        environment: Environment,
+        environment: ContextualEnvironment,
         rounds: int,
         seed: int,
         replicate: int,
@@ -54,7 +54,7 @@ class FederatedRun:
         self._features = np.zeros(environment.features_shape, np.float32)
         self._expected = np.zeros(environment.arm_count, np.float32)
 
-    def _agent(self, index: int, environment: Environment) -> Agent:
+    def _agent(self, index: int, environment: ContextualEnvironment) -> Agent:
         size = self.plan.rules.pattern.size
         return Agent(
             name=f"agent-{index}",

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.base import Environment
+from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.errors import ConfigError
 from fedbandits.learners.confidence import (
     SpectralBounds,
@@ -84,7 +84,7 @@ class Plan(msgspec.Struct, frozen=True):
         return gaussian.epsilon_of(self.release.mu(self.record_norm, releases), delta)
 
 
-def plan(config: FedUCB, environment: Environment, rounds: int) -> Plan:
+def plan(config: FedUCB, environment: ContextualEnvironment, rounds: int) -> Plan:
     """Resolve a configuration for an environment and a horizon.
 
     Raises
@@ -114,7 +114,7 @@ def published_scale(config: FedUCB, releases: int) -> float:
     return root * size * math.log(2.0 / config.delta) / config.epsilon
 
 
-def _check_bounds(config: FedUCB, environment: Environment) -> None:
+def _check_bounds(config: FedUCB, environment: ContextualEnvironment) -> None:
     if config.out_of_bounds == "clip":
         return
     low, high = environment.reward_range
@@ -130,7 +130,7 @@ def _check_bounds(config: FedUCB, environment: Environment) -> None:
 
 
 def _sync_times(
-    config: FedUCB, environment: Environment, rounds: int, record_norm: float
+    config: FedUCB, environment: ContextualEnvironment, rounds: int, record_norm: float
 ) -> Sequence[int] | None:
     """Sync rounds; what ``first = "auto"`` means follows from the noise of an eager schedule."""
     eager = sync_rounds(config.schedule, rounds)
@@ -164,7 +164,7 @@ def _release_plan(config: FedUCB, releases: int, record_norm: float) -> Continua
 
 
 def _spectral_bounds(
-    config: FedUCB, environment: Environment, release: ContinualPlan
+    config: FedUCB, environment: ContextualEnvironment, release: ContinualPlan
 ) -> SpectralBounds | None:
     """Published confidence rests on ρ_min, ρ_max, κ: the paper's, or those of the actual noise."""
     if config.confidence == "adaptive":
@@ -194,7 +194,7 @@ def _spectral_bounds(
 
 def _threshold(
     schedule: Schedule,
-    environment: Environment,
+    environment: ContextualEnvironment,
     rounds: int,
     config: FedUCB,
     bounds: SpectralBounds | None,
@@ -224,7 +224,7 @@ def _threshold(
 
 def _rules(
     config: FedUCB,
-    environment: Environment,
+    environment: ContextualEnvironment,
     release: ContinualPlan,
     bounds: SpectralBounds | None,
     times: Sequence[int] | None,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.base import Environment
+from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.errors import BoundExceededError, FedbanditsError
 from fedbandits.random import Key, replicate_key
 from fedbandits.systems.feducb import agent as act
@@ -41,7 +41,7 @@ class Simulation:
     def __init__(
         self,
         config: FedUCB,
-        environment: Environment,
+        environment: ContextualEnvironment,
         rounds: int,
         seed: int,
         replicate: int,
@@ -123,7 +123,7 @@ class Simulation:
         Parameters
         ----------
         truth : (models, d) float64
-            θ*, see :meth:`fedbandits.environments.Environment.true_parameters`.
+            θ*, see :meth:`fedbandits.environments.ContextualEnvironment.true_parameters`.
         """
         rules, terms, views = self.plan.rules, self.state.pool.terms, self.state.views
         worst = 0.0

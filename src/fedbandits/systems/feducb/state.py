@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Floats32, Ints
-from fedbandits.environments.base import Environment
+from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.learners.ridge import packed_size
 from fedbandits.systems.feducb import agent as act
 from fedbandits.systems.feducb.agent import Pool, Views
@@ -67,7 +67,7 @@ def initial_state(resolved: Plan) -> State:
     )
 
 
-def new_scratch(resolved: Plan, environment: Environment) -> Scratch:
+def new_scratch(resolved: Plan, environment: ContextualEnvironment) -> Scratch:
     """Buffers for one thread."""
     rules = resolved.rules
     arms = environment.arm_count

@@ -1,0 +1,1 @@
+"""Ciphers: sealed scores, and rewards that only their owner can add up."""

@@ -1,0 +1,104 @@
+"""Keyed random streams: AES-256 in counter mode, read at any position.
+
+Whoever holds the key can make the same numbers again, alone and in any order; to anybody else
+they are indistinguishable from uniform ones as long as AES is (Bellare et al. 1997).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import CTR
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from numpy.typing import NDArray
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats, Ints
+
+KEY_BYTES = 32
+_BLOCK = 16
+#: Words that are made at once when single positions are asked for.
+_AHEAD = 4096
+
+Words64 = NDArray[np.uint64]
+
+
+def derive_key(secret: bytes, label: str) -> bytes:
+    """A 256-bit key of its own for one purpose (HKDF-SHA256, RFC 5869)."""
+    if len(secret) < 16:
+        raise ValueError("a secret must have at least 16 bytes")
+    return HKDF(SHA256(), KEY_BYTES, salt=None, info=label.encode()).derive(secret)
+
+
+class KeyStream:
+    """A fixed number of 64-bit words for every position, counted from 0.
+
+    Parameters
+    ----------
+    key
+        32 bytes.
+    width
+        Words a position.
+    """
+
+    def __init__(self, key: bytes, width: int) -> None:
+        if width < 1:
+            raise ValueError(f"width must be at least 1, got {width}")
+        self._key = key
+        self._width = width
+        self._ahead: Words64 = np.empty((0, width), np.uint64)
+        self._first = 0
+
+    def words(self, position: int) -> Words64:
+        """The words of one position, (width,) uint64."""
+        offset = position - self._first
+        if not 0 <= offset < len(self._ahead):
+            self._ahead = self.block(position, max(1, _AHEAD // self._width))
+            self._first, offset = position, 0
+        words: Words64 = self._ahead[offset]
+        return words
+
+    def block(self, first: int, count: int) -> Words64:
+        """The words of ``count`` positions from ``first`` on, (count, width) uint64."""
+        if first < 0 or count < 0:
+            raise ValueError("positions are counted from 0")
+        skip = first * self._width * 8
+        start = (skip // _BLOCK).to_bytes(_BLOCK, "big")
+        encryptor = Cipher(AES(self._key), CTR(start)).encryptor()
+        length = skip % _BLOCK + count * self._width * 8
+        raw = encryptor.update(bytes(length))
+        words = np.frombuffer(raw, dtype="<u8", offset=skip % _BLOCK)
+        return words.astype(np.uint64).reshape(count, self._width)
+
+
+@compiled
+def word_to_unit(word: np.uint64) -> float:
+    """A word as a float64 in [0, 1), 53 bits."""
+    return np.float64(word >> np.uint64(11)) * (1.0 / (1 << 53))
+
+
+@compiled
+def word_below(word: np.uint64, bound: int) -> int:
+    """A word as an integer in [0, bound), bound < 2**32; the bias is below bound / 2**64."""
+    n = np.uint64(bound)
+    low, high = word & np.uint64(0xFFFFFFFF), word >> np.uint64(32)
+    return int(np.int64((high * n + ((low * n) >> np.uint64(32))) >> np.uint64(32)))
+
+
+@compiled
+def permute(words: Words64, places: Ints) -> None:
+    """Write a random permutation of 0 … size-1, one word an entry (Fisher-Yates)."""
+    for i in range(places.size):
+        places[i] = i
+    for i in range(places.size - 1, 0, -1):
+        j = word_below(words[i], i + 1)
+        places[i], places[j] = places[j], places[i]
+
+
+@compiled
+def exponentials(words: Words64, out: Floats) -> None:
+    """Standard exponential variables, one a word; never below 2**-54."""
+    for i in range(out.size):
+        out[i] = max(-np.log1p(-word_to_unit(words[i])), 2.0**-54)

@@ -1,0 +1,137 @@
+"""Arms that pay 0 or 1: the world of stochastic bandits, and of SAMBA's data owners."""
+
+from __future__ import annotations
+
+import functools
+import pathlib
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from msgspec import Meta
+
+from fedbandits._compile import implements
+from fedbandits._typing import Floats
+from fedbandits.environments.base import Arms, Environment
+from fedbandits.environments.rating_files import read_ratings
+from fedbandits.errors import DataError
+from fedbandits.random import Key, Purpose, bernoulli, uniforms
+
+_REWARD = int(Purpose.REWARD)
+
+
+class BernoulliWorld(NamedTuple):
+    """One replicate of :class:`Bernoulli`."""
+
+    means: Floats  # (arms,)
+
+
+class Bernoulli(Environment, frozen=True, kw_only=True, tag="bernoulli"):
+    """Arms with Bernoulli rewards; one arm is pulled a round.
+
+    Parameters
+    ----------
+    means
+        ``"uniform"``: drawn anew for each replicate, uniform on [0, 1]. A list of numbers. Or a
+        file: how many means there are, then a mean a line.
+    ratings
+        A file of ratings instead (see :class:`~fedbandits.environments.RatingData`): an item's
+        mean is the share of its ratings above ``threshold``.
+    threshold
+        See ``ratings``.
+    share_of
+        ``ratings``: of the ratings that an item received, as Ciucanu et al. (2022) write in
+        section 6.1. ``users``: of all users in the file, as in the means that they published.
+    arms
+        K. Of given means the K largest are kept, largest first.
+    """
+
+    PARTIES: ClassVar[str] = "data owners"
+
+    means: str | tuple[Annotated[float, Meta(ge=0.0, le=1.0)], ...] = "uniform"
+    ratings: str | None = None
+    threshold: float = 3.0
+    share_of: Literal["ratings", "users"] = "ratings"
+    arms: Arms = 10
+
+    def __post_init__(self) -> None:
+        if self.ratings is not None and self.means != "uniform":
+            raise ValueError("give means or ratings, not both")
+        if not isinstance(self.means, str) and len(self.means) < self.arms:
+            raise ValueError(f"means has {len(self.means)} entries, arms is {self.arms}")
+
+    @property
+    def parties(self) -> int:
+        return self.arms
+
+    @property
+    def acting(self) -> int:
+        return 1
+
+    def prepare(self) -> None:
+        self._given()
+
+    def world(self, key: Key) -> BernoulliWorld:
+        given = self._given()
+        if given is None:
+            return BernoulliWorld(uniforms(self.arms, key, 0, 0, Purpose.WORLD))
+        return BernoulliWorld(given.copy())
+
+    def _given(self) -> Floats | None:
+        """The K largest means, largest first; None if each replicate draws its own."""
+        if self.ratings is not None:
+            source = self.ratings
+            means = _rated_means(self.ratings, self.threshold, self.share_of)
+        elif isinstance(self.means, str):
+            if self.means == "uniform":
+                return None
+            source, means = self.means, _read_means(self.means)
+        else:
+            source, means = "means", np.array(self.means, dtype=np.float64)
+        if len(means) < self.arms:
+            raise DataError(
+                f"environment.arms: {self.arms} arms, but {source} has {len(means)}; use fewer arms"
+            )
+        return np.sort(means)[::-1][: self.arms].copy()
+
+
+@functools.lru_cache(maxsize=4)
+def _rated_means(path: str, threshold: float, share_of: str) -> Floats:
+    users, items, values = read_ratings(path)
+    above = np.bincount(items, weights=(values > threshold).astype(np.float64))
+    return above / (np.bincount(items) if share_of == "ratings" else users.max() + 1)
+
+
+def _read_means(path: str) -> Floats:
+    """A count, then a mean a line."""
+    try:
+        lines = pathlib.Path(path).read_text(encoding="utf-8-sig").split()
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file; give a file of means, or a list") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read: {type(error).__name__}") from None
+    values = [_mean(path, number, line) for number, line in enumerate(lines[1:], start=2)]
+    if not lines or lines[0] != str(len(values)):
+        raise DataError(
+            f"{path}, line 1: expected how many means follow ({len(values)}), then a mean a line"
+        )
+    return np.array(values)
+
+
+def _mean(path: str, number: int, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not 0.0 <= value <= 1.0:
+        raise DataError(f"{path}, line {number}: expected a number between 0 and 1")
+    return value
+
+
+def pull_arm(world: Any, key: Any, arm: int, round_: int) -> float:
+    """Pull an arm: its reward in one round, the same for every system. One a world type."""
+    raise NotImplementedError(f"no environment claims {type(world).__name__}")
+
+
+@implements(pull_arm, BernoulliWorld)
+def _pull(world: Any, key: Any, arm: Any, round_: Any) -> Any:
+    return 1.0 if bernoulli(world.means[arm], key, arm, round_, _REWARD, 0) else 0.0

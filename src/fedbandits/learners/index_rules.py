@@ -1,0 +1,212 @@
+"""Index rules for stochastic bandits: every arm gets a score from its own records alone.
+
+A rule is a named tuple of its parameters. For each rule :func:`compute_score` and, where it has
+one, :func:`receive_bit` are implemented; compiled code that calls them gets the implementation
+that fits the rule's type. What a score may depend on is what the arguments offer: one arm's own
+records. That is the *arm score locality* of Ciucanu et al. (2022), Theorem 1.
+
+Scores are compared in one or more iterations a step: by the largest, or in proportion (see
+:mod:`fedbandits.learners.selection`). The plain run and SAMBA's parties call the same functions.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from fedbandits._compile import compiled, implements
+from fedbandits._typing import Floats, Ints
+from fedbandits.learners.beta import draw_beta
+from fedbandits.random import Key
+
+#: How an iteration compares scores.
+LARGEST, IN_PROPORTION = 0, 1
+#: Probabilities below this are taken for zero, so that masking them stays exact.
+_LEAST = 2.0**-500
+
+
+class Arm(NamedTuple):
+    """What one arm knows: its own records, and the draws that are its own."""
+
+    pulls: int
+    rewards: float  # their sum
+    key: Key
+    number: int  # of its draws
+
+
+class UCB(NamedTuple):
+    """μ̂ + √(scale · ln t / n); Figure 4 has scale 2 (Auer, Cesa-Bianchi & Fischer 2002)."""
+
+    scale: float = 2.0
+
+
+class Thompson(NamedTuple):
+    """A draw from the posterior Beta(s + 1, n - s + 1) (Thompson 1933)."""
+
+
+class EpsilonGreedy(NamedTuple):
+    """μ̂, or with probability ε a random arm."""
+
+    epsilon: float = 0.1
+
+
+class DecreasingEpsilonGreedy(NamedTuple):
+    """μ̂, or at step t with probability min(1, (c K / t)^power) a random arm.
+
+    The paper states no schedule. With power 1 this is that of Auer et al. (2002), Figure 3, with
+    their c/d² as ``scale``.
+    """
+
+    scale: float = 1.0
+    power: float = 1.0
+
+
+class Softmax(NamedTuple):
+    """In proportion to e^(μ̂ / τ)."""
+
+    temperature: float = 0.06
+
+
+class Pursuit(NamedTuple):
+    """In proportion to probabilities that move towards the arm with the largest μ̂."""
+
+    rate: float = 0.1
+
+
+#: How each rule's iterations compare scores, first to last; the last one decides.
+ITERATIONS: dict[type, tuple[int, ...]] = {
+    UCB: (LARGEST,),
+    Thompson: (LARGEST,),
+    EpsilonGreedy: (LARGEST,),
+    DecreasingEpsilonGreedy: (LARGEST,),
+    Softmax: (IN_PROPORTION,),
+    Pursuit: (LARGEST, IN_PROPORTION),
+}
+
+
+def compute_score(rule: Any, iteration: int, step: int, arm: Arm, memory: Floats) -> float:
+    """Score one arm. Implemented once a rule.
+
+    Parameters
+    ----------
+    rule : named tuple
+    iteration : int
+        Counted from 1.
+    step : int
+        t, the pull that is about to be made.
+    arm : Arm
+    memory : (1,) float64
+        A number of the arm's own that the rule keeps; 1 / K before the first step.
+
+    Returns
+    -------
+    float
+        Finite; at least 0 where the iteration compares in proportion.
+    """
+    raise NotImplementedError(f"no score is defined for {type(rule).__name__}")
+
+
+def receive_bit(rule: Any, iteration: int, chosen: bool, memory: Floats) -> None:
+    """Take note of whether an iteration chose this arm. Rules without memory ignore it."""
+    raise NotImplementedError(f"no memory is defined for {type(rule).__name__}")
+
+
+def exploration_rate(rule: Any, step: int, arms: int) -> float:
+    """Probability with which a step plays any arm at all, whatever the scores."""
+    raise NotImplementedError(f"no exploration is defined for {type(rule).__name__}")
+
+
+def _forgets(rule: Any, iteration: Any, chosen: Any, memory: Any) -> Any:
+    return None
+
+
+def _never(rule: Any, step: Any, arms: Any) -> Any:
+    return 0.0
+
+
+@compiled
+def _mean(arm: Arm) -> float:
+    return arm.rewards / arm.pulls
+
+
+@implements(compute_score, UCB)
+def _ucb(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
+    return _mean(arm) + math.sqrt(rule.scale * math.log(step) / arm.pulls)
+
+
+@implements(compute_score, Thompson)
+def _thompson(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
+    return draw_beta(arm.rewards + 1.0, arm.pulls - arm.rewards + 1.0, arm.key, arm.number, step)
+
+
+def _greedy(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
+    return _mean(arm)
+
+
+@implements(exploration_rate, EpsilonGreedy)
+def _fixed(rule: Any, step: Any, arms: Any) -> Any:
+    return rule.epsilon
+
+
+@implements(exploration_rate, DecreasingEpsilonGreedy)
+def _decreasing(rule: Any, step: Any, arms: Any) -> Any:
+    return min(1.0, (rule.scale * arms / step) ** rule.power)
+
+
+@implements(compute_score, Softmax)
+def _softmax(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
+    return math.exp(_mean(arm) / rule.temperature)
+
+
+@implements(compute_score, Pursuit)
+def _pursuit(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
+    return _mean(arm) if iteration == 1 else memory[0]
+
+
+@implements(receive_bit, Pursuit)
+def _pursue(rule: Any, iteration: Any, chosen: Any, memory: Any) -> Any:
+    if iteration == 1:
+        target = 1.0 if chosen else 0.0
+        moved = memory[0] + rule.rate * (target - memory[0])
+        memory[0] = moved if moved > _LEAST else 0.0
+
+
+_GREEDY: tuple[type, ...] = (EpsilonGreedy, DecreasingEpsilonGreedy)
+for _rule in _GREEDY:
+    implements(compute_score, _rule)(_greedy)
+for _rule in ITERATIONS.keys() - {Pursuit}:
+    implements(receive_bit, _rule)(_forgets)
+for _rule in ITERATIONS.keys() - set(_GREEDY):
+    implements(exploration_rate, _rule)(_never)
+
+
+@compiled
+def score_arm(
+    rule: Any, iteration: int, step: int, pulls: int, rewards: float, memory: Floats, key: Key,
+    number: int,
+) -> float:  # fmt: skip
+    """:func:`compute_score` for callers outside compiled code."""
+    return compute_score(rule, iteration, step, Arm(pulls, rewards, key, number), memory)
+
+
+@compiled
+def note_bit(rule: Any, iteration: int, chosen: bool, memory: Floats) -> None:
+    """:func:`receive_bit` for callers outside compiled code."""
+    receive_bit(rule, iteration, chosen, memory)
+
+
+@compiled
+def explores(rule: Any, step: int, arms: int, draw: float) -> bool:
+    """Whether a step explores, given a uniform draw that all who need to know share."""
+    return draw < exploration_rate(rule, step, arms)
+
+
+@compiled
+def score_arms(
+    rule: Any, iteration: int, step: int, pulls: Ints, rewards: Floats, memory: Floats, key: Key,
+    scores: Floats,
+) -> None:  # fmt: skip
+    """Score all arms, each from its own records: ``memory`` is (arms, 1), the others (arms,)."""
+    for i in range(scores.size):
+        arm = Arm(pulls[i], rewards[i], key, i)
+        scores[i] = compute_score(rule, iteration, step, arm, memory[i])

@@ -1,0 +1,112 @@
+"""What a SAMBA variant promises, and what it does not."""
+
+from __future__ import annotations
+
+import math
+
+from fedbandits.environments.bernoulli import Bernoulli
+from fedbandits.privacy.accounting import Clear
+from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.systems.samba.config import Samba
+from fedbandits.systems.samba.parts import (
+    UCB,
+    DecreasingEpsilonGreedy,
+    EpsilonGreedy,
+    Pursuit,
+    Softmax,
+    Thompson,
+)
+from fedbandits.systems.samba.plan import plan
+
+#: What Comp learns beyond the paper's Figure 7, by algorithm. See docs/samba.md and attack.py.
+COMP_LEARNS: dict[type, str] = {
+    UCB: (
+        "UCB scores have a public form, known up to one factor a step: from its own transcript "
+        "Comp recovers every (sᵢ, nᵢ), hence the cumulative reward, in practically every step; "
+        "only which owner has which stays hidden"
+    ),
+    Thompson: (
+        "ratios of all posterior draws of a step: they narrow down means and numbers of pulls of "
+        "the arms, without names"
+    ),
+    EpsilonGreedy: (
+        "ratios of all empirical means, without names, from which Comp can follow every arm; "
+        "steps that explore show as such"
+    ),
+    DecreasingEpsilonGreedy: (
+        "ratios of all empirical means, without names, from which Comp can follow every arm; "
+        "steps that explore show as such"
+    ),
+    Softmax: (
+        "the exact probability of every arm in every step, without names: a common factor cancels "
+        "in the proportions"
+    ),
+    Pursuit: (
+        "the exact probability of every arm in every step, and ratios of all empirical means, "
+        "without names"
+    ),
+}
+_SECURE_KEYS = (
+    "keys are secret and unpredictable: in a simulation they come from the seed, which protects "
+    "nobody"
+)
+_STREAM = (
+    "packets under the stream cipher are not authenticated: whoever can change one is not found"
+)
+
+
+def claim(config: Samba, environment: Bernoulli, rounds: int) -> PrivacyClaim:
+    """The claim of a data owner towards everyone else. No ε: SAMBA encrypts, it adds no noise."""
+    plan(config, environment, rounds)
+    return PrivacyClaim(
+        unit="one reward of one data owner",
+        from_whom="everyone else" if config.execution == "secure" else "nobody",
+        relation="replace-one",
+        holds_for="nothing",
+        epsilon=math.inf,
+        epsilon_contents=math.inf,
+        delta=0.0,
+        mu=math.inf,
+        conditional_on=_conditions(config),
+        not_protected=_not_protected(config),
+        events=() if config.execution == "secure" else (Clear(),),
+        encrypted=_encrypted(config),
+    )
+
+
+def _encrypted(config: Samba) -> str:
+    if config.execution != "secure":
+        return ""
+    cipher = "AES-256-GCM" if config.cipher == "aes-gcm" else "AES-256-CTR, not authenticated"
+    return (
+        f"encrypted, no ε: scores and bits {cipher}, sums Paillier {config.paillier_bits} bits; "
+        "Comp sees masked, permuted scores"
+    )
+
+
+def _conditions(config: Samba) -> tuple[str, ...]:
+    if config.execution != "secure":
+        return ()
+    return (
+        "all parties follow the protocol, and no two of them pool what they see (honest but "
+        "curious, section 2.1); Comp does not listen on the links of others, since it has the "
+        "owners' key",
+        "AES is a pseudo-random permutation, deciding composite residuosity is hard",
+        "who takes part, N, K and the algorithm with its parameters are public",
+        _SECURE_KEYS,
+    )
+
+
+def _not_protected(config: Samba) -> tuple[str, ...]:
+    if config.execution == "plain":
+        return ("anything from whoever runs the one machine",)
+    if config.execution == "distributed":
+        return ("anything: both servers and every observer read scores, bits and sums in clear",)
+    limits = [
+        f"from Comp: {COMP_LEARNS[type(config.algorithm)]}",
+        "a score of zero from Comp: no factor hides it",
+        "the cumulative reward from the customer: it is the result, exact and without noise",
+    ]
+    if config.cipher == "stream":
+        limits.append(_STREAM)
+    return tuple(limits)

@@ -1,0 +1,27 @@
+"""Named SAMBA variants: every algorithm, secure, distributed without encryption, and plain."""
+
+from __future__ import annotations
+
+from fedbandits.systems.base import Preset
+
+_ALGORITHMS = {
+    "ucb": ("ucb", "UCB"),
+    "thompson": ("thompson", "Thompson sampling"),
+    "egreedy": ("epsilon-greedy", "ε-greedy"),
+    "egreedy-decreasing": ("decreasing-epsilon-greedy", "ε-greedy with decreasing ε"),
+    "softmax": ("softmax", "Softmax"),
+    "pursuit": ("pursuit", "Pursuit"),
+}
+_EXECUTIONS = {
+    "samba": ("secure", "{} by SAMBA: scores and bits encrypted, servers see masked ones"),
+    "distributed": ("distributed", "{} with SAMBA's messages in clear: what encryption costs"),
+    "plain": ("plain", "{} on one machine: what SAMBA must return"),
+}
+
+PRESETS: dict[str, Preset] = {
+    f"{prefix}-{name}": Preset(
+        description.format(title), {"algorithm": algorithm, "execution": execution}
+    )
+    for prefix, (execution, description) in _EXECUTIONS.items()
+    for name, (algorithm, title) in _ALGORITHMS.items()
+}
