@@ -175,7 +175,7 @@ class Channel:
         self._last = (-1, -1)
 
     def seal(
-        self, step: int, iteration: int, slots: range, payloads: Sequence[bytes]
+        self, step: int, iteration: int, slots: Sequence[int], payloads: Sequence[bytes]
     ) -> list[bytes]:
         """Seal one payload a slot.
 
@@ -190,8 +190,10 @@ class Channel:
         self._last = (step, iteration)
         return sealed
 
-    def open(self, step: int, iteration: int, slots: range, sealed: Sequence[bytes]) -> list[bytes]:
-        """Open one packet a slot. After an error nothing has changed.
+    def open(
+        self, step: int, iteration: int, slots: Sequence[int], sealed: Sequence[bytes]
+    ) -> list[bytes]:
+        """Open one packet a slot. Nothing changes before :meth:`advance` says that all is well.
 
         Raises
         ------
@@ -203,10 +205,12 @@ class Channel:
         for packet in sealed:
             if len(packet) != length:
                 raise PacketLengthError(f"a packet has {len(packet)} bytes, expected {length}")
-        opened = self._cipher.open(self._nonces(step, iteration, slots), sealed)
-        self._last = (step, iteration)
-        return opened
+        return self._cipher.open(self._nonces(step, iteration, slots), sealed)
 
-    def _nonces(self, step: int, iteration: int, slots: range) -> list[bytes]:
+    def advance(self, step: int, iteration: int) -> None:
+        """Open nothing of this step, or of one before it, again."""
+        self._last = (step, iteration)
+
+    def _nonces(self, step: int, iteration: int, slots: Sequence[int]) -> list[bytes]:
         prefix = nonce_prefix(self._direction, step, iteration)
         return [prefix + slot.to_bytes(4, "big") for slot in slots]

@@ -56,13 +56,26 @@ class MemoryNetwork:
                 self._count += 1
 
     def settle(self) -> None:
-        """Deliver until nothing is on its way, moving the clock to each arrival."""
-        while self._queue:
-            self.clock = max(self.clock, self._queue[0][0])
-            _, _, receiver, data = heapq.heappop(self._queue)
-            if receiver not in self.parties:
-                raise FedbanditsError(f"no party is called {receiver!r}")
-            message = self._codec.decode(data)
-            outgoing = self.parties[receiver].receive(message)
-            self.transcript.record(self.clock, message, data)
-            self.send(outgoing)
+        """Deliver until nothing is on its way."""
+        while self.deliver() is not None:
+            pass
+
+    def deliver(self) -> str | None:
+        """Deliver the next message, moving the clock to its arrival.
+
+        Returns
+        -------
+        str or None
+            Who received it; None if nothing is on its way.
+        """
+        if not self._queue:
+            return None
+        self.clock = max(self.clock, self._queue[0][0])
+        _, _, receiver, data = heapq.heappop(self._queue)
+        if receiver not in self.parties:
+            raise FedbanditsError(f"no party is called {receiver!r}")
+        message = self._codec.decode(data)
+        outgoing = self.parties[receiver].receive(message)
+        self.transcript.record(self.clock, message, data)
+        self.send(outgoing)
+        return str(receiver)

@@ -83,7 +83,7 @@ class PacketSteps:
         for place, packet in zip(places, sealed, strict=True):
             listed[place] = packet
         permuted = clock()
-        high, low = _floats(self._cipher.open(nonces, listed))
+        high, low = floats(self._cipher.open(nonces, listed))
         chosen = choose(plan.comparisons[index], high, low, waits, scratch.waits)
         if chosen < 0:
             return False
@@ -105,7 +105,7 @@ class PacketSteps:
         return True
 
 
-def _floats(payloads: Sequence[bytes]) -> tuple[Floats, Floats]:
+def floats(payloads: Sequence[bytes]) -> tuple[Floats, Floats]:
     """Masked scores from packets: the larger parts, and what rounding took off them."""
     values = np.frombuffer(b"".join(payloads), "<f8").reshape(-1, 2)
     return np.ascontiguousarray(values[:, 0]), np.ascontiguousarray(values[:, 1])

@@ -9,8 +9,9 @@ import msgspec
 
 from fedbandits.crypto.keystream import derive_key
 from fedbandits.environments.bernoulli import Bernoulli
-from fedbandits.errors import ConfigError
-from fedbandits.learners.index_rules import ITERATIONS
+from fedbandits.errors import ConfigError, RemoteProtocolError
+from fedbandits.federation.messages import OutOfOrderError
+from fedbandits.learners.index_rules import ITERATIONS, explores
 from fedbandits.systems.samba.config import Samba
 from fedbandits.systems.samba.parts import Algorithm
 
@@ -29,6 +30,11 @@ class Plan(NamedTuple):
         """nb_A of section 4.2."""
         return len(self.comparisons)
 
+    @property
+    def can_explore(self) -> bool:
+        """Whether some step plays a random arm whatever the scores."""
+        return bool(explores(self.rule, self.arms + 1, self.arms, 0.0))
+
 
 def agree(budget: int, arms: int, algorithm: Algorithm) -> Plan:
     """The plan that Setup spreads (steps 0 and 1)."""
@@ -36,6 +42,32 @@ def agree(budget: int, arms: int, algorithm: Algorithm) -> Plan:
     agreed = msgspec.msgpack.encode(("samba", 1, budget, arms, algorithm))
     context = hashlib.sha256(agreed).digest()[:16]
     return Plan(budget, arms, rule, ITERATIONS[type(rule)], context)
+
+
+class ImpossibleOrderError(RemoteProtocolError):
+    """A budget that does not suffice, or too few arms."""
+
+
+def check_order(name: str, budget: int, arms: int, algorithm: Algorithm) -> Plan:
+    """The plan that a party is told of.
+
+    Raises
+    ------
+    ImpossibleOrderError
+        If there are fewer than two arms, or fewer pulls than arms.
+    """
+    if arms < 2 or budget < arms:
+        raise ImpossibleOrderError(
+            f"{name}: {budget} pulls of {arms} arms; each is pulled once first, and one arm alone "
+            "leaves nothing to learn"
+        )
+    return agree(budget, arms, algorithm)
+
+
+def check_place(name: str, place: int, agreed: Plan) -> None:
+    """Refuse a place that Comp's list does not have."""
+    if not 0 <= place < agreed.arms:
+        raise OutOfOrderError(f"{name}: place {place} in a list of {agreed.arms}")
 
 
 def plan(config: Samba, environment: Bernoulli, rounds: int) -> Plan:

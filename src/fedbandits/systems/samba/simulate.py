@@ -187,7 +187,7 @@ class Simulation:
             return 0
         arms = self.plan.arms
         last = arms + 1 if self.done == self.plan.budget else 0
-        return arms + 2 + self.syncs * (2 * arms + 2) - self._silent * arms + last
+        return arms + 2 + self.syncs * (2 * arms + 2) + last
 
     @property
     def bytes(self) -> int:

@@ -1,0 +1,138 @@
+"""SAMBA's parties in one process: the second driver of the same mathematics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats
+from fedbandits.crypto import paillier
+from fedbandits.environments.bernoulli import Bernoulli, BernoulliWorld, pull_arm
+from fedbandits.federation.memory import MemoryNetwork, Route
+from fedbandits.random import Key, replicate_key
+from fedbandits.systems.samba.config import Samba
+from fedbandits.systems.samba.messages import CODEC
+from fedbandits.systems.samba.plan import Plan, SimulatedSecrets, plan
+from fedbandits.systems.samba.protocol import Customer, DataOwner
+from fedbandits.systems.samba.servers import Comp, Controller
+
+CUSTOMER, CONTROLLER, COMP = "customer", "controller", "comp"
+
+
+@compiled
+def _pull(world: Any, key: Key, arm: int, round_: int) -> float:
+    return pull_arm(world, key, arm, round_)
+
+
+class FederatedRun:
+    """One replicate played by parties; the counterpart of the compiled ``Simulation``.
+
+    Parameters
+    ----------
+    config, environment, rounds, seed, replicate
+        As for :class:`~fedbandits.systems.samba.simulate.Simulation`; the execution must not be
+        ``plain``.
+    private_key
+        The customer's; made when not given.
+    route
+        Delays and drops of the network; immediate and reliable by default.
+    """
+
+    def __init__(
+        self,
+        config: Samba,
+        environment: Bernoulli,
+        rounds: int,
+        seed: int,
+        replicate: int,
+        private_key: paillier.PrivateKey | None = None,
+        route: Route | None = None,
+    ) -> None:
+        self.config = config
+        self.key: Key = replicate_key(seed, replicate)
+        self.plan: Plan = plan(config, environment, rounds)
+        self.world: BernoulliWorld = environment.world(self.key)
+        secrets = SimulatedSecrets.derive(seed, replicate)
+        names = [f"owner-{i}" for i in range(self.plan.arms)]
+        cipher, shortcut = config.packet_cipher, config.exploration_shortcut
+        self.owners = [
+            DataOwner(name, CONTROLLER, secrets.channel, cipher, (self.key, i), shortcut)
+            for i, name in enumerate(names)
+        ]
+        self.controller = Controller(
+            CONTROLLER, CUSTOMER, COMP, names, secrets.controller, shortcut
+        )
+        self.comp = Comp(COMP, CONTROLLER, secrets.channel, secrets.comp, cipher)
+        if config.execution == "secure" and private_key is None:
+            private_key = paillier.generate(config.paillier_bits)
+        self.customer = Customer(CUSTOMER, CONTROLLER, private_key)
+        servers = {CONTROLLER: self.controller, COMP: self.comp, CUSTOMER: self.customer}
+        self._owner = dict(zip(names, self.owners, strict=True))
+        self.network = MemoryNetwork({**self._owner, **servers}, CODEC, route)
+        #: Every pull: its round, the arm, its reward. Known to nobody but the owners.
+        self.pulled: list[tuple[int, int, float]] = []
+        self.network.send(self.customer.order(rounds, config.algorithm))
+
+    @property
+    def done(self) -> int:
+        """Rounds played: pulls that all owners have taken note of."""
+        if any(owner.state == "idle" or owner.standing.pulls == 0 for owner in self.owners):
+            return sum(owner.standing.pulls for owner in self.owners)
+        return min(owner.standing.step for owner in self.owners) - 1
+
+    def advance(self, stop: int) -> None:
+        """Deliver messages until ``stop`` rounds are done; the last round is followed by the sum.
+
+        The first pulls of all arms are made in one go.
+        """
+        stop = min(stop, self.plan.budget)
+        while self.done < stop or stop == self.plan.budget:
+            receiver = self.network.deliver()
+            if receiver is None:
+                break
+            owner = self._owner.get(receiver)
+            if owner is not None and owner.state == "pulling":
+                self.network.send(owner.observe(self._reward(owner)))
+
+    def _reward(self, owner: DataOwner) -> float:
+        arm = self.owners.index(owner)
+        first = owner.standing.pulls == 0
+        round_ = arm + 1 if first else owner.standing.step
+        reward = _pull(self.world, self.key, arm, round_)
+        self.pulled.append((round_, arm, reward))
+        return reward
+
+    @property
+    def cumulative_reward(self) -> float:
+        """What the customer has decrypted; NaN before the end."""
+        reward = self.customer.cumulative_reward
+        return float("nan") if reward is None else float(reward)
+
+    @property
+    def regret(self) -> Floats:
+        """Cumulative pseudo-regret of the pulls of every arm, (arms,)."""
+        pulls = np.array([owner.standing.pulls for owner in self.owners])
+        regret: Floats = pulls * (self.world.means.max() - self.world.means)
+        return regret
+
+    @property
+    def reward(self) -> Floats:
+        """sᵢ, (arms,)."""
+        return np.array([float(owner.standing.rewards) for owner in self.owners])
+
+    @property
+    def syncs(self) -> int:
+        """Iterations of steps 2 to 5 so far."""
+        return self.network.transcript.messages["BitList"]
+
+    @property
+    def messages(self) -> int:
+        """Messages delivered so far."""
+        return self.network.transcript.messages.total()
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of ciphertexts delivered so far."""
+        return self.network.transcript.payload_bytes

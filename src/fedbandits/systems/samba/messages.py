@@ -1,0 +1,107 @@
+"""SAMBA's messages, numbered as the steps of Figure 5."""
+
+from __future__ import annotations
+
+from fedbandits.federation.messages import Codec, Message
+from fedbandits.systems.samba.parts import Algorithm
+
+
+class Order(Message, frozen=True, kw_only=True, tag="samba.order"):
+    """Step 0: what the customer pays for."""
+
+    budget: int
+    algorithm: Algorithm
+    public_key: bytes  # Paillier's n, big-endian; empty where nothing is encrypted
+
+
+class Start(Message, frozen=True, kw_only=True, tag="samba.start"):
+    """Step 1, for Comp."""
+
+    budget: int
+    arms: int
+    algorithm: Algorithm
+
+
+class Setup(Message, frozen=True, kw_only=True, tag="samba.setup"):
+    """Step 1, for a data owner."""
+
+    budget: int
+    arms: int
+    algorithm: Algorithm
+    public_key: bytes
+    mask_key: bytes  # the paper's seed of αₜ
+    exploration_key: bytes  # the paper's seed of ε
+    place: int  # in Comp's first list
+
+
+class Score(Message, frozen=True, kw_only=True, tag="samba.score"):
+    """Step 2: one owner's masked score, sealed for Comp; empty in a step that explores."""
+
+    step: int
+    iteration: int
+    sealed: bytes
+
+    @property
+    def payload_size(self) -> int:
+        return len(self.sealed)
+
+
+class _List(Message, frozen=True, kw_only=True):
+    step: int
+    iteration: int
+    sealed: tuple[bytes, ...]  # by place
+
+    @property
+    def payload_size(self) -> int:
+        """Bytes of all packets."""
+        return sum(map(len, self.sealed))
+
+
+class ScoreList(_List, frozen=True, kw_only=True, tag="samba.score-list"):
+    """Step 3: all scores in the order of their places."""
+
+
+class Explore(Message, frozen=True, kw_only=True, tag="samba.explore"):
+    """Step 3 of a step that explores: any place will do (section 5.4)."""
+
+    step: int
+
+
+class BitList(_List, frozen=True, kw_only=True, tag="samba.bit-list"):
+    """Step 4: a sealed bit a place, 1 for the chosen one."""
+
+
+class Bit(Message, frozen=True, kw_only=True, tag="samba.bit"):
+    """Step 5: an owner's sealed bit, and its place in Comp's next list."""
+
+    step: int
+    iteration: int
+    sealed: bytes
+    place: int
+
+    @property
+    def payload_size(self) -> int:
+        return len(self.sealed)
+
+
+class Sum(Message, frozen=True, kw_only=True, tag="samba.sum"):
+    """Step 6: an owner's sum of rewards, encrypted for the customer."""
+
+    ciphertext: bytes
+
+    @property
+    def payload_size(self) -> int:
+        return len(self.ciphertext)
+
+
+class Total(Message, frozen=True, kw_only=True, tag="samba.total"):
+    """Step 7: the sum of all of them, encrypted for the customer."""
+
+    ciphertext: bytes
+
+    @property
+    def payload_size(self) -> int:
+        return len(self.ciphertext)
+
+
+CODEC = Codec(Order | Start | Setup | Score | ScoreList | Explore | BitList | Bit | Sum | Total)
