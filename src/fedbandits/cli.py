@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fedbandits.errors import FedbanditsError
+from fedbandits.errors import ConfigError, FedbanditsError
 from fedbandits.experiments.config import Experiment, load
 from fedbandits.privacy.claims import PrivacyClaim
 
@@ -115,10 +115,68 @@ def privacy(config: ConfigFile, assignments: Assignments = None) -> None:
         console.print(_claim_table(label, claim))
 
 
+@app.command()
+def reproduce(
+    name: Annotated[str, typer.Argument(help="A figure; fedbandits list names them all.")],
+    full: Annotated[
+        bool, typer.Option("--full", help="The paper's scale instead of a quick one.")
+    ] = False,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="Data to make it from, where it needs some. Repeatable."),
+    ] = None,
+    out: Annotated[
+        pathlib.Path | None, typer.Option(help="Output folder.  [default: runs/NAME]")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Replicates side by side.  [default: all processors]")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Keep what is complete, continue what is not.")
+    ] = False,
+) -> None:
+    """Make a figure of a paper again: quick in minutes, or at the paper's scale.
+
+    Writes figure.png, table.csv and remarks.md (what agrees with the paper and what does not), and
+    every experiment behind them into a folder of its own.
+    """
+    from fedbandits.experiments.progress import TerminalProgress
+    from fedbandits.experiments.reproduce import FIGURES, Context, write_outcome
+
+    if name not in FIGURES:
+        raise ConfigError(f"reproduce: given {name!r}, allowed: {', '.join(FIGURES)}")
+    figure = FIGURES[name]
+    folder = out or pathlib.Path("runs") / name
+    progress = TerminalProgress(Console(stderr=True))
+    try:
+        context = Context(folder, full, data or [], jobs, resume, progress)
+        outcome = figure.make(context)
+    except KeyboardInterrupt:
+        typer.echo("Interrupted: what is finished is kept; --resume goes on.", err=True)
+        raise typer.Exit(130) from None
+    write_outcome(context, figure, outcome)
+    table = Table(title=f"{figure.title} ({figure.source})")
+    for column in outcome.rows[0]:
+        table.add_column(column)
+    for row in outcome.rows:
+        table.add_row(
+            *(
+                escape(f"{value:,}" if isinstance(value, int) else str(value))
+                for value in row.values()
+            )
+        )
+    console = _console()
+    console.print(table)
+    for remark in outcome.remarks:
+        console.print(f"• {escape(remark)}")
+    typer.echo(f"Figure: {folder / 'figure.png'}")
+
+
 @app.command("list")
 def list_() -> None:
-    """List systems with their presets, and environments."""
+    """List systems with their presets, environments, and figures that can be reproduced."""
     from fedbandits.environments import ENVIRONMENTS
+    from fedbandits.experiments.reproduce import FIGURES
     from fedbandits.systems import FAMILIES
 
     console = _console()
@@ -134,6 +192,12 @@ def list_() -> None:
     table.add_column("what it is")
     for kind, environment in ENVIRONMENTS.items():
         table.add_row(kind, (environment.__doc__ or "").partition("\n")[0])
+    console.print(table, "")
+    table = Table(title="figures", title_justify="left", box=None)
+    table.add_column("name", style="bold", no_wrap=True)
+    table.add_column("what it shows")
+    for name, figure in FIGURES.items():
+        table.add_row(name, f"{figure.title}, {figure.source}")
     console.print(table)
 
 

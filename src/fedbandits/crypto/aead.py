@@ -170,7 +170,7 @@ class Channel:
 
     def __init__(self, cipher: PacketCipher, direction: int, size: int) -> None:
         self._cipher = cipher
-        self._direction = direction
+        self.direction = direction
         self._size = size
         self._last = (-1, -1)
 
@@ -212,5 +212,5 @@ class Channel:
         self._last = (step, iteration)
 
     def _nonces(self, step: int, iteration: int, slots: Sequence[int]) -> list[bytes]:
-        prefix = nonce_prefix(self._direction, step, iteration)
+        prefix = nonce_prefix(self.direction, step, iteration)
         return [prefix + slot.to_bytes(4, "big") for slot in slots]

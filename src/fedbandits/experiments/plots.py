@@ -45,7 +45,8 @@ def _png(draw: _Drawing, experiment: Experiment, result: xr.Dataset) -> bytes:
     return buffer.getvalue()
 
 
-def _style(index: int) -> dict[str, Any]:
+def line_style(index: int) -> dict[str, Any]:
+    """Colour and dashes of the index-th line."""
     return {
         "color": _COLOURS[index % len(_COLOURS)],
         "linestyle": _STYLES[index // len(_COLOURS) % len(_STYLES)],
@@ -58,7 +59,7 @@ def _draw_regret(axes: Axes, experiment: Experiment, result: xr.Dataset) -> None
     for index, entry in enumerate(experiment.systems):
         runs = per_party.sel(system=entry.label).dropna("replicate", how="all")
         mean = runs.mean("replicate")
-        axes.plot(result["round"], mean, label=entry.label, **_style(index))
+        axes.plot(result["round"], mean, label=entry.label, **line_style(index))
         count = runs.sizes["replicate"]
         if count > 1:
             half = 1.96 * runs.std("replicate", ddof=1) / math.sqrt(count)
@@ -66,7 +67,7 @@ def _draw_regret(axes: Axes, experiment: Experiment, result: xr.Dataset) -> None
                 result["round"],
                 np.maximum(mean - half, 1e-3),
                 mean + half,
-                color=_style(index)["color"],
+                color=line_style(index)["color"],
                 alpha=0.18,
                 linewidth=0,
             )
@@ -83,7 +84,7 @@ def _draw_syncs(axes: Axes, experiment: Experiment, result: xr.Dataset) -> None:
     for index, entry in enumerate(experiment.systems):
         syncs = result.syncs.sel(system=entry.label).mean("replicate")
         axes.plot(
-            result["round"], syncs, label=entry.label, drawstyle="steps-post", **_style(index)
+            result["round"], syncs, label=entry.label, drawstyle="steps-post", **line_style(index)
         )
     axes.set_xscale("log")
     axes.set_yscale("symlog", linthresh=1.0)
@@ -101,7 +102,7 @@ def _draw_epsilon(axes: Axes, experiment: Experiment, result: xr.Dataset) -> Non
             left_out.append(entry.label)
             continue
         axes.plot(
-            result["round"], spent, label=entry.label, drawstyle="steps-post", **_style(index)
+            result["round"], spent, label=entry.label, drawstyle="steps-post", **line_style(index)
         )
     axes.set_xscale("log")
     axes.set_ylim(bottom=0.0)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits._typing import Floats, Ints
+from fedbandits.systems.samba.draws import BIT_BYTES, BITS, SCORE_BYTES, SCORES
 from fedbandits.systems.samba.federate import COMP, FederatedRun
 from fedbandits.systems.samba.messages import BitList, ScoreList
 from fedbandits.systems.samba.packets import floats
@@ -58,12 +59,10 @@ def comp_observations(run: FederatedRun) -> Iterator[Observation]:
     }
     for _, message in run.network.transcript.deliveries:
         if isinstance(message, ScoreList) and message.receiver == COMP:
-            opened, bits = run.comp.reopen(
-                message.step, message.iteration, message.sealed,
-                chosen[message.step, message.iteration],
-            )  # fmt: skip
-            high, low = floats(opened)
-            yield Observation(message.step, message.iteration, high + low, bits.index(b"\x01"))
+            turn = (message.step, message.iteration)
+            high, low = floats(run.comp.reopen(SCORES, SCORE_BYTES, *turn, message.sealed))
+            bits = run.comp.reopen(BITS, BIT_BYTES, *turn, chosen[turn])
+            yield Observation(*turn, high + low, bits.index(b"\x01"))
 
 
 def recover_statistics(

@@ -12,11 +12,12 @@ from fedbandits.crypto import paillier
 from fedbandits.environments.bernoulli import Bernoulli, BernoulliWorld, pull_arm
 from fedbandits.federation.memory import MemoryNetwork, Route
 from fedbandits.random import Key, replicate_key
+from fedbandits.systems.samba.comp import Comp
 from fedbandits.systems.samba.config import Samba
+from fedbandits.systems.samba.controller import Controller
 from fedbandits.systems.samba.messages import CODEC
 from fedbandits.systems.samba.plan import Plan, SimulatedSecrets, plan
 from fedbandits.systems.samba.protocol import Customer, DataOwner
-from fedbandits.systems.samba.servers import Comp, Controller
 
 CUSTOMER, CONTROLLER, COMP = "customer", "controller", "comp"
 

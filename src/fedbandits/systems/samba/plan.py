@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from fedbandits.environments.bernoulli import Bernoulli
 from fedbandits.errors import ConfigError, RemoteProtocolError
 from fedbandits.federation.messages import OutOfOrderError
 from fedbandits.learners.index_rules import ITERATIONS, explores
+from fedbandits.learners.locality import check_arm_score_locality
 from fedbandits.systems.samba.config import Samba
 from fedbandits.systems.samba.parts import Algorithm
 
@@ -83,7 +85,14 @@ def plan(config: Samba, environment: Bernoulli, rounds: int) -> Plan:
             f"algorithm: {environment.arms} arms need at least so many rounds, since each is "
             f"pulled once first; rounds = {rounds}"
         )
-    return agree(rounds, environment.arms, config.algorithm)
+    agreed = agree(rounds, environment.arms, config.algorithm)
+    _check_locality(agreed.rule)
+    return agreed
+
+
+@functools.lru_cache(maxsize=64)
+def _check_locality(rule: Any) -> None:
+    check_arm_score_locality(rule)
 
 
 class SimulatedSecrets(NamedTuple):

@@ -1,4 +1,4 @@
-"""SAMBA's data owners and customer. The servers are in ``servers.py``."""
+"""SAMBA's data owners and customer; its servers are in ``controller.py`` and ``comp.py``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.crypto.aead import Channel, CipherName, TamperedPacketError, make_cipher
+from fedbandits.crypto.keystream import KEY_BYTES
 from fedbandits.crypto.paillier import PrivateKey
 from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.messages import Message, OutOfOrderError
@@ -125,6 +126,8 @@ class DataOwner(Party):
         sums = SumCipher(setup.public_key)
         if not setup.public_key and self._cipher != "none":
             raise WeakKeyError(f"{self.name}: there is no key to encrypt the sum under")
+        if {len(setup.mask_key), len(setup.exploration_key)} != {KEY_BYTES}:
+            raise WeakKeyError(f"{self.name}: a seed of {KEY_BYTES} bytes was expected")
         masks = Masks(setup.mask_key, plan.iterations)
         exploration = Exploration(setup.exploration_key)
         self._plan, self._sums, self._masks, self._exploration = plan, sums, masks, exploration

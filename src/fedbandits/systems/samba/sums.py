@@ -9,7 +9,7 @@ _NUMBER_BYTES = 8
 
 
 class WeakKeyError(RemoteProtocolError):
-    """A public key that no customer should use."""
+    """A key that nobody should use."""
 
 
 class SumCipher:

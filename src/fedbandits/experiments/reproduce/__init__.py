@@ -1,0 +1,11 @@
+"""Figures of the papers, made again: each is a thin definition over experiments."""
+
+from __future__ import annotations
+
+from fedbandits.experiments.reproduce import samba
+from fedbandits.experiments.reproduce.context import Context, Figure, Outcome, write_outcome
+
+#: Every figure, by the name that ``fedbandits reproduce`` takes.
+FIGURES: dict[str, Figure] = {**samba.FIGURES}
+
+__all__ = ["FIGURES", "Context", "Figure", "Outcome", "write_outcome"]

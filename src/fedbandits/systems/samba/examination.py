@@ -1,0 +1,280 @@
+"""What one participant of a SAMBA run can read, by trying every key that it holds."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from fedbandits._typing import Floats
+from fedbandits.crypto.aead import (
+    Channel,
+    ClearCipher,
+    PacketCipher,
+    PacketLengthError,
+    StreamCipher,
+    TamperedPacketError,
+    make_cipher,
+)
+from fedbandits.crypto.keystream import KEY_BYTES, derive_key
+from fedbandits.crypto.paillier import CiphertextError, PrivateKey
+from fedbandits.federation.messages import Message
+from fedbandits.systems.samba.draws import (
+    BIT_BYTES,
+    BITS,
+    SCORE_BYTES,
+    SCORES,
+    ControllerKeys,
+    Masks,
+    Places,
+)
+from fedbandits.systems.samba.federate import FederatedRun
+from fedbandits.systems.samba.messages import Bit, BitList, Score, ScoreList, Sum, Total
+from fedbandits.systems.samba.packets import floats
+from fedbandits.systems.samba.sums import decrypt
+
+#: Who is neither party nor server, and sees every message.
+OBSERVER = "external observer"
+OWNER = "owner-0"
+
+
+class Sight(enum.IntEnum):
+    """How well a participant sees a datum, from worst to best."""
+
+    NOT_SEEN = 0
+    ENCRYPTED = 1
+    MASKED_PERMUTED = 2  #: without the mask, without the name
+    MASKED = 3
+    PERMUTED = 4  #: in clear, without the name
+    CLEAR = 5
+
+    @property
+    def text(self) -> str:
+        """For a table."""
+        return self.name.lower().replace("_", ", " if self is Sight.MASKED_PERMUTED else " ")
+
+
+def keys_held(party: Any) -> tuple[set[bytes], list[PrivateKey]]:
+    """Every secret that can be found in a party: 32-byte strings, and Paillier keys."""
+    symmetric: set[bytes] = set()
+    private: list[PrivateKey] = []
+    seen: set[int] = set()
+    queue = [party]
+    while queue:
+        thing = queue.pop()
+        if id(thing) in seen:
+            continue
+        seen.add(id(thing))
+        if isinstance(thing, bytes):
+            symmetric |= {thing} if len(thing) == KEY_BYTES else set()
+        elif isinstance(thing, PrivateKey):
+            private.append(thing)
+        elif isinstance(thing, Mapping):
+            queue.extend(itertools.chain(thing.keys(), thing.values()))
+        elif isinstance(thing, list | tuple | set):
+            queue.extend(thing)
+        elif type(thing).__module__.startswith("fedbandits"):
+            queue.extend(vars(thing).values() if hasattr(thing, "__dict__") else ())
+    return symmetric, private
+
+
+class Examination:
+    """One participant's view of a run."""
+
+    def __init__(self, run: FederatedRun, name: str) -> None:
+        self._run, self._name = run, name
+        self._party = run.network.parties.get(name)
+        self._seen = [
+            message
+            for _, message in run.network.transcript.deliveries
+            if name == OBSERVER or name in (message.receiver, message.sender)
+        ]
+        held, self._private = keys_held(self._party) if self._party else (set(), [])
+        held |= {key for message in self._seen for key in _keys_in(message)}
+        derived = {derive_key(key, label) for key in held for label in ControllerKeys._fields}
+        self._keys = held | derived
+        self._truth = _Truth(run)
+
+    def cumulative_reward(self) -> Sight:
+        if _knows(self._party, "cumulative_reward", self._truth.total):
+            return Sight.CLEAR
+        totals = [message for message in self._seen if isinstance(message, Total)]
+        if totals:
+            return self._sum_sight(totals[0].ciphertext, self._truth.total)
+        sums = [message.sender for message in self._seen if isinstance(message, Sum)]
+        return Sight.ENCRYPTED if len(set(sums)) == self._run.plan.arms else Sight.NOT_SEEN
+
+    def statistics(self, owners: Iterable[int]) -> Sight:
+        """Of scores and of sums, which are functions of (sᵢ, nᵢ); the best sight on any owner."""
+        return max(self._statistics_of(owner) for owner in owners)
+
+    def _statistics_of(self, owner: int) -> Sight:
+        name = f"owner-{owner}"
+        if name == self._name:
+            return Sight.CLEAR
+        best = Sight.NOT_SEEN
+        for message in self._seen:
+            if isinstance(message, Sum) and message.sender == name:
+                truth = self._truth.sums[owner]
+                best = max(best, self._sum_sight(message.ciphertext, truth))
+            elif isinstance(message, Score) and message.sender == name and message.sealed:
+                best = max(best, self._score_sight(message, message.sealed, owner, named=True))
+            elif isinstance(message, ScoreList):
+                place = self._truth.place(message, owner)
+                named = self._sees_through_places()
+                best = max(best, self._score_sight(message, message.sealed[place], owner, named))
+        return best
+
+    def _score_sight(self, message: Any, sealed: bytes, owner: int, named: bool) -> Sight:
+        opened = self._open(SCORES, SCORE_BYTES, message, sealed)
+        if opened is None:
+            return Sight.ENCRYPTED
+        value = _score(opened)
+        true = self._truth.score(message, owner)
+        known_masks = [Masks(key, self._run.plan.iterations) for key in self._keys]
+        unmasked = [value, *(value / m.draw(message.step, message.iteration) for m in known_masks)]
+        if any(np.isclose(v, true, rtol=1e-12, atol=0.0) for v in unmasked):
+            return Sight.CLEAR if named else Sight.PERMUTED
+        return Sight.MASKED if named else Sight.MASKED_PERMUTED
+
+    def pulls(self) -> Sight:
+        """An owner sees its own bit; somebody else must open a bit and know whose it is."""
+        if self._name == OWNER:
+            return Sight.CLEAR
+        best = Sight.NOT_SEEN
+        for message in self._seen:
+            if isinstance(message, Bit):
+                opened = self._open(BITS, BIT_BYTES, message, message.sealed)
+                best = max(best, Sight.ENCRYPTED if opened is None else Sight.CLEAR)
+            elif isinstance(message, BitList):
+                opened = self._open(BITS, BIT_BYTES, message, message.sealed[0])
+                named = Sight.CLEAR if self._sees_through_places() else Sight.PERMUTED
+                best = max(best, Sight.ENCRYPTED if opened is None else named)
+        return best
+
+    def single_rewards(self) -> Sight:
+        """No message carries a single reward; an owner makes its own."""
+        return Sight.CLEAR if self._name == OWNER else Sight.NOT_SEEN
+
+    def _open(self, direction: int, size: int, message: Any, sealed: bytes) -> bytes | None:
+        """The packet's contents, if some key that is held opens this and all others seen."""
+        if not self._opens(direction, size):
+            return None
+        return self._truth.contents(direction, message, sealed)
+
+    @functools.cache  # noqa: B019 - an examination is short-lived
+    def _opens(self, direction: int, size: int) -> bool:
+        kinds = (Score, ScoreList) if direction == SCORES else (Bit, BitList)
+        packets = [
+            (message, sealed)
+            for message in self._seen
+            if isinstance(message, kinds) and message.sealed
+            for sealed in _listed(message.sealed)
+        ]
+        return any(
+            all(self._reads(Channel(cipher, direction, size), *packet) for packet in packets)
+            for cipher in self._ciphers()
+        )
+
+    def _reads(self, channel: Channel, message: Any, sealed: bytes) -> bool:
+        """Whether a packet opens to what is in it, at whatever slot."""
+        true = self._truth.contents(channel.direction, message, sealed)
+        for slot in range(self._run.plan.arms):
+            try:
+                (opened,) = channel.open(message.step, message.iteration, [slot], [sealed])
+            except (TamperedPacketError, PacketLengthError):
+                continue
+            if opened == true:
+                return True
+        return False
+
+    def _ciphers(self) -> Iterator[PacketCipher]:
+        yield ClearCipher()
+        for key in self._keys:
+            yield make_cipher("aes-gcm", key, self._run.plan.context)
+            yield StreamCipher(key)
+
+    def _sees_through_places(self) -> bool:
+        """Whether a standing order, or some key that is held, tells who is where in every list."""
+        plan, lists = self._run.plan, self._truth.lists
+        guesses: list[Any] = [lambda step, iteration: np.arange(plan.arms)]
+        guesses += [Places(key, plan.arms, plan.iterations).draw for key in self._keys]
+        return any(
+            all(np.array_equal(guess(*turn), places) for turn, places in lists.items())
+            for guess in guesses
+        )
+
+    def _sum_sight(self, ciphertext: bytes, true: int) -> Sight:
+        for key in (*self._private, None):
+            try:
+                if decrypt(key, ciphertext) == true:
+                    return Sight.CLEAR
+            except CiphertextError:
+                continue
+        return Sight.ENCRYPTED
+
+
+class _Truth:
+    """What really happened, known to whoever holds every key."""
+
+    def __init__(self, run: FederatedRun) -> None:
+        self._run = run
+        self.sums = [owner.standing.rewards for owner in run.owners]
+        self.total = sum(self.sums)
+        turns = {
+            (m.step, m.iteration)
+            for _, m in run.network.transcript.deliveries
+            if isinstance(m, ScoreList)
+        }
+        self.lists = {turn: run.controller.places_of(*turn) for turn in turns}
+        self._contents: dict[tuple[int, int, int, bytes], bytes] = {}
+        self._scores: dict[tuple[int, int], Floats] = {}
+        for _, message in run.network.transcript.deliveries:
+            if isinstance(message, ScoreList | BitList):
+                self._note(message)
+
+    def _note(self, message: ScoreList | BitList) -> None:
+        kind = (SCORES, SCORE_BYTES) if isinstance(message, ScoreList) else (BITS, BIT_BYTES)
+        opened = self._run.comp.reopen(*kind, message.step, message.iteration, message.sealed)
+        for sealed, contents in zip(message.sealed, opened, strict=True):
+            self._contents[kind[0], message.step, message.iteration, sealed] = contents
+        if isinstance(message, ScoreList):
+            high, low = floats(opened)
+            mask = self._run.controller.mask_of(message.step, message.iteration)
+            self._scores[message.step, message.iteration] = (high + low) / mask
+
+    def contents(self, direction: int, message: Any, sealed: bytes) -> bytes:
+        """What is in a packet."""
+        return self._contents[direction, message.step, message.iteration, sealed]
+
+    def place(self, message: Any, owner: int) -> int:
+        """Where an owner stands in a list."""
+        return int(self.lists[message.step, message.iteration][owner])
+
+    def score(self, message: Any, owner: int) -> float:
+        """An owner's score without its mask."""
+        return float(self._scores[message.step, message.iteration][self.place(message, owner)])
+
+
+def _listed(sealed: bytes | tuple[bytes, ...]) -> tuple[bytes, ...]:
+    return (sealed,) if isinstance(sealed, bytes) else sealed
+
+
+def _score(opened: bytes) -> float:
+    high, low = floats([opened])
+    return float(high[0] + low[0])
+
+
+def _keys_in(message: Message) -> Iterator[bytes]:
+    for field in message.__struct_fields__:
+        value = getattr(message, field)
+        if isinstance(value, bytes) and len(value) == KEY_BYTES and field != "sealed":
+            yield value
+
+
+def _knows(party: Any, attribute: str, truth: int) -> bool:
+    return getattr(party, attribute, None) == truth

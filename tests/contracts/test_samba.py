@@ -1,0 +1,133 @@
+"""Theorem 2: secure, distributed and plain runs are one and the same, in either driver."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedbandits.environments import Bernoulli
+from fedbandits.systems.samba import Simulation
+from tests.systems.samba_worlds import ALGORITHMS, federated, variant
+
+EXECUTIONS = (
+    ("plain", {}), ("distributed", {}), ("samba", {"cipher": "stream"}),
+    ("samba", {"cipher": "aes-gcm"}),
+)  # fmt: skip
+
+
+def pulls_by_round(run, rounds):
+    """Which arm each round pulls, and the rewards."""
+    pulled = []
+    for stop in range(1, rounds + 1):
+        before = run.state.owners.pulls.copy()
+        run.advance(stop)
+        pulled.append(int(np.flatnonzero(run.state.owners.pulls - before)[0]))
+    return pulled, run.reward.copy()
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize(("arms", "budget", "seed"), [(2, 2, 0), (2, 60, 1), (7, 90, 2)])
+def test_theorem_2(algorithm, arms, budget, seed):
+    found = []
+    for execution, parts in EXECUTIONS:
+        config = variant(algorithm, execution, **parts)
+        run = Simulation(config, Bernoulli(arms=arms), budget, seed, 0)
+        assert math.isnan(run.cumulative_reward)
+        found.append((*pulls_by_round(run, budget), run.cumulative_reward))
+    parties = federated(variant(algorithm), arms, budget, seed)
+    parties.advance(budget)
+    pulled = [arm for _, arm, _ in sorted(parties.pulled)]
+    found.append((pulled, parties.reward, parties.cumulative_reward))
+    for pulled, rewards, total in found:
+        assert pulled == found[0][0]
+        np.testing.assert_array_equal(rewards, found[0][1])
+        assert total == rewards.sum() == found[0][2]
+
+
+#: Few distinct statistics make for many ties; equal means make for close decisions.
+means = st.sampled_from(["uniform", (0.5,) * 6, (1.0, 1.0, 0.0, 0.0, 0.5, 0.5), (0.0,) * 6])
+
+
+@settings(max_examples=40)
+@given(
+    st.sampled_from(ALGORITHMS), means, st.integers(2, 6), st.integers(0, 60),
+    st.integers(0, 2**63 - 1), st.integers(0, 9), st.booleans(),
+)  # fmt: skip
+def test_theorem_2_on_random_runs(algorithm, given_means, arms, more, seed, replicate, shortcut):
+    environment = Bernoulli(means=given_means, arms=arms)
+    parts = {"exploration_shortcut": shortcut}
+    runs = [
+        Simulation(
+            variant(algorithm, execution, **(parts | own)), environment, arms + more, seed,
+            replicate,
+        )
+        for execution, own in EXECUTIONS
+    ]  # fmt: skip
+    for run in runs:
+        run.advance(arms + more)
+    for run in runs[1:]:
+        np.testing.assert_array_equal(run.state.owners.pulls, runs[0].state.owners.pulls)
+        np.testing.assert_array_equal(run.reward, runs[0].reward)
+        assert run.cumulative_reward == runs[0].cumulative_reward
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("cipher", ["aes-gcm", "stream"])
+@pytest.mark.parametrize("shortcut", [True, False])
+def test_drivers_agree_on_every_packet_and_count(algorithm, cipher, shortcut):
+    config = variant(algorithm, cipher=cipher, exploration_shortcut=shortcut)
+    packets = []
+
+    def observe(step, iteration, scores, bits):
+        packets.append((step, iteration, tuple(scores), tuple(bits)))
+
+    watched = Simulation(config, Bernoulli(arms=5), 45, 3, 0, observer=observe)
+    packets.clear()
+    parties = federated(config, 5, 45, 3)
+    for stop in range(5, 46):
+        watched.advance(stop)
+        parties.advance(stop)
+        assert watched.done == parties.done == stop
+        np.testing.assert_array_equal(watched.reward, parties.reward)
+        np.testing.assert_array_equal(watched.regret, parties.regret)
+        for count in ("syncs", "messages", "bytes"):
+            assert getattr(watched, count) == getattr(parties, count), (stop, count)
+    assert watched.cumulative_reward == parties.cumulative_reward
+    seen = {(m.step, m.iteration, type(m).__name__): m.sealed for m in lists(parties)}
+    silent = 0
+    for step, iteration, scores, bits in packets:
+        assert seen[step, iteration, "BitList"] == bits
+        silent += (step, iteration, "ScoreList") not in seen
+        assert seen.get((step, iteration, "ScoreList"), scores) == scores
+    assert (silent > 0) == (shortcut and "egreedy" in algorithm)
+
+
+def lists(run):
+    return [m for _, m in run.network.transcript.deliveries if hasattr(m, "sealed")
+            and isinstance(m.sealed, tuple)]  # fmt: skip
+
+
+@pytest.mark.parametrize("stops", [(1, 9, 10, 60), (60,), (30, 31, 32, 60)])
+def test_results_do_not_depend_on_how_far_one_plays_at_a_time(stops):
+    run = Simulation(variant("thompson", "plain"), Bernoulli(arms=10), 60, 0, 0)
+    whole = Simulation(variant("thompson", "plain"), Bernoulli(arms=10), 60, 0, 0)
+    for stop in stops:
+        run.advance(stop)
+    whole.advance(60)
+    np.testing.assert_array_equal(run.reward, whole.reward)
+
+
+def test_counts_are_those_of_theorem_4():
+    """2 K + 2 messages an iteration, K of them scores of 32 bytes twice and bits of 17 twice."""
+    run = Simulation(variant("ucb"), Bernoulli(arms=10), 60, 0, 0)
+    run.advance(59)
+    assert run.syncs == 49
+    assert run.messages == 12 + 49 * 22
+    assert run.bytes == 49 * 10 * 2 * (32 + 17)
+    run.advance(60)
+    assert run.messages == 12 + 50 * 22 + 11
+    assert run.bytes == 50 * 10 * 2 * (32 + 17) + 11 * 512

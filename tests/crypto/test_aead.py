@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import CTR
+
+from fedbandits.crypto.aead import (
+    Channel,
+    NonceReusedError,
+    PacketLengthError,
+    ReplayedPacketError,
+    StreamCipher,
+    TamperedPacketError,
+    counter_blocks,
+    make_cipher,
+    nonce_prefix,
+)
+
+KEY, CONTEXT = bytes(range(32)), b"context"
+NAMES = ("aes-gcm", "stream", "none")
+
+
+def pair(name, key=KEY, context=CONTEXT):
+    ciphers = (make_cipher(name, KEY, CONTEXT), make_cipher(name, key, context))
+    return [Channel(cipher, 1, 4) for cipher in ciphers]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_sealed_opens_again(name):
+    sender, receiver = pair(name)
+    for step in (5, 6, 900):
+        for iteration in (1, 2):
+            payloads = [bytes([step % 256, i, 0, 0]) for i in range(3)]
+            sealed = sender.seal(step, iteration, range(3), payloads)
+            assert receiver.open(step, iteration, range(3), sealed) == payloads
+            receiver.advance(step, iteration)
+
+
+def test_packets_are_aes_gcm_with_the_stated_nonce():
+    (sealed,) = pair("aes-gcm")[0].seal(7, 2, [9], [b"abcd"])
+    nonce = bytes([1, 2]) + (7).to_bytes(6, "big") + (9).to_bytes(4, "big")
+    assert sealed == AESGCM(KEY).encrypt(nonce, b"abcd", CONTEXT)
+
+
+def test_the_stream_cipher_is_aes_in_counter_mode():
+    (sealed,) = pair("stream")[0].seal(7, 2, [9], [b"abcd"])
+    counter = nonce_prefix(1, 7, 2) + (9).to_bytes(4, "big") + bytes(4)
+    assert sealed == Cipher(AES(KEY), CTR(counter)).encryptor().update(b"abcd")
+
+
+def test_bulk_key_stream_is_that_of_single_packets():
+    blocks = counter_blocks(1, first_step=300, steps=3, iterations=2, slots=4)
+    stream = StreamCipher(KEY).keystream(blocks)
+    for s, i, slot in np.ndindex(3, 2, 4):
+        channel = Channel(StreamCipher(KEY), 1, 16)
+        (sealed,) = channel.seal(300 + s, i + 1, [slot], [bytes(16)])
+        assert stream[s, i, slot].astype("<u8").tobytes() == sealed
+
+
+WRONG = {
+    "another key": lambda: pair("aes-gcm", key=KEY[::-1]),
+    "another agreement": lambda: pair("aes-gcm", context=b"other"),
+    "turned round": lambda: [
+        Channel(make_cipher("aes-gcm", KEY, CONTEXT), direction, 4) for direction in (1, 2)
+    ],
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_packet_from_elsewhere_does_not_open(case):
+    sender, receiver = WRONG[case]()
+    sealed = sender.seal(5, 1, range(2), [b"abcd", b"efgh"])
+    with pytest.raises(TamperedPacketError) as caught:
+        receiver.open(5, 1, range(2), sealed)
+    assert "abcd" not in str(caught.value)
+
+
+@pytest.mark.parametrize("place", [(6, 1, [0]), (5, 2, [0]), (5, 1, [1])])
+def test_step_iteration_and_slot_are_bound(place):
+    sender, receiver = pair("aes-gcm")
+    sealed = sender.seal(5, 1, [0], [b"abcd"])
+    with pytest.raises(TamperedPacketError):
+        receiver.open(*place, sealed)
+
+
+def test_every_changed_bit_is_noticed():
+    sender, receiver = pair("aes-gcm")
+    (sealed,) = sender.seal(5, 1, [0], [b"abcd"])
+    for position in range(8 * len(sealed)):
+        changed = bytearray(sealed)
+        changed[position // 8] ^= 1 << position % 8
+        with pytest.raises(TamperedPacketError):
+            receiver.open(5, 1, [0], [bytes(changed)])
+    assert receiver.open(5, 1, [0], [sealed]) == [b"abcd"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_truncation_replay_and_reuse_are_refused(name):
+    sender, receiver = pair(name)
+    (sealed,) = sender.seal(5, 1, [0], [b"abcd"])
+    for wrong in (b"", sealed[:-1], sealed + b"x"):
+        with pytest.raises(PacketLengthError):
+            receiver.open(5, 1, [0], [wrong])
+    receiver.open(5, 1, [0], [sealed])
+    receiver.advance(5, 1)
+    for again in ((5, 1), (4, 2)):
+        with pytest.raises(ReplayedPacketError):
+            receiver.open(*again, [0], [sealed])
+        with pytest.raises(NonceReusedError):
+            sender.seal(*again, [0], [b"abcd"])
+
+
+def test_a_step_has_its_limits():
+    with pytest.raises(ValueError, match="48 bits"):
+        nonce_prefix(1, 1 << 48, 1)

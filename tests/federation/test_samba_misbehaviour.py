@@ -1,0 +1,321 @@
+"""Each kind of bad input has its name, at the party that meets it, and changes nothing."""
+
+from __future__ import annotations
+
+import contextlib
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fedbandits as fb
+from fedbandits.crypto import aead
+from fedbandits.crypto.paillier import CiphertextError
+from fedbandits.environments import Bernoulli
+from fedbandits.errors import (
+    BoundExceededError,
+    ConfigError,
+    FedbanditsError,
+    LocalProtocolError,
+    RemoteProtocolError,
+)
+from fedbandits.federation import messages as m
+from fedbandits.learners.index_rules import Softmax
+from fedbandits.systems.samba import Simulation
+from fedbandits.systems.samba.controller import Controller
+from fedbandits.systems.samba.messages import (
+    CODEC,
+    Bit,
+    BitList,
+    Explore,
+    Order,
+    Score,
+    ScoreList,
+    Setup,
+    Start,
+    Sum,
+    Total,
+)
+from fedbandits.systems.samba.parts import UCB
+from fedbandits.systems.samba.plan import ImpossibleOrderError
+from fedbandits.systems.samba.protocol import Customer
+from fedbandits.systems.samba.sums import WeakKeyError, public_bytes
+from tests.systems.samba_worlds import ALGORITHMS, customer_key, federated, variant
+
+ARMS, BUDGET = 3, 9
+
+
+def change(message, **fields):
+    return msgspec.structs.replace(message, **fields)
+
+
+def before(kind, algorithm="ucb", skip=0, **parts):
+    """A run that stops just before a message of some kind arrives, and that message."""
+    run = federated(variant(algorithm, **parts), ARMS, BUDGET)
+    caught = []
+    for party in run.network.parties.values():
+        original = party.receive
+
+        def receive(message, original=original, party=party):
+            if isinstance(message, kind) and len(caught) <= skip:
+                caught.append((party, message, original))
+                if len(caught) > skip:
+                    raise StopIteration
+            return original(message)
+
+        party.receive = receive
+    with contextlib.suppress(StopIteration):
+        run.advance(BUDGET)
+    party, message, original = caught[-1]
+    for each in run.network.parties.values():
+        del each.receive
+    return run, party, message
+
+
+def snapshot(party):
+    """All of a party's state that can change."""
+    channels = [c._last for c in vars(party).values() if isinstance(c, aead.Channel)]
+    plain = {
+        key: repr(value)
+        for key, value in vars(party).items()
+        if isinstance(value, str | int | dict | tuple | np.ndarray | type(None))
+    }
+    return plain, channels
+
+
+def refuses(party, message, kind):
+    earlier = snapshot(party)
+    with pytest.raises(kind) as refusal:
+        party.receive(message)
+    assert type(refusal.value) is kind
+    assert snapshot(party) == earlier
+    return str(refusal.value)
+
+
+def flip(data: bytes, position: int = 0) -> bytes:
+    return data[:position] + bytes([data[position] ^ 1]) + data[position + 1 :]
+
+
+def test_comp_names_what_is_wrong_with_scores():
+    _, comp, good = before(ScoreList, skip=2)
+    sealed = good.sealed
+    refuses(comp, change(good, sealed=(flip(sealed[0]), *sealed[1:])), aead.TamperedPacketError)
+    refuses(comp, change(good, sealed=(sealed[1], sealed[0], sealed[2])), aead.TamperedPacketError)
+    refuses(comp, change(good, sealed=(sealed[0][:-1], *sealed[1:])), aead.PacketLengthError)
+    refuses(comp, change(good, sealed=sealed[:2]), aead.PacketLengthError)
+    refuses(comp, change(good, step=good.step + 1), m.OutOfOrderError)
+    refuses(comp, change(good, step=good.step - 1), m.OutOfOrderError)
+    refuses(comp, change(good, iteration=2), m.OutOfOrderError)
+    refuses(comp, change(good, number=good.number - 1), m.DuplicateError)
+    refuses(comp, change(good, sender="owner-0"), m.WrongSenderError)
+    silent = Explore(sender="controller", receiver="comp", number=good.number, step=good.step)
+    refuses(comp, silent, m.OutOfOrderError)
+    assert len(comp.receive(good)) == 1
+    refuses(comp, good, m.DuplicateError)
+    refuses(comp, change(good, number=good.number + 1), m.OutOfOrderError)
+
+
+def test_a_replayed_list_does_not_open_at_a_later_step():
+    _, comp, old = before(ScoreList)
+    comp.receive(old)
+    later = change(old, number=old.number + 1, step=old.step + 1)
+    refuses(comp, later, aead.TamperedPacketError)
+
+
+def test_a_wrong_key_is_noticed_by_comp_and_by_the_owner():
+    _, comp, scores = before(ScoreList)
+    comp._scores = aead.Channel(aead.GcmCipher(bytes(32), comp._plan.context), 1, 16)
+    refuses(comp, scores, aead.TamperedPacketError)
+    _, owner, bit = before(Bit)
+    owner._bits = aead.Channel(aead.GcmCipher(bytes(32), owner._plan.context), 2, 1)
+    refuses(owner, bit, aead.TamperedPacketError)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_score_that_is_no_number_is_refused_by_comp(bad):
+    _, comp, good = before(ScoreList)
+    channel = aead.Channel(comp._scores._cipher, 1, 16)
+    payloads = [np.array((value, 0.0)).tobytes() for value in (1.0, bad, 2.0)]
+    sealed = channel.seal(good.step, 1, range(3), payloads)
+    refuses(comp, change(good, sealed=tuple(sealed)), m.NotFiniteError)
+    comp.receive(good)
+
+
+def test_the_controller_names_what_is_wrong():
+    _, controller, good = before(Score, skip=3)
+    refuses(controller, change(good, step=99), m.OutOfOrderError)
+    refuses(controller, change(good, iteration=2), m.OutOfOrderError)
+    refuses(controller, change(good, sealed=b""), aead.PacketLengthError)
+    assert controller.receive(good) == []
+    refuses(controller, change(good, number=good.number + 1), m.DuplicateError)
+    _, controller, bits = before(BitList)
+    refuses(controller, change(bits, step=99), m.OutOfOrderError)
+    refuses(controller, change(bits, sealed=bits.sealed[:-1]), aead.PacketLengthError)
+    assert len(controller.receive(bits)) == ARMS
+
+
+def test_an_owner_names_what_is_wrong_with_a_bit():
+    _, owner, good = before(Bit, skip=4)
+    refuses(owner, change(good, sealed=flip(good.sealed)), aead.TamperedPacketError)
+    refuses(owner, change(good, sealed=good.sealed[:-1]), aead.PacketLengthError)
+    refuses(owner, change(good, step=good.step + 1), m.OutOfOrderError)
+    refuses(owner, change(good, place=ARMS), m.OutOfOrderError)
+    refuses(owner, change(good, place=-1), m.OutOfOrderError)
+    neither = aead.Channel(owner._bits._cipher, 2, 1)
+    (odd,) = neither.seal(good.step, 1, [owner.standing.place], [b"\x02"])
+    refuses(owner, change(good, sealed=odd), aead.TamperedPacketError)
+    owner.receive(good)
+    refuses(owner, good, m.DuplicateError)
+
+
+def test_sums_are_checked_where_they_arrive():
+    _, controller, good = before(Sum)
+    for wrong in (b"", good.ciphertext[:-1], bytes(512), b"\xff" * 512):
+        refuses(controller, change(good, ciphertext=wrong), CiphertextError)
+    assert controller.receive(good) == []
+    refuses(controller, change(good, number=good.number + 1), m.DuplicateError)
+    _, customer, total = before(Total)
+    refuses(customer, change(total, ciphertext=total.ciphertext[1:]), CiphertextError)
+    other = customer_key().public_key.encrypt(BUDGET + 1)
+    refuses(customer, change(total, ciphertext=other), aead.TamperedPacketError)
+    assert customer.receive(total) == []
+
+
+@pytest.mark.parametrize("budget", [0, ARMS - 1])
+def test_too_small_a_budget_is_refused_by_whoever_is_told(budget):
+    run = federated(variant("ucb"), ARMS, BUDGET)
+    order = Order(
+        sender="customer", receiver="controller", number=0, budget=budget, algorithm=UCB(),
+        public_key=public_bytes(customer_key()),
+    )  # fmt: skip
+    refuses(run.controller, order, ImpossibleOrderError)
+    _, comp, start = before(Start)
+    refuses(comp, change(start, budget=budget), ImpossibleOrderError)
+    _, owner, setup = before(Setup)
+    refuses(owner, change(setup, budget=budget), ImpossibleOrderError)
+    refuses(owner, change(setup, arms=1), ImpossibleOrderError)
+    refuses(owner, change(setup, place=7), m.OutOfOrderError)
+    owner.receive(setup)
+
+
+def test_weak_and_missing_public_keys_are_refused():
+    _, owner, setup = before(Setup)
+    for weak in (b"\x0f", (2**1023 + 1).to_bytes(128, "big"), (2**2047).to_bytes(256, "big")):
+        refuses(owner, change(setup, public_key=weak), WeakKeyError)
+    refuses(owner, change(setup, mask_key=bytes(31)), WeakKeyError)
+    refuses(owner, change(setup, exploration_key=b""), WeakKeyError)
+    refuses(owner, change(setup, public_key=b""), WeakKeyError)
+
+
+def test_one_arm_is_nothing_to_choose_from():
+    with pytest.raises(ConfigError, match="at least 2"):
+        Controller("controller", "customer", "comp", ["owner-0"], bytes(32))
+
+
+@pytest.mark.parametrize("reward", [0.5, -1, 2, np.nan, np.inf])
+def test_rewards_other_than_0_and_1_are_refused(reward):
+    _, owner, setup = before(Setup)
+    owner.receive(setup)
+    earlier = snapshot(owner)
+    with pytest.raises(BoundExceededError) as refusal:
+        owner.observe(reward)
+    assert str(reward) not in str(refusal.value).replace("0 or 1", "")
+    assert snapshot(owner) == earlier
+    assert len(owner.observe(1)) == 1
+
+
+def test_misuse_is_not_the_peers_fault():
+    run = federated(variant("ucb"), ARMS, BUDGET)
+    with pytest.raises(LocalProtocolError):
+        run.owners[0].observe(1)
+    with pytest.raises(LocalProtocolError):
+        run.customer.order(5, UCB())
+    with pytest.raises(LocalProtocolError):
+        Customer("customer", "controller", None).order(0, UCB())
+
+
+def test_a_run_goes_on_after_refusals():
+    """Nothing is lost: the same result as without them."""
+    run, comp, good = before(ScoreList, skip=1)
+    with pytest.raises(RemoteProtocolError):
+        comp.receive(change(good, sealed=(b"", b"", b"")))
+    run.network.send(comp.receive(good))
+    run.advance(BUDGET)
+    undisturbed = federated(variant("ucb"), ARMS, BUDGET)
+    undisturbed.advance(BUDGET)
+    assert run.cumulative_reward == undisturbed.cumulative_reward
+
+
+class TestConfiguration:
+    def experiment(self, rounds=50, environment=None, **parts):
+        environment = environment or Bernoulli(arms=10)
+        return fb.Experiment(
+            rounds=rounds, environment=environment, systems=(fb.system("samba-ucb", **parts),)
+        )
+
+    def test_too_few_rounds(self):
+        with pytest.raises(ConfigError, match="10 arms need at least so many rounds"):
+            self.experiment(rounds=9).check()
+
+    def test_another_environment(self):
+        linear = fb.environments.Linear(agents=2, dim=2, arms=3)
+        with pytest.raises(ConfigError, match="'samba-ucb' does not play in environment 'linear'"):
+            self.experiment(environment=linear).check()
+
+    @pytest.mark.parametrize(
+        "parts",
+        [
+            {"cipher": "des"}, {"paillier_bits": 1024}, {"algorithm": "reinforcement"},
+            {"algorithm": "softmax(0)"}, {"algorithm": "pursuit(1)"},
+            {"algorithm": "epsilon-greedy(1.5)"}, {"execution": "cloud"},
+        ],
+    )  # fmt: skip
+    def test_impossible_parts(self, parts):
+        with pytest.raises(ConfigError, match=next(iter(parts))):
+            self.experiment(**parts)
+
+    def test_one_arm(self):
+        with pytest.raises(ConfigError, match="arms"):
+            self.experiment(environment=msgspec.structs.replace(Bernoulli(), arms=1))
+
+
+@settings(max_examples=150)
+@given(
+    st.sampled_from(ALGORITHMS), st.integers(0, 400), st.integers(0, 2**32 - 1),
+    st.booleans(),
+)  # fmt: skip
+def test_mutated_messages_meet_named_errors_and_change_nothing(algorithm, skip, seed, truncate):
+    config = variant(algorithm, cipher="stream" if seed % 2 else "aes-gcm")
+    run = federated(config, ARMS, BUDGET)
+    for _ in range(skip % 60):
+        receiver = run.network.deliver()
+        owner = run._owner.get(receiver)
+        if owner is not None and owner.state == "pulling":
+            run.network.send(owner.observe(1.0))
+    if not run.network._queue:
+        return
+    _, _, receiver, data = run.network._queue[0]
+    rng = np.random.default_rng(seed)
+    mutated = bytearray(data[: rng.integers(len(data))] if truncate else data)
+    for _ in range(rng.integers(1, 4)):
+        if mutated:
+            mutated[rng.integers(len(mutated))] ^= int(rng.integers(1, 256))
+    party = run.network.parties[receiver]
+    earlier = snapshot(party)
+    try:
+        party.receive(CODEC.decode(bytes(mutated)))
+    except RemoteProtocolError:
+        assert snapshot(party) == earlier
+
+
+def test_a_rule_without_numbers_stops_the_simulation():
+    """A temperature below what the configuration allows overflows e^(μ / τ)."""
+    for execution, parts in (("plain", {}), ("samba", {"cipher": "aes-gcm"})):
+        config = variant("softmax", execution, **parts)
+        run = Simulation(config, Bernoulli(means=(1.0, 1.0), arms=2), 10, 0, 0)
+        run.plan = run.plan._replace(rule=Softmax(1e-4))
+        run._packets._plan = run.plan
+        with pytest.raises(FedbanditsError, match="step 3: a score is no finite number"):
+            run.advance(10)

@@ -1,0 +1,254 @@
+"""Who sees what, from transcripts; and that a party which sees too much is found."""
+
+from __future__ import annotations
+
+import pathlib
+
+import numpy as np
+import pytest
+
+from fedbandits.crypto.aead import GcmCipher
+from fedbandits.systems.samba import controller
+from fedbandits.systems.samba.attack import (
+    comp_observations,
+    matched_probabilities,
+    recover_statistics,
+    shows_exploration,
+    success_rate,
+)
+from fedbandits.systems.samba.examination import OBSERVER, OWNER, Sight, keys_held
+from fedbandits.systems.samba.federate import COMP, CONTROLLER, CUSTOMER, FederatedRun
+from fedbandits.systems.samba.messages import Score
+from fedbandits.systems.samba.security import (
+    OTHERS,
+    OWN,
+    PULLED,
+    REWARD,
+    SINGLE,
+    security_markdown,
+    security_table,
+)
+from tests.systems.samba_worlds import ALGORITHMS, customer_key, federated, variant
+
+#: The paper's Figure 7.
+ALLOWED = {
+    REWARD: {CUSTOMER: Sight.CLEAR, CONTROLLER: Sight.ENCRYPTED, OBSERVER: Sight.ENCRYPTED},
+    OWN: {
+        OWNER: Sight.CLEAR, COMP: Sight.MASKED_PERMUTED, CONTROLLER: Sight.ENCRYPTED,
+        OBSERVER: Sight.ENCRYPTED,
+    },
+    OTHERS: {
+        COMP: Sight.MASKED_PERMUTED, CONTROLLER: Sight.ENCRYPTED, OBSERVER: Sight.ENCRYPTED,
+    },
+    PULLED: {
+        OWNER: Sight.CLEAR, COMP: Sight.PERMUTED, CONTROLLER: Sight.ENCRYPTED,
+        OBSERVER: Sight.ENCRYPTED,
+    },
+    SINGLE: {OWNER: Sight.CLEAR},
+}  # fmt: skip
+#: Rules whose scores may be zero, which no mask hides (stated in the claim).
+MAY_BE_ZERO = ("egreedy", "egreedy-decreasing", "pursuit")
+
+
+def played(config, arms=4, budget=30, seed=0) -> FederatedRun:
+    run = federated(config, arms, budget, seed)
+    run.advance(budget)
+    return run
+
+
+def excess(run, algorithm="ucb"):
+    """Cells in which somebody sees more than the paper's table allows."""
+    table = security_table(run)
+    found = []
+    for datum, row in table.items():
+        for participant, sight in row.items():
+            allowed = ALLOWED[datum].get(participant, Sight.NOT_SEEN)
+            if allowed is Sight.MASKED_PERMUTED and algorithm in MAY_BE_ZERO:
+                allowed = Sight.PERMUTED
+            if sight > allowed:
+                found.append((datum, participant, sight))
+    return found
+
+
+@pytest.mark.parametrize("cipher", ["aes-gcm", "stream"])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_nobody_sees_more_than_the_paper_allows(algorithm, cipher):
+    assert excess(played(variant(algorithm, cipher=cipher)), algorithm) == []
+
+
+def test_the_table_is_exactly_the_papers():
+    table = security_table(played(variant("ucb")))
+    for datum, row in table.items():
+        for participant, sight in row.items():
+            assert sight == ALLOWED[datum].get(participant, Sight.NOT_SEEN), (datum, participant)
+
+
+def test_the_table_in_the_docs_is_the_generated_one():
+    page = pathlib.Path(__file__).parents[2] / "docs" / "samba.md"
+    table = security_markdown(security_table(played(variant("ucb"))))
+    assert table in page.read_text(encoding="utf-8")
+
+
+def leak_channel_key(monkeypatch):
+    run = federated(variant("ucb"), 4, 30)
+    run.controller._extra = run.comp._key
+    return run
+
+
+def leak_mask_key(monkeypatch):
+    run = federated(variant("ucb"), 4, 30)
+    run.comp._extra = [run.controller._keys.masks]
+    return run
+
+
+def leak_controller_secret(monkeypatch):
+    run = federated(variant("ucb"), 4, 30)
+    run.comp._extra = {"secret": run.controller._keys.places}
+    return run
+
+
+def leak_private_key(monkeypatch):
+    run = federated(variant("ucb"), 4, 30)
+    run.owners[0]._extra = customer_key()
+    run.controller._extra = customer_key()
+    return run
+
+
+def no_permutation(monkeypatch):
+    monkeypatch.setattr(
+        controller.Places, "draw", lambda self, step, iteration: np.arange(self._arms)
+    )
+    return federated(variant("ucb"), 4, 30)
+
+
+def no_mask(monkeypatch):
+    monkeypatch.setattr("fedbandits.systems.samba.draws.Masks.draw", lambda *_: 1.0)
+    return federated(variant("ucb"), 4, 30)
+
+
+def no_encryption(monkeypatch):
+    monkeypatch.setattr(GcmCipher, "seal", lambda self, nonces, payloads: list(payloads))
+    monkeypatch.setattr(GcmCipher, "open", lambda self, nonces, sealed: list(sealed))
+    monkeypatch.setattr(GcmCipher, "overhead", 0)
+    return federated(variant("ucb"), 4, 30)
+
+
+def sums_in_clear(monkeypatch):
+    monkeypatch.setattr(
+        "fedbandits.systems.samba.protocol.SumCipher.encrypt", lambda self, v: v.to_bytes(8, "big")
+    )
+    monkeypatch.setattr(
+        "fedbandits.systems.samba.controller.SumCipher.add",
+        lambda self, cs: sum(int.from_bytes(c, "big") for c in cs).to_bytes(8, "big"),
+    )
+    monkeypatch.setattr(
+        "fedbandits.systems.samba.protocol.decrypt", lambda key, c: int.from_bytes(c, "big")
+    )
+    return federated(variant("ucb"), 4, 30)
+
+
+LEAKS = (
+    leak_channel_key, leak_mask_key, leak_controller_secret, leak_private_key, no_permutation,
+    no_mask, no_encryption, sums_in_clear,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("leak", LEAKS, ids=lambda leak: leak.__name__)
+def test_a_leak_is_found(leak, monkeypatch):
+    run = leak(monkeypatch)
+    run.advance(30)
+    assert excess(run)
+
+
+def test_distributed_runs_show_everything_but_permutations_to_comp():
+    table = security_table(played(variant("ucb", "distributed")))
+    assert table[REWARD][CONTROLLER] is Sight.CLEAR
+    assert table[OTHERS][OBSERVER] is Sight.CLEAR
+
+
+def test_parties_hold_their_own_keys_and_no_others():
+    run = played(variant("ucb"))
+    channel, masks = run.comp._key, run.controller._keys.masks
+    places, waits = run.controller._keys.places, run.comp._waits_key
+    held = {party.name: keys_held(party)[0] for party in run.network.parties.values()}
+    assert channel not in held[CONTROLLER] | held[CUSTOMER]
+    assert masks not in held[COMP] | held[CUSTOMER]
+    assert waits in held[COMP]
+    for name in held:
+        assert (places in held[name]) == (name == CONTROLLER)
+        assert name == COMP or waits not in held[name]
+        assert bool(keys_held(run.network.parties[name])[1]) == (name == CUSTOMER)
+
+
+def test_what_comp_sees_does_not_name_an_owner():
+    """Swap two owners' means: Comp's transcript has the same distribution of places."""
+    run = played(variant("ucb"), arms=4, budget=1500)
+    places = np.array([run.controller.places_of(t, 1) for t in range(5, 1501)])
+    for owner in range(4):
+        counts = np.bincount(places[:, owner], minlength=4)
+        assert abs(counts - 374).max() < 80  # 4.7 standard deviations
+    numbers = {
+        tuple(len(packet) for packet in message.sealed)
+        for _, message in run.network.transcript.deliveries
+        if message.receiver == COMP and hasattr(message, "sealed")
+    }
+    assert numbers == {(32,) * 4}
+
+
+def test_messages_to_comp_carry_nothing_else():
+    run = played(variant("ucb"))
+    fields = run.network.transcript.fields_seen(COMP)
+    envelope = {"sender", "receiver", "number", "version"}
+    inside = {(kind, field) for kind, field in fields if field not in envelope}
+    assert inside == {
+        ("Start", "budget"), ("Start", "arms"), ("Start", "algorithm"),
+        ("ScoreList", "step"), ("ScoreList", "iteration"), ("ScoreList", "sealed"),
+    }  # fmt: skip
+
+
+def test_scores_of_equal_owners_are_encrypted_differently():
+    run = played(variant("ucb"))
+    sealed = [m.sealed for _, m in run.network.transcript.deliveries if isinstance(m, Score)]
+    assert len(set(sealed)) == len(sealed)
+
+
+class TestAttack:
+    @pytest.mark.parametrize(("arms", "budget"), [(2, 120), (5, 200), (12, 200)])
+    def test_comp_recovers_the_statistics_of_ucb(self, arms, budget):
+        assert success_rate(played(variant("ucb"), arms, budget, seed=arms)) > 0.98
+
+    def test_it_needs_the_scores_ratios(self):
+        """Other masks for every owner would end the attack (and the comparison)."""
+        run = played(variant("ucb"), 5, 100)
+        spoilt = [
+            seen._replace(values=seen.values * np.linspace(1.0, 1.1, 5))
+            for seen in comp_observations(run)
+        ]
+        assert all(not r.candidates for r in list(recover_statistics(spoilt, 5))[1:])
+
+    def test_softmax_probabilities_are_seen_exactly(self):
+        run = played(variant("softmax"), 5, 60)
+        last = list(comp_observations(run))[-1]
+        weights = np.zeros(5)
+        counts = np.zeros((5, 2))
+        for step, arm, reward in run.pulled:
+            if step < 60:
+                counts[arm] += (reward, 1)
+        weights = np.exp(counts[:, 0] / counts[:, 1] / 0.06)
+        expected = np.sort(weights / weights.sum())
+        np.testing.assert_allclose(np.sort(matched_probabilities(last)), expected, rtol=1e-12)
+
+    def test_exploration_shows(self):
+        config = variant("egreedy", exploration_shortcut=False)
+        run = played(config, 4, 200)
+        shown = [seen.step for seen in comp_observations(run) if shows_exploration(seen)]
+        exploring = [t for t in range(5, 201) if run.controller._exploration.draw(t) < 0.1]
+        assert set(exploring) <= set(shown)
+
+
+def test_errors_and_texts_show_no_secret():
+    run = played(variant("ucb"))
+    secrets = set().union(*(keys_held(party)[0] for party in run.network.parties.values()))
+    texts = [repr(party) + str(vars(type(party))) for party in run.network.parties.values()]
+    for key in secrets:
+        assert not any(key.hex() in text or repr(key) in text for text in texts)
