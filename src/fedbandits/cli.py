@@ -15,6 +15,7 @@ from rich.table import Table
 
 from fedbandits.errors import ConfigError, FedbanditsError
 from fedbandits.experiments.config import Experiment, load
+from fedbandits.experiments.progress import rounded
 from fedbandits.privacy.claims import PrivacyClaim
 
 app = typer.Typer(
@@ -212,8 +213,9 @@ def _summary_table(experiment: Experiment, rows: list[dict[str, Any]]) -> Table:
     parties = f"{environment.parties} {environment.PARTIES}"
     table = Table(title=f"{experiment.name}: {experiment.rounds:,} rounds, {parties}")
     table.add_column("system", style="bold", no_wrap=True)
-    titles = ("runs", "regret", "± s.e.", "an acting party", "reward", "syncs", "ε", "M steps/s")
-    for title in titles:
+    several = environment.acting > 1
+    share = ["an agent"] if several else []
+    for title in ("runs", "regret", "± s.e.", *share, "reward", "syncs", "ε", "steps/s"):
         table.add_column(title, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(
@@ -221,11 +223,11 @@ def _summary_table(experiment: Experiment, rows: list[dict[str, Any]]) -> Table:
             str(row["replicates"]),
             f"{row['regret_mean']:,.1f}",
             "–" if math.isnan(row["regret_sem"]) else f"{row['regret_sem']:,.1f}",
-            f"{row['regret_mean'] / environment.acting:,.1f}",
+            *([f"{row['regret_mean'] / environment.acting:,.1f}"] if several else []),
             f"{row['reward_mean']:,.0f}",
             f"{row['syncs']:,.0f}",
             _epsilon(row["epsilon_accounted"]),
-            f"{row['agent_steps_per_second'] / 1e6:.2f}",
+            rounded(row["agent_steps_per_second"]),
         )
     return table
 

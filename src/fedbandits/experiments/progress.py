@@ -23,6 +23,15 @@ from rich.text import Text
 from fedbandits.experiments.config import Experiment
 
 
+def rounded(speed: float) -> str:
+    """A number of steps a second in about three digits."""
+    for unit, size in (("M", 1e6), ("k", 1e3)):
+        if speed >= size:
+            digits = 2 if speed < 10 * size else 1
+            return f"{speed / size:.{digits}f} {unit}"
+    return f"{speed:.0f}"
+
+
 class Progress(Protocol):
     """Receives reports from worker threads."""
 
@@ -49,7 +58,7 @@ class _SpeedColumn(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         speed = task.speed or 0.0
-        return Text(f"{speed * task.fields['acting'] / 1e6:6.2f} M steps/s", style="cyan")
+        return Text(f"{rounded(speed * task.fields['acting']):>6} steps/s", style="cyan")
 
 
 class TerminalProgress:

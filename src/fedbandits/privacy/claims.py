@@ -85,14 +85,16 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
 
     def rows(self) -> list[tuple[str, list[str]]]:
         """The whole claim as titled lines, for tables."""
-        total = f"μ = {self.mu:.4g}, ε = {_number(self.epsilon_contents)} at δ = {self.delta:g}"
+        total = (
+            f"μ = {_number(self.mu)}, ε = {_number(self.epsilon_contents)} at δ = {self.delta:g}"
+        )
         paper = [] if self.paper_claims is None else [self.paper_claims]
         rows: dict[str, list[str]] = {
             "unit": [self.unit],
             "from whom": [self.from_whom],
-            "neighbours": [self.relation],
-            "holds for": [self.holds_for],
-            "encrypted": [self.encrypted] if self.encrypted else [],
+            "neighbours": [] if self.encrypted else [self.relation],
+            "holds for": [] if self.encrypted else [self.holds_for],
+            "protected by": [self.encrypted] if self.encrypted else [],
             "the paper claims": [f"ε = {epsilon:g}, δ = {delta:g}" for epsilon, delta in paper],
             "charged": [f"{describe(event)}: μ = {_number(mu(event))}" for event in self.events],
             "in total": [total] if self.events or not self.encrypted else [],
