@@ -290,9 +290,8 @@ def test_mutated_messages_meet_named_errors_and_change_nothing(algorithm, skip, 
     config = variant(algorithm, cipher="stream" if seed % 2 else "aes-gcm")
     run = federated(config, ARMS, BUDGET)
     for _ in range(skip % 60):
-        receiver = run.network.deliver()
-        owner = run._owner.get(receiver)
-        if owner is not None and owner.state == "pulling":
+        owner = run.network.parties.get(run.network.deliver())
+        if owner in run.owners and owner.state == "pulling":
             run.network.send(owner.observe(1.0))
     if not run.network._queue:
         return

@@ -70,8 +70,11 @@ class FederatedRun:
             private_key = paillier.generate(config.paillier_bits)
         self.customer = Customer(CUSTOMER, CONTROLLER, private_key)
         servers = {CONTROLLER: self.controller, COMP: self.comp, CUSTOMER: self.customer}
-        self._owner = dict(zip(names, self.owners, strict=True))
-        self.network = MemoryNetwork({**self._owner, **servers}, CODEC, route)
+        self._arms = {name: arm for arm, name in enumerate(names)}
+        self._steps = [self.plan.arms] * self.plan.arms  # the step each owner has reached
+        self._taken = 0  # steps that all owners together have left behind
+        parties = dict(zip(names, self.owners, strict=True)) | servers
+        self.network = MemoryNetwork(parties, CODEC, route)
         #: Every pull: its round, the arm, its reward. Known to nobody but the owners.
         self.pulled: list[tuple[int, int, float]] = []
         self.network.send(self.customer.order(rounds, config.algorithm))
@@ -79,9 +82,8 @@ class FederatedRun:
     @property
     def done(self) -> int:
         """Rounds played: pulls that all owners have taken note of."""
-        if any(owner.state == "idle" or owner.standing.pulls == 0 for owner in self.owners):
-            return sum(owner.standing.pulls for owner in self.owners)
-        return min(owner.standing.step for owner in self.owners) - 1
+        arms = self.plan.arms
+        return self._taken if self._taken < arms else arms - 1 + self._taken // arms
 
     def advance(self, stop: int) -> None:
         """Deliver messages until ``stop`` rounds are done; the last round is followed by the sum.
@@ -93,12 +95,19 @@ class FederatedRun:
             receiver = self.network.deliver()
             if receiver is None:
                 break
-            owner = self._owner.get(receiver)
-            if owner is not None and owner.state == "pulling":
-                self.network.send(owner.observe(self._reward(owner)))
+            if receiver in self._arms:
+                self._attend(self.owners[self._arms[receiver]])
+
+    def _attend(self, owner: DataOwner) -> None:
+        """Make the pull that an owner was told to make, and note whether it is past the step."""
+        if owner.state == "pulling":
+            self.network.send(owner.observe(self._reward(owner)))
+        arm = self._arms[owner.name]
+        self._taken += owner.standing.step - self._steps[arm]
+        self._steps[arm] = owner.standing.step
 
     def _reward(self, owner: DataOwner) -> float:
-        arm = self.owners.index(owner)
+        arm = self._arms[owner.name]
         first = owner.standing.pulls == 0
         round_ = arm + 1 if first else owner.standing.step
         reward = _pull(self.world, self.key, arm, round_)
