@@ -40,7 +40,9 @@ def _world(path: str, arms: int) -> Bernoulli:
     """Means as they are, or counted from ratings the way the published means were."""
     if pathlib.Path(path).suffix == ".txt":
         return Bernoulli(means=path, arms=arms)
-    return Bernoulli(ratings=path, share_of="users", arms=arms)
+    # Jester's ratings go from -10 to 10; MovieLens's published means count 4 and 5 stars.
+    threshold = 0.0 if "jester" in _name(path).lower() else 3.0
+    return Bernoulli(ratings=path, threshold=threshold, share_of="users", arms=arms)
 
 
 def _name(path: str) -> str:
@@ -190,10 +192,16 @@ def _rewards(
                 "deviation": round(float(totals.std(ddof=1)), 1),
                 "standard error": round(float(totals.std(ddof=1)) / math.sqrt(len(totals)), 1),
                 "secure equals plain": "yes" if (secured == totals[:2]).all() else "NO",
-                "authors": PUBLISHED[arms][ALGORITHMS.index(algorithm)],
+                "authors": _published(path, arms, algorithm),
             }
         )
     return rows
+
+
+def _published(path: str, arms: int, algorithm: str) -> int | str:
+    """What the authors had, on the means that they published."""
+    known = _name(path) == "movielens"
+    return PUBLISHED[arms][ALGORITHMS.index(algorithm)] if known else "–"
 
 
 def _draw_rewards(rows: list[dict[str, Any]]) -> Plot:

@@ -31,7 +31,7 @@ from fedbandits.systems.samba.messages import (
 )
 from fedbandits.systems.samba.packets import floats
 from fedbandits.systems.samba.plan import Plan, check_order
-from fedbandits.systems.samba.steps import choose
+from fedbandits.systems.samba.steps import select_arm
 
 
 class Comp(Party):
@@ -114,7 +114,7 @@ class Comp(Party):
         high, low = floats(opened)
         words = self._stream.words(position(self._step, self._iteration, plan.iterations))
         comparison = plan.comparisons[self._iteration - 1]
-        place = int(choose(comparison, high, low, words, np.empty(plan.arms)))
+        place = int(select_arm(comparison, high, low, words, np.empty(plan.arms)))
         if place < 0:
             raise NotFiniteError(f"{self.name}: a score that is no score at step {self._step}")
         return place

@@ -13,7 +13,7 @@ from fedbandits.crypto.keystream import Words64, permute
 from fedbandits.learners.index_rules import explores
 from fedbandits.random import Key
 from fedbandits.systems.samba.draws import Batch
-from fedbandits.systems.samba.steps import Owners, Scratch, choose, owners_score, owners_take
+from fedbandits.systems.samba.steps import Owners, Scratch, owners_score, owners_take, select_arm
 
 
 class Pads(NamedTuple):
@@ -74,7 +74,7 @@ def play_steps(
             sealed = scratch.payloads.view(np.uint64)
             send_scores(sealed, scratch.places, pads.scores[row, i], scratch.listed)
             open_scores(scratch.listed, pads.scores[row, i], scratch.high, scratch.low)
-            place = choose(
+            place = select_arm(
                 comparisons[i], scratch.high, scratch.low, draws.waits[s, i], scratch.waits
             )
             if place < 0:

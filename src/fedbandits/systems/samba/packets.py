@@ -15,7 +15,7 @@ from fedbandits.learners.index_rules import explores
 from fedbandits.random import Key
 from fedbandits.systems.samba.draws import BIT_BYTES, BITS, SCORE_BYTES, SCORES, Batch
 from fedbandits.systems.samba.plan import Plan
-from fedbandits.systems.samba.steps import Owners, Scratch, choose, owners_score, owners_take
+from fedbandits.systems.samba.steps import Owners, Scratch, owners_score, owners_take, select_arm
 
 #: Sees what Comp receives and answers: step, iteration, sealed scores and bits, both by place.
 Observer = Callable[[int, int, Sequence[bytes], Sequence[bytes]], None]
@@ -84,7 +84,7 @@ class PacketSteps:
             listed[place] = packet
         permuted = clock()
         high, low = floats(self._cipher.open(nonces, listed))
-        chosen = choose(plan.comparisons[index], high, low, waits, scratch.waits)
+        chosen = select_arm(plan.comparisons[index], high, low, waits, scratch.waits)
         if chosen < 0:
             return False
         prefix = nonce_prefix(BITS, step, index + 1)

@@ -54,7 +54,7 @@ def owners_score(
 
 
 @compiled
-def choose(comparison: int, high: Floats, low: Floats, words: Words64, waits: Floats) -> int:
+def select_arm(comparison: int, high: Floats, low: Floats, words: Words64, waits: Floats) -> int:
     """Step 4: the place that Comp chooses; -1 if a score cannot be one."""
     if comparison == LARGEST:
         return largest(high, low)
