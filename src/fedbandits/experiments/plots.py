@@ -23,7 +23,11 @@ _STYLES = ("-", "--", "-.", ":")
 
 def draw_plots(experiment: Experiment, result: xr.Dataset) -> dict[str, bytes]:
     """All plots as PNG images, by name."""
-    drawings = {"regret": _draw_regret, "syncs": _draw_syncs, "epsilon": _draw_epsilon}
+    drawings = {"regret": _draw_regret, "syncs": _draw_syncs}
+    if any(
+        np.isfinite(result.epsilon.sel(system=entry.label)).all() for entry in experiment.systems
+    ):
+        drawings["epsilon"] = _draw_epsilon
     return {name: _png(draw, experiment, result) for name, draw in drawings.items()}
 
 
@@ -50,6 +54,7 @@ def line_style(index: int) -> dict[str, Any]:
     return {
         "color": _COLOURS[index % len(_COLOURS)],
         "linestyle": _STYLES[index // len(_COLOURS) % len(_STYLES)],
+        "linewidth": max(1.4, 3.0 - 0.5 * index),  # lines that coincide all show
     }
 
 
