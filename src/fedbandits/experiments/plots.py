@@ -24,9 +24,7 @@ _STYLES = ("-", "--", "-.", ":")
 def draw_plots(experiment: Experiment, result: xr.Dataset) -> dict[str, bytes]:
     """All plots as PNG images, by name."""
     drawings = {"regret": _draw_regret, "syncs": _draw_syncs}
-    if any(
-        np.isfinite(result.epsilon.sel(system=entry.label)).all() for entry in experiment.systems
-    ):
+    if np.isfinite(result.epsilon.mean("replicate")).all("round").any():
         drawings["epsilon"] = _draw_epsilon
     return {name: _png(draw, experiment, result) for name, draw in drawings.items()}
 

@@ -31,8 +31,8 @@ pre { background: #f4f4f4; padding: 1rem; overflow-x: auto; }
 .note { color: #555; } .warning { color: #a33c00; font-weight: 600; }
 """
 _CAPTIONS = {
-    "regret": "Cumulative regret (of an agent, where several act a round): mean over replicates with a "
-    "95% band.",
+    "regret": "Cumulative regret (an agent's, where several act a round), mean over replicates "
+    "with a 95% band.",
     "syncs": "Syncs so far.",
     "epsilon": "ε that the contents of one agent's messages have cost so far, at the system's δ.",
 }
