@@ -71,6 +71,12 @@ def test_what_is_complete_is_not_run_again(tmp_path, monkeypatch):
     np.testing.assert_array_equal(first.regret, again.regret)
 
 
+def test_measurements_are_taken_once(tmp_path):
+    assert Context(tmp_path).measure("speed", lambda: 1.5) == 1.5
+    assert Context(tmp_path, resume=True).measure("speed", lambda: 2.5) == 1.5
+    assert Context(tmp_path).measure("speed", lambda: 2.5) == 2.5
+
+
 def test_an_interruption_ends_the_figure(tmp_path, monkeypatch):
     def interrupted(*args, **options):
         return run_experiment(*args, **options).assign_attrs(interrupted=1)

@@ -66,6 +66,18 @@ def test_a_rounding_mask_would_have_changed_the_choice():
     assert largest(*masked(pair, mask)) == largest(*masked(pair, 1.0)) == 1
 
 
+@pytest.mark.parametrize("mask", [1.0, 0.7, 3.3e-9])
+def test_a_rounded_ratio_would_have_changed_the_match(mask):
+    """Ratios that differ, equal once divided and rounded: the larger one wins all the same."""
+    values, wait = 1.9 + np.arange(40) * 2.0**-52, 1.2345
+    equal = np.flatnonzero(values[:-1] / wait == values[1:] / wait)
+    assert len(equal)
+    for place in equal:
+        pair = values[place : place + 2]
+        assert in_proportion(*masked(pair, mask), np.full(2, wait)) == 1
+        assert in_proportion(*masked(pair[::-1], mask), np.full(2, wait)) == 0
+
+
 @given(st.lists(st.floats(-1e50, 1e50), min_size=1, max_size=8))
 def test_signs_of_sums_are_exact(terms):
     assert sum_is_positive(np.array(terms)) == (sum(map(Fraction, terms)) > 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import pathlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -67,7 +68,7 @@ class Context:
         self.out, self.full, self.data = out, full, tuple(data)
         self._jobs, self._resume, self._progress = jobs, resume, progress
 
-    def run(self, name: str, experiment: Experiment, jobs: int | None = None) -> xr.Dataset:
+    def run(self, name: str, experiment: Experiment) -> xr.Dataset:
         """Run an experiment, or load what an earlier run of it left.
 
         Parameters
@@ -75,8 +76,6 @@ class Context:
         name
             Of its folder.
         experiment
-        jobs
-            Overrides the context's: figures about time play one replicate after the other.
 
         Raises
         ------
@@ -91,13 +90,23 @@ class Context:
         result = run(
             experiment,
             out=folder,
-            jobs=jobs or self._jobs,
+            jobs=self._jobs,
             progress=self._progress,
             resume=self._resume,
         )
         if result.attrs["interrupted"]:
             raise KeyboardInterrupt
         return result
+
+    def measure(self, name: str, measurement: Callable[[], float]) -> float:
+        """Take a measurement, or look up what an earlier one found."""
+        file = self.out / "measured" / f"{name}.json"
+        if self._resume and file.exists():
+            return float(json.loads(file.read_text(encoding="utf-8")))
+        value = measurement()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(value), encoding="utf-8")
+        return value
 
     def need_data(self, default: str, what: str) -> tuple[str, ...]:
         """The files to work on.
