@@ -115,7 +115,7 @@ def fill_words(words: Words, key: Key, party: int, round_: int, purpose: int) ->
 
 
 @compiled
-def _word_pair(key: Key, party: int, round_: int, purpose: int, index: int) -> tuple[Any, Any]:
+def word_pair(key: Key, party: int, round_: int, purpose: int, index: int) -> tuple[Any, Any]:
     """The 64 bits that belong to draw ``index``: half a block."""
     block = philox4x32(
         uint64(index) >> uint64(1),
@@ -139,7 +139,7 @@ def _unit_interval(low: Any, high: Any) -> float:
 @compiled
 def uniform(key: Key, party: int, round_: int, purpose: int, index: int) -> float:
     """Draw ``index`` of this name: uniform on [0, 1), 53 bits."""
-    low, high = _word_pair(key, party, round_, purpose, index)
+    low, high = word_pair(key, party, round_, purpose, index)
     return _unit_interval(low, high)
 
 
@@ -157,7 +157,7 @@ def integer(bound: int, key: Key, party: int, round_: int, purpose: int, index: 
 
     The high word of a 64-bit fraction times ``bound``: the bias is below bound / 2**64.
     """
-    low, high = _word_pair(key, party, round_, purpose, index)
+    low, high = word_pair(key, party, round_, purpose, index)
     n = uint64(bound)
     return int(np.int64((high * n + ((low * n) >> _WORD)) >> _WORD))
 

@@ -102,7 +102,7 @@ def test_drivers_agree_on_every_packet_and_count(algorithm, cipher, shortcut):
     for step, iteration, scores, bits in packets:
         assert seen[step, iteration, "BitList"] == bits
         silent += (step, iteration, "ScoreList") not in seen
-        assert seen.get((step, iteration, "ScoreList"), scores) == scores
+        assert seen.get((step, iteration, "ScoreList"), (b"",) * 5) == scores
     assert (silent > 0) == (shortcut and "egreedy" in algorithm)
 
 
@@ -122,12 +122,12 @@ def test_results_do_not_depend_on_how_far_one_plays_at_a_time(stops):
 
 
 def test_counts_are_those_of_theorem_4():
-    """2 K + 2 messages an iteration, K of them scores of 32 bytes twice and bits of 17 twice."""
+    """2 K + 2 messages an iteration, K of them scores of 24 bytes twice and bits of 17 twice."""
     run = Simulation(variant("ucb"), Bernoulli(arms=10), 60, 0, 0)
     run.advance(59)
     assert run.syncs == 49
     assert run.messages == 12 + 49 * 22
-    assert run.bytes == 49 * 10 * 2 * (32 + 17)
+    assert run.bytes == 49 * 10 * 2 * (24 + 17)
     run.advance(60)
     assert run.messages == 12 + 50 * 22 + 11
-    assert run.bytes == 50 * 10 * 2 * (32 + 17) + 11 * 512
+    assert run.bytes == 50 * 10 * 2 * (24 + 17) + 11 * 512

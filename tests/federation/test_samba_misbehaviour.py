@@ -51,9 +51,9 @@ def change(message, **fields):
     return msgspec.structs.replace(message, **fields)
 
 
-def before(kind, algorithm="ucb", skip=0, **parts):
+def before(kind, algorithm="ucb", skip=0, execution="samba", **parts):
     """A run that stops just before a message of some kind arrives, and that message."""
-    run = federated(variant(algorithm, **parts), ARMS, BUDGET)
+    run = federated(variant(algorithm, execution, **parts), ARMS, BUDGET)
     caught = []
     for party in run.network.parties.values():
         original = party.receive
@@ -117,6 +117,40 @@ def test_comp_names_what_is_wrong_with_scores():
     refuses(comp, change(good, number=good.number + 1), m.OutOfOrderError)
 
 
+def test_every_message_has_its_sender():
+    """A peer is not enough: it must be the one whose message this is."""
+    run = federated(variant("ucb"), ARMS, BUDGET)
+    everybody = ["customer", "comp", "owner-0"]
+    who = {Order: "customer", Score: "owner-0", BitList: "comp", Sum: "owner-0"}
+    fields = {
+        Order: {"budget": BUDGET, "algorithm": UCB(), "public_key": public_bytes(customer_key())},
+        Score: {"step": 4, "iteration": 1, "sealed": bytes(24)},
+        BitList: {"step": 4, "iteration": 1, "sealed": (bytes(17),) * ARMS},
+        Sum: {"ciphertext": bytes(512)},
+    }
+    for kind, right in who.items():
+        for sender in everybody:
+            if sender != right:
+                message = kind(sender=sender, receiver="controller", number=0, **fields[kind])
+                refuses(run.controller, message, m.WrongSenderError)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"arms": 2**20}, {"budget": 2**50}, {"run": b""}, {"run": bytes(15)}]
+)
+def test_absurd_orders_are_refused(wrong):
+    _, comp, start = before(Start)
+    refuses(comp, change(start, **wrong), ImpossibleOrderError)
+    assert comp.receive(start) == []
+
+
+def test_sums_in_clear_are_checked_before_anything_changes():
+    _, controller, good = before(Sum, execution="distributed")
+    refuses(controller, change(good, ciphertext=b"\xff" * 8), CiphertextError)
+    refuses(controller, change(good, ciphertext=b""), CiphertextError)
+    assert controller.receive(good) == []
+
+
 def test_a_replayed_list_does_not_open_at_a_later_step():
     _, comp, old = before(ScoreList)
     comp.receive(old)
@@ -126,7 +160,7 @@ def test_a_replayed_list_does_not_open_at_a_later_step():
 
 def test_a_wrong_key_is_noticed_by_comp_and_by_the_owner():
     _, comp, scores = before(ScoreList)
-    comp._scores = aead.Channel(aead.GcmCipher(bytes(32), comp._plan.context), 1, 16)
+    comp._scores = aead.Channel(aead.GcmCipher(bytes(32), comp._plan.context), 1, 8)
     refuses(comp, scores, aead.TamperedPacketError)
     _, owner, bit = before(Bit)
     owner._bits = aead.Channel(aead.GcmCipher(bytes(32), owner._plan.context), 2, 1)
@@ -136,8 +170,8 @@ def test_a_wrong_key_is_noticed_by_comp_and_by_the_owner():
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_score_that_is_no_number_is_refused_by_comp(bad):
     _, comp, good = before(ScoreList)
-    channel = aead.Channel(comp._scores._cipher, 1, 16)
-    payloads = [np.array((value, 0.0)).tobytes() for value in (1.0, bad, 2.0)]
+    channel = aead.Channel(comp._scores._cipher, 1, 8)
+    payloads = [np.array([value]).tobytes() for value in (1.0, bad, 2.0)]
     sealed = channel.seal(good.step, 1, range(3), payloads)
     refuses(comp, change(good, sealed=tuple(sealed)), m.NotFiniteError)
     comp.receive(good)
@@ -147,7 +181,8 @@ def test_the_controller_names_what_is_wrong():
     _, controller, good = before(Score, skip=3)
     refuses(controller, change(good, step=99), m.OutOfOrderError)
     refuses(controller, change(good, iteration=2), m.OutOfOrderError)
-    refuses(controller, change(good, sealed=b""), aead.PacketLengthError)
+    for length in (0, 23, 25):
+        refuses(controller, change(good, sealed=bytes(length)), aead.PacketLengthError)
     assert controller.receive(good) == []
     refuses(controller, change(good, number=good.number + 1), m.DuplicateError)
     _, controller, bits = before(BitList)
@@ -211,7 +246,7 @@ def test_weak_and_missing_public_keys_are_refused():
 
 def test_one_arm_is_nothing_to_choose_from():
     with pytest.raises(ConfigError, match="at least 2"):
-        Controller("controller", "customer", "comp", ["owner-0"], bytes(32))
+        Controller("controller", "customer", "comp", ["owner-0"], bytes(32), bytes(16), "none")
 
 
 @pytest.mark.parametrize("reward", [0.5, -1, 2, np.nan, np.inf])

@@ -11,7 +11,7 @@ from fedbandits._compile import implements
 from fedbandits.learners import index_rules as rules
 from fedbandits.learners.beta import draw_beta
 from fedbandits.learners.locality import NotLocalError, check_arm_score_locality
-from fedbandits.random import replicate_key
+from fedbandits.random import Key, replicate_key
 
 KEY = replicate_key(3, 0)
 EXAMPLES = [
@@ -21,7 +21,7 @@ EXAMPLES = [
 
 
 def score(rule, pulls, rewards, step=68, iteration=1, memory=0.25):
-    return rules.score_arm(rule, iteration, step, pulls, float(rewards), np.full(1, memory), KEY, 0)
+    return rules.score_arm(rule, iteration, step, pulls, float(rewards), np.full(1, memory), KEY)
 
 
 def test_every_rule_is_tried():
@@ -47,7 +47,8 @@ def test_pursuit_as_in_the_paper():
         rules.note_bit(rules.Pursuit(0.1), 1, leads, memory)
         assert memory[0] == pytest.approx(expected)
         rules.note_bit(rules.Pursuit(0.1), 2, not leads, memory)  # the second bit tells who pulls
-        assert score(rules.Pursuit(0.1), 5, 2, iteration=2, memory=memory[0]) == memory[0]
+        assert memory[0] == pytest.approx(expected)
+        assert score(rules.Pursuit(0.1), 5, 2, iteration=2, memory=0.123) == 0.123
         assert score(rules.Pursuit(0.1), 5, 2, iteration=1, memory=memory[0]) == 2 / 5
 
 
@@ -88,6 +89,33 @@ def test_thompson_draws_from_the_posterior():
     assert stats.kstest(draws, stats.beta(8, 14).cdf).pvalue > 1e-3
 
 
+def test_arms_draw_independently():
+    """Thompson's arms must not share their draws (the authors' code has one seed a step)."""
+    keys, scores = np.zeros((3, 2), np.uint64), np.empty(3)
+    rules.fill_arm_keys(KEY, keys)
+    draws = []
+    for step in range(10, 2010):
+        rules.score_arms(
+            rules.Thompson(),
+            1,
+            step,
+            np.full(3, 9),
+            np.full(3, 4.0),
+            np.zeros((3, 1)),
+            keys,
+            scores,
+        )
+        draws.append(scores.copy())
+    correlations = np.corrcoef(np.array(draws).T) - np.eye(3)
+    assert np.abs(correlations).max() < 0.08
+
+
+def test_the_two_parts_of_a_beta_draw_are_independent():
+    """Correlated gamma variables would show in the spread of their ratio."""
+    draws = np.array([draw_beta(40.0, 60.0, KEY, 1, t) for t in range(20_000)])
+    assert draws.std() == pytest.approx(stats.beta(40, 60).std(), rel=0.03)
+
+
 @pytest.mark.parametrize("rule", EXAMPLES, ids=lambda rule: type(rule).__name__)
 class TestRule:
     def test_scores_are_finite_functions_of_the_arm_alone(self, rule):
@@ -95,13 +123,17 @@ class TestRule:
         rewards = np.array([0.0, 1.0, 3.0, 1000.0])
         scores = np.empty(4)
         memory = np.full((4, 1), 0.25)
+        keys = np.zeros((4, 2), np.uint64)
+        rules.fill_arm_keys(KEY, keys)
         for iteration, comparison in enumerate(rules.ITERATIONS[type(rule)], start=1):
-            rules.score_arms(rule, iteration, 2000, pulls, rewards, memory, KEY, scores)
+            rules.score_arms(rule, iteration, 2000, pulls, rewards, memory, keys, scores)
             assert np.isfinite(scores).all()
             if comparison == rules.IN_PROPORTION:
                 assert (scores >= 0).all()
             alone = [
-                rules.score_arm(rule, iteration, 2000, pulls[i], rewards[i], memory[i], KEY, i)
+                rules.score_arm(
+                    rule, iteration, 2000, pulls[i], rewards[i], memory[i], Key(*keys[i])
+                )
                 for i in range(4)
             ]
             np.testing.assert_array_equal(scores, alone)

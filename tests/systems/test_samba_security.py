@@ -7,18 +7,20 @@ import pathlib
 import numpy as np
 import pytest
 
-from fedbandits.crypto.aead import GcmCipher
+from fedbandits.crypto.aead import GcmCipher, TamperedPacketError
 from fedbandits.systems.samba import controller
 from fedbandits.systems.samba.attack import (
     comp_observations,
     matched_probabilities,
     recover_statistics,
-    shows_exploration,
     success_rate,
 )
+from fedbandits.systems.samba.draws import ControllerKeys
 from fedbandits.systems.samba.examination import OBSERVER, OWNER, Sight, keys_held
 from fedbandits.systems.samba.federate import COMP, CONTROLLER, CUSTOMER, FederatedRun
-from fedbandits.systems.samba.messages import Score
+from fedbandits.systems.samba.messages import Score, Setup
+from fedbandits.systems.samba.parts import UCB
+from fedbandits.systems.samba.plan import SimulatedSecrets, agree, channel_cipher
 from fedbandits.systems.samba.security import (
     OTHERS,
     OWN,
@@ -126,10 +128,28 @@ def no_mask(monkeypatch):
     return federated(variant("ucb"), 4, 30)
 
 
+def masks_of_one_bit(monkeypatch):
+    monkeypatch.setattr(
+        "fedbandits.systems.samba.draws.Masks.draw", lambda _, step, iteration: 2.0 ** (step % 7)
+    )
+    return federated(variant("ucb"), 4, 30)
+
+
+def comp_keeps_a_setup(monkeypatch):
+    run = federated(variant("ucb"), 4, 30)
+    keys = run.controller._keys
+    run.comp._extra = Setup(
+        sender="a", receiver="b", run=bytes(16), budget=1, arms=1, algorithm=UCB(), public_key=b"",
+        mask_key=keys.masks, exploration_key=keys.exploration, place=0,
+    )  # fmt: skip
+    return run
+
+
 def no_encryption(monkeypatch):
     monkeypatch.setattr(GcmCipher, "seal", lambda self, nonces, payloads: list(payloads))
     monkeypatch.setattr(GcmCipher, "open", lambda self, nonces, sealed: list(sealed))
     monkeypatch.setattr(GcmCipher, "overhead", 0)
+    monkeypatch.setattr(controller, "overhead_of", lambda name: 0)
     return federated(variant("ucb"), 4, 30)
 
 
@@ -149,7 +169,7 @@ def sums_in_clear(monkeypatch):
 
 LEAKS = (
     leak_channel_key, leak_mask_key, leak_controller_secret, leak_private_key, no_permutation,
-    no_mask, no_encryption, sums_in_clear,
+    no_mask, masks_of_one_bit, comp_keeps_a_setup, no_encryption, sums_in_clear,
 )  # fmt: skip
 
 
@@ -180,8 +200,30 @@ def test_parties_hold_their_own_keys_and_no_others():
         assert bool(keys_held(run.network.parties[name])[1]) == (name == CUSTOMER)
 
 
-def test_what_comp_sees_does_not_name_an_owner():
-    """Swap two owners' means: Comp's transcript has the same distribution of places."""
+def test_runs_and_agreements_have_keys_of_their_own():
+    """Otherwise a second order would use every nonce again."""
+    base = (9, 3, UCB(), bytes(16))
+    others = [(10, 3, UCB(), bytes(16)), (9, 2, UCB(), bytes(16)), (9, 3, UCB(1.0), bytes(16)),
+              (9, 3, UCB(), b"\x01" * 16)]  # fmt: skip
+    key, nonce = bytes(32), [bytes(12)]
+    (sealed,) = channel_cipher("aes-gcm", key, agree(*base)).seal(nonce, [b"score"])
+    for other in others:
+        cipher = channel_cipher("stream", key, agree(*other))
+        stream = channel_cipher("stream", key, agree(*base))
+        assert cipher.seal(nonce, [b"score"]) != stream.seal(nonce, [b"score"])
+        with pytest.raises(TamperedPacketError):
+            channel_cipher("aes-gcm", key, agree(*other)).open(nonce, [sealed])
+
+
+def test_secrets_differ_between_replicates_and_purposes():
+    one, two = SimulatedSecrets.derive(0, 0), SimulatedSecrets.derive(0, 1)
+    assert len({*one, *two}) == 8
+    keys = ControllerKeys.derive(one.controller)
+    assert len(set(keys)) == 3
+
+
+def test_places_are_uniform_for_every_owner():
+    """What Comp sees of an owner is its place and its packet's length."""
     run = played(variant("ucb"), arms=4, budget=1500)
     places = np.array([run.controller.places_of(t, 1) for t in range(5, 1501)])
     for owner in range(4):
@@ -192,7 +234,7 @@ def test_what_comp_sees_does_not_name_an_owner():
         for _, message in run.network.transcript.deliveries
         if message.receiver == COMP and hasattr(message, "sealed")
     }
-    assert numbers == {(32,) * 4}
+    assert numbers == {(24,) * 4}
 
 
 def test_messages_to_comp_carry_nothing_else():
@@ -201,7 +243,7 @@ def test_messages_to_comp_carry_nothing_else():
     envelope = {"sender", "receiver", "number", "version"}
     inside = {(kind, field) for kind, field in fields if field not in envelope}
     assert inside == {
-        ("Start", "budget"), ("Start", "arms"), ("Start", "algorithm"),
+        ("Start", "run"), ("Start", "budget"), ("Start", "arms"), ("Start", "algorithm"),
         ("ScoreList", "step"), ("ScoreList", "iteration"), ("ScoreList", "sealed"),
     }  # fmt: skip
 
@@ -224,7 +266,7 @@ class TestAttack:
             seen._replace(values=seen.values * np.linspace(1.0, 1.1, 5))
             for seen in comp_observations(run)
         ]
-        assert all(not r.candidates for r in list(recover_statistics(spoilt, 5))[1:])
+        assert all(not r.candidates for r in list(recover_statistics(spoilt, 5, run.plan.rule))[1:])
 
     def test_softmax_probabilities_are_seen_exactly(self):
         run = played(variant("softmax"), 5, 60)
@@ -238,12 +280,22 @@ class TestAttack:
         expected = np.sort(weights / weights.sum())
         np.testing.assert_allclose(np.sort(matched_probabilities(last)), expected, rtol=1e-12)
 
-    def test_exploration_shows(self):
-        config = variant("egreedy", exploration_shortcut=False)
-        run = played(config, 4, 200)
-        shown = [seen.step for seen in comp_observations(run) if shows_exploration(seen)]
-        exploring = [t for t in range(5, 201) if run.controller._exploration.draw(t) < 0.1]
-        assert set(exploring) <= set(shown)
+    def test_softmax_gives_away_the_statistics_too(self):
+        assert success_rate(played(variant("softmax"), 5, 200, seed=1)) > 0.9
+
+    def test_epsilon_greedy_gives_away_some(self):
+        assert success_rate(played(variant("egreedy"), 4, 60, seed=1)) > 0.2
+
+    @pytest.mark.parametrize("shortcut", [True, False])
+    def test_exploration_shows(self, shortcut):
+        run = played(variant("egreedy", exploration_shortcut=shortcut), 4, 200)
+        exploring = {t for t in range(5, 201) if run.controller._exploration.draw(t) < 0.1}
+        shown = {
+            seen.step
+            for seen in comp_observations(run)
+            if len(seen.values) == 0 or (seen.values == seen.values[0]).all()
+        }
+        assert exploring <= shown
 
 
 def test_errors_and_texts_show_no_secret():

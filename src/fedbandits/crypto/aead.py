@@ -3,7 +3,7 @@
 A nonce is direction, iteration, step, slot. Whoever opens a packet makes the nonce from where *it*
 stands, so a packet that was replayed, reordered or turned round does not open. A sealer's steps
 only ever go up, so it never uses a nonce twice; several sealers may share a key as long as no two
-of them use the same slot in the same step.
+of them use the same slot in the same step. Another run needs another key.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import ECB
 from numpy.typing import NDArray
 
-from fedbandits.crypto.keystream import Words64
+from fedbandits._typing import Words64
 from fedbandits.errors import LocalProtocolError, RemoteProtocolError
 
 TAG_BYTES = 16
@@ -111,10 +111,13 @@ class StreamCipher:
         return np.frombuffer(raw, "<u8").astype(np.uint64).reshape(*counters.shape[:-1], 2)
 
     def seal(self, nonces: Sequence[bytes], payloads: Sequence[bytes]) -> list[bytes]:
+        if any(len(payload) > _BLOCK for payload in payloads):
+            raise ValueError(f"a packet of this cipher holds at most {_BLOCK} bytes")
         stream = self._blocks.update(b"".join(nonce + bytes(4) for nonce in nonces))
+        starts = range(0, len(stream), _BLOCK)
         return [
-            bytes(a ^ b for a, b in zip(payload, stream[_BLOCK * i :], strict=False))
-            for i, payload in enumerate(payloads)
+            bytes(a ^ b for a, b in zip(payload, stream[start : start + _BLOCK], strict=False))
+            for payload, start in zip(payloads, starts, strict=True)
         ]
 
     open = seal
@@ -136,6 +139,11 @@ def make_cipher(name: CipherName, key: bytes, context: bytes) -> PacketCipher:
     if name == "aes-gcm":
         return GcmCipher(key, context)
     return StreamCipher(key) if name == "stream" else ClearCipher()
+
+
+def overhead_of(name: CipherName) -> int:
+    """Bytes that a cipher adds to a packet."""
+    return TAG_BYTES if name == "aes-gcm" else 0
 
 
 def counter_blocks(

@@ -12,17 +12,14 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from numpy.typing import NDArray
 
 from fedbandits._compile import compiled
-from fedbandits._typing import Floats, Ints
+from fedbandits._typing import Floats, Ints, Words64
 
 KEY_BYTES = 32
 _BLOCK = 16
 #: Words that are made at once when single positions are asked for.
 _AHEAD = 4096
-
-Words64 = NDArray[np.uint64]
 
 
 def derive_key(secret: bytes, label: str) -> bytes:

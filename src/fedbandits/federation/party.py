@@ -8,7 +8,7 @@ changes the party's state.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar
 
 import msgspec
@@ -38,14 +38,23 @@ class Party:
     state
         The state to begin in.
     peers
-        Names of those that may send to it.
+        Names of those that it exchanges messages with.
+    senders
+        For a type of message, who may send it; any peer where a type is not named.
     """
 
     #: Legal events, and the states that each may lead to.
     TRANSITIONS: ClassVar[Transitions] = {}
 
-    def __init__(self, name: str, state: str, peers: Sequence[str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        state: str,
+        peers: Sequence[str],
+        senders: Mapping[type[Message], Collection[str]] | None = None,
+    ) -> None:
         self.name = name
+        self._senders = {kind.__name__: frozenset(who) for kind, who in (senders or {}).items()}
         self._state = state
         self._received = dict.fromkeys(peers, 0)
         self._sent = dict.fromkeys(peers, 0)
@@ -83,6 +92,10 @@ class Party:
         if message.receiver != self.name or message.sender not in self._received:
             raise WrongSenderError(
                 f"{self.name}: message from {message.sender!r} for {message.receiver!r}"
+            )
+        if message.sender not in self._senders.get(type(message).__name__, self._received):
+            raise WrongSenderError(
+                f"{self.name}: a {type(message).__name__} is not for {message.sender} to send"
             )
         expected = self._received[message.sender]
         if message.number < expected:

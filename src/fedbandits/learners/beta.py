@@ -24,10 +24,7 @@ def _draw_gamma(shape: float, key: Key, party: int, round_: int, offset: int) ->
         if v <= 0.0:
             continue
         u = 1.0 - uniform(key, party, round_, _POSTERIOR, place + 2)
-        square = x * x
-        if u < 1.0 - 0.0331 * square * square or math.log(u) < 0.5 * square + d * (
-            1.0 - v + math.log(v)
-        ):
+        if math.log(u) < 0.5 * x * x + d * (1.0 - v + math.log(v)):
             return d * v
     return d
 

@@ -15,10 +15,11 @@ import math
 from typing import Any, NamedTuple
 
 from fedbandits._compile import compiled, implements
-from fedbandits._typing import Floats, Ints
+from fedbandits._typing import Floats, Ints, Words64
 from fedbandits.learners.beta import draw_beta
-from fedbandits.random import Key
+from fedbandits.random import Key, Purpose, word_pair
 
+_POSTERIOR = int(Purpose.POSTERIOR)
 #: How an iteration compares scores.
 LARGEST, IN_PROPORTION = 0, 1
 #: Probabilities below this are taken for zero, so that masking them stays exact.
@@ -26,12 +27,11 @@ _LEAST = 2.0**-500
 
 
 class Arm(NamedTuple):
-    """What one arm knows: its own records, and the draws that are its own."""
+    """What one arm knows: its own records, and the key of draws that are its own."""
 
     pulls: int
     rewards: float  # their sum
     key: Key
-    number: int  # of its draws
 
 
 class UCB(NamedTuple):
@@ -136,7 +136,7 @@ def _ucb(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
 
 @implements(compute_score, Thompson)
 def _thompson(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
-    return draw_beta(arm.rewards + 1.0, arm.pulls - arm.rewards + 1.0, arm.key, arm.number, step)
+    return draw_beta(arm.rewards + 1.0, arm.pulls - arm.rewards + 1.0, arm.key, 0, step)
 
 
 def _greedy(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
@@ -182,11 +182,10 @@ for _rule in ITERATIONS.keys() - set(_GREEDY):
 
 @compiled
 def score_arm(
-    rule: Any, iteration: int, step: int, pulls: int, rewards: float, memory: Floats, key: Key,
-    number: int,
-) -> float:  # fmt: skip
+    rule: Any, iteration: int, step: int, pulls: int, rewards: float, memory: Floats, key: Key
+) -> float:
     """:func:`compute_score` for callers outside compiled code."""
-    return compute_score(rule, iteration, step, Arm(pulls, rewards, key, number), memory)
+    return compute_score(rule, iteration, step, Arm(pulls, rewards, key), memory)
 
 
 @compiled
@@ -203,10 +202,20 @@ def explores(rule: Any, step: int, arms: int, draw: float) -> bool:
 
 @compiled
 def score_arms(
-    rule: Any, iteration: int, step: int, pulls: Ints, rewards: Floats, memory: Floats, key: Key,
-    scores: Floats,
+    rule: Any, iteration: int, step: int, pulls: Ints, rewards: Floats, memory: Floats,
+    keys: Words64, scores: Floats,
 ) -> None:  # fmt: skip
-    """Score all arms, each from its own records: ``memory`` is (arms, 1), the others (arms,)."""
+    """Score all arms, each from its own records.
+
+    ``memory`` is (arms, 1), ``keys`` (arms, 2), the others (arms,).
+    """
     for i in range(scores.size):
-        arm = Arm(pulls[i], rewards[i], key, i)
+        arm = Arm(pulls[i], rewards[i], Key(keys[i, 0], keys[i, 1]))
         scores[i] = compute_score(rule, iteration, step, arm, memory[i])
+
+
+@compiled
+def fill_arm_keys(key: Key, keys: Words64) -> None:
+    """Make every arm a key of its own, (arms, 2), from a simulation's."""
+    for i in range(keys.shape[0]):
+        keys[i, 0], keys[i, 1] = word_pair(key, i, 0, _POSTERIOR, 0)

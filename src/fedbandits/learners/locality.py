@@ -63,6 +63,6 @@ def _score(rule: Any, arm: int, step: int, memory: Floats) -> float:
     rewards, score = float(history.sum()), 0.0
     iterations = len(ITERATIONS.get(type(rule), (0,)))
     for iteration in range(1, iterations + 1):
-        score = score_arm(rule, iteration, _ARMS + step + 1, step + 1, rewards, memory, _KEY, arm)
+        score = score_arm(rule, iteration, _ARMS + step + 1, step + 1, rewards, memory, _KEY)
         note_bit(rule, iteration, bool(history[-1]), memory)
     return score

@@ -1,74 +1,82 @@
 """What Comp can work out from what it sees (the paper's Figure 7 says: nothing).
 
-Masked scores of one step share one unknown factor. A UCB score is a public function of an arm's
-sum of rewards and number of pulls, and one arm changes a step, so ratios of scores tell which.
-Identities stay hidden: Comp learns the multiset {(sᵢ, nᵢ)}, hence the cumulative reward.
+Masked scores of one step share one unknown factor. Where a score is a public function of an arm's
+sum of rewards and number of pulls, ratios of scores tell which arm has which, and one arm changes a
+step. Identities stay hidden: Comp learns the multiset {(sᵢ, nᵢ)}, hence the cumulative reward.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedbandits._typing import Floats, Ints
+from fedbandits.learners.index_rules import UCB, DecreasingEpsilonGreedy, EpsilonGreedy, Softmax
 from fedbandits.systems.samba.draws import BIT_BYTES, BITS, SCORE_BYTES, SCORES
 from fedbandits.systems.samba.federate import COMP, FederatedRun
 from fedbandits.systems.samba.messages import BitList, ScoreList
 from fedbandits.systems.samba.packets import floats
-from fedbandits.systems.samba.plan import Plan
 
-#: How far, relatively, a score may lie from what a hypothesis predicts: masks are applied without
-#: rounding, scores themselves are computed to about 1e-15.
+#: How far, relatively, a score may lie from what a hypothesis predicts: scores and their masking
+#: are computed to about 1e-15.
 _TOLERANCE = 1e-12
-#: More hypotheses than this are never needed in practice; beyond it the step counts as lost.
-_MOST = 512
+#: More hypotheses than this are not followed; the steps after that count as lost.
+_MOST = 4096
+
+#: Scores as functions of means, pulls and step, for the rules that have such.
+_SCORES: dict[type, Callable[[Any, Floats, Ints, int], Floats]] = {
+    UCB: lambda rule, mean, pulls, step: mean + np.sqrt(rule.scale * np.log(step) / pulls),
+    Softmax: lambda rule, mean, pulls, step: np.exp(mean / rule.temperature),
+    EpsilonGreedy: lambda rule, mean, pulls, step: mean,
+    DecreasingEpsilonGreedy: lambda rule, mean, pulls, step: mean,
+}
 
 
 class Observation(NamedTuple):
     """What Comp holds after one comparison."""
 
     step: int
-    iteration: int
-    values: Floats  # (arms,) masked scores by place
+    values: Floats  # (arms,) masked scores by place; empty in a step that explores
     chosen: int  # the place it chose
 
 
 class Recovery(NamedTuple):
-    """What is left of the owners' secrets before each step, in Comp's eyes."""
+    """What is left of the owners' secrets before a step, in Comp's eyes."""
 
     step: int
     candidates: list[Ints]  # each (arms, 2): sᵢ and nᵢ in lexicographic order
 
 
 def comp_observations(run: FederatedRun) -> Iterator[Observation]:
-    """Open what Comp received in a run, with the key that Comp has.
+    """Open what Comp received in a run, with the key that Comp has; first iterations only.
 
     Parameters
     ----------
     run
         A finished run of SAMBA's parties.
     """
-    chosen = {
-        (message.step, message.iteration): message.sealed
-        for _, message in run.network.transcript.deliveries
-        if isinstance(message, BitList)
-    }
+    lists, answers = {}, {}
     for _, message in run.network.transcript.deliveries:
         if isinstance(message, ScoreList) and message.receiver == COMP:
-            turn = (message.step, message.iteration)
-            high, low = floats(run.comp.reopen(SCORES, SCORE_BYTES, *turn, message.sealed))
-            bits = run.comp.reopen(BITS, BIT_BYTES, *turn, chosen[turn])
-            yield Observation(*turn, high + low, bits.index(b"\x01"))
+            lists[message.step, message.iteration] = message.sealed
+        elif isinstance(message, BitList):
+            answers[message.step, message.iteration] = message.sealed
+    for turn, sealed in sorted(answers.items()):
+        if turn[1] > 1:
+            continue
+        bits = run.comp.reopen(BITS, BIT_BYTES, *turn, sealed)
+        values = np.empty(0)
+        if turn in lists:
+            values = floats(run.comp.reopen(SCORES, SCORE_BYTES, *turn, lists[turn]))
+        yield Observation(turn[0], values, bits.index(b"\x01"))
 
 
 def recover_statistics(
-    observations: Iterable[Observation], arms: int, scale: float = 2.0
+    observations: Iterable[Observation], arms: int, rule: Any
 ) -> Iterator[Recovery]:
-    """Recover {(sᵢ, nᵢ)} before every step of a UCB run, from score ratios alone.
+    """Recover {(sᵢ, nᵢ)} before every step from score ratios alone.
 
     Parameters
     ----------
@@ -76,8 +84,8 @@ def recover_statistics(
         See :func:`comp_observations`; every step, in order.
     arms
         K.
-    scale
-        Of :class:`~fedbandits.learners.index_rules.UCB`.
+    rule
+        An index rule whose scores are functions of (sᵢ, nᵢ, t), see ``_SCORES``.
 
     Yields
     ------
@@ -86,18 +94,12 @@ def recover_statistics(
     """
     hypotheses = [_first_pulls(ones, arms) for ones in range(arms + 1)]
     for seen in observations:
-        order = np.argsort(-seen.values, kind="stable")
-        rank = int(np.flatnonzero(order == seen.chosen)[0])
-        fitting = [
-            sorted_by_score
-            for hypothesis in hypotheses
-            if (sorted_by_score := _explain(hypothesis, seen, seen.values[order], scale))
-            is not None
-        ]
-        yield Recovery(seen.step, [_canonical(hypothesis) for hypothesis in fitting])
-        hypotheses = _unique(
-            following for hypothesis in fitting for following in _after(hypothesis, rank)
-        )
+        if len(seen.values) == 0:  # any arm may have been pulled
+            hypotheses = _unique(_after(h, range(arms)) for h in hypotheses)
+        else:
+            fitting = [fit for h in hypotheses if (fit := _explain(h, seen, rule)) is not None]
+            yield Recovery(seen.step, [_canonical(hypothesis) for hypothesis in fitting])
+            hypotheses = _unique(_after(h, _chosen(seen)) for h in fitting)
         if len(hypotheses) > _MOST:
             return
 
@@ -107,49 +109,59 @@ def _first_pulls(ones: int, arms: int) -> Ints:
     return np.array([(1, 1)] * ones + [(0, 1)] * (arms - ones), dtype=np.int64)
 
 
-def _explain(hypothesis: Ints, seen: Observation, falling: Floats, scale: float) -> Ints | None:
+def _explain(hypothesis: Ints, seen: Observation, rule: Any) -> Ints | None:
     """The hypothesis in falling order of its scores, if some mask turns them into those seen."""
-    sums, pulls = hypothesis[:, 0], hypothesis[:, 1]
-    scores = sums / pulls + np.sqrt(scale * math.log(seen.step) / pulls)
+    pulls = hypothesis[:, 1]
+    scores = _SCORES[type(rule)](rule, hypothesis[:, 0] / pulls, pulls, seen.step)
     order = np.argsort(-scores, kind="stable")
-    predicted = scores[order]
+    predicted, falling = scores[order], -np.sort(-seen.values)
+    if predicted.sum() == 0.0:
+        return hypothesis[order] if falling.sum() == 0.0 else None
     mask = falling.sum() / predicted.sum()
     error = np.abs(falling - mask * predicted).max()
     return hypothesis[order] if error <= _TOLERANCE * falling[0] else None
 
 
-def _after(hypothesis: Ints, rank: int) -> Iterator[Ints]:
-    """The chosen arm was pulled once more, with reward 0 or 1."""
-    for reward in (0, 1):
-        following = hypothesis.copy()
-        following[rank] += (reward, 1)
-        yield following
+def _chosen(seen: Observation) -> Ints:
+    """Ranks, in falling order of scores, that the chosen arm may have: several where scores tie."""
+    falling = -np.sort(-seen.values)
+    close = np.abs(falling - seen.values[seen.chosen]) <= _TOLERANCE * falling[0]
+    return np.flatnonzero(close)
+
+
+def _after(hypothesis: Ints, ranks: Iterable[int]) -> Iterator[Ints]:
+    """One of the arms was pulled once more, with reward 0 or 1."""
+    for rank in ranks:
+        for reward in (0, 1):
+            following = hypothesis.copy()
+            following[rank] += (reward, 1)
+            yield following
 
 
 def _canonical(hypothesis: Ints) -> Ints:
     return hypothesis[np.lexsort((hypothesis[:, 1], hypothesis[:, 0]))]
 
 
-def _unique(hypotheses: Iterable[Ints]) -> list[Ints]:
-    return list({_canonical(h).tobytes(): h for h in hypotheses}.values())
+def _unique(groups: Iterable[Iterable[Ints]]) -> list[Ints]:
+    return list({(c := _canonical(h)).tobytes(): c for group in groups for h in group}.values())
 
 
 def success_rate(run: FederatedRun) -> float:
-    """Share of a UCB run's steps before which Comp knows {(sᵢ, nᵢ)} exactly.
+    """Share of a run's comparisons before which Comp knows {(sᵢ, nᵢ)} exactly.
 
     Parameters
     ----------
     run
-        A finished run.
+        A finished run with at least one comparison, of a rule in ``_SCORES``.
     """
-    plan: Plan = run.plan
     truth = dict(_true_statistics(run))
+    observations = list(comp_observations(run))
     recovered = sum(
         len(recovery.candidates) == 1
         and np.array_equal(recovery.candidates[0], truth[recovery.step])
-        for recovery in recover_statistics(comp_observations(run), plan.arms, plan.rule.scale)
+        for recovery in recover_statistics(observations, run.plan.arms, run.plan.rule)
     )
-    return recovered / (plan.budget - plan.arms)
+    return recovered / max(1, sum(len(seen.values) > 0 for seen in observations))
 
 
 def _true_statistics(run: FederatedRun) -> Iterator[tuple[int, Ints]]:
@@ -161,12 +173,7 @@ def _true_statistics(run: FederatedRun) -> Iterator[tuple[int, Ints]]:
         counts[arm] += (int(reward), 1)
 
 
-def matched_probabilities(seen: Observation) -> NDArray[np.float64]:
-    """Softmax or Pursuit: the exact probabilities of a step, by place; the factor cancels."""
+def matched_probabilities(seen: Observation) -> Floats:
+    """Softmax: the exact probabilities of a step, by place; the factor cancels."""
     probabilities: Floats = seen.values / seen.values.sum()
     return probabilities
-
-
-def shows_exploration(seen: Observation) -> bool:
-    """ε-greedy without the shortcut: a step that explores has equal scores."""
-    return bool((seen.values == seen.values[0]).all())

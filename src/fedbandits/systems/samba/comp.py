@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedbandits.crypto.aead import Channel, CipherName, PacketLengthError, make_cipher
+from fedbandits.crypto.aead import Channel, CipherName, PacketLengthError
 from fedbandits.crypto.keystream import KeyStream
 from fedbandits.federation.messages import (
     Message,
@@ -30,7 +30,7 @@ from fedbandits.systems.samba.messages import (
     Start,
 )
 from fedbandits.systems.samba.packets import floats
-from fedbandits.systems.samba.plan import Plan, check_order
+from fedbandits.systems.samba.plan import Plan, channel_cipher, check_order
 from fedbandits.systems.samba.steps import select_arm
 
 
@@ -67,7 +67,7 @@ class Comp(Party):
         self, direction: int, size: int, step: int, iteration: int, sealed: Sequence[bytes]
     ) -> list[bytes]:
         """Look again at a list that it has received or sent, as a curious party may."""
-        cipher = make_cipher(self._cipher, self._key, self._plan.context)
+        cipher = channel_cipher(self._cipher, self._key, self._plan)
         channel = Channel(cipher, direction, size)
         return channel.open(step, iteration, range(self._plan.arms), sealed)
 
@@ -88,8 +88,9 @@ class Comp(Party):
                 raise OutOfOrderError(f"{self.name}: {type(message).__name__} is not for me")
 
     def _begin(self, start: Start) -> list[Message]:
-        self._plan: Plan = check_order(self.name, start.budget, start.arms, start.algorithm)
-        cipher = make_cipher(self._cipher, self._key, self._plan.context)
+        plan = check_order(self.name, start.budget, start.arms, start.algorithm, start.run)
+        cipher = channel_cipher(self._cipher, self._key, plan)
+        self._plan: Plan = plan
         self._scores = Channel(cipher, SCORES, SCORE_BYTES)
         self._bits = Channel(cipher, BITS, BIT_BYTES)
         self._stream = KeyStream(self._waits_key, start.arms)
@@ -111,10 +112,9 @@ class Comp(Party):
                 f"{self.name}: {len(message.sealed)} scores of {plan.arms} owners"
             )
         opened = self._scores.open(self._step, self._iteration, range(plan.arms), message.sealed)
-        high, low = floats(opened)
         words = self._stream.words(position(self._step, self._iteration, plan.iterations))
         comparison = plan.comparisons[self._iteration - 1]
-        place = int(select_arm(comparison, high, low, words, np.empty(plan.arms)))
+        place = int(select_arm(comparison, floats(opened), words, np.empty(plan.arms)))
         if place < 0:
             raise NotFiniteError(f"{self.name}: a score that is no score at step {self._step}")
         return place

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from fedbandits._typing import Ints
-from fedbandits.crypto.aead import PacketLengthError
+from fedbandits.crypto.aead import CipherName, PacketLengthError, overhead_of
 from fedbandits.errors import ConfigError
 from fedbandits.federation.messages import (
     DuplicateError,
@@ -16,6 +16,8 @@ from fedbandits.federation.messages import (
 from fedbandits.federation.party import Party, Transitions
 from fedbandits.learners.index_rules import explores
 from fedbandits.systems.samba.draws import (
+    BIT_BYTES,
+    SCORE_BYTES,
     ControllerKeys,
     Exploration,
     Masks,
@@ -46,6 +48,10 @@ class Controller(Party):
         Names; owner i has arm i.
     secret
         Its own: places, masks and exploration come of it. It has no key of scores or bits.
+    run
+        Names the run; fresh random bytes every time.
+    cipher
+        Of scores and bits, for their lengths.
     exploration_shortcut
         Whether owners leave out their scores in steps that explore.
 
@@ -69,13 +75,23 @@ class Controller(Party):
         comp: str,
         owners: Sequence[str],
         secret: bytes,
+        run: bytes,
+        cipher: CipherName,
         exploration_shortcut: bool = True,
     ) -> None:
-        super().__init__(name, "idle", [customer, comp, *owners])
+        senders: dict[type[Message], Sequence[str]] = {
+            Order: [customer],
+            Score: owners,
+            BitList: [comp],
+            Sum: owners,
+        }
+        super().__init__(name, "idle", [customer, comp, *owners], senders)
         if len(owners) < 2:
             raise ConfigError(f"{name}: needs at least 2 data owners, has {len(owners)}")
         self._customer, self._comp, self._owners = customer, comp, tuple(owners)
-        self._keys = ControllerKeys.derive(secret)
+        self._keys, self._run = ControllerKeys.derive(secret), run
+        overhead = overhead_of(cipher)
+        self._score_length, self._bit_length = SCORE_BYTES + overhead, BIT_BYTES + overhead
         self._shortcut = exploration_shortcut
         self._exploration = Exploration(self._keys.exploration)
         self._collected: dict[str, bytes] = {}
@@ -104,7 +120,7 @@ class Controller(Party):
 
     def _begin(self, order: Order) -> list[Message]:
         arms = len(self._owners)
-        plan = check_order(self.name, order.budget, arms, order.algorithm)
+        plan = check_order(self.name, order.budget, arms, order.algorithm, self._run)
         self._sums = SumCipher(order.public_key)
         self._plan, self._step = plan, arms + 1
         self._stream = Places(self._keys.places, arms, plan.iterations)
@@ -113,6 +129,7 @@ class Controller(Party):
         start = Start(
             sender=self.name,
             receiver=self._comp,
+            run=self._run,
             budget=order.budget,
             arms=arms,
             algorithm=order.algorithm,
@@ -124,6 +141,7 @@ class Controller(Party):
         return Setup(
             sender=self.name,
             receiver=self._owners[owner],
+            run=self._run,
             budget=order.budget,
             arms=len(self._owners),
             algorithm=order.algorithm,
@@ -144,9 +162,11 @@ class Controller(Party):
 
     def _collect(self, message: Score) -> list[Message]:
         self._check_turn(message.sender, message.step, message.iteration)
-        if self._is_silent != (not message.sealed):
+        length = 0 if self._is_silent else self._score_length
+        if len(message.sealed) != length:
             raise PacketLengthError(
-                f"{self.name}: {message.sender} sent {len(message.sealed)} bytes as its score"
+                f"{self.name}: {message.sender} sent {len(message.sealed)} bytes as its score, "
+                f"expected {length}"
             )
         self._collected[message.sender] = message.sealed
         if len(self._collected) < self._plan.arms:
@@ -183,8 +203,10 @@ class Controller(Party):
 
     def _hand_out(self, message: BitList) -> list[Message]:
         self._check_turn(message.sender, message.step, message.iteration)
-        if len(message.sealed) != self._plan.arms:
-            raise PacketLengthError(f"{self.name}: {len(message.sealed)} bits for all owners")
+        if list(map(len, message.sealed)) != [self._bit_length] * self._plan.arms:
+            raise PacketLengthError(
+                f"{self.name}: expected {self._plan.arms} bits of {self._bit_length} bytes"
+            )
         bits = [message.sealed[place] for place in self._places]
         if self._iteration < self._plan.iterations:
             self._iteration += 1
@@ -210,10 +232,12 @@ class Controller(Party):
         if message.sender in self._collected:
             raise DuplicateError(f"{self.name}: {message.sender} sent its sum again")
         self._sums.check(message.ciphertext)
-        self._collected[message.sender] = message.ciphertext
-        if len(self._collected) < self._plan.arms:
+        collected = self._collected | {message.sender: message.ciphertext}
+        if len(collected) < self._plan.arms:
+            self._collected = collected
             self._move("Sum", "summing")
             return []
+        total = self._sums.add([collected[owner] for owner in self._owners])
+        self._collected = collected
         self._move("Sum", "done")
-        total = self._sums.add([self._collected[owner] for owner in self._owners])
         return [self._numbered(Total(sender=self.name, receiver=self._customer, ciphertext=total))]

@@ -13,14 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._compile import compiled
-from fedbandits._typing import Floats, Ints
-from fedbandits.crypto.keystream import KeyStream, Words64, derive_key, permute, word_to_unit
+from fedbandits._typing import Floats, Ints, Words64
+from fedbandits.crypto.keystream import KeyStream, derive_key, permute, word_to_unit
 from fedbandits.learners.index_rules import IN_PROPORTION
 
 #: Directions of packets, the first byte of a nonce.
 SCORES, BITS = 1, 2
-#: Bytes of what a packet holds: a masked score is two floats.
-SCORE_BYTES, BIT_BYTES = 16, 1
+#: Bytes of what a packet holds.
+SCORE_BYTES, BIT_BYTES = 8, 1
 
 
 class ControllerKeys(NamedTuple):
@@ -43,7 +43,7 @@ def position(step: int, iteration: int, iterations: int) -> int:
 
 @compiled
 def word_to_mask(word: np.uint64) -> float:
-    """αₜ: log-uniform over 64 octaves, never 0.
+    """αₜ: in one of 64 octaves, uniform within; never 0.
 
     The upper 53 bits make a significand in [1, 2), the lowest 6 an exponent from -32 to 31.
     """
@@ -90,7 +90,7 @@ class Batch(NamedTuple):
     """All draws of some steps, for the compiled loop."""
 
     exploration: Floats  # (steps,) uniform
-    masks: Floats  # (steps, iterations); ones in a plain run
+    masks: Floats  # (steps, iterations)
     places: Words64  # (steps, iterations, arms)
     waits: Words64  # (steps, iterations, arms or 0)
 
@@ -109,13 +109,12 @@ class Streams:
         self._waits = KeyStream(waits_key(comp_secret), arms)
         self._matches = IN_PROPORTION in comparisons
 
-    def batch(self, first: int, steps: int, masked: bool) -> Batch:
+    def batch(self, first: int, steps: int) -> Batch:
         """Draws of steps ``first`` … ``first + steps - 1``."""
         start, count = position(first, 1, self._iterations), steps * self._iterations
         shape = (steps, self._iterations, self._arms)
-        masks = np.ones((steps, self._iterations))
-        if masked:
-            fill_masks(self._masks.block(start, count)[:, 0], masks.reshape(-1))
+        masks = np.empty((steps, self._iterations))
+        fill_masks(self._masks.block(start, count)[:, 0], masks.reshape(-1))
         exploration = np.empty(steps)
         _fill_units(self._exploration.block(first, steps)[:, 0], exploration)
         places = self._places.block(start, count).reshape(shape)

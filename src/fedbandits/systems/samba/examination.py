@@ -5,18 +5,20 @@ from __future__ import annotations
 import enum
 import functools
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.crypto.aead import (
     Channel,
+    CipherName,
     ClearCipher,
     PacketCipher,
     PacketLengthError,
-    StreamCipher,
     TamperedPacketError,
     make_cipher,
 )
@@ -33,13 +35,17 @@ from fedbandits.systems.samba.draws import (
     Places,
 )
 from fedbandits.systems.samba.federate import FederatedRun
-from fedbandits.systems.samba.messages import Bit, BitList, Score, ScoreList, Sum, Total
+from fedbandits.systems.samba.messages import Bit, BitList, Score, ScoreList, Setup, Sum, Total
 from fedbandits.systems.samba.packets import floats
+from fedbandits.systems.samba.plan import channel_cipher
 from fedbandits.systems.samba.sums import decrypt
 
 #: Who is neither party nor server, and sees every message.
 OBSERVER = "external observer"
 OWNER = "owner-0"
+_CIPHERS: tuple[CipherName, ...] = ("aes-gcm", "stream")
+#: Powers of two that a mask may have contributed.
+_OCTAVES = 2.0 ** np.arange(-100, 100)
 
 
 class Sight(enum.IntEnum):
@@ -77,6 +83,8 @@ def keys_held(party: Any) -> tuple[set[bytes], list[PrivateKey]]:
             queue.extend(itertools.chain(thing.keys(), thing.values()))
         elif isinstance(thing, list | tuple | set):
             queue.extend(thing)
+        elif isinstance(thing, msgspec.Struct):
+            queue.extend(getattr(thing, field) for field in thing.__struct_fields__)
         elif type(thing).__module__.startswith("fedbandits"):
             queue.extend(vars(thing).values() if hasattr(thing, "__dict__") else ())
     return symmetric, private
@@ -137,6 +145,9 @@ class Examination:
         true = self._truth.score(message, owner)
         known_masks = [Masks(key, self._run.plan.iterations) for key in self._keys]
         unmasked = [value, *(value / m.draw(message.step, message.iteration) for m in known_masks)]
+        if isinstance(message, ScoreList):
+            seen = floats([self._truth.contents(SCORES, message, s) for s in message.sealed])
+            unmasked += list(value / common_divisor(seen) * _OCTAVES)
         if any(np.isclose(v, true, rtol=1e-12, atol=0.0) for v in unmasked):
             return Sight.CLEAR if named else Sight.PERMUTED
         return Sight.MASKED if named else Sight.MASKED_PERMUTED
@@ -193,20 +204,44 @@ class Examination:
         return False
 
     def _ciphers(self) -> Iterator[PacketCipher]:
+        """With every key that is held: as the run's key is made of it, and as it is."""
+        plan = self._run.plan
         yield ClearCipher()
         for key in self._keys:
-            yield make_cipher("aes-gcm", key, self._run.plan.context)
-            yield StreamCipher(key)
+            for name in _CIPHERS:
+                yield channel_cipher(name, key, plan)
+                yield make_cipher(name, key, plan.context)
 
     def _sees_through_places(self) -> bool:
         """Whether a standing order, or some key that is held, tells who is where in every list."""
         plan, lists = self._run.plan, self._truth.lists
         guesses: list[Any] = [lambda step, iteration: np.arange(plan.arms)]
         guesses += [Places(key, plan.arms, plan.iterations).draw for key in self._keys]
+        guesses.append(self._told_places)
         return any(
             all(np.array_equal(guess(*turn), places) for turn, places in lists.items())
             for guess in guesses
         )
+
+    def _told_places(self, step: int, iteration: int) -> Any:
+        """Places that messages to owners told whoever saw all of them (a Bit tells the next)."""
+        owners = [f"owner-{i}" for i in range(self._run.plan.arms)]
+        told = self._places_told.get((step, iteration), {})
+        return np.array([told.get(owner, -1) for owner in owners])
+
+    @functools.cached_property
+    def _places_told(self) -> dict[tuple[int, int], dict[str, int]]:
+        plan, told = self._run.plan, dict[tuple[int, int], dict[str, int]]()
+        for message in self._seen:
+            if isinstance(message, Setup):
+                turn = (plan.arms + 1, 1)
+            elif isinstance(message, Bit):
+                last = message.iteration == plan.iterations
+                turn = (message.step + 1, 1) if last else (message.step, message.iteration + 1)
+            else:
+                continue
+            told.setdefault(turn, {})[message.receiver] = message.place
+        return told
 
     def _sum_sight(self, ciphertext: bytes, true: int) -> Sight:
         for key in (*self._private, None):
@@ -216,6 +251,13 @@ class Examination:
             except CiphertextError:
                 continue
         return Sight.ENCRYPTED
+
+
+def common_divisor(values: Floats) -> float:
+    """The largest odd number that divides all significands: an unrounded mask, if there is one."""
+    significands = [int(np.ldexp(np.frexp(value)[0], 53)) for value in values if value != 0.0]
+    divisor = math.gcd(*significands)
+    return float(divisor >> ((divisor & -divisor).bit_length() - 1)) if divisor else 1.0
 
 
 class _Truth:
@@ -243,9 +285,8 @@ class _Truth:
         for sealed, contents in zip(message.sealed, opened, strict=True):
             self._contents[kind[0], message.step, message.iteration, sealed] = contents
         if isinstance(message, ScoreList):
-            high, low = floats(opened)
             mask = self._run.controller.mask_of(message.step, message.iteration)
-            self._scores[message.step, message.iteration] = (high + low) / mask
+            self._scores[message.step, message.iteration] = floats(opened) / mask
 
     def contents(self, direction: int, message: Any, sealed: bytes) -> bytes:
         """What is in a packet."""
@@ -265,8 +306,7 @@ def _listed(sealed: bytes | tuple[bytes, ...]) -> tuple[bytes, ...]:
 
 
 def _score(opened: bytes) -> float:
-    high, low = floats([opened])
-    return float(high[0] + low[0])
+    return float(floats([opened])[0])
 
 
 def _keys_in(message: Message) -> Iterator[bytes]:

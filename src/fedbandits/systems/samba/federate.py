@@ -11,6 +11,7 @@ from fedbandits._typing import Floats
 from fedbandits.crypto import paillier
 from fedbandits.environments.bernoulli import Bernoulli, BernoulliWorld, pull_arm
 from fedbandits.federation.memory import MemoryNetwork, Route
+from fedbandits.learners.index_rules import fill_arm_keys
 from fedbandits.random import Key, replicate_key
 from fedbandits.systems.samba.comp import Comp
 from fedbandits.systems.samba.config import Samba
@@ -53,17 +54,19 @@ class FederatedRun:
     ) -> None:
         self.config = config
         self.key: Key = replicate_key(seed, replicate)
-        self.plan: Plan = plan(config, environment, rounds)
-        self.world: BernoulliWorld = environment.world(self.key)
         secrets = SimulatedSecrets.derive(seed, replicate)
+        self.plan: Plan = plan(config, environment, rounds, secrets.run)
+        self.world: BernoulliWorld = environment.world(self.key)
         names = [f"owner-{i}" for i in range(self.plan.arms)]
+        keys = np.zeros((self.plan.arms, 2), np.uint64)
+        fill_arm_keys(self.key, keys)
         cipher, shortcut = config.packet_cipher, config.exploration_shortcut
         self.owners = [
-            DataOwner(name, CONTROLLER, secrets.channel, cipher, (self.key, i), shortcut)
+            DataOwner(name, CONTROLLER, secrets.channel, cipher, Key(*keys[i]), shortcut)
             for i, name in enumerate(names)
         ]
         self.controller = Controller(
-            CONTROLLER, CUSTOMER, COMP, names, secrets.controller, shortcut
+            CONTROLLER, CUSTOMER, COMP, names, secrets.controller, secrets.run, cipher, shortcut
         )
         self.comp = Comp(COMP, CONTROLLER, secrets.channel, secrets.comp, cipher)
         if config.execution == "secure" and private_key is None:

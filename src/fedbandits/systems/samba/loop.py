@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits._compile import compiled
-from fedbandits._typing import Floats, Ints
-from fedbandits.crypto.keystream import Words64, permute
+from fedbandits._typing import Ints, Words64
+from fedbandits.crypto.keystream import permute
 from fedbandits.learners.index_rules import explores
 from fedbandits.random import Key
 from fedbandits.systems.samba.draws import Batch
@@ -19,26 +19,22 @@ from fedbandits.systems.samba.steps import Owners, Scratch, owners_score, owners
 class Pads(NamedTuple):
     """Key stream of all packets of some steps; zeros where nothing is encrypted."""
 
-    scores: Words64  # (steps or 1, iterations, arms, 2)
+    scores: Words64  # (steps or 1, iterations, arms)
     bits: NDArray[np.uint8]  # (steps or 1, iterations, arms)
 
 
 @compiled
-def send_scores(payloads: Words64, places: Ints, pad: Words64, listed: Words64) -> None:
+def send_scores(masked: Words64, places: Ints, pad: Words64, listed: Words64) -> None:
     """Steps 2 and 3: owners seal under their place's key stream, the Controller permutes."""
     for i in range(places.size):
-        place = places[i]
-        listed[place, 0] = payloads[i, 0] ^ pad[place, 0]
-        listed[place, 1] = payloads[i, 1] ^ pad[place, 1]
+        listed[places[i]] = masked[i] ^ pad[places[i]]
 
 
 @compiled
-def open_scores(listed: Words64, pad: Words64, high: Floats, low: Floats) -> None:
+def open_scores(listed: Words64, pad: Words64, opened: Words64) -> None:
     """Step 4: Comp opens its list."""
-    high_words, low_words = high.view(np.uint64), low.view(np.uint64)
-    for place in range(high.size):
-        high_words[place] = listed[place, 0] ^ pad[place, 0]
-        low_words[place] = listed[place, 1] ^ pad[place, 1]
+    for place in range(opened.size):
+        opened[place] = listed[place] ^ pad[place]
 
 
 @compiled
@@ -68,15 +64,11 @@ def play_steps(
         for i in range(iterations):
             permute(draws.places[s, i], scratch.places)
             mask = draws.masks[s, i]
-            owners_score(
-                rule, i + 1, step, exploring, mask, owners, key, scratch.scores, scratch.payloads
-            )
-            sealed = scratch.payloads.view(np.uint64)
-            send_scores(sealed, scratch.places, pads.scores[row, i], scratch.listed)
-            open_scores(scratch.listed, pads.scores[row, i], scratch.high, scratch.low)
-            place = select_arm(
-                comparisons[i], scratch.high, scratch.low, draws.waits[s, i], scratch.waits
-            )
+            owners_score(rule, i + 1, step, exploring, mask, owners, scratch.masked)
+            pad = pads.scores[row, i]
+            send_scores(scratch.masked.view(np.uint64), scratch.places, pad, scratch.listed)
+            open_scores(scratch.listed, pad, scratch.opened.view(np.uint64))
+            place = select_arm(comparisons[i], scratch.opened, draws.waits[s, i], scratch.waits)
             if place < 0:
                 return step
             arm = send_bits(place, scratch.places, pads.bits[row, i], scratch.bits)

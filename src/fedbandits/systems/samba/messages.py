@@ -17,6 +17,7 @@ class Order(Message, frozen=True, kw_only=True, tag="samba.order"):
 class Start(Message, frozen=True, kw_only=True, tag="samba.start"):
     """Step 1, for Comp."""
 
+    run: bytes  # names this run
     budget: int
     arms: int
     algorithm: Algorithm
@@ -25,6 +26,7 @@ class Start(Message, frozen=True, kw_only=True, tag="samba.start"):
 class Setup(Message, frozen=True, kw_only=True, tag="samba.setup"):
     """Step 1, for a data owner."""
 
+    run: bytes  # names this run
     budget: int
     arms: int
     algorithm: Algorithm

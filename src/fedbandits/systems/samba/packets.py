@@ -33,12 +33,17 @@ class PacketSteps:
         What was agreed on.
     cipher
         Of scores and bits.
+    shortcut
+        Owners send no scores in steps that explore.
     seconds
         Time spent, by role; added to.
     """
 
-    def __init__(self, plan: Plan, cipher: PacketCipher, seconds: dict[str, float]) -> None:
+    def __init__(
+        self, plan: Plan, cipher: PacketCipher, shortcut: bool, seconds: dict[str, float]
+    ) -> None:
         self._plan, self._cipher, self._seconds = plan, cipher, seconds
+        self._shortcut = shortcut
         self._slots = [place.to_bytes(4, "big") for place in range(plan.arms)]
         self.observer: Observer | None = None
 
@@ -66,31 +71,28 @@ class PacketSteps:
         self, world: Any, owners: Owners, key: Key, step: int, index: int, exploring: bool,
         mask: float, waits: Any, scratch: Scratch,
     ) -> bool:  # fmt: skip
+        """Steps 2 to 5 once; whether all scores were numbers."""
         plan, seconds, clock = self._plan, self._seconds, time.perf_counter
-        began = clock()
-        prefix = nonce_prefix(SCORES, step, index + 1)
         places: list[int] = scratch.places.tolist()
-        nonces = list(map(prefix.__add__, self._slots))
-        owners_score(
-            plan.rule, index + 1, step, exploring, mask, owners, key, scratch.scores,
-            scratch.payloads,
-        )  # fmt: skip
-        data = scratch.payloads.tobytes()
-        payloads = [data[at : at + SCORE_BYTES] for at in range(0, len(data), SCORE_BYTES)]
-        sealed = self._cipher.seal([nonces[place] for place in places], payloads)
+        silent = exploring and self._shortcut
+        began = clock()
+        sealed: list[bytes] = []
+        if not silent:
+            owners_score(plan.rule, index + 1, step, exploring, mask, owners, scratch.masked)
+            data = scratch.masked.tobytes()
+            payloads = [data[at : at + SCORE_BYTES] for at in range(0, len(data), SCORE_BYTES)]
+            nonces = self._nonces(SCORES, step, index + 1)
+            sealed = self._cipher.seal([nonces[place] for place in places], payloads)
         owners_done = clock()
         listed = [b""] * plan.arms
-        for place, packet in zip(places, sealed, strict=True):
+        for place, packet in zip(places, sealed, strict=not silent):
             listed[place] = packet
         permuted = clock()
-        high, low = floats(self._cipher.open(nonces, listed))
-        chosen = select_arm(plan.comparisons[index], high, low, waits, scratch.waits)
+        chosen = 0 if silent else self._compare(step, index, listed, waits, scratch)
         if chosen < 0:
             return False
-        prefix = nonce_prefix(BITS, step, index + 1)
-        nonces = list(map(prefix.__add__, self._slots))
-        bits = [_BIT[place == chosen] for place in range(plan.arms)]
-        answers = self._cipher.seal(nonces, bits)
+        nonces = self._nonces(BITS, step, index + 1)
+        answers = self._cipher.seal(nonces, [_BIT[p == chosen] for p in range(plan.arms)])
         if self.observer is not None:
             self.observer(step, index + 1, listed, answers)
         compared = clock()
@@ -104,11 +106,20 @@ class PacketSteps:
         seconds["comp"] += compared - permuted
         return True
 
+    def _compare(
+        self, step: int, index: int, listed: Sequence[bytes], waits: Any, scratch: Scratch
+    ) -> int:
+        """Step 4 up to the choice: the place, or -1."""
+        masked = floats(self._cipher.open(self._nonces(SCORES, step, index + 1), listed))
+        return int(select_arm(self._plan.comparisons[index], masked, waits, scratch.waits))
 
-def floats(payloads: Sequence[bytes]) -> tuple[Floats, Floats]:
-    """Masked scores from packets: the larger parts, and what rounding took off them."""
-    values = np.frombuffer(b"".join(payloads), "<f8").reshape(-1, 2)
-    return np.ascontiguousarray(values[:, 0]), np.ascontiguousarray(values[:, 1])
+    def _nonces(self, direction: int, step: int, iteration: int) -> list[bytes]:
+        return list(map(nonce_prefix(direction, step, iteration).__add__, self._slots))
+
+
+def floats(payloads: Sequence[bytes]) -> Floats:
+    """Masked scores from packets."""
+    return np.frombuffer(b"".join(payloads), "<f8").astype(np.float64)
 
 
 def packet_bytes(cipher: PacketCipher) -> tuple[int, int]:

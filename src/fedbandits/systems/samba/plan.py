@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from fedbandits.crypto.aead import CipherName, PacketCipher, make_cipher
 from fedbandits.crypto.keystream import derive_key
 from fedbandits.environments.bernoulli import Bernoulli
 from fedbandits.errors import ConfigError, RemoteProtocolError
@@ -17,6 +18,11 @@ from fedbandits.learners.locality import check_arm_score_locality
 from fedbandits.systems.samba.config import Samba
 from fedbandits.systems.samba.parts import Algorithm
 
+#: Bytes of a run's name. It must be fresh for every run, or keys and nonces come twice.
+RUN_BYTES = 16
+#: What a party accepts: places have four bytes in a nonce, steps six.
+_MOST_ARMS, _LARGEST_BUDGET = 65_535, 1 << 40
+
 
 class Plan(NamedTuple):
     """What is public in a run, and agreed on by all parties."""
@@ -25,7 +31,7 @@ class Plan(NamedTuple):
     arms: int  # K
     rule: Any
     comparisons: tuple[int, ...]  # how each iteration of a step compares scores
-    context: bytes  # binds packets to this agreement
+    context: bytes  # names this run and what was agreed on; packets are bound to it
 
     @property
     def iterations(self) -> int:
@@ -38,32 +44,44 @@ class Plan(NamedTuple):
         return bool(explores(self.rule, self.arms + 1, self.arms, 0.0))
 
 
-def agree(budget: int, arms: int, algorithm: Algorithm) -> Plan:
+def agree(budget: int, arms: int, algorithm: Algorithm, run: bytes) -> Plan:
     """The plan that Setup spreads (steps 0 and 1)."""
     rule = algorithm.rule()
-    agreed = msgspec.msgpack.encode(("samba", 1, budget, arms, algorithm))
+    agreed = msgspec.msgpack.encode(("samba", 1, run, budget, arms, algorithm))
     context = hashlib.sha256(agreed).digest()[:16]
     return Plan(budget, arms, rule, ITERATIONS[type(rule)], context)
+
+
+def channel_cipher(name: CipherName, key: bytes, agreed: Plan) -> PacketCipher:
+    """The cipher of one run: its key is made for that run, so nonces may begin anew in the next."""
+    return make_cipher(name, derive_key(key, f"samba {agreed.context.hex()}"), agreed.context)
 
 
 class ImpossibleOrderError(RemoteProtocolError):
     """A budget that does not suffice, or too few arms."""
 
 
-def check_order(name: str, budget: int, arms: int, algorithm: Algorithm) -> Plan:
+def check_order(name: str, budget: int, arms: int, algorithm: Algorithm, run: bytes) -> Plan:
     """The plan that a party is told of.
 
     Raises
     ------
     ImpossibleOrderError
-        If there are fewer than two arms, or fewer pulls than arms.
+        If there are fewer than two arms, fewer pulls than arms, or more of either than a nonce
+        or a list can count; or if the run has no proper name.
     """
+    if len(run) != RUN_BYTES:
+        raise ImpossibleOrderError(f"{name}: a run is named by {RUN_BYTES} random bytes")
+    if arms > _MOST_ARMS or budget > _LARGEST_BUDGET:
+        raise ImpossibleOrderError(
+            f"{name}: at most {_MOST_ARMS:,} arms and {_LARGEST_BUDGET:,} pulls are possible"
+        )
     if arms < 2 or budget < arms:
         raise ImpossibleOrderError(
             f"{name}: {budget} pulls of {arms} arms; each is pulled once first, and one arm alone "
             "leaves nothing to learn"
         )
-    return agree(budget, arms, algorithm)
+    return agree(budget, arms, algorithm, run)
 
 
 def check_place(name: str, place: int, agreed: Plan) -> None:
@@ -72,7 +90,7 @@ def check_place(name: str, place: int, agreed: Plan) -> None:
         raise OutOfOrderError(f"{name}: place {place} in a list of {agreed.arms}")
 
 
-def plan(config: Samba, environment: Bernoulli, rounds: int) -> Plan:
+def plan(config: Samba, environment: Bernoulli, rounds: int, run: bytes = bytes(RUN_BYTES)) -> Plan:
     """The plan of a configuration.
 
     Raises
@@ -85,7 +103,7 @@ def plan(config: Samba, environment: Bernoulli, rounds: int) -> Plan:
             f"algorithm: {environment.arms} arms need at least so many rounds, since each is "
             f"pulled once first; rounds = {rounds}"
         )
-    agreed = agree(rounds, environment.arms, config.algorithm)
+    agreed = agree(rounds, environment.arms, config.algorithm, run)
     _check_locality(agreed.rule)
     return agreed
 
@@ -101,10 +119,12 @@ class SimulatedSecrets(NamedTuple):
     channel: bytes  # Comp's and the owners'
     controller: bytes
     comp: bytes
+    run: bytes  # the run's name, RUN_BYTES long
 
     @classmethod
     def derive(cls, seed: int, replicate: int) -> SimulatedSecrets:
         """Secrets named by seed and replicate."""
         name = b"fedbandits simulated secrets" + seed.to_bytes(8, "big")
         root = name + replicate.to_bytes(4, "big")
-        return cls(*(derive_key(root, label) for label in cls._fields))
+        channel, controller, comp, run = (derive_key(root, label) for label in cls._fields)
+        return cls(channel, controller, comp, run[:RUN_BYTES])

@@ -8,14 +8,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.crypto.aead import Channel, CipherName, TamperedPacketError, make_cipher
+from fedbandits.crypto.aead import Channel, CipherName, TamperedPacketError
 from fedbandits.crypto.keystream import KEY_BYTES
 from fedbandits.crypto.paillier import PrivateKey
 from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.messages import Message, OutOfOrderError
 from fedbandits.federation.party import Party, Transitions
 from fedbandits.learners.index_rules import explores, note_bit, score_arm
-from fedbandits.learners.selection import mask_score
 from fedbandits.random import Key
 from fedbandits.systems.samba.draws import (
     BIT_BYTES,
@@ -27,7 +26,7 @@ from fedbandits.systems.samba.draws import (
 )
 from fedbandits.systems.samba.messages import Bit, Order, Score, Setup, Sum, Total
 from fedbandits.systems.samba.parts import Algorithm
-from fedbandits.systems.samba.plan import check_order, check_place
+from fedbandits.systems.samba.plan import channel_cipher, check_order, check_place
 from fedbandits.systems.samba.sums import SumCipher, WeakKeyError, decrypt, public_bytes
 
 _CHOSEN = {b"\x00": False, b"\x01": True}
@@ -64,7 +63,7 @@ class DataOwner(Party):
     cipher
         Of scores and bits.
     draws
-        Key and number of its own random draws, for rules that need some.
+        Key of its own random draws, for rules that need some.
     exploration_shortcut
         Whether to leave out scores in steps that explore.
     """
@@ -81,7 +80,7 @@ class DataOwner(Party):
         controller: str,
         key: bytes,
         cipher: CipherName,
-        draws: tuple[Key, int],
+        draws: Key,
         exploration_shortcut: bool = True,
     ) -> None:
         super().__init__(name, "idle", [controller])
@@ -121,7 +120,7 @@ class DataOwner(Party):
                 raise OutOfOrderError(f"{self.name}: {type(message).__name__} is not for me")
 
     def _begin(self, setup: Setup) -> list[Message]:
-        plan = check_order(self.name, setup.budget, setup.arms, setup.algorithm)
+        plan = check_order(self.name, setup.budget, setup.arms, setup.algorithm, setup.run)
         check_place(self.name, setup.place, plan)
         sums = SumCipher(setup.public_key)
         if not setup.public_key and self._cipher != "none":
@@ -131,7 +130,7 @@ class DataOwner(Party):
         masks = Masks(setup.mask_key, plan.iterations)
         exploration = Exploration(setup.exploration_key)
         self._plan, self._sums, self._masks, self._exploration = plan, sums, masks, exploration
-        cipher = make_cipher(self._cipher, self._key, plan.context)
+        cipher = channel_cipher(self._cipher, self._key, plan)
         self._scores = Channel(cipher, SCORES, SCORE_BYTES)
         self._bits = Channel(cipher, BITS, BIT_BYTES)
         self.standing = Standing(
@@ -178,10 +177,10 @@ class DataOwner(Party):
         sealed = b""
         if not (exploring and self._shortcut):
             score = 0.0 if exploring else self._compute_score(after)
-            high, low = mask_score(score, self._masks.draw(step, iteration))
-            if not math.isfinite(high):
+            masked = score * self._masks.draw(step, iteration)
+            if not math.isfinite(masked):
                 raise LocalProtocolError(f"{self.name}: the score at step {step} is not finite")
-            payload = np.array((high, low)).astype("<f8").tobytes()
+            payload = np.array([masked]).astype("<f8").tobytes()
             (sealed,) = self._scores.seal(step, iteration, [after.place], [payload])
         return Score(
             sender=self.name,
@@ -191,12 +190,9 @@ class DataOwner(Party):
             sealed=sealed,
         )
 
-    def _compute_score(self, after: Standing) -> float:
-        key, number = self._draws
-        return score_arm(
-            self._plan.rule, after.iteration, after.step, after.pulls, float(after.rewards),
-            after.memory, key, number,
-        )  # fmt: skip
+    def _compute_score(self, now: Standing) -> float:
+        rewards, rule = float(now.rewards), self._plan.rule
+        return score_arm(rule, now.iteration, now.step, now.pulls, rewards, now.memory, self._draws)
 
     def _sum(self, after: Standing) -> Sum:
         ciphertext = self._sums.encrypt(after.rewards)

@@ -10,15 +10,16 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.crypto import paillier
-from fedbandits.crypto.aead import StreamCipher, counter_blocks, make_cipher
+from fedbandits.crypto.aead import StreamCipher, counter_blocks
 from fedbandits.environments.bernoulli import Bernoulli
 from fedbandits.errors import FedbanditsError
+from fedbandits.learners.index_rules import fill_arm_keys
 from fedbandits.random import Key, replicate_key
 from fedbandits.systems.samba.config import Samba
 from fedbandits.systems.samba.draws import BITS, SCORES, Streams
 from fedbandits.systems.samba.loop import Pads, play_steps
 from fedbandits.systems.samba.packets import ROLES, Observer, PacketSteps, packet_bytes
-from fedbandits.systems.samba.plan import Plan, SimulatedSecrets, plan
+from fedbandits.systems.samba.plan import Plan, SimulatedSecrets, channel_cipher, plan
 from fedbandits.systems.samba.steps import Owners, new_scratch, pull
 
 #: Numbers of key stream that are made at once.
@@ -66,19 +67,27 @@ class Simulation:
     ) -> None:
         self.config = config
         self.key: Key = replicate_key(seed, replicate)
-        self.plan: Plan = plan(config, environment, rounds)
+        secrets = SimulatedSecrets.derive(seed, replicate)
+        self.plan: Plan = plan(config, environment, rounds, secrets.run)
         self.world: Any = environment.world(self.key)
         #: Seconds that each role has worked; the compiled loop does not tell roles apart.
         self.seconds = dict.fromkeys(ROLES, 0.0)
         arms = self.plan.arms
-        owners = Owners(np.zeros(arms, np.int64), np.zeros(arms), np.full((arms, 1), 1.0 / arms))
+        owners = Owners(
+            np.zeros(arms, np.int64),
+            np.zeros(arms),
+            np.full((arms, 1), 1.0 / arms),
+            np.zeros((arms, 2), np.uint64),
+        )
+        fill_arm_keys(self.key, owners.keys)
         self.state = State(
             np.zeros(1, np.int64), np.zeros(1, np.int64), owners, np.full(1, math.nan)
         )
-        secrets = SimulatedSecrets.derive(seed, replicate)
-        self._cipher = make_cipher(config.packet_cipher, secrets.channel, self.plan.context)
+        self._cipher = channel_cipher(config.packet_cipher, secrets.channel, self.plan)
         self._streams = Streams(secrets.controller, secrets.comp, arms, self.plan.comparisons)
-        self._packets = PacketSteps(self.plan, self._cipher, self.seconds)
+        self._packets = PacketSteps(
+            self.plan, self._cipher, config.exploration_shortcut, self.seconds
+        )
         self._packets.observer = observer
         self._each_packet = observer is not None or config.packet_cipher == "aes-gcm"
         self._scratch = new_scratch(arms)
@@ -105,7 +114,7 @@ class Simulation:
             self.state.total[0] = self._sum()
 
     def _play(self, first: int, count: int) -> None:
-        draws = self._streams.batch(first, count, masked=self.config.execution != "plain")
+        draws = self._streams.batch(first, count)
         owners, explored, scratch = self.state.owners, self.state.explored, self._scratch
         if self._each_packet:
             refused = self._packets.play(
@@ -124,12 +133,14 @@ class Simulation:
         iterations, arms = self.plan.iterations, self.plan.arms
         if not isinstance(self._cipher, StreamCipher):
             shape = (1, iterations, arms)
-            return Pads(np.zeros((*shape, 2), np.uint64), np.zeros(shape, np.uint8))
+            return Pads(np.zeros(shape, np.uint64), np.zeros(shape, np.uint8))
         scores, bits = (
             self._cipher.keystream(counter_blocks(direction, first, count, iterations, arms))
             for direction in (SCORES, BITS)
         )
-        return Pads(scores, (bits[..., 0] & np.uint64(0xFF)).astype(np.uint8))
+        return Pads(
+            np.ascontiguousarray(scores[..., 0]), (bits[..., 0] & np.uint64(0xFF)).astype(np.uint8)
+        )
 
     def _sum(self) -> float:
         """Steps 6 and 7: the customer gets the sum of all rewards, and nobody else does."""

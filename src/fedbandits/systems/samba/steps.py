@@ -1,6 +1,6 @@
 """What SAMBA's roles compute in a step (Figure 6), as compiled functions on arrays.
 
-Owner i's place in Comp's list is ``places[i]``. A payload is a masked score as two floats.
+Owner i's place in Comp's list is ``places[i]``.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandits._compile import compiled
-from fedbandits._typing import Floats, Ints
-from fedbandits.crypto.keystream import Words64, exponentials
+from fedbandits._typing import Floats, Ints, Words64
+from fedbandits.crypto.keystream import exponentials
 from fedbandits.environments.bernoulli import pull_arm
 from fedbandits.learners.index_rules import LARGEST, note_bit, score_arms
-from fedbandits.learners.selection import in_proportion, largest, mask_score
+from fedbandits.learners.selection import in_proportion, largest
 from fedbandits.random import Key
 
 
@@ -24,6 +24,7 @@ class Owners(NamedTuple):
     pulls: Ints  # (arms,) nᵢ
     rewards: Floats  # (arms,) sᵢ
     memory: Floats  # (arms, 1)
+    keys: Words64  # (arms, 2): of its own draws
 
 
 @compiled
@@ -34,32 +35,39 @@ def pull(world: Any, owners: Owners, key: Key, arm: int, round_: int) -> None:
 
 
 @compiled
-def mask_scores(scores: Floats, mask: float, payloads: Floats) -> None:
-    """Mask every score, into ``payloads`` (arms, 2)."""
-    for i in range(scores.size):
-        payloads[i, 0], payloads[i, 1] = mask_score(scores[i], mask)
-
-
-@compiled
 def owners_score(
-    rule: Any, iteration: int, step: int, exploring: bool, mask: float, owners: Owners, key: Key,
-    scores: Floats, payloads: Floats,
+    rule: Any, iteration: int, step: int, exploring: bool, mask: float, owners: Owners,
+    masked: Floats,
 ) -> None:  # fmt: skip
-    """Step 2: every owner's masked score; equal ones (zero) where the step explores."""
+    """Step 2: every owner's masked score, by owner; zeros where the step explores."""
     if exploring:
-        scores[:] = 0.0
-    else:
-        score_arms(rule, iteration, step, owners.pulls, owners.rewards, owners.memory, key, scores)
-    mask_scores(scores, mask, payloads)
+        masked[:] = 0.0
+        return
+    pulls, rewards, memory, keys = owners
+    score_arms(rule, iteration, step, pulls, rewards, memory, keys, masked)
+    for i in range(masked.size):
+        masked[i] *= mask
 
 
 @compiled
-def select_arm(comparison: int, high: Floats, low: Floats, words: Words64, waits: Floats) -> int:
-    """Step 4: the place that Comp chooses; -1 if a score cannot be one."""
+def select_arm(comparison: int, masked: Floats, words: Words64, waits: Floats) -> int:
+    """Step 4: the place that Comp chooses; -1 if a score cannot be one.
+
+    Parameters
+    ----------
+    comparison : int
+        ``LARGEST`` or ``IN_PROPORTION``.
+    masked : (arms,) float64
+        Masked scores by place.
+    words : (arms,) uint64
+        Random words for probability matching; not read otherwise.
+    waits : (arms,) float64
+        Scratch.
+    """
     if comparison == LARGEST:
-        return largest(high, low)
+        return largest(masked)
     exponentials(words, waits)
-    return in_proportion(high, low, waits)
+    return in_proportion(masked, waits)
 
 
 @compiled
@@ -78,11 +86,9 @@ class Scratch(NamedTuple):
     """Buffers of a step; nothing in them outlives it."""
 
     places: Ints  # (arms,)
-    scores: Floats  # (arms,)
-    payloads: Floats  # (arms, 2), by owner
-    listed: Words64  # (arms, 2), by place, sealed
-    high: Floats  # (arms,), by place
-    low: Floats
+    masked: Floats  # (arms,), by owner
+    listed: Words64  # (arms,), by place, sealed
+    opened: Floats  # (arms,), by place
     waits: Floats
     bits: Any  # (arms,) uint8, by place, sealed
 
@@ -91,11 +97,9 @@ def new_scratch(arms: int) -> Scratch:
     """Buffers for one run."""
     return Scratch(
         places=np.zeros(arms, np.int64),
-        scores=np.zeros(arms),
-        payloads=np.zeros((arms, 2)),
-        listed=np.zeros((arms, 2), np.uint64),
-        high=np.zeros(arms),
-        low=np.zeros(arms),
+        masked=np.zeros(arms),
+        listed=np.zeros(arms, np.uint64),
+        opened=np.zeros(arms),
         waits=np.zeros(arms),
         bits=np.zeros(arms, np.uint8),
     )

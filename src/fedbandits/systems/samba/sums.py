@@ -57,8 +57,8 @@ class SumCipher:
         """
         if self._key:
             return self._key.add(*ciphertexts)
-        if any(len(c) != _NUMBER_BYTES for c in ciphertexts):
-            raise CiphertextError(f"a sum in clear has {_NUMBER_BYTES} bytes")
+        if any(len(c) != _NUMBER_BYTES or c[:2] != bytes(2) for c in ciphertexts):
+            raise CiphertextError(f"a sum in clear has {_NUMBER_BYTES} bytes and stays below 2**48")
         return sum(int.from_bytes(c, "big") for c in ciphertexts).to_bytes(_NUMBER_BYTES, "big")
 
 
