@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from fedbandits.cli import app, main
 from fedbandits.environments import Linear
-from fedbandits.errors import DataError
+from fedbandits.errors import ConfigError, DataError, OutputExistsError
 from fedbandits.experiments.config import Experiment, system
 from fedbandits.experiments.reproduce import FIGURES, Context, Figure, feducb, samba, write_outcome
 from fedbandits.experiments.run import run as run_experiment
@@ -52,6 +52,7 @@ def test_rewards_compare_secure_and_plain(tmp_path, means):
     context = Context(tmp_path / "out", data=[means])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(samba, "PUBLISHED", {4: (1,) * 6})
+        patch.setattr(samba, "_is_published", lambda path: True)
         rows = samba._rewards(context, means, 30, 4, 3)
     assert len(rows) == 6
     assert {row["secure equals plain"] for row in rows} == {"yes"}
@@ -101,6 +102,15 @@ def test_feducb_sweeps_have_a_row_a_point_and_system(tmp_path):
 def test_missing_data_is_asked_for(tmp_path):
     with pytest.raises(DataError, match="--data PATH"):
         Context(tmp_path).need_data(str(tmp_path / "none.txt"), "arm means")
+
+
+def test_impossible_folders_and_data_are_refused_first(tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(OutputExistsError):
+        Context(file)
+    with pytest.raises(ConfigError, match="same name"):
+        Context(tmp_path, data=["a/m.txt", "b/m.txt"])
 
 
 def test_an_unknown_figure_is_refused(monkeypatch, capsys):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import xarray as xr
 from matplotlib.figure import Figure as Plot
 
-from fedbandits.errors import DataError
+from fedbandits.errors import ConfigError, DataError, OutputExistsError
 from fedbandits.experiments.config import Experiment
 from fedbandits.experiments.output import check_output, holds_complete_run
 from fedbandits.experiments.progress import Progress
@@ -65,6 +65,11 @@ class Context:
         resume: bool = False,
         progress: Progress | None = None,
     ) -> None:
+        if out.exists() and not out.is_dir():
+            raise OutputExistsError(f"{out}: is a file; choose another --out")
+        names = [pathlib.Path(path).stem for path in data]
+        if len(set(names)) < len(names):
+            raise ConfigError("--data: two files have the same name; rename one to tell them apart")
         self.out, self.full, self.data = out, full, tuple(data)
         self._jobs, self._resume, self._progress = jobs, resume, progress
 
@@ -98,11 +103,11 @@ class Context:
             raise KeyboardInterrupt
         return result
 
-    def measure(self, name: str, measurement: Callable[[], float]) -> float:
-        """Take a measurement, or look up what an earlier one found."""
+    def measure(self, name: str, measurement: Callable[[], Any]) -> Any:
+        """Take a measurement (what JSON can hold), or look up what an earlier one found."""
         file = self.out / "measured" / f"{name}.json"
         if self._resume and file.exists():
-            return float(json.loads(file.read_text(encoding="utf-8")))
+            return json.loads(file.read_text(encoding="utf-8"))
         value = measurement()
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(value), encoding="utf-8")
