@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import shutil
+import subprocess
+import sys
 
 import numba
 import pytest
@@ -74,3 +77,36 @@ def test_decorating_leaves_numbas_settings_alone():
 
     assert before == _compile.numba_config.CACHE_DIR
     assert nothing() == pytest.approx(0)
+
+
+SCRIPT = """
+import sys
+from typing import NamedTuple
+from fedbandits._compile import compiled
+sys.path.insert(0, {folder!r})
+import kernel
+{setup}
+print(kernel.first(mine))
+"""
+
+
+def test_a_type_that_is_gone_does_not_spoil_the_cache(tmp_path):
+    """A named tuple of one script must not keep the next one from running."""
+    (tmp_path / "kernel.py").write_text(
+        "from fedbandits._compile import compiled\n\n\n"
+        "@compiled\ndef first(pair):\n    return pair[0]\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "gone.py").write_text(
+        "from typing import NamedTuple\n\n\nclass Pair(NamedTuple):\n    a: int\n",
+        encoding="utf-8",
+    )
+    own = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    for setup in ("import gone; mine = gone.Pair(7)", "mine = (7,)"):
+        script = SCRIPT.format(folder=str(tmp_path), setup=setup)
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=own, check=True, capture_output=True, text=True
+        )
+        assert done.stdout.strip() == "7"
+        (tmp_path / "gone.py").unlink(missing_ok=True)
+    assert any((tmp_path / "cache").rglob("*.nbi"))

@@ -36,13 +36,33 @@ _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"
 def compiled(function: _Function) -> _Function:
     """Compile a numeric kernel with Numba, cached on disk under the digest of all kernels."""
     with _cache_folder():
-        return cast(_Function, numba.njit(**_OPTIONS)(function))
+        return cast(_Function, _forgiving(numba.njit(**_OPTIONS)(function)))
 
 
 def inlined(function: _Function) -> _Function:
     """Like :func:`compiled`, but pasted into its callers, so that loops around it vectorise."""
     with _cache_folder():
-        return cast(_Function, numba.njit(inline="always", **_OPTIONS)(function))
+        return cast(_Function, _forgiving(numba.njit(inline="always", **_OPTIONS)(function)))
+
+
+def _forgiving(dispatcher: Any) -> Any:
+    """Let a kernel compile anew where its cache names a type that this process cannot import.
+
+    A cached kernel is filed under the types of its arguments. A named tuple of a notebook or of a
+    script is not there in the next process, and Numba would fail on its whole index.
+    """
+    file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if file is not None:
+        load = file._load_index
+
+        def load_what_is_known() -> Any:
+            try:
+                return load()
+            except (ImportError, AttributeError):
+                return {}
+
+        file._load_index = load_what_is_known
+    return dispatcher
 
 
 def implements(stub: Callable[..., Any], first: type) -> Callable[[_Function], _Function]:
