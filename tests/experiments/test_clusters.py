@@ -219,6 +219,19 @@ def test_a_replicate_that_kills_its_worker_is_named(workers, client):
         on_dask.DaskCluster(client).result(dead, "replicate 0 of 'x'")
 
 
+def test_a_scheduler_that_is_lost_is_named(client):
+    class Gone:
+        def nthreads(self, **_):
+            raise distributed.comm.CommClosedError("connection reset")
+
+    with pytest.raises(BackendError, match="scheduler: was lost; --resume goes on"):
+        on_dask.DaskCluster(Gone()).slots()
+    dropped = client.submit(abs, -1, pure=False)
+    client.cancel([dropped])
+    with pytest.raises(BackendError, match="scheduler: was lost; --resume goes on"):
+        on_dask.DaskCluster(client).result(dropped, "replicate 0")
+
+
 def test_a_killed_worker_costs_nothing(workers, client, at_home):
     victim = next(iter(client.run(os.getpid).values()))
     assert_same(at_home, far(workers, progress=At(lambda: os.kill(victim, signal.SIGKILL))))
@@ -249,14 +262,3 @@ def test_workers_are_missed_where_there_are_none_and_named_without_fedbandits(
         finally:
             bare.kill()
             bare.wait()
-
-
-def test_a_scheduler_that_is_lost_is_named_and_resume_goes_on(at_home, tmp_path):
-    out = tmp_path / "r"
-    with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=2, **LOOPBACK) as lost,
-        pytest.raises(BackendError, match="scheduler: was lost; --resume goes on"),
-    ):
-        far(lost, out=out, progress=At(lost.close))
-    assert list((tmp_path / ".r.checkpoint").glob("*.npz"))
-    assert_same(at_home, fb.run(experiment(), out=out, resume=True))
