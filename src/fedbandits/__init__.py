@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fedbandits import environments
 from fedbandits.errors import (
+    BackendError,
     BoundExceededError,
     CheckpointError,
     ConfigError,
@@ -20,6 +21,7 @@ from fedbandits.privacy.claims import PrivacyClaim
 __version__ = "0.1.0"
 
 __all__ = [
+    "BackendError",
     "BoundExceededError",
     "CheckpointError",
     "ConfigError",

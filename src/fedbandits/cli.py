@@ -66,7 +66,18 @@ def run(
     seed: Annotated[int | None, typer.Option(help="Overrides the file's seed.")] = None,
     replicates: Annotated[int | None, typer.Option(help="Overrides the file's.")] = None,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Replicates side by side.  [default: all processors]")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Replicates side by side.  [default: all processors, of the cluster if given]",
+        ),
+    ] = None,
+    backend: Annotated[
+        str, typer.Option(help="Who plays them: local, or a cluster: dask, ray.")
+    ] = "local",
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="The cluster's: tcp://HOST:8786 or HOST:6379."),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue a run that was interrupted or killed.")
@@ -90,7 +101,13 @@ def run(
     console = Console(stderr=True)
     try:
         result = run_experiment(
-            experiment, out=folder, jobs=jobs, progress=TerminalProgress(console), resume=resume
+            experiment,
+            out=folder,
+            jobs=jobs,
+            backend=backend,
+            scheduler=scheduler,
+            progress=TerminalProgress(console),
+            resume=resume,
         )
     except KeyboardInterrupt:
         typer.echo("Interrupted before any replicate was finished; --resume goes on.", err=True)

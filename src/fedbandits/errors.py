@@ -35,6 +35,10 @@ class CheckpointError(FedbanditsError):
     """A checkpoint that is damaged, or belongs to another configuration or version."""
 
 
+class BackendError(FedbanditsError):
+    """A cluster that cannot be reached, cannot play this experiment, or was lost."""
+
+
 class LocalProtocolError(FedbanditsError):
     """The caller misused a party: an event that is not legal in its state."""
 

@@ -17,8 +17,8 @@ from fedbandits.environments import Classification, Linear
 from fedbandits.errors import DataError, OutputExistsError
 from fedbandits.experiments import result as result_module
 from fedbandits.experiments.progress import SilentProgress, TerminalProgress
+from fedbandits.experiments.replicate import checkpoint_rounds
 from fedbandits.experiments.result import SUMMARY_COLUMNS, ReplicateTrace, summarise
-from fedbandits.experiments.run import checkpoint_rounds
 
 
 def small(**changes):

@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import shutil
+import uuid
 import zipfile
 from collections.abc import Iterator
 from typing import Any
@@ -26,7 +27,7 @@ from fedbandits.experiments.config import Experiment
 from fedbandits.experiments.result import TRACED, ReplicateTrace, Spells
 from fedbandits.systems import Simulation
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 class Progressed(msgspec.Struct, frozen=True):
@@ -48,6 +49,7 @@ class CheckpointFolder:
     """
 
     def __init__(self, out: pathlib.Path, experiment: Experiment) -> None:
+        self.out = out
         self.path = out.parent / f".{out.name}.checkpoint"
         self._identity = {
             "format": _FORMAT,
@@ -67,17 +69,16 @@ class CheckpointFolder:
             shutil.rmtree(self.path)
 
     def save(self, trace: ReplicateTrace, simulation: Simulation, progressed: Progressed) -> None:
-        """Save one replicate."""
-        arrays = {f"trace.{name}": getattr(trace, name) for name in TRACED}
-        arrays |= {f"state.{name}": array for name, array in _leaves(simulation.state, "")}
-        header = self._identity | msgspec.structs.asdict(progressed)
-        arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-        buffer = io.BytesIO()
-        np.savez(buffer, **arrays)
-        _replace(self._file(trace), buffer.getvalue())
+        """Save one replicate in the middle of its rounds."""
+        state = {f"state.{name}": array for name, array in _leaves(simulation.state, "")}
+        self._write(trace, state, progressed)
+
+    def save_finished(self, trace: ReplicateTrace) -> None:
+        """Save what a replicate left; nothing is played from it, so it holds no state."""
+        self._write(trace, {}, Progressed(len(trace.rounds), trace.spells))
 
     def load(self, trace: ReplicateTrace, simulation: Simulation) -> Progressed | None:
-        """Put a replicate back where it stood.
+        """Put a replicate back where it stood; once it is finished only its trace is filled.
 
         Returns
         -------
@@ -89,21 +90,48 @@ class CheckpointFolder:
         CheckpointError
             If the file is damaged, or belongs to another configuration or version.
         """
-        file = self._file(trace)
-        if not file.exists():
+        stored = self._read(self._file(trace.system, trace.replicate))
+        if stored is None:
             return None
+        arrays, progressed = stored
+        for name in TRACED:
+            np.copyto(getattr(trace, name), arrays[f"trace.{name}"])
+        if progressed.position < len(trace.rounds):
+            for name, array in _leaves(simulation.state, ""):
+                np.copyto(array, arrays[f"state.{name}"])
+        return progressed
+
+    def finished(
+        self, system: int, replicate: int, rounds: NDArray[np.int64]
+    ) -> ReplicateTrace | None:
+        """What a replicate left, or None if it is not finished; raises like :meth:`load`."""
+        stored = self._read(self._file(system, replicate))
+        if stored is None or stored[1].position < len(rounds):
+            return None
+        arrays: dict[str, Any] = {name: stored[0][f"trace.{name}"] for name in TRACED}
+        return ReplicateTrace(system, replicate, rounds, **arrays, spells=stored[1].spells)
+
+    def _write(
+        self, trace: ReplicateTrace, state: dict[str, NDArray[Any]], progressed: Progressed
+    ) -> None:
+        arrays = state | {f"trace.{name}": getattr(trace, name) for name in TRACED}
+        header = self._identity | msgspec.structs.asdict(progressed)
+        arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+        buffer = io.BytesIO()
+        np.savez(buffer, **arrays)
+        _replace(self._file(trace.system, trace.replicate), buffer.getvalue())
+
+    def _read(self, file: pathlib.Path) -> tuple[dict[str, NDArray[Any]], Progressed] | None:
         try:
             with np.load(io.BytesIO(file.read_bytes()), allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files}
             header = json.loads(arrays["header"].tobytes())
+        except FileNotFoundError:
+            return None
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             raise CheckpointError(f"{file}: damaged; delete it or run without --resume") from None
         self._check(file, header)
-        for name in TRACED:
-            np.copyto(getattr(trace, name), arrays[f"trace.{name}"])
-        for name, array in _leaves(simulation.state, ""):
-            np.copyto(array, arrays[f"state.{name}"])
-        return Progressed(header["position"], tuple((a, b) for a, b in header["spells"]))
+        return arrays, Progressed(header["position"], tuple((a, b) for a, b in header["spells"]))
 
     def _check(self, file: pathlib.Path, header: dict[str, Any]) -> None:
         reasons = {
@@ -117,8 +145,8 @@ class CheckpointFolder:
                     f"{file}: {reason}; run without --resume, or choose another --out"
                 )
 
-    def _file(self, trace: ReplicateTrace) -> pathlib.Path:
-        return self.path / f"{trace.system}-{trace.replicate}.npz"
+    def _file(self, system: int, replicate: int) -> pathlib.Path:
+        return self.path / f"{system}-{replicate}.npz"
 
 
 def _leaves(node: Any, name: str) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -132,7 +160,7 @@ def _leaves(node: Any, name: str) -> Iterator[tuple[str, NDArray[Any]]]:
 
 def _replace(file: pathlib.Path, data: bytes) -> None:
     """Write a file so that any reader, at any time, finds the old one or the new one."""
-    beside = file.with_suffix(".new")
+    beside = file.with_suffix(f".{uuid.uuid4().hex}")  # another machine may be writing it too
     with beside.open("wb") as stream:
         stream.write(data)
         stream.flush()

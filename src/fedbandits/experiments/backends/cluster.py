@@ -1,0 +1,168 @@
+"""What all clusters have in common: orders go out, traces come back, each is checked and saved."""
+
+from __future__ import annotations
+
+import abc
+import time
+import tomllib
+import uuid
+from collections import deque
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from fedbandits.errors import BackendError, ConfigError
+from fedbandits.experiments.backends.worker import TOKEN, Order, data_files, identity
+from fedbandits.experiments.checkpoint import CheckpointFolder
+from fedbandits.experiments.config import Experiment
+from fedbandits.experiments.replicate import PULSE, Shared, Task, checkpoint_rounds
+from fedbandits.experiments.result import ReplicateTrace
+
+#: Seconds that a cluster may take to answer, or to show its first worker.
+ANSWER = 5.0
+#: Seconds that it may be silent, or without any worker, in the middle of a run.
+PATIENCE = 60.0
+
+
+class Cluster(abc.ABC):
+    """Replicates on other machines, one thread each.
+
+    joblib has backends for Dask and Ray, but cannot be used here: with Dask it waits for ever for
+    a replicate whose worker was killed, and plays in this process, unasked, when the cluster has
+    one thread; with Ray it gives nothing back before everything is finished.
+    """
+
+    @abc.abstractmethod
+    def slots(self) -> int:
+        """Replicates that the cluster can play side by side now."""
+
+    @abc.abstractmethod
+    def submit(self, order: dict[str, Any], task: Task) -> Any:
+        """Send one replicate; returns a handle, hashable."""
+
+    @abc.abstractmethod
+    def finished(self, handles: list[Any], seconds: float) -> list[Any]:
+        """Those that have ended, well or badly; waits for one no longer than so many seconds."""
+
+    @abc.abstractmethod
+    def result(self, handle: Any, name: str) -> Any:
+        """What an ended replicate, called ``name``, gave; raises what it raised."""
+
+    @abc.abstractmethod
+    def cancel(self, handles: list[Any]) -> None:
+        """Drop replicates that wait, and tell workers to leave those that they play."""
+
+    def play(
+        self, shared: Shared, tasks: list[Task], jobs: int | None
+    ) -> Generator[ReplicateTrace, None, None]:
+        """See :class:`fedbandits.experiments.backends.Backend`."""
+        order = _order(shared.experiment, shared.checkpoints, shared.save_every)
+        return self._play(shared, msgspec.to_builtins(order), deque(tasks), jobs)
+
+    def _play(
+        self, shared: Shared, order: dict[str, Any], waiting: deque[Task], jobs: int | None
+    ) -> Generator[ReplicateTrace, None, None]:
+        flying: dict[Any, Task] = {}
+        presence = _Presence()
+        try:
+            while waiting or flying:
+                slots = self.slots()
+                presence.note(slots)
+                # Twice as many as can be played: nobody waits for orders, few wait in vain.
+                for task in _take(waiting, (jobs or 2 * slots) - len(flying)):
+                    flying[self.submit(order, task)] = task
+                if not flying:
+                    time.sleep(PULSE)  # until workers come
+                for handle in self.finished(list(flying), PULSE) if flying else ():
+                    yield self._collect(shared, handle, flying.pop(handle))
+                if shared.stop:
+                    return
+        finally:
+            self.cancel(list(flying))
+
+    def _collect(self, shared: Shared, handle: Any, task: Task) -> ReplicateTrace:
+        experiment = shared.experiment
+        name = f"replicate {task.replicate} of {experiment.systems[task.system].label!r}"
+        trace = _checked(self.result(handle, name), experiment, task, name)
+        if shared.checkpoints is not None:
+            shared.checkpoints.save_finished(trace)
+        shared.progress.advance(task.system, experiment.rounds)
+        return trace
+
+
+class _Presence:
+    """Notices when there have been no workers for too long."""
+
+    def __init__(self) -> None:
+        self._seen = time.monotonic()
+
+    def note(self, slots: int) -> None:
+        now = time.monotonic()
+        if slots > 0:
+            self._seen = now
+        elif now - self._seen > PATIENCE:
+            raise BackendError(
+                f"the cluster has had no worker for {PATIENCE:g} seconds; start some, "
+                "then --resume goes on with what is finished"
+            )
+
+
+def _order(experiment: Experiment, folder: CheckpointFolder | None, save_every: float) -> Order:
+    config = experiment.to_toml()
+    if Experiment.from_table(tomllib.loads(config)) != experiment:
+        raise ConfigError("systems: a part set to None cannot travel to a cluster; leave it out")
+    token, out = uuid.uuid4().hex, ""
+    if folder is not None:
+        (folder.path / TOKEN).write_text(token, encoding="utf-8")
+        out = str(folder.out)
+    return Order(identity(), config, data_files(experiment), out, token, save_every)
+
+
+def _take(waiting: deque[Task], count: int) -> Iterator[Task]:
+    for _ in range(min(count, len(waiting))):
+        yield waiting.popleft()
+
+
+def _checked(trace: Any, experiment: Experiment, task: Task, name: str) -> ReplicateTrace:
+    """What a worker returned must be what was asked for, whatever it calls itself."""
+    rounds = checkpoint_rounds(experiment.rounds, experiment.checkpoints)
+    fits = (
+        isinstance(trace, ReplicateTrace)
+        and (trace.system, trace.replicate) == task
+        and np.array_equal(trace.rounds, rounds)
+        and trace.regret.shape == (experiment.environment.parties, len(rounds))
+    )
+    if not fits:
+        raise BackendError(f"{name}: a worker returned something else; restart the workers")
+    checked: ReplicateTrace = trace
+    return checked
+
+
+def missing(package: str) -> BackendError:
+    """The error for a package that is not installed."""
+    return BackendError(f"backend: {package} is not installed; pip install 'fedbandits[cluster]'")
+
+
+def unfit(where: str, error: BaseException) -> BackendError:
+    """The error for a worker that cannot even read what it is asked."""
+    reason = str(error).strip().partition("\n")[0]
+    return BackendError(
+        f"{where} cannot load this version of fedbandits ({type(error).__name__}: {reason}); "
+        "install it there and restart the workers"
+    )
+
+
+def died(name: str) -> BackendError:
+    """The error for a replicate that no worker survives."""
+    return BackendError(
+        f"{name}: every worker that played it died (out of memory?); --resume goes on with what "
+        "is finished"
+    )
+
+
+def out_of_reach(scheduler: str, error: BaseException) -> BackendError:
+    """The error for an address where nobody answers as expected."""
+    reason = str(error).strip().partition("\n")[0] or f"waited {ANSWER:g} seconds"
+    return BackendError(f"scheduler: {scheduler} does not answer: {reason}; is it running there?")

@@ -1,0 +1,117 @@
+"""One replicate: played on from where it stood, reporting, saving, leaving when told."""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
+from fedbandits.experiments.config import Experiment
+from fedbandits.experiments.progress import Progress
+from fedbandits.experiments.result import ReplicateTrace
+from fedbandits.experiments.stop import Stop
+from fedbandits.systems import FAMILIES, Simulation
+
+#: Aimed-at seconds between two reports of progress, and between two looks at the stop signal.
+PULSE = 0.25
+
+
+class Task(NamedTuple):
+    """One replicate of one system."""
+
+    system: int
+    replicate: int
+
+
+class Shared(NamedTuple):
+    """What all replicates of a run have in common."""
+
+    experiment: Experiment
+    progress: Progress
+    stop: Stop
+    checkpoints: CheckpointFolder | None
+    save_every: float  # seconds
+    threads: int = 1  # for each replicate
+
+    def start(self, task: Task) -> Simulation:
+        """A replicate before its first round."""
+        experiment = self.experiment
+        system = experiment.systems[task.system]
+        return FAMILIES[system.family].simulate(
+            system.config,
+            experiment.environment,
+            experiment.rounds,
+            experiment.seed,
+            task.replicate,
+            self.threads,
+        )
+
+
+def checkpoint_rounds(rounds: int, count: int) -> NDArray[np.int64]:
+    """About ``count`` rounds in [1, rounds], log-spaced, the last one included."""
+    spaced = np.geomspace(1, rounds, num=min(count, rounds))
+    return np.unique(np.append(np.rint(spaced).astype(np.int64), rounds))
+
+
+def compile_kernels(shared: Shared) -> None:
+    """Compile, or load from the cache, what the run needs, so that timings leave it out."""
+    for index in range(len(shared.experiment.systems)):
+        shared.start(Task(index, 0)).advance(1)
+
+
+def play_replicate(shared: Shared, task: Task) -> ReplicateTrace | None:
+    """Play on from the replicate's checkpoint, if there is one, saving more of them.
+
+    Returns
+    -------
+    ReplicateTrace or None
+        None if told to leave before the last round.
+    """
+    began, simulation = time.time(), shared.start(task)
+    rounds = checkpoint_rounds(shared.experiment.rounds, shared.experiment.checkpoints)
+    trace = ReplicateTrace.empty(task.system, task.replicate, rounds, len(simulation.regret))
+    folder = shared.checkpoints
+    stood = folder.load(trace, simulation) if folder else None
+    stood = stood or Progressed(0, ())
+    if stood.position == len(rounds):
+        shared.progress.advance(task.system, shared.experiment.rounds)
+        return msgspec.structs.replace(trace, spells=stood.spells)
+    shared.progress.advance(task.system, simulation.done)
+    pace, saved = _Pace(), began
+    for position in range(stood.position, len(rounds)):
+        while simulation.done < rounds[position]:
+            before = simulation.done
+            simulation.advance(min(int(rounds[position]), before + pace.rounds))
+            pace.note(simulation.done - before)
+            shared.progress.advance(task.system, simulation.done - before)
+            now, leaving = time.time(), bool(shared.stop)  # looked at once: it may change
+            if folder and (now - saved >= shared.save_every or leaving):
+                folder.save(trace, simulation, Progressed(position, (*stood.spells, (began, now))))
+                saved = now
+            if leaving:
+                return None
+        trace.record(position, simulation)
+    trace = msgspec.structs.replace(trace, spells=(*stood.spells, (began, time.time())))
+    if folder:
+        folder.save_finished(trace)
+    return trace
+
+
+class _Pace:
+    """How many rounds fit between two reports."""
+
+    def __init__(self) -> None:
+        self.rounds = 64
+        self._last = time.perf_counter()
+
+    def note(self, played: int) -> None:
+        now = time.perf_counter()
+        elapsed, self._last = now - self._last, now
+        if played == self.rounds and elapsed < PULSE:
+            self.rounds *= 2
+        elif elapsed > 2.0 * PULSE:
+            self.rounds = max(1, self.rounds // 2)
