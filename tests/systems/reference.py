@@ -144,7 +144,7 @@ class Reference:
         config, rules = self.config, self.plan.rules
         if self.published:
             return 2 * self.plan.bounds.rho_min * self.M if config.is_private else self.base()
-        deviation = self.plan.release.deviation(k)
+        deviation = self.plan.release.deviation(k) * math.sqrt(self.M)
         b, w, S = rules.norm_factor * deviation, rules.bias_factor * deviation, 1.0
         S = config.parameter_bound
         values = np.linalg.eigvalsh(gram)

@@ -15,8 +15,9 @@ from fedbandits.random import Key, replicate_key
 from fedbandits.systems.feducb import agent as act
 from fedbandits.systems.feducb.config import FedUCB
 from fedbandits.systems.feducb.loop import batch_end, begin, end_batch, play_agents, run_until
+from fedbandits.systems.feducb.play import new_scratch
 from fedbandits.systems.feducb.rules import TRIGGERED, Plan, plan
-from fedbandits.systems.feducb.state import initial_state, new_scratch
+from fedbandits.systems.feducb.state import initial_state
 from fedbandits.systems.feducb.sync import next_sync
 
 #: Agent-steps below which a batch is played by one thread.
