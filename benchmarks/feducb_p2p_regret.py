@@ -13,6 +13,7 @@ import numpy as np
 import fedbandits as fb
 from fedbandits.environments import Linear
 from fedbandits.errors import ConfigWarning
+from fedbandits.federation.graphs import topology
 
 #: Published variants are slow to simulate and learn little here: at M = 20 they tell enough.
 GRAPHS_AT_20 = (
@@ -30,15 +31,12 @@ SIZES = (5, 10, 20, 50, 100)
 
 
 def diameter(graph: str, agents: int) -> int:
-    """γ beyond it is refused by nobody, so ask the graph itself."""
-    config = fb.system("feducb-p2p", graph=graph).config
-    from fedbandits.federation.graphs import topology
-
-    return max(1, topology(config.graph, agents).diameter)
+    """γ with which everybody is heard in the end."""
+    return topology(fb.system("feducb-p2p", graph=graph).config.graph, agents).diameter
 
 
-def play(agents: int, systems: list[fb.System], replicates: int) -> dict[str, tuple[float, float]]:
-    """Regret an agent and its standard error, by label."""
+def play(agents: int, systems: list[fb.System], replicates: int) -> dict[str, np.ndarray]:
+    """Regret an agent in every replicate, by label."""
     experiment = fb.Experiment(
         rounds=10_000,
         replicates=replicates,
@@ -46,11 +44,12 @@ def play(agents: int, systems: list[fb.System], replicates: int) -> dict[str, tu
         systems=tuple(systems),
     )
     runs = fb.run(experiment).regret.isel(round=-1).mean("party")
-    mean, error = runs.mean("replicate"), runs.std("replicate", ddof=1) / np.sqrt(replicates)
-    return {
-        s.label: (float(mean.sel(system=s.label)), float(error.sel(system=s.label)))
-        for s in systems
-    }
+    return {s.label: runs.sel(system=s.label).values for s in systems}
+
+
+def error(values: np.ndarray) -> float:
+    """Standard error of a mean."""
+    return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
 def peers(graph: str, gamma: int, scale: float, preset: str = "feducb-p2p") -> fb.System:
@@ -72,14 +71,17 @@ def at_twenty(scale: float, replicates: int) -> None:
     systems = others + [peers(graph, gamma, scale) for graph, gamma in GRAPHS_AT_20]
     systems += [peers(g, gamma, scale, "feducb-p2p-published") for g, gamma in PUBLISHED_AT_20]
     print(f"M = 20, exploration scale {scale:g}: regret an agent ± standard error")
-    for label, (mean, error) in play(20, systems, replicates).items():
-        print(f"  {label:45s} {mean:9.1f} ± {error:.1f}", flush=True)
+    for label, regret in play(20, systems, replicates).items():
+        print(f"  {label:45s} {regret.mean():9.1f} ± {error(regret):.1f}", flush=True)
 
 
 def as_agents_grow(scale: float, replicates: int) -> None:
-    print(f"exploration scale {scale:g}: regret an agent")
-    print(f"  {'':26s}" + "".join(f"{f'M={agents}':>9s}" for agents in SIZES))
-    rows: dict[str, list[float]] = {}
+    print(
+        f"exploration scale {scale:g}: regret an agent; * where it is less than alone by more than "
+        "two standard errors of the difference, replicate by replicate"
+    )
+    print(f"  {'':34s}" + "".join(f"{f'M={agents}':>9s}" for agents in SIZES))
+    rows: dict[str, list[str]] = {}
     for agents in SIZES:
         alone = fb.system("linucb-alone", delta=0.1, exploration_scale=scale)
         named = {"alone": alone}
@@ -89,9 +91,11 @@ def as_agents_grow(scale: float, replicates: int) -> None:
         distinct = list({system.label: system for system in named.values()}.values())
         regret = play(agents, distinct, replicates)
         for title, system in named.items():
-            rows.setdefault(title, []).append(regret[system.label][0])
-    for title, values in rows.items():
-        print(f"  {title:26s}" + "".join(f"{value:9.1f}" for value in values), flush=True)
+            mine, gain = regret[system.label], regret[alone.label] - regret[system.label]
+            mark = "*" if gain.mean() > 2.0 * error(gain) else " "
+            rows.setdefault(title, []).append(f"{mine.mean():8.1f}{mark}")
+    for title, cells in rows.items():
+        print(f"  {title:34s}" + "".join(cells), flush=True)
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fedbandits.environments import Classification, Linear
+from fedbandits.experiments.checkpoint import _leaves
 from fedbandits.experiments.config import system
 from fedbandits.systems.feducb import Simulation
 from fedbandits.systems.feducb_p2p import PeerFedUCB, PeerSimulation
@@ -187,6 +188,26 @@ def test_neither_chunks_nor_threads_change_a_bit(name, monkeypatch):
         pieces.messages,
         pieces.bytes,
     )
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_messages_under_way_survive_a_restart(name):
+    """Stopped after any round, another process that loads the state goes on to the same bits."""
+    config, rounds = variant(name), 40
+    whole = PeerSimulation(config, LINEAR, rounds, 5, 0)
+    whole.advance(rounds)
+    for stop in (1, 4, 6, 7, 8, 13, 26, 39):
+        run, resumed = (PeerSimulation(config, LINEAR, rounds, 5, 0) for _ in range(2))
+        run.advance(stop)
+        saved = {name: array.copy() for name, array in _leaves(run.state, "")}
+        for name, array in _leaves(resumed.state, ""):
+            np.copyto(array, saved[name])
+        resumed.advance(rounds)
+        np.testing.assert_array_equal(whole.state.statistic, resumed.state.statistic)
+        np.testing.assert_array_equal(whole.regret, resumed.regret)
+        assert (whole.messages, whole.bytes, whole.epsilon) == (
+            resumed.messages, resumed.bytes, resumed.epsilon,
+        )  # fmt: skip
 
 
 def test_estimators_take_turns():
