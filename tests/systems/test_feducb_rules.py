@@ -12,6 +12,7 @@ from fedbandits.errors import ConfigError
 from fedbandits.experiments.config import system
 from fedbandits.privacy import gaussian
 from fedbandits.systems.feducb import FedUCB, claim
+from fedbandits.systems.feducb.noise import published_levels
 from fedbandits.systems.feducb.parts import (
     Determinant,
     Every,
@@ -21,7 +22,7 @@ from fedbandits.systems.feducb.parts import (
     first_useful_round,
     sync_rounds,
 )  # fmt: skip
-from fedbandits.systems.feducb.rules import plan, published_levels
+from fedbandits.systems.feducb.rules import plan
 
 ENVIRONMENT = Linear(agents=10, dim=10, arms=20)
 PUBLISHED = system("feducb-published", epsilon=1.0, delta=0.1).config

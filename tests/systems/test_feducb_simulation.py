@@ -71,9 +71,9 @@ def test_the_compiled_loop_agrees_with_the_reference_round_by_round(name, enviro
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_neither_chunks_nor_threads_change_a_bit(name, monkeypatch):
-    from fedbandits.systems.feducb import simulate
+    from fedbandits.systems.feducb import batches
 
-    monkeypatch.setattr(simulate, "_WORTH_SHARING", 1)
+    monkeypatch.setattr(batches, "_WORTH_SHARING", 1)
     config, rounds = variant(name), 120
     whole = Simulation(config, LINEAR, rounds, 0, 0)
     whole.advance(rounds)
@@ -214,7 +214,7 @@ def test_clipping_contexts_keeps_the_model_linear():
             privatizer=Tree("published"), confidence="published", schedule=Determinant(),
             local_view="raw",
         ),
-        FedUCB(schedule=Growing(3.0, 1)),
+        FedUCB(schedule=Growing(3.0, 1)), FedUCB(confidence="published"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("rounds", [1, 2, 3])

@@ -30,8 +30,17 @@ from fedbandits.systems.feducb.rules import TRIGGERED, Rules
 NO_FAULT, CONTEXT_TOO_LONG, REWARD_TOO_LARGE, NOT_A_NUMBER, NOT_POSITIVE = 0, 1, 2, 3, 4
 
 
+class Basis(NamedTuple):
+    """What turns a sum of releases into estimates and their radius."""
+
+    base: float  # λ₁, or Mρ_min
+    log_term: float
+    shift: float  # added to the Gram matrix; adaptive confidence chooses its own
+    deviation: float  # of the sum's noise, off the diagonal
+
+
 class Pool(NamedTuple):
-    """What all agents know after a sync, made from released statistics alone."""
+    """What an agent knows after a sync, made from a sum of releases."""
 
     inverse: Floats  # (models, d, d): V⁻¹
     gram: Floats  # (models, d, d): V
@@ -144,37 +153,53 @@ def record_fault(
 
 
 @compiled
-def initial_pool(rules: Rules, pool: Pool) -> None:
+def initial_pool(rules: Rules, base: float, pool: Pool) -> None:
     """Before any release: V = λ₁I, or S = Mρ_min I as published."""
     terms = pool.terms
     for m in range(rules.models):
         pool.moment[m, :] = 0.0
-        pool.gram[m] = np.eye(rules.dimension) * rules.base
-        pool.inverse[m] = np.eye(rules.dimension) / rules.base
-        terms[m, 1] = rules.dimension * math.log(rules.base)
+        pool.gram[m] = np.eye(rules.dimension) * base
+        pool.inverse[m] = np.eye(rules.dimension) / base
+        terms[m, 1] = rules.dimension * math.log(base)
         terms[m, 3] = terms[m, 1]
         if rules.published_confidence:
             terms[m, 0], terms[m, 2] = 1.0, rules.published_bias
         else:
             terms[m, 0] = 1.0
-            terms[m, 2] = rules.parameter_bound * math.sqrt(rules.base)
-        shifted = rules.base + rules.trigger_shift
+            terms[m, 2] = rules.parameter_bound * math.sqrt(base)
+        shifted = base + rules.trigger_shift
         pool.trigger_inverse[m] = np.eye(rules.dimension) / shifted
         pool.trigger_log_det[m] = rules.dimension * math.log(shifted)
         pool.trigger_smallest[m] = shifted
 
 
 @compiled
-def pool_release(rules: Rules, released: Floats, k: int, pool: Pool) -> int:
-    """Turn the sum of all agents' k-th releases into estimates and their radius.
+def noise_variance(rules: Rules, k: int) -> float:
+    """Off-diagonal variance of the noise in one agent's k-th release."""
+    deviation = release_deviation(rules.mechanism, rules.noise_deviation, rules.coefficients, k)
+    return float(deviation * deviation)
+
+
+@compiled
+def basis_of_all(rules: Rules, k: int) -> Basis:
+    """The basis of the sum of all agents' k-th releases."""
+    one, variance = noise_variance(rules, k), 0.0
+    for _ in range(rules.agents):  # added one by one, as peers do whose releases differ in k
+        variance += one
+    return Basis(rules.base, rules.log_term, rules.shift, math.sqrt(variance))
+
+
+@compiled
+def pool_release(rules: Rules, basis: Basis, released: Floats, pool: Pool) -> int:
+    """Turn a sum of releases into estimates and their radius.
 
     Parameters
     ----------
     rules : Rules
+    basis : Basis
+        Of this sum.
     released : (models, d (d + 3) / 2) float64
-        Sum of the released statistics of all agents, unshifted.
-    k : int
-        Number of the release, from 1.
+        Sum of released statistics, unshifted.
     pool : Pool
         Receives the result.
 
@@ -183,28 +208,27 @@ def pool_release(rules: Rules, released: Floats, k: int, pool: Pool) -> int:
     int
         ``NO_FAULT``, or ``NOT_POSITIVE`` if the shifted Gram matrix is not positive definite.
     """
-    deviation = release_deviation(rules.mechanism, rules.noise_deviation, rules.coefficients, k)
-    norm_bound = deviation * rules.norm_factor
-    bias_bound = deviation * rules.bias_factor
+    norm_bound = basis.deviation * rules.norm_factor
+    bias_bound = basis.deviation * rules.bias_factor
     for m in range(rules.models):
         unpack(released[m], pool.gram[m], pool.moment[m])
         values, vectors = np.linalg.eigh(pool.gram[m])
         if rules.published_confidence:
-            shift = rules.shift
+            shift = basis.shift
             pool.terms[m, 0], pool.terms[m, 2] = 1.0, rules.published_bias
             correction = 0.0
         else:
             shift = choose_shift(
                 values,
-                rules.base,
+                basis.base,
                 norm_bound,
                 bias_bound,
                 rules.parameter_bound,
                 rules.reward_noise,
-                rules.log_term,
+                basis.log_term,
             )
             inflation, correction, bias = adaptive_terms(
-                values, shift, rules.base, norm_bound, bias_bound, rules.parameter_bound
+                values, shift, basis.base, norm_bound, bias_bound, rules.parameter_bound
             )
             pool.terms[m, 0], pool.terms[m, 2] = inflation, bias
         if not values[0] + shift > 0.0:
@@ -224,7 +248,7 @@ def pool_release(rules: Rules, released: Floats, k: int, pool: Pool) -> int:
 
 
 @compiled
-def load_view(rules: Rules, pool: Pool, view: Views) -> None:
+def load_view(rules: Rules, log_term: float, pool: Pool, view: Views) -> None:
     """Begin a batch: a view becomes what the pool says."""
     for m in range(rules.models):
         view.inverse[m] = pool.inverse[m]
@@ -233,7 +257,7 @@ def load_view(rules: Rules, pool: Pool, view: Views) -> None:
         if rules.schedule == TRIGGERED:
             view.trigger_inverse[m] = pool.trigger_inverse[m]
             view.trigger_log_det[m] = pool.trigger_log_det[m]
-        beta = view_radius(pool.terms, view.log_det, m, rules.reward_noise, rules.log_term)
+        beta = view_radius(pool.terms, view.log_det, m, rules.reward_noise, log_term)
         refresh_view(view, m, rules.exploration_scale * beta)
 
 

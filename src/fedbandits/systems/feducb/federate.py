@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from fedbandits._typing import Floats, Ints
+from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.base import ContextualEnvironment, draw_decision_set, draw_world_reward
 from fedbandits.federation.memory import MemoryNetwork, Route
+from fedbandits.federation.messages import Message
 from fedbandits.random import Key, Purpose, integer, normals, replicate_key
 from fedbandits.systems.feducb.config import FedUCB
 from fedbandits.systems.feducb.protocol import CODEC, Agent, Controller
@@ -18,7 +20,78 @@ from fedbandits.systems.feducb.rules import Plan, plan
 CONTROLLER = "controller"
 
 
-class FederatedRun:
+class PlayingParty(Protocol):
+    """What a driver needs of a party that plays."""
+
+    name: str
+
+    def decide(self, features: Floats32) -> int:
+        """Choose an arm."""
+
+    def observe(self, reward: float) -> list[Message]:
+        """Learn the reward, and return what is to be sent."""
+
+
+class PlayedRun:
+    """Parties that play in a world of one replicate, side by side in one process.
+
+    Parameters
+    ----------
+    environment, rounds, seed, replicate
+        As for a compiled simulation.
+    """
+
+    network: MemoryNetwork
+
+    def __init__(
+        self, environment: ContextualEnvironment, rounds: int, seed: int, replicate: int
+    ) -> None:
+        self.key: Key = replicate_key(seed, replicate)
+        self.rounds = rounds
+        self.world: Any = environment.world(self.key)
+        self.regret: Floats = np.zeros(environment.agents)
+        self.reward: Floats = np.zeros(environment.agents)
+        self.actions: Ints = np.zeros(environment.agents, np.int64)
+        self.done = 0
+        self._features = np.zeros(environment.features_shape, np.float32)
+        self._expected = np.zeros(environment.arm_count, np.float32)
+
+    @property
+    def players(self) -> Sequence[PlayingParty]:
+        """The agents, in order."""
+        raise NotImplementedError
+
+    def advance(self, stop: int) -> None:
+        """Play until ``stop`` rounds are done; the network settles after every round."""
+        while self.done < min(stop, self.rounds):
+            self.done += 1
+            for index, agent in enumerate(self.players):
+                self._play(index, agent)
+            self.network.settle()
+
+    def _play(self, index: int, agent: PlayingParty) -> None:
+        best = draw_decision_set(
+            self.world, self.key, index, self.done, self._features, self._expected
+        )
+        arm = agent.decide(self._features)
+        reward = draw_world_reward(self.world, self._expected[arm], self.key, index, self.done)
+        self.actions[index] = arm
+        self.regret[index] += self._expected[best] - self._expected[arm]
+        self.reward[index] += reward
+        self.network.send(agent.observe(reward))
+
+    @property
+    def messages(self) -> int:
+        """Messages delivered so far."""
+        return self.network.transcript.messages.total()
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of statistics delivered so far."""
+        return self.network.transcript.payload_bytes
+
+
+class FederatedRun(PlayedRun):
     """One replicate played by parties; the counterpart of the compiled ``Simulation``.
 
     Parameters
@@ -38,21 +111,13 @@ class FederatedRun:
         replicate: int,
         route: Route | None = None,
     ) -> None:
-        self.key: Key = replicate_key(seed, replicate)
+        super().__init__(environment, rounds, seed, replicate)
         self.config = config
-        self.rounds = rounds
         self.plan: Plan = plan(config, environment, rounds)
-        self.world: Any = environment.world(self.key)
         self.agents = [self._agent(i, environment) for i in range(environment.agents)]
         self.controller = Controller(CONTROLLER, [agent.name for agent in self.agents], self.plan)
         everybody = {party.name: party for party in (*self.agents, self.controller)}
         self.network = MemoryNetwork(everybody, CODEC, route)
-        self.regret: Floats = np.zeros(environment.agents)
-        self.reward: Floats = np.zeros(environment.agents)
-        self.actions: Ints = np.zeros(environment.agents, np.int64)
-        self.done = 0
-        self._features = np.zeros(environment.features_shape, np.float32)
-        self._expected = np.zeros(environment.arm_count, np.float32)
 
     def _agent(self, index: int, environment: ContextualEnvironment) -> Agent:
         size = self.plan.rules.pattern.size
@@ -61,28 +126,14 @@ class FederatedRun:
             controller=CONTROLLER,
             plan=self.plan,
             arms=environment.arm_count,
-            noise=partial(_simulated_noise, size, self.key, index),
-            ties=partial(_tie, environment.arm_count, self.key, index),
+            noise=partial(simulated_noise, size, self.key, index),
+            ties=partial(simulated_tie, environment.arm_count, self.key, index),
         )
 
-    def advance(self, stop: int) -> None:
-        """Play until ``stop`` rounds are done; the network settles after every round."""
-        while self.done < min(stop, self.rounds):
-            self.done += 1
-            for index, agent in enumerate(self.agents):
-                self._play(index, agent)
-            self.network.settle()
-
-    def _play(self, index: int, agent: Agent) -> None:
-        best = draw_decision_set(
-            self.world, self.key, index, self.done, self._features, self._expected
-        )
-        arm = agent.decide(self._features)
-        reward = draw_world_reward(self.world, self._expected[arm], self.key, index, self.done)
-        self.actions[index] = arm
-        self.regret[index] += self._expected[best] - self._expected[arm]
-        self.reward[index] += reward
-        self.network.send(agent.observe(reward))
+    @property
+    def players(self) -> Sequence[PlayingParty]:
+        """The agents, in order."""
+        return self.agents
 
     @property
     def syncs(self) -> int:
@@ -90,25 +141,16 @@ class FederatedRun:
         return self.controller.releases
 
     @property
-    def messages(self) -> int:
-        """Messages delivered so far."""
-        return self.network.transcript.messages.total()
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of statistics delivered so far."""
-        return self.network.transcript.payload_bytes
-
-    @property
     def epsilon(self) -> float:
         """ε that the contents of what an agent has sent so far cost, at the configured δ."""
         return self.plan.epsilon_spent(self.agents[0].released.made, self.config.delta)
 
 
-def _simulated_noise(size: int, key: Key, agent: int, release: int) -> Floats:
+def simulated_noise(size: int, key: Key, agent: int, name: int) -> Floats:
     """Noise from the seed: it protects nobody."""
-    return normals(size, key, agent, release, Purpose.PRIVACY_NOISE)
+    return normals(size, key, agent, name, Purpose.PRIVACY_NOISE)
 
 
-def _tie(arms: int, key: Key, agent: int, round_: int) -> int:
+def simulated_tie(arms: int, key: Key, agent: int, round_: int) -> int:
+    """Where an agent begins to look among equally good arms."""
     return int(integer(arms, key, agent, round_, int(Purpose.TIE), 0))

@@ -9,28 +9,20 @@ from __future__ import annotations
 from typing import Any
 
 from fedbandits._compile import compiled
-from fedbandits.environments.base import decision_set_workspace, draw_reward, fill_decision_set
-from fedbandits.learners.linucb import best_arm, score_arms
-from fedbandits.learners.ridge import add_record
-from fedbandits.privacy.continual import NONE, add_release_noise, draw_slot
-from fedbandits.random import Key, Purpose, fill_normal, integer
+from fedbandits.environments.base import decision_set_workspace
+from fedbandits.random import Key
 from fedbandits.systems.feducb.agent import (
     NO_FAULT,
-    NOT_A_NUMBER,
+    basis_of_all,
     initial_pool,
     load_view,
-    observe_raw,
     one_view,
     pool_release,
-    record_fault,
-    refresh_view,
-    view_radius,
 )
+from fedbandits.systems.feducb.play import Scratch, play, simulate_release
 from fedbandits.systems.feducb.rules import TRIGGERED, Rules
-from fedbandits.systems.feducb.state import Scratch, State
+from fedbandits.systems.feducb.state import State
 from fedbandits.systems.feducb.sync import next_sync, rounds_without_sync, sync_due
-
-_TIE, _NOISE = int(Purpose.TIE), int(Purpose.PRIVACY_NOISE)
 
 
 @compiled
@@ -45,44 +37,26 @@ def _play(
     start: int,
     end: int,
 ) -> None:
-    """One agent, rounds start + 1 … end: see a decision set, act, observe, remember."""
-    features, expected, scores, work = (
-        scratch.features,
-        scratch.expected,
-        scratch.scores,
-        scratch.work,
+    """One agent plays rounds start + 1 … end with its own view, or the one that all share."""
+    regret, earned, fault, round_ = play(
+        world,
+        workspace,
+        rules,
+        rules.log_term,
+        state.pool.terms,
+        one_view(state.views, agent if rules.raw_view else 0),
+        state.statistic[agent],
+        scratch,
+        key,
+        agent,
+        start + 1,
+        end,
+        1,
     )
-    view = one_view(state.views, agent if rules.raw_view else 0)
-    statistic, terms = state.statistic[agent], state.pool.terms
-    context, shared, raw = scratch.context, rules.models == 1, rules.raw_view
-    triggered = rules.schedule == TRIGGERED
-    regret, earned = 0.0, 0.0
-    for round_ in range(start + 1, end + 1):
-        best = fill_decision_set(world, workspace, key, agent, round_, features, expected)
-        score_arms(features, view.theta, view.width, scores, work)
-        arm = best_arm(scores, integer(scores.size, key, agent, round_, _TIE, 0))
-        if arm < 0:
-            state.faults[agent, 0], state.faults[agent, 1] = NOT_A_NUMBER, round_
-            break
-        reward = draw_reward(world, expected[arm], key, agent, round_)
-        column, model = (arm, 0) if shared else (0, arm)
-        for i in range(context.size):
-            context[i] = features[i, column]
-        fault, recorded = record_fault(
-            context, reward, rules.context_bound, rules.reward_bound, rules.clip
-        )
-        if fault != NO_FAULT:
-            state.faults[agent, 0], state.faults[agent, 1] = fault, round_
-            break
-        add_record(statistic, model, context, recorded)
-        regret += expected[best] - expected[arm]
-        earned += reward
-        if raw:
-            observe_raw(view, model, context, recorded, triggered, scratch.gain)
-            beta = view_radius(terms, view.log_det, model, rules.reward_noise, rules.log_term)
-            refresh_view(view, model, rules.exploration_scale * beta)
     state.regret[agent] += regret
     state.reward[agent] += earned
+    if fault != NO_FAULT:
+        state.faults[agent, 0], state.faults[agent, 1] = fault, round_
 
 
 @compiled
@@ -93,21 +67,10 @@ def _sync(rules: Rules, state: State, scratch: Scratch, key: Key) -> None:
     released, noisy = scratch.released, scratch.noisy
     released[:] = 0.0
     for agent in range(rules.agents):
-        noisy[:] = state.statistic[agent].reshape(-1)
-        if rules.mechanism != NONE:
-            draws = state.draws[agent]
-            fill_normal(draws[draw_slot(rules.mechanism, k)], key, agent, k, _NOISE)
-            add_release_noise(
-                rules.mechanism,
-                rules.noise_deviation,
-                rules.coefficients,
-                rules.pattern,
-                draws,
-                k,
-                noisy,
-            )
+        simulate_release(rules, state.statistic[agent], state.draws[agent], k, key, agent, k, noisy)
         released += noisy
-    fault = pool_release(rules, released.reshape(rules.models, -1), k, state.pool)
+    total = released.reshape(rules.models, -1)
+    fault = pool_release(rules, basis_of_all(rules, k), total, state.pool)
     if fault != NO_FAULT:
         state.faults[0, 0], state.faults[0, 1] = fault, clock.round_[0]
         return
@@ -120,13 +83,13 @@ def _sync(rules: Rules, state: State, scratch: Scratch, key: Key) -> None:
 @compiled
 def _load_views(rules: Rules, state: State) -> None:
     for v in range(state.views.theta.shape[0]):
-        load_view(rules, state.pool, one_view(state.views, v))
+        load_view(rules, rules.log_term, state.pool, one_view(state.views, v))
 
 
 @compiled
 def begin(rules: Rules, state: State) -> None:
     """Set up what every agent knows before the first round."""
-    initial_pool(rules, state.pool)
+    initial_pool(rules, rules.base, state.pool)
     _load_views(rules, state)
 
 

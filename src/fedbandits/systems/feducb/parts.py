@@ -101,7 +101,7 @@ def sync_rounds(schedule: Schedule, rounds: int, first: int = 1) -> Sequence[int
 
 
 def first_useful_round(
-    agents: int, dimension: int, context_bound: float, deviation: float, rounds: int
+    agents: float, dimension: int, context_bound: float, deviation: float, rounds: int
 ) -> int:
     """The round by which pooled data can stand out from the noise, from public facts alone.
 

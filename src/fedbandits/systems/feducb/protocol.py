@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from fedbandits._typing import Floats, Floats32
-from fedbandits.errors import BoundExceededError, LocalProtocolError, RemoteProtocolError
+from fedbandits.errors import RemoteProtocolError
 from fedbandits.federation.messages import (
     Codec,
     Message,
@@ -22,11 +22,10 @@ from fedbandits.federation.messages import (
     unpack,
 )
 from fedbandits.federation.party import Party, Transitions
-from fedbandits.learners.linucb import best_arm, score_arms
-from fedbandits.learners.ridge import add_record
 from fedbandits.privacy import continual
 from fedbandits.privacy.continual import NoiseSource
 from fedbandits.systems.feducb import agent as act
+from fedbandits.systems.feducb.player import Player
 from fedbandits.systems.feducb.rules import TRIGGERED, Plan
 from fedbandits.systems.feducb.sync import next_sync, sync_due
 
@@ -66,7 +65,7 @@ class Pooled(_Statistic, frozen=True, kw_only=True, tag="feducb.pooled"):
 CODEC = Codec(SyncRequest | SyncCall | Upload | Pooled)
 
 
-class Agent(Party):
+class Agent(Player):
     """One organisation: decides, learns from rewards, releases when a sync is due.
 
     Parameters
@@ -100,48 +99,26 @@ class Agent(Party):
         noise: NoiseSource,
         ties: Callable[[int], int],
     ) -> None:
-        super().__init__(name, "ready", [controller])
+        super().__init__(name, [controller], plan, arms, ties)
         rules = plan.rules
-        self.round = 0
         self.statistic = np.zeros((rules.models, rules.pattern.size // rules.models))
         self.pool = act.empty_pool(rules.models, rules.dimension)
         self.view = act.one_view(act.empty_views(1, rules.models, rules.dimension), 0)
         self.released = continual.init(plan.release, rules.pattern.size)
-        self._plan, self._arms, self._controller = plan, arms, controller
-        self._noise, self._ties = noise, ties
+        self._controller, self._noise = controller, noise
         self._waited = 0
-        self._features: Floats32 = np.zeros((rules.dimension, 1), np.float32)
-        self._arm = 0
-        act.initial_pool(rules, self.pool)
-        act.load_view(rules, self.pool, self.view)
+        act.initial_pool(rules, rules.base, self.pool)
+        act.load_view(rules, rules.log_term, self.pool, self.view)
 
     def decide(self, features: Floats32) -> int:
-        """Choose an arm.
-
-        Parameters
-        ----------
-        features : (d, arms) float32, or (d, 1) where every arm has its own model
-            The decision set.
+        """Choose an arm; ``features`` is (d, arms), or (d, 1) with a model an arm.
 
         Raises
         ------
         LocalProtocolError
             If a reward or a sync is being waited for, or the decision set is malformed.
         """
-        self._require("decide")
-        rules = self._plan.rules
-        expected = (rules.dimension, self._arms if rules.models == 1 else 1)
-        if features.shape != expected or not np.isfinite(features).all():
-            raise LocalProtocolError(f"{self.name}: a decision set is {expected} finite numbers")
-        self._features = np.ascontiguousarray(features, dtype=np.float32).copy()
-        scores, work = np.empty(self._arms, np.float32), np.empty((2, self._arms), np.float32)
-        score_arms(self._features, self.view.theta, self.view.width, scores, work)
-        arm = int(best_arm(scores, self._ties(self.round + 1)))
-        if arm < 0:
-            raise BoundExceededError(f"{self.name}, round {self.round + 1}: scores are not numbers")
-        self._arm = arm
-        self._move("decide", "acting")
-        return self._arm
+        return self._choose(features, self.view)
 
     def observe(self, reward: float) -> list[Message]:
         """Learn the reward of the last decision, and return what is to be sent.
@@ -151,31 +128,9 @@ class Agent(Party):
         BoundExceededError
             If context or reward exceed L or B; the agent goes on waiting for a reward.
         """
-        self._require("observe")
-        rules = self._plan.rules
-        shared = rules.models == 1
-        context = self._features[:, self._arm if shared else 0].astype(np.float64)
-        model = 0 if shared else self._arm
-        fault, recorded = act.record_fault(
-            context, float(reward), rules.context_bound, rules.reward_bound, rules.clip
-        )
-        if fault != act.NO_FAULT:
-            raise BoundExceededError(f"{self.name}, round {self.round + 1}: record out of bounds")
-        add_record(self.statistic, model, context, recorded)
-        if rules.raw_view:
-            self._learn_at_once(model, context, recorded)
-        self.round += 1
+        self._record(reward, self.statistic, self.pool, self.view, self._plan.rules.log_term)
         self._waited += 1
         return self._after_round()
-
-    def _learn_at_once(self, model: int, context: Floats, reward: float) -> None:
-        rules, triggered = self._plan.rules, self._plan.rules.schedule == TRIGGERED
-        gain = np.empty(rules.dimension)
-        act.observe_raw(self.view, model, context, reward, triggered, gain)
-        beta = act.view_radius(
-            self.pool.terms, self.view.log_det, model, rules.reward_noise, rules.log_term
-        )
-        act.refresh_view(self.view, model, rules.exploration_scale * beta)
 
     def _after_round(self) -> list[Message]:
         rules = self._plan.rules
@@ -236,10 +191,11 @@ class Agent(Party):
             )
         values = unpack(message.statistic, rules.pattern.size).reshape(rules.models, -1)
         pool = act.empty_pool(rules.models, rules.dimension)
-        if act.pool_release(rules, values, message.release, pool) != act.NO_FAULT:
+        basis = act.basis_of_all(rules, message.release)
+        if act.pool_release(rules, basis, values, pool) != act.NO_FAULT:
             raise RemoteProtocolError(f"{self.name}: the pooled Gram matrix is not positive")
         self.pool = pool
-        act.load_view(rules, pool, self.view)
+        act.load_view(rules, rules.log_term, pool, self.view)
         self._waited = 0
         self._move("Pooled", "ready")
 

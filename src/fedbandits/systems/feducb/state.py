@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._typing import Floats, Floats32, Ints
-from fedbandits.environments.base import ContextualEnvironment
+from fedbandits._typing import Floats, Ints
 from fedbandits.learners.ridge import packed_size
 from fedbandits.systems.feducb import agent as act
 from fedbandits.systems.feducb.agent import Pool, Views
@@ -36,19 +35,6 @@ class State(NamedTuple):
     views: Views
 
 
-class Scratch(NamedTuple):
-    """Buffers of the loop; nothing in them outlives a round."""
-
-    features: Floats32
-    expected: Floats32
-    scores: Floats32
-    work: Floats32
-    context: Floats
-    gain: Floats
-    released: Floats
-    noisy: Floats
-
-
 def initial_state(resolved: Plan) -> State:
     """Zeros in every place; the loop's ``begin`` makes it the state before the first round."""
     rules = resolved.rules
@@ -64,20 +50,4 @@ def initial_state(resolved: Plan) -> State:
         draws=np.zeros((agents, resolved.release.slots, models * size)),
         pool=act.empty_pool(models, dimension),
         views=act.empty_views(agents if rules.raw_view else 1, models, dimension),
-    )
-
-
-def new_scratch(resolved: Plan, environment: ContextualEnvironment) -> Scratch:
-    """Buffers for one thread."""
-    rules = resolved.rules
-    arms = environment.arm_count
-    return Scratch(
-        features=np.zeros(environment.features_shape, np.float32),
-        expected=np.zeros(arms, np.float32),
-        scores=np.zeros(arms, np.float32),
-        work=np.zeros((2, arms), np.float32),
-        context=np.zeros(rules.dimension),
-        gain=np.zeros(rules.dimension),
-        released=np.zeros(rules.pattern.size),
-        noisy=np.zeros(rules.pattern.size),
     )

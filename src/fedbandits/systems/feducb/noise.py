@@ -1,0 +1,88 @@
+"""How much noise a variant adds, and the bounds on it that published confidence rests on."""
+
+from __future__ import annotations
+
+import math
+
+from fedbandits.environments.base import ContextualEnvironment
+from fedbandits.errors import ConfigError
+from fedbandits.learners.confidence import (
+    SpectralBounds,
+    operator_norm_factor,
+    published_bounds,
+    vector_norm_factor,
+)
+from fedbandits.privacy import gaussian
+from fedbandits.privacy.continual import ContinualPlan, Mechanism, calibrated
+from fedbandits.systems.feducb.config import FedUCB
+from fedbandits.systems.feducb.parts import Toeplitz
+
+_MOST_TOEPLITZ_RELEASES = 2**14
+
+
+def published_levels(releases: int) -> int:
+    """Levels of the tree, m = 1 + ⌈log₂ n⌉ (Algorithm 2)."""
+    return 1 + max(releases - 1, 0).bit_length()
+
+
+def published_scale(config: FedUCB, releases: int) -> float:
+    """The deviation of Algorithm 2, line 5: s² = 16 m (L² + 1)² ln²(2/δ) / ε²."""
+    size = config.context_bound**2 + 1.0
+    root = math.sqrt(16.0 * published_levels(releases))
+    return root * size * math.log(2.0 / config.delta) / config.epsilon
+
+
+def release_plan(config: FedUCB, releases: int, record_norm: float) -> ContinualPlan:
+    """How one running sum is released, at most ``releases`` times."""
+    if not config.is_private:
+        return ContinualPlan("none", releases, 0.0)
+    if config.uses_published_noise:
+        return ContinualPlan("tree", releases, published_scale(config, releases))
+    mechanism: Mechanism = "toeplitz" if isinstance(config.privatizer, Toeplitz) else "tree"
+    mu = gaussian.mu_of(config.epsilon, config.delta)
+    if mechanism == "toeplitz" and releases > _MOST_TOEPLITZ_RELEASES:
+        raise ConfigError(
+            f"schedule: {releases:,} releases are more than the toeplitz privatizer should keep "
+            f"({_MOST_TOEPLITZ_RELEASES:,}: its state and time grow with their number); sync less "
+            'often, or set privatizer = "tree"'
+        )
+    return calibrated(mechanism, releases, mu, record_norm)
+
+
+def spectral_bounds(
+    config: FedUCB, environment: ContextualEnvironment, release: ContinualPlan, estimators: int
+) -> SpectralBounds | None:
+    """Published confidence rests on ρ_min, ρ_max, κ: the paper's, or those of the actual noise.
+
+    ``estimators`` have a running sum each: the failure probability is split over all of them.
+    """
+    if config.confidence == "adaptive":
+        return None
+    agents, releases = environment.agents, max(release.releases, 1)
+    worst = release.largest_deviation()
+    if worst == 0.0:  # nothing is released, or in clear
+        share = ridge(config) / agents
+        return SpectralBounds(share, share, 0.0)
+    if config.uses_published_noise:
+        return published_bounds(
+            published_levels(releases),
+            releases * estimators,
+            agents,
+            environment.dimension,
+            config.context_bound,
+            config.epsilon,
+            config.delta,
+            config.alpha,
+        )
+    # Half of α goes to noise, half of that to each of two events an agent, release and model.
+    alpha = config.alpha / (4.0 * releases * estimators * agents * environment.models)
+    norm = worst * operator_norm_factor(environment.dimension, alpha)
+    vector = worst * vector_norm_factor(environment.dimension, alpha)
+    return SpectralBounds(norm, 3.0 * norm, vector / math.sqrt(norm))
+
+
+def ridge(config: FedUCB, noise_norm: float = 0.0) -> float:
+    """λ₁; ``auto`` follows the noise."""
+    if config.regularization == "auto":
+        return max(1.0, noise_norm)
+    return float(config.regularization)

@@ -1,0 +1,108 @@
+"""What every FedUCB party that plays shares: decisions, and records held to their bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from fedbandits._typing import Floats, Floats32
+from fedbandits.errors import BoundExceededError, LocalProtocolError
+from fedbandits.federation.party import Party
+from fedbandits.learners.linucb import best_arm, score_arms
+from fedbandits.learners.ridge import add_record
+from fedbandits.systems.feducb import agent as act
+from fedbandits.systems.feducb.agent import Pool, Views
+from fedbandits.systems.feducb.rules import TRIGGERED, Plan
+
+
+class Player(Party):
+    """A party that decides and learns from rewards.
+
+    Parameters
+    ----------
+    name
+        This party's name.
+    peers
+        Names of those that may send to it.
+    plan
+        The resolved variant; all parties must hold the same.
+    arms
+        Actions in a decision set.
+    ties
+        ``ties(round)`` is the arm from which equally good arms are looked for in that round.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        peers: Sequence[str],
+        plan: Plan,
+        arms: int,
+        ties: Callable[[int], int],
+    ) -> None:
+        super().__init__(name, "ready", peers)
+        self.round = 0
+        self._plan, self._arms, self._ties = plan, arms, ties
+        self._features: Floats32 = np.zeros((plan.rules.dimension, 1), np.float32)
+        self._arm = 0
+
+    def _choose(self, features: Floats32, view: Views) -> int:
+        """Choose an arm by a view.
+
+        Parameters
+        ----------
+        features : (d, arms) float32, or (d, 1) where every arm has its own model
+            The decision set.
+
+        Raises
+        ------
+        LocalProtocolError
+            If it is not time to decide, or the decision set is malformed.
+        """
+        self._check_decision_set(features)
+        self._features = np.ascontiguousarray(features, dtype=np.float32).copy()
+        scores, work = np.empty(self._arms, np.float32), np.empty((2, self._arms), np.float32)
+        score_arms(self._features, view.theta, view.width, scores, work)
+        arm = int(best_arm(scores, self._ties(self.round + 1)))
+        if arm < 0:
+            raise BoundExceededError(f"{self.name}, round {self.round + 1}: scores are not numbers")
+        self._arm = arm
+        self._move("decide", "acting")
+        return self._arm
+
+    def _check_decision_set(self, features: Floats32) -> None:
+        """Refuse to decide out of turn, or on what is no decision set."""
+        self._require("decide")
+        rules = self._plan.rules
+        expected = (rules.dimension, self._arms if rules.models == 1 else 1)
+        if features.shape != expected or not np.isfinite(features).all():
+            raise LocalProtocolError(f"{self.name}: a decision set is {expected} finite numbers")
+
+    def _record(
+        self, reward: float, statistic: Floats, pool: Pool, view: Views, log_term: float
+    ) -> None:
+        """Take up the last decision's record: in the running sum, and in a raw view at once.
+
+        Raises
+        ------
+        BoundExceededError
+            If context or reward exceed L or B; the agent goes on waiting for a reward.
+        """
+        self._require("observe")
+        rules = self._plan.rules
+        shared = rules.models == 1
+        context = self._features[:, self._arm if shared else 0].astype(np.float64)
+        model = 0 if shared else self._arm
+        fault, recorded = act.record_fault(
+            context, float(reward), rules.context_bound, rules.reward_bound, rules.clip
+        )
+        if fault != act.NO_FAULT:
+            raise BoundExceededError(f"{self.name}, round {self.round + 1}: record out of bounds")
+        add_record(statistic, model, context, recorded)
+        if rules.raw_view:
+            gain = np.empty(rules.dimension)
+            act.observe_raw(view, model, context, recorded, rules.schedule == TRIGGERED, gain)
+            beta = act.view_radius(pool.terms, view.log_det, model, rules.reward_noise, log_term)
+            act.refresh_view(view, model, rules.exploration_scale * beta)
+        self.round += 1
