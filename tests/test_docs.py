@@ -51,7 +51,7 @@ def test_the_example_of_parties_works():
     assert names["run"].done == 50
 
 
-@pytest.mark.parametrize("name", ["quickstart", "linear", "movielens", "samba"])
+@pytest.mark.parametrize("name", ["quickstart", "linear", "movielens", "samba", "paper-scale"])
 def test_examples_are_valid_configurations(name):
     experiment = fb.load(ROOT / "examples" / f"{name}.toml")
     assert experiment.name == name
