@@ -10,6 +10,7 @@ from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event, total_mu
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.systems.feducb.config import FedUCB
+from fedbandits.systems.feducb.noise import budgets
 from fedbandits.systems.feducb.parts import Determinant, Never
 from fedbandits.systems.feducb.rules import Plan, plan
 
@@ -55,8 +56,9 @@ def claim(config: FedUCB, environment: ContextualEnvironment, rounds: int) -> Pr
         mu=mu,
         conditional_on=_conditions(config, environment),
         not_protected=_not_protected(config, environment, rounds, mu, leaks_timing),
-        paper_claims=(config.epsilon, config.delta) if config.uses_published_noise else None,
+        paper_claims=_paper_claims(config, environment.agents),
         events=events,
+        epsilon_each=_each(config, resolved),
     )
 
 
@@ -66,6 +68,18 @@ def _events(config: FedUCB, resolved: Plan) -> tuple[Event, ...]:
     if not config.is_private:
         return (Clear(),)
     return (ContinualSum(plan=resolved.release, record_norm=resolved.record_norm),)
+
+
+def _paper_claims(config: FedUCB, agents: int) -> tuple[float, float] | None:
+    return (max(budgets(config, agents)), config.delta) if config.uses_published_noise else None
+
+
+def _each(config: FedUCB, resolved: Plan) -> tuple[float, ...]:
+    """ε of every agent's contents, where agents have budgets of their own."""
+    if not isinstance(config.epsilon, tuple):
+        return ()
+    events = (_events(config, resolved.of_agent(i)) for i in range(resolved.rules.agents))
+    return tuple(gaussian.epsilon_of(total_mu(event), config.delta) for event in events)
 
 
 def _conditions(config: FedUCB, environment: ContextualEnvironment) -> tuple[str, ...]:

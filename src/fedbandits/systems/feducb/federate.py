@@ -124,7 +124,7 @@ class FederatedRun(PlayedRun):
         return Agent(
             name=f"agent-{index}",
             controller=CONTROLLER,
-            plan=self.plan,
+            plan=self.plan.of_agent(index),
             arms=environment.arm_count,
             noise=partial(simulated_noise, size, self.key, index),
             ties=partial(simulated_tie, environment.arm_count, self.key, index),

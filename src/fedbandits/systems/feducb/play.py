@@ -153,7 +153,7 @@ def simulate_release(
         fill_normal(draws[draw_slot(rules.mechanism, k)], key, agent, name, _NOISE)
         add_release_noise(
             rules.mechanism,
-            rules.noise_deviation,
+            rules.noise_deviation[agent],
             rules.coefficients,
             rules.pattern,
             draws,
