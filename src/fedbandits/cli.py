@@ -6,14 +6,15 @@ import io
 import math
 import pathlib
 import sys
-from typing import Annotated, Any
+import warnings
+from typing import Annotated, Any, TextIO
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fedbandits.errors import FedbanditsError
+from fedbandits.errors import ConfigWarning, FedbanditsError
 from fedbandits.experiments.config import Experiment, load
 from fedbandits.privacy.claims import PrivacyClaim
 
@@ -182,11 +183,28 @@ def _epsilon(value: float) -> str:
     return "∞" if math.isinf(value) else f"{value:.4g}"
 
 
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """One line for what this package warns of; where in its code it does so helps nobody."""
+    if issubclass(category, ConfigWarning):
+        typer.echo(f"fedbandits: warning: {message}", err=True)
+    else:
+        text = warnings.formatwarning(message, category, filename, lineno, line)
+        print(text, end="", file=file or sys.stderr)
+
+
 def main() -> None:
     """Entry point: errors of this package end with one line and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal may lack ε; that must not end a run
+    warnings.showwarning = _show_warning
     try:
         app()
     except FedbanditsError as error:

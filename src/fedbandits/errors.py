@@ -7,6 +7,10 @@ class FedbanditsError(Exception):
     """Base of every error this package raises on purpose."""
 
 
+class ConfigWarning(UserWarning):
+    """A configuration that can be run, but hardly makes sense."""
+
+
 class ConfigError(FedbanditsError):
     """A configuration that cannot be run: unknown key, wrong type, impossible value."""
 

@@ -12,7 +12,8 @@ from fedbandits.experiments.result import ReplicateTrace
 from fedbandits.systems import FAMILIES, find_preset, preset_names
 
 #: A small world for every system.
-ENVIRONMENTS = {"feducb": Linear(agents=3, dim=3, arms=4), "samba": Bernoulli(arms=4)}
+_LINEAR = Linear(agents=3, dim=3, arms=4)
+ENVIRONMENTS = {"feducb": _LINEAR, "feducb_p2p": _LINEAR, "samba": Bernoulli(arms=4)}
 ROUNDS = 60
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 import re
 import tomllib
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ import tomli_w
 from msgspec import Meta
 
 from fedbandits.environments import ENVIRONMENTS, AnyEnvironment
-from fedbandits.errors import ConfigError
+from fedbandits.errors import ConfigError, ConfigWarning
 from fedbandits.experiments.schema import convert
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.systems import FAMILIES, find_preset, preset_names
@@ -115,9 +116,19 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         return tomli_w.dumps(self.to_table())
 
     def check(self) -> None:
-        """Load data and resolve every system, so that what is impossible fails before it runs."""
+        """Load data and resolve every system, so that what is impossible fails before it runs.
+
+        Warns
+        -----
+        ConfigWarning
+            Of what can be run, but hardly makes sense.
+        """
         self.environment.prepare()
         self.claims()
+        for index, entry in enumerate(self.systems):
+            family = FAMILIES[entry.family]
+            for caution in family.cautions(entry.config, self.environment, self.rounds):
+                warnings.warn(f"systems[{index}].{caution}", ConfigWarning, stacklevel=3)
 
     def claims(self) -> dict[str, PrivacyClaim]:
         """The privacy claim of every system, by label."""

@@ -109,7 +109,7 @@ def build_dataset(
 
 
 def _attributes(experiment: Experiment, interrupted: bool) -> dict[str, Any]:
-    packages = ("fedbandits", "numpy", "numba", "scipy", "xarray")
+    packages = ("fedbandits", "numpy", "numba", "scipy", "xarray", "networkx")
     return {
         "name": experiment.name,
         "seed": experiment.seed,

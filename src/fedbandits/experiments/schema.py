@@ -26,7 +26,7 @@ def convert(raw: Mapping[str, Any], target: Any, place: str) -> Any:
     ----------
     raw
         A table as TOML gives it. Parts may be written short: ``"growing(1.5)"`` for
-        ``{kind = "growing", factor = 1.5}``.
+        ``{kind = "growing", factor = 1.5}``, and a path for a part that is called ``file``.
     target
         A msgspec struct type, or a tagged union of such.
     place
@@ -70,9 +70,14 @@ def _expand(raw: Mapping[str, Any], info: inspect.Type, place: str) -> dict[str,
 
 def _expand_part(text: str, parts: Mapping[str, inspect.StructType], place: str) -> dict[str, Any]:
     match = _SHORTHAND.match(text)
+    if match is None and "file" in parts and re.search(r"[./\\]", text):
+        return {parts["file"].tag_field or "kind": "file", "path": text}
     if match is None or match["kind"] not in parts:
         known = ", ".join(parts)
-        raise ConfigError(f"{place}: given {text!r}, allowed: {known}, with arguments in brackets")
+        path = ", or a file's path, which has a . or / in it" if "file" in parts else ""
+        raise ConfigError(
+            f"{place}: given {text!r}, allowed: {known}, with arguments in brackets{path}"
+        )
     part = parts[match["kind"]]
     values = [] if not match["arguments"] else match["arguments"].split(",")
     if len(values) > len(part.fields):

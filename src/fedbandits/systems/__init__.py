@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from fedbandits.systems.base import Family, Preset, Simulation
 from fedbandits.systems.feducb import FAMILY as _FEDUCB
+from fedbandits.systems.feducb_p2p import FAMILY as _FEDUCB_P2P
 from fedbandits.systems.samba import FAMILY as _SAMBA
 
 #: Every system, by the name of its folder.
-FAMILIES: dict[str, Family] = {"feducb": _FEDUCB, "samba": _SAMBA}
+FAMILIES: dict[str, Family] = {
+    "feducb": _FEDUCB,
+    "feducb_p2p": _FEDUCB_P2P,
+    "samba": _SAMBA,
+}
 
 
 def find_preset(name: str) -> tuple[str, Family] | None:

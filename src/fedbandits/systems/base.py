@@ -58,6 +58,12 @@ class Simulation(Protocol):
         """Play until ``stop`` rounds are done."""
 
 
+def no_cautions(config: Any, environment: Any, rounds: int) -> tuple[str, ...]:
+    """Nothing to be warned of."""
+    del config, environment, rounds
+    return ()
+
+
 class Family(NamedTuple):
     """A system with its variants.
 
@@ -76,6 +82,9 @@ class Family(NamedTuple):
         ``(config, environment, rounds)`` to the :class:`PrivacyClaim` of what is run.
     plays_in
         The kind of environment that it needs.
+    cautions
+        ``(config, environment, rounds)`` to warnings: what can be run, but hardly makes sense.
+        Each begins with the name of the key that it is about.
     """
 
     paper: str
@@ -84,3 +93,4 @@ class Family(NamedTuple):
     simulate: Callable[[Any, Any, int, int, int, int], Simulation]
     claim: Callable[[Any, Any, int], PrivacyClaim]
     plays_in: type[Environment]
+    cautions: Callable[[Any, Any, int], tuple[str, ...]] = no_cautions

@@ -40,21 +40,33 @@ _SERVED_BY_SEVERAL = (
 
 def claim(config: FedUCB, environment: ContextualEnvironment, rounds: int) -> PrivacyClaim:
     """The claim of one agent towards everyone else, for a whole run."""
-    resolved = plan(config, environment, rounds)
+    from_whom = "the controller and all other agents together, from all messages ever sent"
+    return claim_of_plan(config, environment, rounds, plan(config, environment, rounds), from_whom)
+
+
+def claim_of_plan(
+    config: FedUCB,
+    environment: ContextualEnvironment,
+    rounds: int,
+    resolved: Plan,
+    from_whom: str,
+    public: tuple[str, ...] = (),
+) -> PrivacyClaim:
+    """The claim of one agent towards ``from_whom``, conditional on what is ``public`` too."""
     events = _events(config, resolved)
     mu = total_mu(events)
     contents = gaussian.epsilon_of(mu, config.delta)
     leaks_timing = isinstance(config.schedule, Determinant)
     return PrivacyClaim(
         unit="one interaction (the chosen action, its context and its reward) of one agent",
-        from_whom="the controller and all other agents together, from all messages ever sent",
+        from_whom=from_whom,
         relation="replace-one",
         holds_for=_holds_for(config, contents, leaks_timing),
         epsilon=math.inf if leaks_timing else contents,
         epsilon_contents=contents,
         delta=config.delta,
         mu=mu,
-        conditional_on=_conditions(config, environment),
+        conditional_on=(*public, *_conditions(config, environment)),
         not_protected=_not_protected(config, environment, rounds, mu, leaks_timing),
         paper_claims=_paper_claims(config, environment.agents),
         events=events,

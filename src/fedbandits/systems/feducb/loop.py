@@ -49,8 +49,9 @@ def _play(
         scratch,
         key,
         agent,
-        start,
+        start + 1,
         end,
+        1,
     )
     state.regret[agent] += regret
     state.reward[agent] += earned

@@ -68,10 +68,11 @@ def play(
     scratch: Scratch,
     key: Key,
     agent: int,
-    start: int,
+    first: int,
     end: int,
+    step: int,
 ) -> tuple[float, float, int, int]:
-    """One agent, rounds start + 1 … end: see a decision set, act, observe, remember.
+    """One agent, every ``step``-th round from ``first`` to ``end``: see, act, observe, remember.
 
     Parameters
     ----------
@@ -99,7 +100,7 @@ def play(
     context, shared, raw = scratch.context, rules.models == 1, rules.raw_view
     triggered = rules.schedule == TRIGGERED
     regret, earned = 0.0, 0.0
-    for round_ in range(start + 1, end + 1):
+    for round_ in range(first, end + 1, step):
         best = fill_decision_set(world, workspace, key, agent, round_, features, expected)
         score_arms(features, view.theta, view.width, scores, work)
         arm = best_arm(scores, integer(scores.size, key, agent, round_, _TIE, 0))

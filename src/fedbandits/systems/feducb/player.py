@@ -60,11 +60,7 @@ class Player(Party):
         LocalProtocolError
             If it is not time to decide, or the decision set is malformed.
         """
-        self._require("decide")
-        rules = self._plan.rules
-        expected = (rules.dimension, self._arms if rules.models == 1 else 1)
-        if features.shape != expected or not np.isfinite(features).all():
-            raise LocalProtocolError(f"{self.name}: a decision set is {expected} finite numbers")
+        self._check_decision_set(features)
         self._features = np.ascontiguousarray(features, dtype=np.float32).copy()
         scores, work = np.empty(self._arms, np.float32), np.empty((2, self._arms), np.float32)
         score_arms(self._features, view.theta, view.width, scores, work)
@@ -74,6 +70,14 @@ class Player(Party):
         self._arm = arm
         self._move("decide", "acting")
         return self._arm
+
+    def _check_decision_set(self, features: Floats32) -> None:
+        """Refuse to decide out of turn, or on what is no decision set."""
+        self._require("decide")
+        rules = self._plan.rules
+        expected = (rules.dimension, self._arms if rules.models == 1 else 1)
+        if features.shape != expected or not np.isfinite(features).all():
+            raise LocalProtocolError(f"{self.name}: a decision set is {expected} finite numbers")
 
     def _record(
         self, reward: float, statistic: Floats, pool: Pool, view: Views, log_term: float

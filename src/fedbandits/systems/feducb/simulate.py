@@ -86,7 +86,7 @@ class Simulation:
             self._advance_in_threads(stop)
         else:
             run_until(self.world, self.plan.rules, self.state, self._scratch[0], self.key, stop)
-        _raise_fault(self.state.faults, self.config)
+        raise_fault(self.state.faults, self.config)
 
     def _advance_in_threads(self, stop: int) -> None:
         """Long batches are shared out; short ones are not worth waking a thread for."""
@@ -166,7 +166,14 @@ class Simulation:
         return self.plan.epsilon_spent(self.syncs, self.config.delta)
 
 
-def _raise_fault(faults: Ints, config: FedUCB) -> None:
+def raise_fault(faults: Ints, config: FedUCB) -> None:
+    """Stop the run if some agent noted a fault, naming the earliest.
+
+    Raises
+    ------
+    BoundExceededError, FedbanditsError
+        What happened, to whom and when.
+    """
     stopped = np.flatnonzero(faults[:, 0])
     if not len(stopped):
         return

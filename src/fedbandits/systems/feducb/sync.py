@@ -44,28 +44,37 @@ def sync_due(threshold: float, terms: Floats, trigger_log_det: Floats, waited: i
 
 
 @compiled
+def growth_bound(rules: Rules, pool: Pool, records: int) -> float:
+    """The most that the left side of the trigger can be after so many more records.
+
+    w records of norm at most L raise ln det A by at most n ln(1 + w L²/(n a)), n its order and a
+    its smallest eigenvalue.
+    """
+    order = rules.models * rules.dimension
+    slope = rules.context_bound**2 / (order * pool.trigger_smallest.min())
+    growth = pool.trigger_log_det.sum() - pool.terms[:, 3].sum()
+    return float(growth + order * math.log1p(records * slope))
+
+
+@compiled
 def rounds_without_sync(rules: Rules, pool: Pool, waited: int) -> int:
     """How many rounds can certainly be played before :func:`sync_due` must be asked.
 
-    w records of norm at most L raise ln det A by at most n ln(1 + w L²/(n a)), n its order and a
-    its smallest eigenvalue. Until that could reach D/w no agent's records matter for the trigger,
-    so agents need not be played in step.
+    Until :func:`growth_bound` could reach D/w no agent's records matter for the trigger, so agents
+    need not be played in step.
 
     Parameters
     ----------
     waited : int
         Rounds since the last sync.
     """
-    order = rules.models * rules.dimension
-    slope = rules.context_bound**2 / (order * pool.trigger_smallest.min())
-    growth = pool.trigger_log_det.sum() - pool.terms[:, 3].sum()
     low, high = waited + 1, waited + 2
     # A threshold that cannot be reached ends the search too: no run is that long.
-    while high < _LONGEST and (growth + order * math.log1p(high * slope) < rules.threshold / high):
+    while high < _LONGEST and growth_bound(rules, pool, high) < rules.threshold / high:
         low, high = high, 2 * high
     while high - low > 1:  # the left side grows with w, the right side falls
         middle = (low + high) // 2
-        if growth + order * math.log1p(middle * slope) < rules.threshold / middle:
+        if growth_bound(rules, pool, middle) < rules.threshold / middle:
             low = middle
         else:
             high = middle

@@ -1,0 +1,337 @@
+"""Peer-to-peer FedUCB as parties: everybody releases, passes on and pools; nobody leads.
+
+What leaves an agent is a released running sum, and copies of what others released. The compiled
+functions are those that the simulation calls, so the same seed gives the same run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+import msgspec
+import numpy as np
+
+from fedbandits._typing import Floats, Floats32
+from fedbandits.errors import RemoteProtocolError
+from fedbandits.federation.messages import (
+    Codec,
+    Message,
+    OutOfOrderError,
+    WrongSenderError,
+    pack,
+    unpack,
+)
+from fedbandits.federation.party import Transitions
+from fedbandits.privacy import continual
+from fedbandits.privacy.continual import NoiseSource
+from fedbandits.systems.feducb import agent as act
+from fedbandits.systems.feducb.player import Player
+from fedbandits.systems.feducb.rules import TRIGGERED
+from fedbandits.systems.feducb.sync import next_sync, sync_due
+from fedbandits.systems.feducb_p2p.flooding import Floods
+from fedbandits.systems.feducb_p2p.peer import pool_heard
+from fedbandits.systems.feducb_p2p.rules import NOT_POOLED, PeerPlan
+
+
+class _Flooded(Message, frozen=True, kw_only=True):
+    """What an agent made at the end of a round, and how many hops it has come."""
+
+    origin: str
+    round: int
+    hops: int
+
+
+class Call(_Flooded, frozen=True, kw_only=True, tag="feducb-p2p.call"):
+    """An agent's trigger has fired (as published only); it tells of raw data."""
+
+
+class Release(_Flooded, frozen=True, kw_only=True, tag="feducb-p2p.release"):
+    """An agent's k-th release of an estimator: the noisy sum of all records that it was used in."""
+
+    estimator: int
+    release: int
+    statistic: bytes
+
+    @property
+    def payload_size(self) -> int:
+        """Bytes of statistics inside."""
+        return len(self.statistic)
+
+
+CODEC = Codec(Call | Release)
+
+
+class _Heard(msgspec.Struct, frozen=True):
+    """A release that an agent knows, and the round from whose end on it may use it."""
+
+    release: int
+    usable: int
+    values: Floats
+
+
+class PeerAgent(Player):
+    """One organisation: decides, learns from rewards, releases, passes on, pools.
+
+    Parameters
+    ----------
+    index
+        Which of the agents this is.
+    names
+        Of all agents, in order; sums are taken in this order.
+    plan
+        The resolved variant; all parties must hold the same.
+    arms
+        Actions in a decision set.
+    noise
+        ``noise(name)`` gives standard normals, asked once a name; the k-th release of estimator g
+        of G has the name (k - 1) G + g + 1. In a deployment it must be secure and the draws saved.
+    ties
+        ``ties(round)`` is the arm from which equally good arms are looked for in that round.
+    """
+
+    TRANSITIONS: ClassVar[Transitions] = {
+        ("ready", "decide"): ("acting",),
+        ("acting", "observe"): ("ready",),
+        # A peer may be ahead: what it sends waits until its time has come.
+        ("ready", "Release"): ("ready",),
+        ("acting", "Release"): ("acting",),
+        ("ready", "Call"): ("ready",),
+        ("acting", "Call"): ("acting",),
+    }
+
+    def __init__(
+        self,
+        index: int,
+        names: Sequence[str],
+        plan: PeerPlan,
+        arms: int,
+        noise: NoiseSource,
+        ties: Callable[[int], int],
+    ) -> None:
+        self._neighbours = [names[i] for i in plan.topology.neighbours(index)]
+        super().__init__(names[index], self._neighbours, plan, arms, ties)
+        rules, peers = plan.rules, plan.peers
+        count, width = peers.estimators, rules.pattern.size
+        self._index, self._names, self._noise = index, list(names), noise
+        self._number = {name: i for i, name in enumerate(names)}
+        self._peers = peers
+        self._log_term = float(peers.log_term[index])
+        self.statistic = np.zeros((count, rules.models, width // rules.models))
+        self._settled = np.zeros_like(self.statistic)
+        self.released = [continual.init(plan.release, width) for _ in range(count)]
+        self._released_in = [0] * count  # the round of the last own release
+        self._waited = [0] * count
+        self._heard: dict[tuple[int, int], list[_Heard]] = {}
+        self._pooled = [0] * count
+        self._called: list[tuple[int, int]] = []  # round of a call, and when it is to be answered
+        self._floods = Floods()
+        self._pools = [act.empty_pool(rules.models, rules.dimension) for _ in range(count)]
+        views = act.empty_views(count, rules.models, rules.dimension)
+        self._views = [act.one_view(views, g) for g in range(count)]
+        for pool, view in zip(self._pools, self._views, strict=True):
+            act.initial_pool(rules, float(peers.base[index]), pool)
+            act.load_view(rules, self._log_term, pool, view)
+
+    def decide(self, features: Floats32) -> int:
+        """Choose an arm; ``features`` is (d, arms), or (d, 1) with a model an arm.
+
+        Raises
+        ------
+        LocalProtocolError
+            If a reward is being waited for, or the decision set is malformed.
+        """
+        estimator = (self.round + 1) % self._peers.estimators
+        self._check_decision_set(features)
+        self.refresh(estimator)
+        return self._choose(features, self._views[estimator])
+
+    def observe(self, reward: float) -> list[Message]:
+        """Learn the reward of the last decision, and return what is to be sent.
+
+        Raises
+        ------
+        BoundExceededError
+            If context or reward exceed L or B; the agent goes on waiting for a reward.
+        """
+        g = (self.round + 1) % self._peers.estimators
+        self._record(reward, self.statistic[g], self._pools[g], self._views[g], self._log_term)
+        self._waited[g] += 1
+        self._move("observe", "ready")
+        due = self._triggered(g) if self._plan.rules.schedule == TRIGGERED else self._scheduled()
+        # What arrived before this round is passed on at its end.
+        passed = self._floods.due(self.round - 1, self._neighbours)
+        self._floods.forget(self.round - 2 * self._peers.gamma)
+        return [self._numbered(m) for m in (*due, *passed)]
+
+    def pool(self, estimator: int = 0) -> act.Pool:
+        """What this agent has made of the releases it has heard."""
+        self.refresh(estimator)
+        return self._pools[estimator]
+
+    def _scheduled(self) -> list[Message]:
+        rules = self._plan.rules
+        due = next_sync(rules, self.round - 1) == self.round
+        return self._release(0) if due and self.released[0].made < rules.releases else []
+
+    def _triggered(self, g: int) -> list[Message]:
+        """Call for a sync if that is due, and answer calls whose time has come."""
+        rules, outgoing = self._plan.rules, list[Message]()
+        terms, view = self._pools[g].terms, self._views[g]
+        fires = sync_due(rules.threshold, terms, view.trigger_log_det, self._waited[g])
+        if fires and self.released[g].made < rules.releases:
+            call = Call(sender=self.name, receiver="", origin=self.name, round=self.round, hops=1)
+            outgoing += self._to_all(call)
+            self._called.append((self.round, self.round))
+        answered = [called for called, when in self._called if when <= self.round]
+        self._called = [entry for entry in self._called if entry[1] > self.round]
+        for called in answered:
+            estimator = called % self._peers.estimators
+            # Whoever has released since the call has nothing new to release.
+            if self._released_in[estimator] < called:
+                outgoing += self._release(estimator)
+        return outgoing
+
+    def _release(self, g: int) -> list[Message]:
+        """Release an estimator. The noise state is settled before anything leaves."""
+        plan, count = self._plan, self._peers.estimators
+        if self.released[g].made >= plan.rules.releases:
+            return []
+        self.released[g], noisy = continual.release(
+            plan.release,
+            self.released[g],
+            self.statistic[g].reshape(-1),
+            plan.rules.pattern,
+            lambda k: self._noise((k - 1) * count + g + 1),
+        )
+        self._released_in[g], self._waited[g] = self.round, 0
+        self._settled[g] = self.statistic[g]
+        number = self.released[g].made
+        self._remember(self._index, g, _Heard(number, self.round, noisy))
+        message = Release(
+            sender=self.name,
+            receiver="",
+            origin=self.name,
+            round=self.round,
+            hops=1,
+            estimator=g,
+            release=number,
+            statistic=pack(noisy),
+        )
+        return self._to_all(message)
+
+    def _to_all(self, message: Message) -> list[Message]:
+        return [msgspec.structs.replace(message, receiver=name) for name in self._neighbours]
+
+    def _handle(self, message: Message) -> list[Message]:
+        match message:
+            case Release():
+                self._hear(message)
+            case Call():
+                self._hear_call(message)
+            case _:
+                raise OutOfOrderError(f"{self.name}: {type(message).__name__} is not for an agent")
+        return []
+
+    def _check_flood(self, message: _Flooded) -> int:
+        """The number of the agent that a message comes from, if it can have come this way."""
+        origin = self._number.get(message.origin)
+        if origin is None:
+            raise WrongSenderError(f"{self.name}: nobody is called {message.origin!r}")
+        sender = self._number[message.sender]
+        least = 1 + int(self._peers.distance[origin, sender])
+        if not least <= message.hops <= self._peers.gamma:
+            raise OutOfOrderError(
+                f"{self.name}: {message.hops} hops from {message.origin} through {message.sender}, "
+                f"expected {least} to {self._peers.gamma}"
+            )
+        if message.round < 1:
+            raise OutOfOrderError(f"{self.name}: a message of round {message.round}")
+        return origin
+
+    def _hear(self, message: Release) -> None:
+        rules = self._plan.rules
+        origin = self._check_flood(message)
+        g, number = message.estimator, message.release
+        if not (0 <= g < self._peers.estimators and 1 <= number <= rules.releases):
+            raise OutOfOrderError(f"{self.name}: release {number} of estimator {g} is not planned")
+        if rules.schedule != TRIGGERED and message.round != self._planned_round(number):
+            raise OutOfOrderError(
+                f"{self.name}: release {number} of round {message.round}, planned for another"
+            )
+        values = unpack(message.statistic, rules.pattern.size)
+        key = (origin, g, number)
+        if self._floods.knows(key):
+            self._floods.came_from(key, message.sender)
+            return
+        known = self._heard.get((origin, g), [])
+        if origin == self._index or (known and known[-1].release >= number):
+            return  # out of date: a newer one has been heard
+        usable = message.round + message.hops - 1
+        self._remember(origin, g, _Heard(number, usable, values))
+        self._pass_on(key, message, usable)
+
+    def _planned_round(self, number: int) -> int:
+        rules = self._plan.rules
+        return number * rules.period if rules.period else int(rules.sync_times[number - 1])
+
+    def _hear_call(self, message: Call) -> None:
+        if self._plan.rules.schedule != TRIGGERED:
+            raise OutOfOrderError(f"{self.name}: rounds of release are fixed, nobody may call")
+        origin = self._check_flood(message)
+        key = (origin, message.round)
+        if self._floods.knows(key):
+            self._floods.came_from(key, message.sender)
+            return
+        heard = message.round + message.hops - 1
+        if origin == self._index or message.round < self.round - 2 * self._peers.gamma:
+            return  # an own call, or one so old that it may have been heard and forgotten
+        self._pass_on(key, message, heard)
+        if self._peers.lag[self._index, origin] != NOT_POOLED:
+            self._called.append((message.round, heard + 1))
+
+    def _pass_on(self, key: tuple[int, ...], message: _Flooded, heard: int) -> None:
+        """Keep a message for the neighbours that it does not come from, if it may go on."""
+        onward = msgspec.structs.replace(
+            message, sender=self.name, number=-1, hops=message.hops + 1
+        )
+        self._floods.take(key, onward if onward.hops <= self._peers.gamma else None, heard)
+        self._floods.came_from(key, message.sender)
+
+    def _remember(self, origin: int, g: int, heard: _Heard) -> None:
+        """Keep a release, and those before it that must still serve until it may be used."""
+        known = [*self._heard.get((origin, g), []), heard]
+        usable = [i for i, entry in enumerate(known) if entry.usable <= self.round]
+        self._heard[origin, g] = known[usable[-1] if usable else 0 :]
+
+    def refresh(self, estimator: int) -> None:
+        """Pool what has been heard, if there is anything new."""
+        rules, g = self._plan.rules, estimator
+        pooled: list[_Heard] = []
+        for other in range(rules.agents):
+            if self._peers.lag[self._index, other] != NOT_POOLED:
+                known = self._heard.get((other, g), [])
+                pooled += [entry for entry in known if entry.usable <= self.round][-1:]
+        numbers = sum(entry.release for entry in pooled)
+        if numbers == self._pooled[g]:
+            return
+        released, variance = np.zeros(rules.pattern.size), 0.0
+        for entry in pooled:
+            released += entry.values
+            variance += act.noise_variance(rules, entry.release)
+        fresh = self.statistic[g] - self._settled[g]
+        pool = act.empty_pool(rules.models, rules.dimension)
+        fault = pool_heard(
+            rules,
+            self._peers,
+            self._index,
+            len(pooled),
+            variance,
+            released.reshape(rules.models, -1),
+            fresh if rules.raw_view else fresh[:0],
+            pool,
+        )
+        if fault != act.NO_FAULT:
+            raise RemoteProtocolError(f"{self.name}: the pooled Gram matrix is not positive")
+        self._pools[g], self._pooled[g] = pool, numbers
+        act.load_view(rules, self._log_term, pool, self._views[g])

@@ -1,0 +1,110 @@
+"""All that changes in a peer-to-peer run, as arrays that compiled code and a file can hold.
+
+An agent's estimators are rows of one axis: cell = agent · estimators + estimator. Messages on
+their way are not kept one by one: a release is kept with the round it was made in, so it is known
+who has heard it, and a flood's messages are scheduled for the rounds in which they are sent.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats, Ints
+from fedbandits.learners.ridge import packed_size
+from fedbandits.systems.feducb import agent as act
+from fedbandits.systems.feducb.agent import Pool, Views
+from fedbandits.systems.feducb.rules import TRIGGERED
+from fedbandits.systems.feducb_p2p.rules import PeerPlan
+
+
+class Clock(NamedTuple):
+    """Counters of a run, one-element arrays so that compiled code can advance them."""
+
+    round_: Ints  # rounds played
+    messages: Ints
+    carrying: Ints  # messages that carry statistics
+    asked: Ints  # the last round in which anybody called for a sync
+
+
+class Releases(NamedTuple):
+    """What every estimator has released; the last ``depth`` releases are kept, k in slot k - 1."""
+
+    made: Ints  # (cells,)
+    round_: Ints  # (cells, depth): at the end of which it was made
+    variance: Floats  # (cells, depth): of its noise
+    value: Floats  # (cells, depth, models · d (d + 3) / 2)
+
+
+class State(NamedTuple):
+    """All that changes in a run: saving it is saving the run."""
+
+    clock: Clock
+    faults: Ints  # (agents, 2): what stopped an agent, and the round
+    regret: Floats  # (agents,) cumulative
+    reward: Floats  # (agents,) cumulative
+    statistic: Floats  # (cells, models, d (d + 3) / 2): own records so far
+    settled: Floats  # the same at the last own release; nothing with a released view
+    waited: Ints  # (cells,): uses since the last own release
+    draws: Floats  # (cells, slots, models · d (d + 3) / 2): noise draws in use
+    releases: Releases
+    calls: Ints  # (agents, γ + 1): the last round, of those with this remainder, it called in
+    scheduled: Ints  # (2, hops): messages to be sent by round modulo hops, and those that carry
+    heard: Ints  # (cells,): numbers of the releases that the pool is made of, added up
+    awaited: Ints  # (cells,): the last round at whose end something new arrives
+    looked: Ints  # (cells,): the round after which it last looked for it
+    pools: Pool  # one a cell
+    views: Views  # one a cell
+
+
+def initial_state(resolved: PeerPlan) -> State:
+    """Zeros in every place; the loop's ``begin`` makes it the state before the first round."""
+    rules, peers = resolved.rules, resolved.peers
+    agents, models, dimension = rules.agents, rules.models, rules.dimension
+    cells, size = agents * peers.estimators, int(packed_size(dimension))
+    one = [np.zeros(1, np.int64) for _ in range(4)]
+    pool = act.empty_pool(models, dimension)
+    return State(
+        clock=Clock(*one),
+        faults=np.zeros((agents, 2), np.int64),
+        regret=np.zeros(agents),
+        reward=np.zeros(agents),
+        statistic=np.zeros((cells, models, size)),
+        settled=np.zeros((cells if rules.raw_view else 0, models, size)),
+        waited=np.zeros(cells, np.int64),
+        draws=np.zeros((cells, resolved.release.slots, models * size)),
+        releases=Releases(
+            made=np.zeros(cells, np.int64),
+            round_=np.zeros((cells, peers.depth), np.int64),
+            variance=np.zeros((cells, peers.depth)),
+            value=np.zeros((cells, peers.depth, models * size)),
+        ),
+        calls=np.zeros((agents, _call_slots(resolved)), np.int64),
+        scheduled=np.zeros((2, peers.floods.shape[1]), np.int64),
+        heard=np.zeros(cells, np.int64),
+        awaited=np.zeros(cells, np.int64),
+        looked=np.zeros(cells, np.int64),
+        pools=Pool(*(np.zeros((cells, *array.shape)) for array in pool)),
+        views=act.empty_views(cells, models, dimension),
+    )
+
+
+def _call_slots(resolved: PeerPlan) -> int:
+    """A call is answered up to γ rounds after it, when the caller may be calling again."""
+    return resolved.peers.gamma + 1 if resolved.rules.schedule == TRIGGERED else 1
+
+
+@compiled
+def one_pool(pools: Pool, cell: int) -> Pool:
+    """One cell's pool, as arrays that share memory with ``pools``."""
+    return Pool(
+        pools.inverse[cell],
+        pools.gram[cell],
+        pools.moment[cell],
+        pools.terms[cell],
+        pools.trigger_inverse[cell],
+        pools.trigger_log_det[cell],
+        pools.trigger_smallest[cell],
+    )
