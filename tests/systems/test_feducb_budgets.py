@@ -13,10 +13,13 @@ import fedbandits as fb
 from fedbandits.environments import Linear
 from fedbandits.errors import ConfigError
 from fedbandits.privacy import gaussian
+from fedbandits.systems import FAMILIES
 from fedbandits.systems.feducb import PRESETS, Simulation, claim
 from fedbandits.systems.feducb import agent as act
 from fedbandits.systems.feducb.federate import FederatedRun
-from fedbandits.systems.feducb.rules import Pooling, plan
+from fedbandits.systems.feducb.rules import plan
+from fedbandits.systems.feducb_p2p.federate import PeerRun
+from fedbandits.systems.feducb_p2p.simulate import PeerSimulation
 
 ENVIRONMENT = Linear(agents=3, dim=3, arms=4)
 BUDGETS = [0.5, 8.0, 2.0]
@@ -176,6 +179,62 @@ def test_budgets_survive_the_resolved_configuration():
     assert again.systems[0].config.epsilon == tuple(BUDGETS)
 
 
-def test_without_a_controller_there_is_one_budget_for_all():
-    with pytest.raises(ConfigError, match="epsilon: given a list"):
-        plan(config("feducb", BUDGETS), ENVIRONMENT, 100, Pooling(3, 1, 1))
+GRAPHS = [
+    ("feducb-p2p", {"graph": "line", "gamma": 2}),
+    ("feducb-p2p", {"graph": "ring", "privatizer": "tree", "schedule": "every(5)"}),
+    ("feducb-p2p-published", {"graph": "line", "gamma": 2, "schedule": "determinant(2.0)"}),
+]
+
+
+@pytest.mark.parametrize(("name", "parts"), GRAPHS)
+class TestPeers:
+    def test_a_list_of_equal_budgets_is_one_budget_for_all(self, name, parts):
+        one, many = (
+            PeerSimulation(fb.system(name, epsilon=epsilon, **parts).config, ENVIRONMENT, 80, 4, 2)
+            for epsilon in (0.7, [0.7] * 3)
+        )
+        one.advance(80)
+        many.advance(80)
+        np.testing.assert_array_equal(one.regret, many.regret)
+        np.testing.assert_array_equal(one.state.pools.terms, many.state.pools.terms)
+        np.testing.assert_array_equal(one.state.views.inverse, many.state.views.inverse)
+
+    def test_both_drivers_agree(self, name, parts):
+        system = fb.system(name, epsilon=BUDGETS, delta=0.1, **parts).config
+        compiled = PeerSimulation(system, ENVIRONMENT, 80, 4, 2)
+        parties = PeerRun(system, ENVIRONMENT, 80, 4, 2)
+        compiled.advance(80)
+        parties.advance(80)
+        np.testing.assert_array_equal(compiled.regret, parties.regret)
+        assert compiled.messages == parties.messages
+        mine = np.concatenate([agent.statistic for agent in parties.agents])
+        np.testing.assert_array_equal(compiled.state.statistic, mine)
+        noise = [agent._plan.release.scale for agent in parties.agents]
+        np.testing.assert_array_equal(noise, compiled.plan.rules.noise_deviation)
+
+    def test_the_noise_of_what_was_heard_is_added_up_agent_by_agent(self, name, parts):
+        system = fb.system(name, epsilon=BUDGETS, delta=0.1, **parts).config
+        run = PeerSimulation(system, ENVIRONMENT, 80, 4, 2)
+        run.advance(80)
+        releases, count = run.state.releases, run.plan.peers.estimators
+        assert releases.made.min() > 0
+        for cell, made in enumerate(releases.made):
+            slot = (made - 1) % releases.round_.shape[1]
+            expected = run.plan.of_agent(cell // count).release.deviation(int(made)) ** 2
+            assert releases.variance[cell, slot] == pytest.approx(expected)
+
+    def test_the_claim_states_every_budget(self, name, parts):
+        family = FAMILIES["feducb_p2p"]
+        stated = family.claim(fb.system(name, epsilon=BUDGETS, **parts).config, ENVIRONMENT, 80)
+        assert len(stated.epsilon_each) == 3
+        assert stated.epsilon_contents == max(stated.epsilon_each)
+
+
+def test_peers_fix_the_ridge_parameter_by_the_noise_they_can_hear():
+    parts = {"graph": "line", "gamma": 1, "delta": 0.1}
+    own = fb.system("feducb-p2p", epsilon=BUDGETS, **parts).config
+    resolved = FAMILIES["feducb_p2p"].simulate(own, ENVIRONMENT, 80, 0, 0, 1).plan
+    each = [resolved.of_agent(i).release.largest_deviation() for i in range(3)]
+    heard = np.hypot.reduce(each[:2]), np.hypot.reduce(each), np.hypot.reduce(each[1:])
+    expected = resolved.rules.norm_factor * np.array(heard)
+    np.testing.assert_allclose(resolved.peers.base, np.maximum(expected, 1.0), rtol=1e-12)

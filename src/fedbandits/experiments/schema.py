@@ -183,7 +183,10 @@ def _field(info: inspect.Type | None, name: str, tag: Any = None) -> inspect.Typ
 def _item(info: inspect.Type | None) -> inspect.Type | None:
     """What a list holds, also where a list is one of several possibilities."""
     kinds = info.types if isinstance(info, inspect.UnionType) else (info,)
-    return next((kind.item_type for kind in kinds if hasattr(kind, "item_type")), None)
+    for kind in kinds:
+        if isinstance(kind, inspect.ListType | inspect.VarTupleType):
+            return kind.item_type
+    return None
 
 
 def _structs(info: inspect.Type | None) -> list[inspect.StructType]:

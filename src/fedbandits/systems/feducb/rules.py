@@ -109,8 +109,6 @@ def plan(
         budgets are not one an agent.
     """
     _check_bounds(config, environment)
-    if pooling is not None and isinstance(config.epsilon, tuple):
-        raise ConfigError("epsilon: given a list, allowed without a controller: one number for all")
     pooling = pooling or _with_controller(config, environment)
     record_norm = gaussian.record_sensitivity(config.context_bound, config.reward_bound)
     times = _sync_times(config, environment, rounds, record_norm, pooling)

@@ -307,18 +307,18 @@ class PeerAgent(Player):
     def refresh(self, estimator: int) -> None:
         """Pool what has been heard, if there is anything new."""
         rules, g = self._plan.rules, estimator
-        pooled: list[_Heard] = []
+        pooled: list[tuple[int, _Heard]] = []
         for other in range(rules.agents):
             if self._peers.lag[self._index, other] != NOT_POOLED:
                 known = self._heard.get((other, g), [])
-                pooled += [entry for entry in known if entry.usable <= self.round][-1:]
-        numbers = sum(entry.release for entry in pooled)
+                pooled += [(other, entry) for entry in known if entry.usable <= self.round][-1:]
+        numbers = sum(entry.release for _, entry in pooled)
         if numbers == self._pooled[g]:
             return
         released, variance = np.zeros(rules.pattern.size), 0.0
-        for entry in pooled:
+        for origin, entry in pooled:
             released += entry.values
-            variance += act.noise_variance(rules, entry.release)
+            variance += act.noise_variance(rules, origin, entry.release)
         fresh = self.statistic[g] - self._settled[g]
         pool = act.empty_pool(rules.models, rules.dimension)
         fault = pool_heard(
