@@ -32,6 +32,7 @@ _LATER = (
     "the effect of a record on later decisions of its own agent, which acts on raw records "
     "within a batch: the guarantee is for a log whose other records stay as they are"
 )
+_ROUNDS = "the sync rounds are fixed in advance and public"
 _SERVED_BY_SEVERAL = (
     "one person served by several agents, or in several rounds: each record counts, k of them "
     "cost k times μ (the paper's footnote 4)"
@@ -41,7 +42,9 @@ _SERVED_BY_SEVERAL = (
 def claim(config: FedUCB, environment: ContextualEnvironment, rounds: int) -> PrivacyClaim:
     """The claim of one agent towards everyone else, for a whole run."""
     from_whom = "the controller and all other agents together, from all messages ever sent"
-    return claim_of_plan(config, environment, rounds, plan(config, environment, rounds), from_whom)
+    public = () if isinstance(config.schedule, Determinant | Never) else (_ROUNDS,)
+    resolved = plan(config, environment, rounds)
+    return claim_of_plan(config, environment, rounds, resolved, from_whom, public)
 
 
 def claim_of_plan(

@@ -24,8 +24,8 @@ from fedbandits.systems.feducb.noise import Releases, releases_of_all, ridge, sp
 from fedbandits.systems.feducb.parts import (
     NEVER,
     Determinant,
-    Every,
     first_useful_round,
+    settled,
     sync_rounds,
 )
 
@@ -109,6 +109,8 @@ def plan(
         budgets are not one an agent.
     """
     _check_bounds(config, environment)
+    schedule = settled(config.schedule, rounds, environment.agents)
+    config = msgspec.structs.replace(config, schedule=schedule)
     pooling = pooling or _with_controller(config, environment)
     record_norm = gaussian.record_sensitivity(config.context_bound, config.reward_bound)
     times = _sync_times(config, environment, rounds, record_norm, pooling)
@@ -184,6 +186,9 @@ def _threshold(
         high = bounds.rho_max if bounds else low
         growth = math.log(high / low + uses * config.context_bound**2 / (dimension * low))
         return 2.0 * uses * dimension / (growth + 1.0) / pooling.divisor
+    if threshold == "wang":
+        pooled = environment.agents * uses
+        return uses * math.log(pooled) / (dimension * environment.agents) / pooling.divisor
     if isinstance(threshold, str):
         syncs = {
             "M log T": math.ceil(math.log2(max(uses, 2))),
@@ -212,7 +217,7 @@ def _rules(
         trigger_shift = agents * (bounds.rho_max - bounds.rho_min)
         # The paper adds 2Λ an agent. Without noise, the ridge parameter.
         shift = 2.0 * bounds.rho_min * agents if config.is_private else ridge(config)
-    period = config.schedule.rounds if isinstance(config.schedule, Every) else 0
+    period = times.step if isinstance(times, range) and len(times) else 0
     rules = Rules(
         agents=agents,
         models=models,
