@@ -290,4 +290,10 @@ def observe_raw(
     for i in range(context.size):
         view.estimate[m, i] += residual * gain[i]
     if triggered:
-        view.trigger_log_det[m] += add_rank_one(view.trigger_inverse, m, context, gain)
+        observe_growth(view, m, context, gain)
+
+
+@compiled
+def observe_growth(view: Views, m: int, context: Floats, gain: Floats) -> None:
+    """Let an own record count for the trigger alone."""
+    view.trigger_log_det[m] += add_rank_one(view.trigger_inverse, m, context, gain)

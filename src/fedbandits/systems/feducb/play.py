@@ -17,6 +17,7 @@ from fedbandits.systems.feducb.agent import (
     NO_FAULT,
     NOT_A_NUMBER,
     Views,
+    observe_growth,
     observe_raw,
     record_fault,
     refresh_view,
@@ -122,6 +123,8 @@ def play(
             observe_raw(view, model, context, recorded, triggered, scratch.gain)
             beta = view_radius(terms, view.log_det, model, rules.reward_noise, log_term)
             refresh_view(view, model, rules.exploration_scale * beta)
+        elif triggered:
+            observe_growth(view, model, context, scratch.gain)
     return regret, earned, NO_FAULT, end
 
 
