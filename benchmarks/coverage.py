@@ -1,4 +1,4 @@
-"""How often ‖θ* - θ̃‖_V ever exceeds the adaptive radius, looking after every sync."""
+"""How often ‖θ* - θ̃‖_V ever exceeds the adaptive radius, looking whenever anybody pools anew."""
 
 from __future__ import annotations
 
@@ -9,26 +9,52 @@ import numpy as np
 from fedbandits import system
 from fedbandits.environments import Linear
 from fedbandits.systems.feducb import Simulation
+from fedbandits.systems.feducb_p2p import PeerSimulation
+
+ENVIRONMENT = Linear(agents=10, dim=10, arms=20)
+ROUNDS = 2000
+
+
+def worst_ratio(simulation: Simulation | PeerSimulation, news: list[int]) -> float:
+    """The largest ‖θ* - θ̃‖_V / β of one replicate."""
+    truth = ENVIRONMENT.true_parameters(simulation.world)
+    ratios = []
+    for round_ in [*news, ROUNDS]:
+        simulation.advance(round_)
+        ratios.append(simulation.confidence_ratio(truth))
+    return max(ratios)
+
+
+def controlled(replicate: int, **parts: float) -> float:
+    config = system("feducb", delta=0.1, **parts).config
+    simulation = Simulation(config, ENVIRONMENT, ROUNDS, 0, replicate)
+    return worst_ratio(simulation, simulation.sync_rounds())
+
+
+def among_peers(replicate: int, graph: str, gamma: int, **parts: float) -> float:
+    config = system("feducb-p2p", delta=0.1, graph=graph, gamma=gamma, **parts).config
+    simulation = PeerSimulation(config, ENVIRONMENT, ROUNDS, 0, replicate)
+    return worst_ratio(simulation, simulation.arrivals())
 
 
 def main() -> None:
     replicates = int(sys.argv[1]) if len(sys.argv) > 1 else 400
-    environment = Linear(agents=10, dim=10, arms=20)
-    print("alpha  epsilon  replicates  failed  median and largest of max ‖θ* - θ̃‖_V / β")
+    print("variant             alpha  epsilon  failed  median and largest of max ‖θ* - θ̃‖_V / β")
     for alpha, epsilon in ((0.01, 1.0), (0.1, 1.0), (0.1, 20.0)):
-        config = system("feducb", delta=0.1, alpha=alpha, epsilon=epsilon).config
-        worst = []
-        for replicate in range(replicates):
-            simulation = Simulation(config, environment, 2000, 0, replicate)
-            truth = environment.true_parameters(simulation.world)
-            ratios = []
-            for sync in [*simulation.sync_rounds(), 2000]:
-                simulation.advance(sync)
-                ratios.append(simulation.confidence_ratio(truth))
-            worst.append(max(ratios))
-        failed = np.mean(np.array(worst) > 1.0)
-        middle, top = np.median(worst), max(worst)
-        print(f"{alpha:5g}  {epsilon:7g}  {replicates:10d}  {failed:6.3f}  {middle:.2f} {top:.2f}")
+        parts = {"alpha": alpha, "epsilon": epsilon}
+        for graph, gamma in (("", 0), ("line", 3), ("star", 2)):
+            worst = np.array(
+                [
+                    among_peers(r, graph, gamma, **parts) if graph else controlled(r, **parts)
+                    for r in range(replicates)
+                ]
+            )
+            name = f"p2p {graph}, γ = {gamma}" if graph else "controller"
+            print(
+                f"{name:18s}  {alpha:5g}  {epsilon:7g}  {np.mean(worst > 1.0):6.3f}  "
+                f"{np.median(worst):.2f} {max(worst):.2f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 
 import pytest
 from typer.testing import CliRunner
@@ -114,3 +115,26 @@ def test_the_module_can_be_called_from_a_shell(folder):
         [sys.executable, "-m", "fedbandits", "list"], capture_output=True, text=True, check=True
     )
     assert "feducb" in outcome.stdout
+
+
+def test_a_warning_is_one_line_and_no_error(folder, monkeypatch, capsys):
+    (folder / "peers.toml").write_text(
+        TOML + 'preset = "feducb-p2p"\n'.join(["[[systems]]\n", "gamma = 3\n"])
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        assert call(monkeypatch, "privacy", "peers.toml") == 0
+    assert capsys.readouterr().err == (
+        "fedbandits: warning: systems[2].gamma: given 3, but no two agents of this graph are more "
+        "than 1 hops apart: messages are passed on in vain\n"
+    )
+
+
+def test_a_graph_s_file_is_named_when_it_is_wrong(folder, monkeypatch, capsys):
+    (folder / "links.txt").write_text("0 1\n1 0\n")
+    text = TOML + '[[systems]]\npreset = "feducb-p2p"\ngraph = "links.txt"\n'
+    (folder / "peers.toml").write_text(text)
+    assert call(monkeypatch, "run", "peers.toml") == 2
+    assert "fedbandits: links.txt, line 2: 1 and 0 were linked" in capsys.readouterr().err
+    (folder / "links.txt").write_text("0 1\n")
+    assert call(monkeypatch, "run", "peers.toml") == 0

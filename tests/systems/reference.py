@@ -29,6 +29,31 @@ class Trace(NamedTuple):
     released: list[np.ndarray]  # per sync: (models, d + 1, d + 1) sum of all agents' releases
 
 
+def narrowest(
+    values: np.ndarray, base: float, b: float, w: float, config: FedUCB, log_term: float
+) -> tuple[float, tuple[float, float, float]]:
+    """The shift of docs/confidence.md, then inflation, correction and bias of the radius."""
+    S = config.parameter_bound
+    if b == 0.0:
+        candidates = [base]
+    else:
+        low = max(0.0, base - values[0])
+        high = 2 * max(base + b, low)
+        candidates = [low + (high - low) * (i / 32) ** 2 for i in range(33)]
+    best = None
+    for shift in candidates:
+        c = max(base + b - shift, 0.0)
+        smallest = values[0] + shift
+        inflation = math.sqrt(1 + c / smallest)
+        bias = (S * shift + w) / math.sqrt(smallest)
+        inner = log_term + np.log(values + shift + c).sum()
+        beta = inflation * config.noise_scale * math.sqrt(max(inner, 0.0)) + bias
+        width = beta**2 * np.sum(1 / (values + shift))
+        if best is None or width < best[0]:
+            best = (width, shift, (inflation, c, bias))
+    return best[1], best[2]
+
+
 class Reference:
     def __init__(self, config: FedUCB, environment: Environment, rounds: int, seed: int, rep: int):
         self.config, self.environment, self.rounds = config, environment, rounds
@@ -167,27 +192,10 @@ class Reference:
         if self.published:
             return 2 * self.plan.bounds.rho_min * self.M if config.is_private else self.base()
         deviation = self.pooled_deviation(k)
-        b, w, S = rules.norm_factor * deviation, rules.bias_factor * deviation, 1.0
-        S = config.parameter_bound
+        b, w = rules.norm_factor * deviation, rules.bias_factor * deviation
         values = np.linalg.eigvalsh(gram)
-        if b == 0.0:
-            candidates = [self.base()]
-        else:
-            low = max(0.0, self.base() - values[0])
-            high = 2 * max(self.base() + b, low)
-            candidates = [low + (high - low) * (i / 32) ** 2 for i in range(33)]
-        best = None
-        for shift in candidates:
-            c = max(self.base() + b - shift, 0.0)
-            smallest = values[0] + shift
-            inflation = math.sqrt(1 + c / smallest)
-            bias = (S * shift + w) / math.sqrt(smallest)
-            inner = self.log_term() + np.log(values + shift + c).sum()
-            beta = inflation * config.noise_scale * math.sqrt(max(inner, 0.0)) + bias
-            width = beta**2 * np.sum(1 / (values + shift))
-            if best is None or width < best[0]:
-                best = (width, shift, inflation, c, bias)
-        _, shift, self.inflation[model], self.correction[model], self.bias[model] = best
+        shift, terms = narrowest(values, self.base(), b, w, config, self.log_term())
+        self.inflation[model], self.correction[model], self.bias[model] = terms
         return shift
 
     def triggered(self, waited: int) -> bool:

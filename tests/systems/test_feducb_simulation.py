@@ -220,7 +220,7 @@ def test_clipping_contexts_keeps_the_model_linear():
             privatizer=Tree("published"), confidence="published", schedule=Determinant(),
             local_view="raw",
         ),
-        FedUCB(schedule=Growing(3.0, 1)),
+        FedUCB(schedule=Growing(3.0, 1)), FedUCB(confidence="published"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("rounds", [1, 2, 3])

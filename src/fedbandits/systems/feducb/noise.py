@@ -109,7 +109,8 @@ def spectral_bounds(
     if config.confidence == "adaptive":
         return None
     agents, releases = environment.agents, max(release.releases, 1)
-    if not config.is_private:
+    worst = release.largest_deviation()
+    if worst == 0.0:  # nothing is released, or in clear
         share = ridge(config) / agents
         return SpectralBounds(share, share, 0.0)
     if config.uses_published_noise:
@@ -125,7 +126,6 @@ def spectral_bounds(
         )
     # Half of α goes to noise, half of that to each of two events an agent, release and model.
     alpha = config.alpha / (4.0 * releases * estimators * agents * environment.models)
-    worst = release.largest_deviation()
     norm = worst * operator_norm_factor(environment.dimension, alpha)
     vector = worst * vector_norm_factor(environment.dimension, alpha)
     return SpectralBounds(norm, 3.0 * norm, vector / math.sqrt(norm))
