@@ -122,9 +122,10 @@ class FederatedRun(PlayedRun):
     def _agent(self, index: int, environment: ContextualEnvironment) -> Agent:
         size = self.plan.rules.pattern.size
         return Agent(
+            index=index,
             name=f"agent-{index}",
             controller=CONTROLLER,
-            plan=self.plan.of_agent(index),
+            plan=self.plan,
             arms=environment.arm_count,
             noise=partial(simulated_noise, size, self.key, index),
             ties=partial(simulated_tie, environment.arm_count, self.key, index),

@@ -47,7 +47,7 @@ class PeerRun(PlayedRun):
             PeerAgent(
                 index=i,
                 names=names,
-                plan=self.plan.of_agent(i),
+                plan=self.plan,
                 arms=arms,
                 noise=partial(simulated_noise, size, self.key, i),
                 ties=partial(simulated_tie, arms, self.key, i),

@@ -76,7 +76,7 @@ class PeerAgent(Player):
     Parameters
     ----------
     index
-        Which of the agents this is.
+        Which of the agents this is: whose budget it spends.
     names
         Of all agents, in order; sums are taken in this order.
     plan
@@ -109,6 +109,7 @@ class PeerAgent(Player):
         noise: NoiseSource,
         ties: Callable[[int], int],
     ) -> None:
+        plan = plan.of_agent(index)
         self._neighbours = [names[i] for i in plan.topology.neighbours(index)]
         super().__init__(names[index], self._neighbours, plan, arms, ties)
         rules, peers = plan.rules, plan.peers
