@@ -18,7 +18,7 @@ from fedbandits.experiments.config import system
 from fedbandits.federation import messages as m
 from fedbandits.federation.messages import pack
 from fedbandits.systems.feducb_p2p.federate import PeerRun
-from fedbandits.systems.feducb_p2p.protocol import CODEC, Call, Release
+from fedbandits.systems.feducb_p2p.messages import CODEC, Call, Release
 
 LINE = Linear(agents=4, dim=2, arms=3)
 SIZE = 5  # d (d + 3) / 2

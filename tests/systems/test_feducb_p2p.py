@@ -58,7 +58,7 @@ def test_the_compiled_loop_agrees_with_messages_sent_one_by_one(name, environmen
     config, rounds = variant(name), 36
     simulation = PeerSimulation(config, environment, rounds, 3, 1)
     reference = PeerReference(config, environment, rounds, 3, 1)
-    planned = simulation.release_rounds()
+    planned = simulation.sync_rounds()
     regret = np.zeros(environment.agents)
     reward = np.zeros(environment.agents)
     for t in range(1, rounds + 1):
@@ -169,9 +169,9 @@ def test_the_newest_release_of_a_peer_replaces_the_older():
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_neither_chunks_nor_threads_change_a_bit(name, monkeypatch):
-    from fedbandits.systems.feducb_p2p import simulate
+    from fedbandits.systems.feducb import batches
 
-    monkeypatch.setattr(simulate, "_WORTH_SHARING", 1)
+    monkeypatch.setattr(batches, "_WORTH_SHARING", 1)
     config, rounds = variant(name), 150
     whole = PeerSimulation(config, LINEAR, rounds, 0, 0)
     whole.advance(rounds)
@@ -248,7 +248,7 @@ def test_a_call_is_answered_by_the_clique_hop_by_hop_and_by_nobody_else(gamma):
 def test_epsilon_grows_to_the_budget_and_no_further():
     simulation = PeerSimulation(variant("ring", epsilon=0.7, delta=0.01), LINEAR, 300, 0, 0)
     spent = [simulation.epsilon]
-    for round_ in simulation.release_rounds():
+    for round_ in simulation.sync_rounds():
         simulation.advance(round_)
         spent.append(simulation.epsilon)
     assert spent == sorted(spent)

@@ -77,9 +77,9 @@ def test_the_compiled_loop_agrees_with_the_reference_round_by_round(name, enviro
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_neither_chunks_nor_threads_change_a_bit(name, monkeypatch):
-    from fedbandits.systems.feducb import simulate
+    from fedbandits.systems.feducb import batches
 
-    monkeypatch.setattr(simulate, "_WORTH_SHARING", 1)
+    monkeypatch.setattr(batches, "_WORTH_SHARING", 1)
     config, rounds = variant(name), 120
     whole = Simulation(config, LINEAR, rounds, 0, 0)
     whole.advance(rounds)

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.environments.base import ContextualEnvironment
-from fedbandits.random import Key, replicate_key
 from fedbandits.systems.fedlinucb_async.config import AsyncFedLinUCB
 from fedbandits.systems.fedlinucb_async.loop import begin, run_until
 from fedbandits.systems.fedlinucb_async.rules import as_feducb, plan
-from fedbandits.systems.fedlinucb_async.state import initial_state
+from fedbandits.systems.fedlinucb_async.state import State, initial_state
 from fedbandits.systems.feducb import agent as act
-from fedbandits.systems.feducb.play import new_scratch
+from fedbandits.systems.feducb.batches import BatchedSimulation
 from fedbandits.systems.feducb.rules import Plan
-from fedbandits.systems.feducb.simulate import raise_fault
 
 
-class AsyncSimulation:
+class AsyncSimulation(BatchedSimulation):
     """One replicate of asynchronous FedLinUCB.
 
     Parameters
@@ -45,34 +42,17 @@ class AsyncSimulation:
         threads: int = 1,
     ) -> None:
         del threads
-        self.key: Key = replicate_key(seed, replicate)
-        self.config = config
-        self.rounds = rounds
         self.plan: Plan = plan(config, environment, rounds)
-        self.world: Any = environment.world(self.key)
+        common = as_feducb(config)
+        super().__init__(common, environment, rounds, seed, replicate, self.plan, threads=1)
         rules = self.plan.rules
-        self.state = initial_state(rules)
-        self._scratch = new_scratch(self.plan, environment)
+        self.state: State = initial_state(rules)
         self._pool = act.empty_pool(rules.models, rules.dimension)
         begin(rules, self.state, self._pool)
 
-    @property
-    def done(self) -> int:
-        """Rounds played."""
-        return int(self.state.clock.round_[0])
-
-    def advance(self, stop: int) -> None:
-        """Play until ``stop`` rounds are done.
-
-        Raises
-        ------
-        BoundExceededError
-            If a context or reward exceeds the bounds that the radius rests on.
-        """
-        stop = min(stop, self.rounds)
-        rules, state = self.plan.rules, self.state
-        run_until(self.world, rules, state, self._scratch, self._pool, self.key, stop)
-        raise_fault(state.faults, as_feducb(self.config))
+    def _run_until(self, stop: int) -> None:
+        rules, scratch = self.plan.rules, self._scratch[0]
+        run_until(self.world, rules, self.state, scratch, self._pool, self.key, stop)
 
     def confidence_ratio(self, truth: Floats) -> float:
         """The largest ‖θ* - θ̂‖_Σ / β over agents and models; above 1 the bound has failed.
@@ -91,16 +71,6 @@ class AsyncSimulation:
             beta = act.view_radius(terms[i], log_det, m, rules.reward_noise, rules.log_term)
             worst = max(worst, distance / beta)
         return worst
-
-    @property
-    def regret(self) -> Floats:
-        """Cumulative regret of every agent."""
-        return self.state.regret
-
-    @property
-    def reward(self) -> Floats:
-        """Cumulative reward of every agent."""
-        return self.state.reward
 
     @property
     def syncs(self) -> int:

@@ -14,7 +14,8 @@ from fedbandits.systems.feducb.federate import (
     simulated_tie,
 )
 from fedbandits.systems.feducb_p2p.config import PeerFedUCB
-from fedbandits.systems.feducb_p2p.protocol import CODEC, PeerAgent
+from fedbandits.systems.feducb_p2p.messages import CODEC
+from fedbandits.systems.feducb_p2p.protocol import PeerAgent
 from fedbandits.systems.feducb_p2p.rules import PeerPlan, plan
 
 

@@ -12,10 +12,9 @@ from typing import ClassVar
 import msgspec
 import numpy as np
 
-from fedbandits._typing import Floats, Floats32
+from fedbandits._typing import Floats32
 from fedbandits.errors import RemoteProtocolError
 from fedbandits.federation.messages import (
-    Codec,
     Message,
     OutOfOrderError,
     WrongSenderError,
@@ -30,44 +29,10 @@ from fedbandits.systems.feducb.player import Player
 from fedbandits.systems.feducb.rules import TRIGGERED
 from fedbandits.systems.feducb.sync import next_sync, sync_due
 from fedbandits.systems.feducb_p2p.flooding import Floods
+from fedbandits.systems.feducb_p2p.knowledge import Knowledge, Known
+from fedbandits.systems.feducb_p2p.messages import Call, Flooded, Release
 from fedbandits.systems.feducb_p2p.peer import pool_heard
 from fedbandits.systems.feducb_p2p.rules import NOT_POOLED, PeerPlan
-
-
-class _Flooded(Message, frozen=True, kw_only=True):
-    """What an agent made at the end of a round, and how many hops it has come."""
-
-    origin: str
-    round: int
-    hops: int
-
-
-class Call(_Flooded, frozen=True, kw_only=True, tag="feducb-p2p.call"):
-    """An agent's trigger has fired (as published only); it tells of raw data."""
-
-
-class Release(_Flooded, frozen=True, kw_only=True, tag="feducb-p2p.release"):
-    """An agent's k-th release of an estimator: the noisy sum of all records that it was used in."""
-
-    estimator: int
-    release: int
-    statistic: bytes
-
-    @property
-    def payload_size(self) -> int:
-        """Bytes of statistics inside."""
-        return len(self.statistic)
-
-
-CODEC = Codec(Call | Release)
-
-
-class _Heard(msgspec.Struct, frozen=True):
-    """A release that an agent knows, and the round from whose end on it may use it."""
-
-    release: int
-    usable: int
-    values: Floats
 
 
 class PeerAgent(Player):
@@ -123,7 +88,7 @@ class PeerAgent(Player):
         self.released = [continual.init(plan.release, width) for _ in range(count)]
         self._released_in = [0] * count  # the round of the last own release
         self._waited = [0] * count
-        self._heard: dict[tuple[int, int], list[_Heard]] = {}
+        self._knowledge = Knowledge()
         self._pooled = [0] * count
         self._called: list[tuple[int, int]] = []  # round of a call, and when it is to be answered
         self._floods = Floods()
@@ -208,7 +173,7 @@ class PeerAgent(Player):
         self._released_in[g], self._waited[g] = self.round, 0
         self._settled[g] = self.statistic[g]
         number = self.released[g].made
-        self._remember(self._index, g, _Heard(number, self.round, noisy))
+        self._knowledge.add(self._index, g, Known(number, self.round, noisy), self.round)
         message = Release(
             sender=self.name,
             receiver="",
@@ -234,7 +199,7 @@ class PeerAgent(Player):
                 raise OutOfOrderError(f"{self.name}: {type(message).__name__} is not for an agent")
         return []
 
-    def _check_flood(self, message: _Flooded) -> int:
+    def _check_flood(self, message: Flooded) -> int:
         """The number of the agent that a message comes from, if it can have come this way."""
         origin = self._number.get(message.origin)
         if origin is None:
@@ -265,11 +230,10 @@ class PeerAgent(Player):
         if self._floods.knows(key):
             self._floods.came_from(key, message.sender)
             return
-        known = self._heard.get((origin, g), [])
-        if origin == self._index or (known and known[-1].release >= number):
+        if origin == self._index or number <= self._knowledge.newest_number(origin, g):
             return  # out of date: a newer one has been heard
         usable = message.round + message.hops - 1
-        self._remember(origin, g, _Heard(number, usable, values))
+        self._knowledge.add(origin, g, Known(number, usable, values), self.round)
         self._pass_on(key, message, usable)
 
     def _planned_round(self, number: int) -> int:
@@ -291,7 +255,7 @@ class PeerAgent(Player):
         if self._peers.lag[self._index, origin] != NOT_POOLED:
             self._called.append((message.round, heard + 1))
 
-    def _pass_on(self, key: tuple[int, ...], message: _Flooded, heard: int) -> None:
+    def _pass_on(self, key: tuple[int, ...], message: Flooded, heard: int) -> None:
         """Keep a message for the neighbours that it does not come from, if it may go on."""
         onward = msgspec.structs.replace(
             message, sender=self.name, number=-1, hops=message.hops + 1
@@ -299,27 +263,20 @@ class PeerAgent(Player):
         self._floods.take(key, onward if onward.hops <= self._peers.gamma else None, heard)
         self._floods.came_from(key, message.sender)
 
-    def _remember(self, origin: int, g: int, heard: _Heard) -> None:
-        """Keep a release, and those before it that must still serve until it may be used."""
-        known = [*self._heard.get((origin, g), []), heard]
-        usable = [i for i, entry in enumerate(known) if entry.usable <= self.round]
-        self._heard[origin, g] = known[usable[-1] if usable else 0 :]
-
     def refresh(self, estimator: int) -> None:
         """Pool what has been heard, if there is anything new."""
         rules, g = self._plan.rules, estimator
-        pooled: list[tuple[int, _Heard]] = []
-        for other in range(rules.agents):
-            if self._peers.lag[self._index, other] != NOT_POOLED:
-                known = self._heard.get((other, g), [])
-                pooled += [(other, entry) for entry in known if entry.usable <= self.round][-1:]
-        numbers = sum(entry.release for _, entry in pooled)
+        members = np.flatnonzero(self._peers.lag[self._index] != NOT_POOLED)
+        newest = {i: self._knowledge.usable(int(i), g, self.round) for i in members}
+        pooled = {int(i): known for i, known in newest.items() if known is not None}
+        numbers = sum(known.release for known in pooled.values())
         if numbers == self._pooled[g]:
             return
+        # Summed in the order of agents, as a controller would.
         released, variance = np.zeros(rules.pattern.size), 0.0
-        for origin, entry in pooled:
-            released += entry.values
-            variance += act.noise_variance(rules, origin, entry.release)
+        for origin, known in pooled.items():
+            released += known.values
+            variance += act.noise_variance(rules, origin, known.release)
         fresh = self.statistic[g] - self._settled[g]
         pool = act.empty_pool(rules.models, rules.dimension)
         fault = pool_heard(

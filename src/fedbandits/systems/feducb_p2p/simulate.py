@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.environments.base import ContextualEnvironment
-from fedbandits.random import Key, replicate_key
 from fedbandits.systems.feducb import agent as act
-from fedbandits.systems.feducb.play import new_scratch
+from fedbandits.systems.feducb.batches import BatchedSimulation
+from fedbandits.systems.feducb.play import Scratch
 from fedbandits.systems.feducb.rules import TRIGGERED
-from fedbandits.systems.feducb.simulate import raise_fault
-from fedbandits.systems.feducb.sync import next_sync
 from fedbandits.systems.feducb_p2p.config import PeerFedUCB
 from fedbandits.systems.feducb_p2p.exchange import begin, refresh_all
 from fedbandits.systems.feducb_p2p.loop import batch_end, end_batch, play_agents, run_until
 from fedbandits.systems.feducb_p2p.rules import PeerPlan, next_arrival, plan
-from fedbandits.systems.feducb_p2p.state import initial_state
+from fedbandits.systems.feducb_p2p.state import State, initial_state
 from fedbandits.systems.feducb_p2p.triggered import run_triggered_until
 
-#: Agent-steps below which a batch is played by one thread.
-_WORTH_SHARING = 20_000
 
-
-class PeerSimulation:
-    """One replicate of one peer-to-peer variant.
+class PeerSimulation(BatchedSimulation):
+    """One replicate of one peer-to-peer variant; every hop of a message counts as one.
 
     Parameters
     ----------
@@ -51,80 +44,30 @@ class PeerSimulation:
         replicate: int,
         threads: int = 1,
     ) -> None:
-        self.key: Key = replicate_key(seed, replicate)
-        self.config = config
-        self.rounds = rounds
         self.plan: PeerPlan = plan(config, environment, rounds)
-        self.world: Any = environment.world(self.key)
-        self.state = initial_state(self.plan)
-        agents = environment.agents
         # Agents that may call for a sync after any round are played in step.
-        shares = 1 if self.plan.rules.schedule == TRIGGERED else min(threads, agents)
-        self._slices = [(agents * i // shares, agents * (i + 1) // shares) for i in range(shares)]
-        self._scratch = [new_scratch(self.plan, environment) for _ in self._slices]
+        self._triggered = self.plan.rules.schedule == TRIGGERED
+        threads = 1 if self._triggered else threads
+        super().__init__(config, environment, rounds, seed, replicate, self.plan, threads)
+        self.state: State = initial_state(self.plan)
         begin(self.plan.rules, self.plan.peers, self.state)
-        if len(self._slices) > 1:
-            self._load_batch_kernels()
+        self._load_batch_kernels()
 
-    def _load_batch_kernels(self) -> None:
-        """Call what only long batches need, on no agents and no rounds: it is compiled then."""
-        rules, peers, state, scratch = self._parts
-        play_agents(self.world, rules, peers, state, scratch, self.key, 0, 0, 0, 0)
-        end_batch(rules, peers, state, scratch, self.key, int(batch_end(rules, state, 0)))
+    def _run_until(self, stop: int) -> None:
+        play_on = run_triggered_until if self._triggered else run_until
+        rules, peers, scratch = self.plan.rules, self.plan.peers, self._scratch[0]
+        play_on(self.world, rules, peers, self.state, scratch, self.key, stop)
 
-    @property
-    def _parts(self) -> tuple[Any, Any, Any, Any]:
-        return self.plan.rules, self.plan.peers, self.state, self._scratch[0]
+    def _batch_end(self, stop: int) -> int:
+        return int(batch_end(self.plan.rules, self.state, stop))
 
-    @property
-    def done(self) -> int:
-        """Rounds played."""
-        return int(self.state.clock.round_[0])
+    def _play_slice(self, scratch: Scratch, first: int, last: int, start: int, end: int) -> None:
+        rules, peers, state = self.plan.rules, self.plan.peers, self.state
+        play_agents(self.world, rules, peers, state, scratch, self.key, first, last, start, end)
 
-    def advance(self, stop: int) -> None:
-        """Play until ``stop`` rounds are done.
-
-        Raises
-        ------
-        BoundExceededError
-            If a context or reward exceeds the bounds that the guarantee rests on.
-        """
-        stop = min(stop, self.rounds)
-        if len(self._slices) > 1:
-            self._advance_in_threads(stop)
-        else:
-            triggered = self.plan.rules.schedule == TRIGGERED
-            play_on = run_triggered_until if triggered else run_until
-            play_on(self.world, *self._parts, self.key, stop)
-        raise_fault(self.state.faults, self.config)
-
-    def _advance_in_threads(self, stop: int) -> None:
-        """Long batches are shared out; short ones are not worth waking a thread for."""
-        rules, peers, state, first = self._parts
-        with ThreadPoolExecutor(len(self._slices)) as pool:
-            while self.done < stop and not state.faults[:, 0].any():
-                start, end = self.done, int(batch_end(rules, state, stop))
-                if (end - start) * rules.agents < _WORTH_SHARING:
-                    run_until(self.world, rules, peers, state, first, self.key, end)
-                    continue
-                tasks = [
-                    pool.submit(
-                        play_agents,
-                        self.world,
-                        rules,
-                        peers,
-                        state,
-                        scratch,
-                        self.key,
-                        *part,
-                        start,
-                        end,
-                    )
-                    for part, scratch in zip(self._slices, self._scratch, strict=True)
-                ]
-                for task in tasks:
-                    task.result()
-                end_batch(rules, peers, state, first, self.key, end)
+    def _end_batch(self, end: int) -> None:
+        rules, peers, state = self.plan.rules, self.plan.peers, self.state
+        end_batch(rules, peers, state, self._scratch[0], self.key, end)
 
     def arrivals(self) -> list[int]:
         """Rounds at whose end some agent has something new to pool; empty if the data decides."""
@@ -138,20 +81,9 @@ class PeerSimulation:
             round_ = int(next_arrival(rules, longest, round_))
         return rounds
 
-    def release_rounds(self) -> list[int]:
-        """Rounds at whose end all agents release; empty if the data decides."""
-        rules = self.plan.rules
-        if rules.schedule == TRIGGERED:
-            return []
-        rounds, round_ = [], int(next_sync(rules, 0))
-        while round_ < self.rounds:
-            rounds.append(round_)
-            round_ = int(next_sync(rules, round_))
-        return rounds
-
     def refresh(self) -> None:
         """Let every agent pool now what it would pool before the next round."""
-        refresh_all(*self._parts)
+        refresh_all(self.plan.rules, self.plan.peers, self.state, self._scratch[0])
 
     def confidence_ratio(self, truth: Floats) -> float:
         """The largest ‖θ* - θ̃‖_V / β over agents, estimators and models; above 1 it has failed.
@@ -178,25 +110,10 @@ class PeerSimulation:
         return worst
 
     @property
-    def regret(self) -> Floats:
-        """Cumulative regret of every agent."""
-        return self.state.regret
-
-    @property
-    def reward(self) -> Floats:
-        """Cumulative reward of every agent."""
-        return self.state.reward
-
-    @property
     def syncs(self) -> int:
         """Releases so far of the agent that made most, over all its estimators."""
         made = self.state.releases.made.reshape(-1, self.plan.peers.estimators)
         return int(made.sum(axis=1).max())
-
-    @property
-    def messages(self) -> int:
-        """Messages sent so far: every hop of a message counts."""
-        return int(self.state.clock.messages[0])
 
     @property
     def bytes(self) -> int:
