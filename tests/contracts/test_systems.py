@@ -13,7 +13,10 @@ from fedbandits.systems import FAMILIES, find_preset, preset_names
 
 #: A small world for every system.
 _LINEAR = Linear(agents=3, dim=3, arms=4)
-ENVIRONMENTS = {"feducb": _LINEAR, "feducb_p2p": _LINEAR, "samba": Bernoulli(arms=4)}
+ENVIRONMENTS = {
+    **dict.fromkeys(["feducb", "feducb_p2p", "fedlinucb_async"], _LINEAR),
+    "samba": Bernoulli(arms=4),
+}
 ROUNDS = 60
 
 

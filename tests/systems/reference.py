@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandits.environments import Environment
+from fedbandits.privacy import gaussian
 from fedbandits.privacy.continual import toeplitz_coefficients
 from fedbandits.random import Purpose, integer, normals, replicate_key, uniform
 from fedbandits.systems.feducb import FedUCB
@@ -140,7 +141,28 @@ class Reference:
                     blocks[model, i, j] = blocks[model, j, i] = entry
                     position += 1
             blocks[model, :-1, -1] = blocks[model, -1, :-1] = packed[position:]
-        return self.plan.release.scale * blocks
+        return self.scale(agent) * blocks
+
+    def epsilon(self, agent: int) -> float:
+        given = self.config.epsilon
+        return given[agent] if isinstance(given, tuple) else given
+
+    def scale(self, agent: int) -> float:
+        """An agent's s, from its own ε."""
+        config, release = self.config, self.plan.release
+        if not config.is_private:
+            return 0.0
+        if config.uses_published_noise:
+            levels = 1 + math.ceil(math.log2(max(release.releases, 1)))
+            size = 4 * math.sqrt(levels) * (config.context_bound**2 + 1)
+            return size * math.log(2 / config.delta) / self.epsilon(agent)
+        norm = config.context_bound**2 + config.reward_bound**2
+        return release.sensitivity() * norm / gaussian.mu_of(self.epsilon(agent), config.delta)
+
+    def pooled_deviation(self, k: int) -> float:
+        scales = np.array([self.scale(agent) for agent in range(self.M)])
+        one = self.plan.release.deviation(k) / self.plan.release.scale if scales.any() else 0.0
+        return one * math.sqrt(np.sum(scales**2))
 
     def released_noise(self, agent: int, k: int) -> np.ndarray:
         total = np.zeros((self.J, self.d + 1, self.d + 1))
@@ -169,7 +191,7 @@ class Reference:
         config, rules = self.config, self.plan.rules
         if self.published:
             return 2 * self.plan.bounds.rho_min * self.M if config.is_private else self.base()
-        deviation = self.plan.release.deviation(k) * math.sqrt(self.M)
+        deviation = self.pooled_deviation(k)
         b, w = rules.norm_factor * deviation, rules.bias_factor * deviation
         values = np.linalg.eigvalsh(gram)
         shift, terms = narrowest(values, self.base(), b, w, config, self.log_term())

@@ -20,6 +20,12 @@ VARIANTS = {
     "feducb-published": {"epsilon": 300.0},
     "feducb raw": {"preset": "feducb", "local_view": "raw", "delta": 0.1},
     "feducb tree": {"preset": "feducb", "privatizer": "tree", "schedule": "every(7)"},
+    "feducb own budgets": {"preset": "feducb", "epsilon": [0.5, 40.0, 3.0], "delta": 0.1},
+    "feducb-published own budgets": {
+        "preset": "feducb-published",
+        "epsilon": [300.0, 900.0, 500.0],
+        "schedule": "determinant(2000.0)",
+    },
     "feducb published confidence": {"preset": "feducb", "confidence": "published"},
     "triggered, little noise": {
         "preset": "feducb-published",

@@ -163,7 +163,7 @@ def _type_at(info: inspect.Type, raw: Any, path: str) -> inspect.Type | None:
             tag = value.get("kind") if isinstance(value, Mapping) else None
             current = _field(current, step, tag)
         else:
-            current = getattr(current, "item_type", None)
+            current = _item(current)
         try:
             value = value[step]
         except (KeyError, IndexError, TypeError):
@@ -177,6 +177,15 @@ def _field(info: inspect.Type | None, name: str, tag: Any = None) -> inspect.Typ
         for field in struct.fields:
             if field.encode_name == name:
                 return field.type
+    return None
+
+
+def _item(info: inspect.Type | None) -> inspect.Type | None:
+    """What a list holds, also where a list is one of several possibilities."""
+    kinds = info.types if isinstance(info, inspect.UnionType) else (info,)
+    for kind in kinds:
+        if isinstance(kind, inspect.ListType | inspect.VarTupleType):
+            return kind.item_type
     return None
 
 

@@ -40,7 +40,10 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
     paper_claims
         The (ε, δ) that the paper states for this variant, if one does.
     events
-        What is charged.
+        What is charged; where parties have budgets of their own, to the least protected one.
+    epsilon_each
+        ε of the contents of every party's messages, where parties have budgets of their own;
+        ``epsilon_contents`` is the largest.
     encrypted
         What encryption protects, where that is what a system rests on: nothing is charged for it,
         and no ε comes of it.
@@ -59,6 +62,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
     paper_claims: tuple[float, float] | None = None
     events: tuple[Event, ...] = ()
     encrypted: str = ""
+    epsilon_each: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.unit.strip():
@@ -98,10 +102,20 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
             "the paper claims": [f"ε = {epsilon:g}, δ = {delta:g}" for epsilon, delta in paper],
             "charged": [f"{describe(event)}: μ = {_number(mu(event))}" for event in self.events],
             "in total": [total] if self.events or not self.encrypted else [],
+            "by party": _by_party(self.epsilon_each),
             "conditional on": list(self.conditional_on),
             "not protected": list(self.not_protected),
         }
         return [(title, lines) for title, lines in rows.items() if lines]
+
+
+def _by_party(epsilons: tuple[float, ...]) -> list[str]:
+    """Parties by their ε, the least protected first."""
+    lines = []
+    for epsilon in sorted(set(epsilons), reverse=True):
+        parties = ", ".join(str(i) for i, own in enumerate(epsilons) if own == epsilon)
+        lines.append(f"ε = {_number(epsilon)} of contents: {parties}")
+    return lines
 
 
 def _number(value: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fedbandits.systems.base import Family, Preset, Simulation
+from fedbandits.systems.fedlinucb_async import FAMILY as _FEDLINUCB_ASYNC
 from fedbandits.systems.feducb import FAMILY as _FEDUCB
 from fedbandits.systems.feducb_p2p import FAMILY as _FEDUCB_P2P
 from fedbandits.systems.samba import FAMILY as _SAMBA
@@ -11,6 +12,7 @@ from fedbandits.systems.samba import FAMILY as _SAMBA
 FAMILIES: dict[str, Family] = {
     "feducb": _FEDUCB,
     "feducb_p2p": _FEDUCB_P2P,
+    "fedlinucb_async": _FEDLINUCB_ASYNC,
     "samba": _SAMBA,
 }
 

@@ -174,18 +174,19 @@ def initial_pool(rules: Rules, base: float, pool: Pool) -> None:
 
 
 @compiled
-def noise_variance(rules: Rules, k: int) -> float:
-    """Off-diagonal variance of the noise in one agent's k-th release."""
-    deviation = release_deviation(rules.mechanism, rules.noise_deviation, rules.coefficients, k)
+def noise_variance(rules: Rules, agent: int, k: int) -> float:
+    """Off-diagonal variance of the noise in an agent's k-th release."""
+    scale = rules.noise_deviation[agent]
+    deviation = release_deviation(rules.mechanism, scale, rules.coefficients, k)
     return float(deviation * deviation)
 
 
 @compiled
 def basis_of_all(rules: Rules, k: int) -> Basis:
     """The basis of the sum of all agents' k-th releases."""
-    one, variance = noise_variance(rules, k), 0.0
-    for _ in range(rules.agents):  # added one by one, as peers do whose releases differ in k
-        variance += one
+    variance = 0.0
+    for agent in range(rules.agents):
+        variance += noise_variance(rules, agent, k)
     return Basis(rules.base, rules.log_term, rules.shift, math.sqrt(variance))
 
 
@@ -289,4 +290,10 @@ def observe_raw(
     for i in range(context.size):
         view.estimate[m, i] += residual * gain[i]
     if triggered:
-        view.trigger_log_det[m] += add_rank_one(view.trigger_inverse, m, context, gain)
+        observe_growth(view, m, context, gain)
+
+
+@compiled
+def observe_growth(view: Views, m: int, context: Floats, gain: Floats) -> None:
+    """Let an own record count for the trigger alone."""
+    view.trigger_log_det[m] += add_rank_one(view.trigger_inverse, m, context, gain)

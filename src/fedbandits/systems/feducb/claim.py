@@ -10,6 +10,7 @@ from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event, total_mu
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.systems.feducb.config import FedUCB
+from fedbandits.systems.feducb.noise import budgets
 from fedbandits.systems.feducb.parts import Determinant, Never
 from fedbandits.systems.feducb.rules import Plan, plan
 
@@ -31,6 +32,7 @@ _LATER = (
     "the effect of a record on later decisions of its own agent, which acts on raw records "
     "within a batch: the guarantee is for a log whose other records stay as they are"
 )
+_ROUNDS = "the sync rounds are fixed in advance and public"
 _SERVED_BY_SEVERAL = (
     "one person served by several agents, or in several rounds: each record counts, k of them "
     "cost k times μ (the paper's footnote 4)"
@@ -40,7 +42,9 @@ _SERVED_BY_SEVERAL = (
 def claim(config: FedUCB, environment: ContextualEnvironment, rounds: int) -> PrivacyClaim:
     """The claim of one agent towards everyone else, for a whole run."""
     from_whom = "the controller and all other agents together, from all messages ever sent"
-    return claim_of_plan(config, environment, rounds, plan(config, environment, rounds), from_whom)
+    public = () if isinstance(config.schedule, Determinant | Never) else (_ROUNDS,)
+    resolved = plan(config, environment, rounds)
+    return claim_of_plan(config, environment, rounds, resolved, from_whom, public)
 
 
 def claim_of_plan(
@@ -67,8 +71,9 @@ def claim_of_plan(
         mu=mu,
         conditional_on=(*public, *_conditions(config, environment)),
         not_protected=_not_protected(config, environment, rounds, mu, leaks_timing),
-        paper_claims=(config.epsilon, config.delta) if config.uses_published_noise else None,
+        paper_claims=_paper_claims(config, environment.agents),
         events=events,
+        epsilon_each=_each(config, resolved),
     )
 
 
@@ -78,6 +83,18 @@ def _events(config: FedUCB, resolved: Plan) -> tuple[Event, ...]:
     if not config.is_private:
         return (Clear(),)
     return (ContinualSum(plan=resolved.release, record_norm=resolved.record_norm),)
+
+
+def _paper_claims(config: FedUCB, agents: int) -> tuple[float, float] | None:
+    return (max(budgets(config, agents)), config.delta) if config.uses_published_noise else None
+
+
+def _each(config: FedUCB, resolved: Plan) -> tuple[float, ...]:
+    """ε of every agent's contents, where agents have budgets of their own."""
+    if not isinstance(config.epsilon, tuple):
+        return ()
+    events = (_events(config, resolved.of_agent(i)) for i in range(resolved.rules.agents))
+    return tuple(gaussian.epsilon_of(total_mu(event), config.delta) for event in events)
 
 
 def _conditions(config: FedUCB, environment: ContextualEnvironment) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ class FedUCB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     exploration_scale
         Multiplies the radius; 1 is the theorem.
     epsilon, delta
-        The budget of every agent, for all it ever sends.
+        The budget of every agent, for all it ever sends. A list gives each agent an ε of its own.
     context_bound, reward_bound, parameter_bound
         L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
     out_of_bounds
@@ -61,7 +61,7 @@ class FedUCB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     local_view: Literal["released", "raw"] = "released"
     confidence: Literal["adaptive", "published"] = "adaptive"
     exploration_scale: Annotated[float, Meta(ge=0.0)] = 1.0
-    epsilon: Positive = 1.0
+    epsilon: Positive | tuple[Positive, ...] = 1.0
     delta: OpenUnit = 1e-5
     context_bound: Bound = 1.0
     reward_bound: Bound = 1.0

@@ -122,6 +122,7 @@ class FederatedRun(PlayedRun):
     def _agent(self, index: int, environment: ContextualEnvironment) -> Agent:
         size = self.plan.rules.pattern.size
         return Agent(
+            index=index,
             name=f"agent-{index}",
             controller=CONTROLLER,
             plan=self.plan,

@@ -22,9 +22,16 @@ class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
 
 
 class Every(_Part, frozen=True, tag="every"):
-    """Sync after every ``rounds`` rounds."""
+    """Sync after every ``rounds`` rounds.
 
-    rounds: PositiveInt = 1
+    Parameters
+    ----------
+    rounds
+        B; ``"auto"`` is ⌈√(T/M)⌉, the longest batch whose delay, of order d·MB, costs no more than
+        learning itself, of order d√(MT) (docs/baselines.md).
+    """
+
+    rounds: PositiveInt | Literal["auto"] = 1
 
 
 class Growing(_Part, frozen=True, tag="growing"):
@@ -51,11 +58,12 @@ class Determinant(_Part, frozen=True, tag="determinant"):
     Parameters
     ----------
     threshold
-        D as a number; ``"theory"`` for that of Theorem 1; or the communication aimed at:
-        ``"M log T"``, ``"M^1.5"``, ``"MT"`` mean about ⌈log₂ T⌉, ⌈√M⌉ and T syncs.
+        D as a number; ``"theory"`` for that of Theorem 1; ``"wang"`` for T ln(MT)/(dM), that of
+        Wang et al. (2020) for statistics in clear; or the communication aimed at: ``"M log T"``,
+        ``"M^1.5"``, ``"MT"`` mean about ⌈log₂ T⌉, ⌈√M⌉ and T syncs.
     """
 
-    threshold: Positive | Literal["theory", "M log T", "M^1.5", "MT"] = "M log T"
+    threshold: Positive | Literal["theory", "wang", "M log T", "M^1.5", "MT"] = "M log T"
 
 
 class Never(_Part, frozen=True, tag="never"):
@@ -82,14 +90,23 @@ class Tree(_Part, frozen=True, tag="tree"):
 Privatizer = NoNoise | Toeplitz | Tree
 
 
+def settled(schedule: Schedule, rounds: int, agents: int) -> Schedule:
+    """The schedule with B worked out, where that is ``"auto"``."""
+    if isinstance(schedule, Every) and schedule.rounds == "auto":
+        return Every(math.ceil(math.sqrt(rounds / agents)))
+    return schedule
+
+
 def sync_rounds(schedule: Schedule, rounds: int, first: int = 1) -> Sequence[int] | None:
-    """Rounds, from 1, after which a schedule that is fixed in advance syncs; None if it is not.
+    """Rounds, from 1, after which a settled schedule syncs; None if it is not fixed in advance.
 
     A sync after the last round would serve nobody and is left out. ``first`` stands in for
     ``"auto"``.
     """
     match schedule:
         case Every():
+            if schedule.rounds == "auto":
+                raise ValueError('every("auto") must be settled first')
             return range(schedule.rounds, rounds, schedule.rounds)
         case Growing():
             start = first if schedule.first == "auto" else schedule.first

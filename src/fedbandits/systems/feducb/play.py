@@ -17,6 +17,7 @@ from fedbandits.systems.feducb.agent import (
     NO_FAULT,
     NOT_A_NUMBER,
     Views,
+    observe_growth,
     observe_raw,
     record_fault,
     refresh_view,
@@ -122,6 +123,8 @@ def play(
             observe_raw(view, model, context, recorded, triggered, scratch.gain)
             beta = view_radius(terms, view.log_det, model, rules.reward_noise, log_term)
             refresh_view(view, model, rules.exploration_scale * beta)
+        elif triggered:
+            observe_growth(view, model, context, scratch.gain)
     return regret, earned, NO_FAULT, end
 
 
@@ -154,7 +157,7 @@ def simulate_release(
         fill_normal(draws[draw_slot(rules.mechanism, k)], key, agent, name, _NOISE)
         add_release_noise(
             rules.mechanism,
-            rules.noise_deviation,
+            rules.noise_deviation[agent],
             rules.coefficients,
             rules.pattern,
             draws,

@@ -100,9 +100,11 @@ class Player(Party):
         if fault != act.NO_FAULT:
             raise BoundExceededError(f"{self.name}, round {self.round + 1}: record out of bounds")
         add_record(statistic, model, context, recorded)
+        gain = np.empty(rules.dimension)
         if rules.raw_view:
-            gain = np.empty(rules.dimension)
             act.observe_raw(view, model, context, recorded, rules.schedule == TRIGGERED, gain)
             beta = act.view_radius(pool.terms, view.log_det, model, rules.reward_noise, log_term)
             act.refresh_view(view, model, rules.exploration_scale * beta)
+        elif rules.schedule == TRIGGERED:
+            act.observe_growth(view, model, context, gain)
         self.round += 1

@@ -26,4 +26,12 @@ PRESETS: dict[str, Preset] = {
         "every record shared in clear after every round: the floor",
         {**_IN_CLEAR, "schedule": "every(1)"},
     ),
+    "dislinucb": Preset(
+        "Wang et al. 2020: in clear, all sync when a determinant has grown enough",
+        {**_IN_CLEAR, "schedule": "determinant(wang)", "local_view": "raw"},
+    ),
+    "ldp-silo": Preset(
+        "Zhou & Chowdhury 2024: equal batches, calibrated tree, agents act on own raw records",
+        {"schedule": "every(auto)", "privatizer": "tree", "local_view": "raw"},
+    ),
 }

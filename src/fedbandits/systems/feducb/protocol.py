@@ -70,6 +70,8 @@ class Agent(Player):
 
     Parameters
     ----------
+    index
+        Which of the agents this is: whose budget it spends.
     name, controller
         This party's name and the controller's.
     plan
@@ -92,6 +94,7 @@ class Agent(Player):
 
     def __init__(
         self,
+        index: int,
         name: str,
         controller: str,
         plan: Plan,
@@ -99,6 +102,7 @@ class Agent(Player):
         noise: NoiseSource,
         ties: Callable[[int], int],
     ) -> None:
+        plan = plan.of_agent(index)
         super().__init__(name, [controller], plan, arms, ties)
         rules = plan.rules
         self.statistic = np.zeros((rules.models, rules.pattern.size // rules.models))

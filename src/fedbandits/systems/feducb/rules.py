@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import msgspec
 import numpy as np
@@ -20,12 +20,12 @@ from fedbandits.learners.confidence import (
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.continual import ContinualPlan, noise_pattern
 from fedbandits.systems.feducb.config import FedUCB
-from fedbandits.systems.feducb.noise import release_plan, ridge, spectral_bounds
+from fedbandits.systems.feducb.noise import Releases, releases_of_all, ridge, spectral_bounds
 from fedbandits.systems.feducb.parts import (
     NEVER,
     Determinant,
-    Every,
     first_useful_round,
+    settled,
     sync_rounds,
 )
 
@@ -46,7 +46,7 @@ class Rules(NamedTuple):
     threshold: float  # D
     mechanism: int
     releases: int  # n
-    noise_deviation: float  # s
+    noise_deviation: Floats  # (agents,): s
     coefficients: Floats
     pattern: Floats
     published_confidence: bool
@@ -79,13 +79,19 @@ class Plan(msgspec.Struct, frozen=True):
     """A resolved variant: what Python needs to know beside the compiled rules."""
 
     rules: Rules
-    release: ContinualPlan
+    release: ContinualPlan  # of the agent with the largest ε, where budgets differ
     record_norm: float  # L² + B²
     bounds: SpectralBounds | None  # of one agent's shifted noise, published confidence only
 
     def epsilon_spent(self, releases: int, delta: float) -> float:
         """ε that the contents of an agent's first ``releases`` releases cost, at the given δ."""
         return gaussian.epsilon_of(self.release.mu(self.record_norm, releases), delta)
+
+    def of_agent(self, agent: int) -> Self:
+        """The plan that one agent goes by: the same, with the noise of its own budget."""
+        scale = float(self.rules.noise_deviation[agent])
+        own = msgspec.structs.replace(self.release, scale=scale)
+        return msgspec.structs.replace(self, release=own)
 
 
 def plan(
@@ -99,18 +105,22 @@ def plan(
     Raises
     ------
     ConfigError
-        If the environment can exceed the bounds L or B and ``out_of_bounds`` is ``refuse``.
+        If the environment can exceed the bounds L or B and ``out_of_bounds`` is ``refuse``, or
+        budgets are not one an agent.
     """
     _check_bounds(config, environment)
+    schedule = settled(config.schedule, rounds, environment.agents)
+    config = msgspec.structs.replace(config, schedule=schedule)
     pooling = pooling or _with_controller(config, environment)
     record_norm = gaussian.record_sensitivity(config.context_bound, config.reward_bound)
     times = _sync_times(config, environment, rounds, record_norm, pooling)
     uses = -(-rounds // pooling.estimators)  # of one estimator
-    release = release_plan(config, uses if times is None else len(times), record_norm)
-    bounds = spectral_bounds(config, environment, release, pooling.estimators)
+    count = uses if times is None else len(times)
+    release = releases_of_all(config, environment.agents, count, record_norm)
+    bounds = spectral_bounds(config, environment, release.loudest, pooling.estimators)
     rules = _rules(config, environment, release, bounds, times, pooling)
     rules = rules._replace(threshold=_threshold(config, environment, uses, bounds, pooling))
-    return Plan(rules, release, record_norm, bounds)
+    return Plan(rules, release.quietest, record_norm, bounds)
 
 
 def _with_controller(config: FedUCB, environment: ContextualEnvironment) -> Pooling:
@@ -144,12 +154,12 @@ def _sync_times(
     eager = sync_rounds(config.schedule, rounds)
     if eager is None or not len(eager) or not config.is_private:
         return eager
-    noise = release_plan(config, len(eager), record_norm)
+    noise = releases_of_all(config, environment.agents, len(eager), record_norm)
     first = first_useful_round(
         pooling.typical,
         environment.dimension,
         config.context_bound,
-        noise.largest_deviation(),
+        noise.loudness * noise.loudest.largest_deviation(),
         rounds,
     )
     return sync_rounds(config.schedule, rounds, first)
@@ -176,6 +186,9 @@ def _threshold(
         high = bounds.rho_max if bounds else low
         growth = math.log(high / low + uses * config.context_bound**2 / (dimension * low))
         return 2.0 * uses * dimension / (growth + 1.0) / pooling.divisor
+    if threshold == "wang":
+        pooled = environment.agents * uses
+        return uses * math.log(pooled) / (dimension * environment.agents) / pooling.divisor
     if isinstance(threshold, str):
         syncs = {
             "M log T": math.ceil(math.log2(max(uses, 2))),
@@ -189,13 +202,14 @@ def _threshold(
 def _rules(
     config: FedUCB,
     environment: ContextualEnvironment,
-    release: ContinualPlan,
+    release: Releases,
     bounds: SpectralBounds | None,
     times: Sequence[int] | None,
     pooling: Pooling,
 ) -> Rules:
     agents, models, dimension = environment.agents, environment.models, environment.dimension
-    share = config.alpha / (4.0 * max(release.releases, 1) * pooling.sums * models)
+    loudest = release.loudest
+    share = config.alpha / (4.0 * max(loudest.releases, 1) * pooling.sums * models)
     bias = shift = trigger_shift = 0.0
     if bounds is not None:
         bias = config.parameter_bound * math.sqrt(agents * bounds.rho_max)
@@ -203,7 +217,7 @@ def _rules(
         trigger_shift = agents * (bounds.rho_max - bounds.rho_min)
         # The paper adds 2Λ an agent. Without noise, the ridge parameter.
         shift = 2.0 * bounds.rho_min * agents if config.is_private else ridge(config)
-    period = config.schedule.rounds if isinstance(config.schedule, Every) else 0
+    period = times.step if isinstance(times, range) and len(times) else 0
     rules = Rules(
         agents=agents,
         models=models,
@@ -213,10 +227,10 @@ def _rules(
         period=period,
         sync_times=np.array([*([] if times is None or period else times), NEVER], np.int64),
         threshold=0.0,
-        mechanism=release.code,
-        releases=release.releases,
-        noise_deviation=release.scale,
-        coefficients=release.coefficients(),
+        mechanism=loudest.code,
+        releases=loudest.releases,
+        noise_deviation=release.scales,
+        coefficients=loudest.coefficients(),
         pattern=noise_pattern(models, dimension),
         published_confidence=bounds is not None,
         exploration_scale=float(config.exploration_scale),
@@ -233,7 +247,8 @@ def _rules(
         bias_factor=bias_norm_factor(dimension, config.parameter_bound, share),
         published_bias=float(bias),
     )
-    base, log_term = radius_base(config, rules, release, bounds, pooling, agents)
+    pooled = agents * release.loudness**2
+    base, log_term = radius_base(config, rules, loudest, bounds, pooling, pooled)
     return rules._replace(base=base, log_term=log_term)
 
 
@@ -243,9 +258,9 @@ def radius_base(
     release: ContinualPlan,
     bounds: SpectralBounds | None,
     pooling: Pooling,
-    pooled: int,
+    pooled: float,
 ) -> tuple[float, float]:
-    """λ₁ (or Mρ_min) and the log term of the radius, for sums of ``pooled`` agents' releases."""
+    """λ₁ (or Mρ_min) and the log term of the radius, for sums of ``pooled`` such releases."""
     if bounds is not None:
         base = rules.agents * bounds.rho_min
         return base, 2.0 * math.log(2.0 / config.alpha) - rules.dimension * math.log(base)

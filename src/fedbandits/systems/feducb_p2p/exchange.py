@@ -131,7 +131,7 @@ def release(
     )
     releases.made[cell] = k
     releases.round_[cell, slot] = round_
-    releases.variance[cell, slot] = noise_variance(rules, k)
+    releases.variance[cell, slot] = noise_variance(rules, agent, k)
     releases.value[cell, slot] = scratch.noisy
     state.waited[cell] = 0
     if rules.raw_view:

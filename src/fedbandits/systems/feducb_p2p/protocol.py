@@ -41,7 +41,7 @@ class PeerAgent(Player):
     Parameters
     ----------
     index
-        Which of the agents this is.
+        Which of the agents this is: whose budget it spends.
     names
         Of all agents, in order; sums are taken in this order.
     plan
@@ -74,6 +74,7 @@ class PeerAgent(Player):
         noise: NoiseSource,
         ties: Callable[[int], int],
     ) -> None:
+        plan = plan.of_agent(index)
         self._neighbours = [names[i] for i in plan.topology.neighbours(index)]
         super().__init__(names[index], self._neighbours, plan, arms, ties)
         rules, peers = plan.rules, plan.peers
@@ -266,16 +267,16 @@ class PeerAgent(Player):
         """Pool what has been heard, if there is anything new."""
         rules, g = self._plan.rules, estimator
         members = np.flatnonzero(self._peers.lag[self._index] != NOT_POOLED)
-        newest = [self._knowledge.usable(int(other), g, self.round) for other in members]
-        pooled = [known for known in newest if known is not None]
-        numbers = sum(known.release for known in pooled)
+        newest = {i: self._knowledge.usable(int(i), g, self.round) for i in members}
+        pooled = {int(i): known for i, known in newest.items() if known is not None}
+        numbers = sum(known.release for known in pooled.values())
         if numbers == self._pooled[g]:
             return
         # Summed in the order of agents, as a controller would.
         released, variance = np.zeros(rules.pattern.size), 0.0
-        for known in pooled:
+        for origin, known in pooled.items():
             released += known.values
-            variance += act.noise_variance(rules, known.release)
+            variance += act.noise_variance(rules, origin, known.release)
         fresh = self.statistic[g] - self._settled[g]
         pool = act.empty_pool(rules.models, rules.dimension)
         fault = pool_heard(

@@ -11,6 +11,7 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.errors import ConfigError
 from fedbandits.federation.graphs import Topology, clique_cover, flood_sizes, topology
+from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.systems.feducb.parts import Determinant
 from fedbandits.systems.feducb.rules import TRIGGERED, Plan, Pooling, Rules, radius_base
 from fedbandits.systems.feducb.rules import plan as plan_pooling
@@ -64,7 +65,8 @@ def plan(config: PeerFedUCB, environment: ContextualEnvironment, rounds: int) ->
     pooling = _pooling(config, lag, pooled)
     shared = plan_pooling(config, environment, rounds, pooling)
     rules, release, bounds = shared.rules, shared.release, shared.bounds
-    bases = [radius_base(config, rules, release, bounds, pooling, int(m)) for m in pooled]
+    equal = (lag != NOT_POOLED) @ _loudness(rules, release)
+    bases = [radius_base(config, rules, release, bounds, pooling, float(m)) for m in equal]
     peers = Peers(
         distance=graph.distance,
         lag=lag,
@@ -77,6 +79,13 @@ def plan(config: PeerFedUCB, environment: ContextualEnvironment, rounds: int) ->
         depth=_depth(rules, int(lag.max())),
     )
     return PeerPlan(rules, release, shared.record_norm, bounds, graph, peers)
+
+
+def _loudness(rules: Rules, release: ContinualPlan) -> Floats:
+    """(M,): variance of every agent's noise as a multiple of that of ``release``."""
+    if release.scale == 0.0:
+        return np.ones(rules.agents)
+    return (rules.noise_deviation / release.scale) ** 2
 
 
 def _lags(config: PeerFedUCB, graph: Topology) -> Ints:

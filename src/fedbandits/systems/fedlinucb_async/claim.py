@@ -1,0 +1,34 @@
+"""What asynchronous FedLinUCB promises: nothing, and it says so."""
+
+from __future__ import annotations
+
+import math
+
+from fedbandits.environments.base import ContextualEnvironment
+from fedbandits.privacy.accounting import Clear
+from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.systems.fedlinucb_async.config import AsyncFedLinUCB
+from fedbandits.systems.fedlinucb_async.rules import plan
+
+
+def claim(config: AsyncFedLinUCB, environment: ContextualEnvironment, rounds: int) -> PrivacyClaim:
+    """The claim of one agent towards everyone else, for a whole run."""
+    plan(config, environment, rounds)
+    return PrivacyClaim(
+        unit="one interaction (the chosen action, its context and its reward) of one agent",
+        from_whom="nobody: agents exchange sums of their records in clear",
+        relation="replace-one",
+        holds_for="nothing",
+        epsilon=math.inf,
+        epsilon_contents=math.inf,
+        delta=0.0,
+        mu=math.inf,
+        conditional_on=environment.public_facts,
+        not_protected=(
+            "anything from the server: what an agent uploads is the exact sum of its few newest "
+            "records, often of a single one",
+            "other agents' sums from an agent: it downloads the exact total",
+            "when messages are sent: the determinant trigger reads raw data",
+        ),
+        events=(Clear(),),
+    )

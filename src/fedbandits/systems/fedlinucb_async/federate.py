@@ -1,0 +1,71 @@
+"""Asynchronous FedLinUCB's parties in one process: the second driver of the same mathematics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+from fedbandits.environments.base import ContextualEnvironment
+from fedbandits.federation.memory import MemoryNetwork, Route
+from fedbandits.systems.fedlinucb_async.config import AsyncFedLinUCB
+from fedbandits.systems.fedlinucb_async.protocol import CODEC, AsyncAgent, Server
+from fedbandits.systems.fedlinucb_async.rules import plan
+from fedbandits.systems.feducb.federate import PlayedRun, PlayingParty, simulated_tie
+from fedbandits.systems.feducb.rules import Plan
+
+SERVER = "server"
+
+
+class AsyncRun(PlayedRun):
+    """One replicate played by parties; the counterpart of the compiled ``AsyncSimulation``.
+
+    Parameters
+    ----------
+    config, environment, rounds, seed, replicate
+        As for :class:`~fedbandits.systems.fedlinucb_async.simulate.AsyncSimulation`.
+    route
+        Delays and drops of the network; immediate and reliable by default.
+    """
+
+    def __init__(
+        self,
+        config: AsyncFedLinUCB,
+        environment: ContextualEnvironment,
+        rounds: int,
+        seed: int,
+        replicate: int,
+        route: Route | None = None,
+    ) -> None:
+        super().__init__(environment, rounds, seed, replicate)
+        self.config = config
+        self.plan: Plan = plan(config, environment, rounds)
+        arms = environment.arm_count
+        self.agents = [
+            AsyncAgent(
+                name=f"agent-{i}",
+                server=SERVER,
+                plan=self.plan,
+                arms=arms,
+                ties=partial(simulated_tie, arms, self.key, i),
+            )
+            for i in range(environment.agents)
+        ]
+        self.server = Server(SERVER, [agent.name for agent in self.agents], self.plan)
+        everybody = {party.name: party for party in (*self.agents, self.server)}
+        self.network = MemoryNetwork(everybody, CODEC, route)
+
+    @property
+    def players(self) -> Sequence[PlayingParty]:
+        """The agents, in order."""
+        return self.agents
+
+    @property
+    def syncs(self) -> int:
+        """Exchanges so far, each of one agent with the server."""
+        return sum(self.server.exchanges.values())
+
+    @property
+    def epsilon(self) -> float:
+        """What has been sent is in clear: no finite ε once anything has."""
+        return math.inf if self.syncs else 0.0
