@@ -128,15 +128,19 @@ class TestClaim:
         assert stated.epsilon == stated.epsilon_contents == pytest.approx(8.0, rel=1e-6)
         assert stated.epsilon_each == pytest.approx(BUDGETS, rel=1e-6)
         assert all(e <= b * (1 + 1e-12) for e, b in zip(stated.epsilon_each, BUDGETS, strict=True))
-        lines = dict(stated.rows())["by party"]
+        lines = dict(stated.rows())["contents, by party"]
         assert lines == [
-            "ε = 8 of contents: 1", "ε = 2 of contents: 2", "ε = 0.5 of contents: 0",
+            "ε = 8: 1", "ε = 2: 2", "ε = 0.5: 0",
         ]  # fmt: skip
+
+    def test_budgets_are_public(self):
+        stated = claim(config("feducb", BUDGETS), ENVIRONMENT, 1000)
+        assert any("every agent's ε is public" in c for c in stated.conditional_on)
 
     def test_one_budget_for_all_is_not_repeated(self):
         stated = claim(config("feducb", 2.0), ENVIRONMENT, 1000)
         assert stated.epsilon_each == ()
-        assert "by party" not in dict(stated.rows())
+        assert "contents, by party" not in dict(stated.rows())
 
     def test_what_the_paper_claims_is_the_largest_too(self):
         stated = claim(config("feducb-published", BUDGETS), ENVIRONMENT, 1000)

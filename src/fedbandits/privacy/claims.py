@@ -102,7 +102,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
             "the paper claims": [f"ε = {epsilon:g}, δ = {delta:g}" for epsilon, delta in paper],
             "charged": [f"{describe(event)}: μ = {_number(mu(event))}" for event in self.events],
             "in total": [total] if self.events or not self.encrypted else [],
-            "by party": _by_party(self.epsilon_each),
+            "contents, by party": _by_party(self.epsilon_each),
             "conditional on": list(self.conditional_on),
             "not protected": list(self.not_protected),
         }
@@ -114,7 +114,7 @@ def _by_party(epsilons: tuple[float, ...]) -> list[str]:
     lines = []
     for epsilon in sorted(set(epsilons), reverse=True):
         parties = ", ".join(str(i) for i, own in enumerate(epsilons) if own == epsilon)
-        lines.append(f"ε = {_number(epsilon)} of contents: {parties}")
+        lines.append(f"ε = {_number(epsilon)}: {parties}")
     return lines
 
 

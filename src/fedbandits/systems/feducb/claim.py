@@ -15,6 +15,7 @@ from fedbandits.systems.feducb.parts import Determinant, Never
 from fedbandits.systems.feducb.rules import Plan, plan
 
 _COUNTS = "who takes part, how many rounds each plays, and the bounds L and B are public"
+_BUDGETS = "every agent's ε is public: radii follow from them"
 _REFUSAL = (
     "every record of both neighbours keeps the bounds L and B: one that does not stops the run"
 )
@@ -99,6 +100,8 @@ def _each(config: FedUCB, resolved: Plan) -> tuple[float, ...]:
 
 def _conditions(config: FedUCB, environment: ContextualEnvironment) -> tuple[str, ...]:
     conditions = [_COUNTS, *environment.public_facts]
+    if isinstance(config.epsilon, tuple):
+        conditions.append(_BUDGETS)
     if config.out_of_bounds == "refuse":
         conditions.append(_REFUSAL)
     if config.is_private:
