@@ -141,8 +141,8 @@ def _figure_1b(context: Context) -> Outcome:
     remarks = [
         _UNSTATED.format(arms=arms),
         "As in the paper more communication helps in clear. With noise its thresholds give about "
-        "the syncs they are named for; in clear the trigger's left side sits elsewhere, so they "
-        "give fewer (see the table).",
+        "the syncs they are named for (MT about half of them); in clear the trigger's left side "
+        "sits elsewhere, so they give fewer (see the table).",
         "The published noise is calibrated for as many releases as there are rounds at every "
         "level, so more syncs cost no more noise; regret hardly depends on the level because the "
         "shift 2MΛ outweighs the data throughout.",
