@@ -1,8 +1,8 @@
 """Agent-steps a second of the central FedUCB presets, and how cost grows.
 
 All processors are used, as ``fedbandits run`` does: replicates, or the agents of one replicate,
-are played side by side. Compilation is left out. Medians over repetitions are printed. With a path as
-argument the growth of cost is drawn there too.
+are played side by side. Compilation is left out. Medians over repetitions are printed. With a path
+as argument the growth of cost is drawn there too.
 """
 
 from __future__ import annotations
