@@ -12,7 +12,16 @@ from fedbandits.cli import app, main
 from fedbandits.environments import Linear
 from fedbandits.errors import ConfigError, DataError, OutputExistsError
 from fedbandits.experiments.config import Experiment, system
-from fedbandits.experiments.reproduce import FIGURES, Context, Figure, feducb, samba, write_outcome
+from fedbandits.experiments.reproduce import (
+    FIGURES,
+    Context,
+    Figure,
+    feducb,
+    samba_data,
+    samba_rewards,
+    samba_times,
+    write_outcome,
+)
 from fedbandits.experiments.run import run as run_experiment
 
 
@@ -33,9 +42,9 @@ def test_every_figure_says_what_it_shows_at_both_scales():
 
 def test_times_are_measured_for_every_algorithm_secure_and_plain(tmp_path, means):
     context = Context(tmp_path / "out", data=[means])
-    outcome = samba._time(context, [20, 40], [3])
+    outcome = samba_times._time(context, [20, 40], [3])
     assert {row["system"] for row in outcome.rows} == {
-        f"{prefix}-{name}" for prefix in ("samba", "plain") for name in samba.ALGORITHMS
+        f"{prefix}-{name}" for prefix in ("samba", "plain") for name in samba_data.ALGORITHMS
     }
     assert all(row["seconds"] > 0 for row in outcome.rows)
     figure = Figure("Times", "a test, 2026", "tiny", "full", lambda _: outcome)
@@ -51,9 +60,9 @@ def test_times_are_measured_for_every_algorithm_secure_and_plain(tmp_path, means
 def test_rewards_compare_secure_and_plain(tmp_path, means):
     context = Context(tmp_path / "out", data=[means])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(samba, "PUBLISHED", {4: (1,) * 6})
-        patch.setattr(samba, "_is_published", lambda path: True)
-        rows = samba._rewards(context, means, 30, 4, 3)
+        patch.setattr(samba_rewards, "PUBLISHED", {4: (1,) * 6})
+        patch.setattr(samba_rewards, "_is_published", lambda path: True)
+        rows = samba_rewards._rewards(context, means, 30, 4, 3)
     assert len(rows) == 6
     assert {row["secure equals plain"] for row in rows} == {"yes"}
     assert {row["authors"] for row in rows} == {1}
