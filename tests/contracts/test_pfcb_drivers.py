@@ -57,6 +57,7 @@ def compare(config, environment, rounds, seed, replicate, route=None):
             mine = np.array([getattr(buyer.books, name) for buyer in parties.buyers])
             np.testing.assert_array_equal(getattr(compiled.state.books, name), mine)
         np.testing.assert_array_equal(compiled.regret, parties.regret)
+        np.testing.assert_array_equal(compiled.reward, parties.reward)
         judged = np.array([buyer.judged for buyer in parties.buyers])
         np.testing.assert_array_equal(compiled.state.tally.judged, judged)
         np.testing.assert_array_equal(compiled.state.tally.violations, parties.violations)

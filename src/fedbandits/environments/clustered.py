@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fedbandits._compile import compiled, fma
 from fedbandits._typing import Floats, Floats32, Ints, Words
 from fedbandits.environments.base import Arms, Environment
-from fedbandits.environments.linear import _BEND_1, _BEND_7, _HALF_STEP, _STEP
+from fedbandits.environments.directions import coordinate
 from fedbandits.environments.preferences import (
     HALF,
     block_of,
@@ -255,9 +255,7 @@ def fill_items(
     rows, count = halves.shape
     for row in range(rows):
         for k in range(count):
-            u = fma(float32(halves[row, k]), _STEP, -_HALF_STEP)
-            square = u * u
-            g = u * fma(square * square * square, _BEND_7, _BEND_1)
+            g = coordinate(halves[row, k])
             items[row, k] = g
             scale[k] = fma(g, g, scale[k])
     for k in range(count):

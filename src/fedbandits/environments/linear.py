@@ -21,17 +21,12 @@ from fedbandits.environments.base import (
     draw_reward,
     fill_decision_set,
 )
+from fedbandits.environments.directions import coordinate
 from fedbandits.errors import ConfigError
 from fedbandits.random import Key, Purpose, fill_words, normals
 
 _CONTEXT = int(Purpose.CONTEXT)
 
-#: A coordinate before normalisation is a·u + b·u⁷, u uniform on [-1, 1]: the least-squares fit of
-#: the normal quantile in this form. Normalised, such coordinates are uniform on the sphere to
-#: within 1% (Kolmogorov distance of the radius), for five multiplications a draw.
-_BEND_1, _BEND_7 = np.float32(1.303086), np.float32(1.178801)
-_HALF_STEP = np.float32(1.0 - 1.0 / 65536)
-_STEP = np.float32(2.0 / 65536)
 #: Square of the norm that contexts keep within, so that float32 rounding (2e-7) stays inside 1.
 _INSIDE = np.float32(1.0 - 4.0e-6)
 _LARGEST_MEAN = np.float32(1.0 - 4.0e-6)
@@ -147,17 +142,13 @@ def _fill(
     for row in range(last):
         component = reflection[row]
         for k in range(arms):
-            u = fma(float32(halves[row, k]), _STEP, -_HALF_STEP)
-            square = u * u
-            g = u * fma(square * square * square, _BEND_7, _BEND_1)
+            g = coordinate(halves[row, k])
             features[row, k] = g
             scale[k] = fma(g, g, scale[k])
             along[k] = fma(g, component, along[k])
     for row in range(last, last + 2):
         for k in range(arms):
-            u = fma(float32(halves[row, k]), _STEP, -_HALF_STEP)
-            square = u * u
-            g = u * fma(square * square * square, _BEND_7, _BEND_1)
+            g = coordinate(halves[row, k])
             scale[k] = fma(g, g, scale[k])
     per_half = _ORDINARY_WIDTH * float32(1.0 / 65536)
     for k in range(arms):

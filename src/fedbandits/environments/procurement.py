@@ -203,6 +203,15 @@ def purchase_regret(
 
 
 @compiled
+def earned(world: Any, agent: int, purchase: Ints, good: Ints) -> float:
+    """Revenue of one purchase as it turned out: ρ a good unit, less what all units cost."""
+    value = 0.0
+    for i in range(purchase.size):
+        value += world.revenue * good[i] - world.cost[agent, i] * purchase[i]
+    return value
+
+
+@compiled
 def fill_benchmark(world: Any, oracle: int) -> None:
     """Fill r* and L = max over l of r* - r(l), feasible or not."""
     agents, m = world.cost.shape

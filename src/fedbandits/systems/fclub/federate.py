@@ -7,7 +7,6 @@ each.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,8 @@ from fedbandits.environments.clustered import (
     fill_expected,
 )
 from fedbandits.federation.memory import MemoryNetwork, Route
-from fedbandits.random import Key, Purpose, normals, replicate_key
+from fedbandits.random import Key, Purpose, normals
+from fedbandits.systems.drivers import PartyReplicate
 from fedbandits.systems.fclub.claim import epsilon_spent
 from fedbandits.systems.fclub.config import FCLUB
 from fedbandits.systems.fclub.exchange import noise_party
@@ -33,7 +33,7 @@ HUB = "global"
 _UPLOADS = ("PhaseReport", "Upload", "Record")
 
 
-class FederatedRun:
+class FederatedRun(PartyReplicate):
     """One replicate played by parties; the counterpart of the compiled ``Simulation``.
 
     Parameters
@@ -53,11 +53,9 @@ class FederatedRun:
         replicate: int,
         route: Route | None = None,
     ) -> None:
-        self.key: Key = replicate_key(seed, replicate)
+        super().__init__(environment, rounds, seed, replicate)
         self.config = config
-        self.rounds = rounds
         self.plan: Plan = plan(config, environment, rounds)
-        self.world: Any = environment.world(self.key)
         home: Ints = self.world.server
         noise = partial(_simulated_noise, self.plan.rules, self.key)
         names = [f"server-{i}" for i in range(environment.servers)]
@@ -68,10 +66,7 @@ class FederatedRun:
         self.hub = GlobalServer(HUB, names, self.plan, home)
         everybody = {party.name: party for party in (*self.servers, self.hub)}
         self.network = MemoryNetwork(everybody, CODEC, route)
-        self.regret: Floats = np.zeros(len(home))
-        self.reward: Floats = np.zeros(len(home))
         self.action = -1
-        self.done = 0
         self._begin_phase()
 
     def _begin_phase(self) -> None:
@@ -104,16 +99,6 @@ class FederatedRun:
         """Uploads delivered so far, reports of phases included."""
         sent = self.network.transcript.messages
         return sum(count for kind, count in sent.items() if kind in _UPLOADS)
-
-    @property
-    def messages(self) -> int:
-        """Messages delivered so far."""
-        return self.network.transcript.messages.total()
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of statistics delivered so far."""
-        return self.network.transcript.payload_bytes
 
     @property
     def epsilon(self) -> float:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbandits._typing import Floats, Ints
+from fedbandits._typing import Ints
 from fedbandits.environments.clustered import Clustered
 from fedbandits.learners.clustering import adjusted_rand_index
-from fedbandits.random import Key, replicate_key
+from fedbandits.systems.drivers import TalliedReplicate
 from fedbandits.systems.fclub.claim import epsilon_spent
 from fedbandits.systems.fclub.config import FCLUB
 from fedbandits.systems.fclub.loop import run_until
@@ -20,7 +20,7 @@ from fedbandits.systems.fclub.plan import NEVER, Plan, plan
 from fedbandits.systems.fclub.state import State, initial_state, new_scratch
 
 
-class Simulation:
+class Simulation(TalliedReplicate):
     """One replicate of one FCLUB variant.
 
     Parameters
@@ -44,11 +44,9 @@ class Simulation:
         replicate: int,
         threads: int = 1,
     ) -> None:
-        self.key: Key = replicate_key(seed, replicate)
+        super().__init__(environment, rounds, seed, replicate)
         self.config = config
-        self.rounds = rounds
         self.plan: Plan = plan(config, environment, rounds)
-        self.world: Any = environment.world(self.key)
         self.state: State = initial_state(self.plan, self.world.server)
         self._scratch = new_scratch(self.plan, environment.parties)
         begin_phase(self.plan.rules, self.state, self.key, first=True)
@@ -78,16 +76,6 @@ class Simulation:
             if self.done == end:
                 clock.phase[0] += 1
                 begin_phase(rules, self.state, self.key)
-
-    @property
-    def regret(self) -> Floats:
-        """Cumulative regret of every user."""
-        return self.state.tally.regret
-
-    @property
-    def reward(self) -> Floats:
-        """Cumulative reward of every user."""
-        return self.state.tally.reward
 
     @property
     def clusters(self) -> Ints:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -17,14 +16,14 @@ from fedbandits.environments.clustered import (
     items_workspace,
 )
 from fedbandits.federation.memory import MemoryNetwork, Route
-from fedbandits.random import Key, replicate_key
+from fedbandits.systems.drivers import PartyReplicate
 from fedbandits.systems.fclub_mixture.config import MixtureFCLUB
 from fedbandits.systems.fclub_mixture.plan import Plan, plan
 from fedbandits.systems.fclub_mixture.protocol import CODEC, GlobalServer, LocalServer
 from fedbandits.systems.fclub_mixture.simulate import simulated_noise
 
 
-class FederatedRun:
+class FederatedRun(PartyReplicate):
     """One replicate played by parties; the counterpart of the compiled ``Simulation``.
 
     Parameters
@@ -44,10 +43,9 @@ class FederatedRun:
         replicate: int,
         route: Route | None = None,
     ) -> None:
-        self.key: Key = replicate_key(seed, replicate)
-        self.rounds = rounds
+        super().__init__(environment, rounds, seed, replicate)
+        self.config = config
         self.plan: Plan = plan(config, environment, rounds)
-        self.world: Any = environment.world(self.key)
         home = self.world.server
         names = [f"server-{s}" for s in range(environment.servers)]
         users = [np.flatnonzero(home == s) for s in range(environment.servers)]
@@ -68,9 +66,6 @@ class FederatedRun:
         self._workspace = items_workspace(self.world)
         self._items = np.zeros((environment.dimension, environment.items), np.float32)
         self._expected: Floats = np.zeros(environment.items)
-        self.regret: Floats = np.zeros(len(home))
-        self.reward: Floats = np.zeros(len(home))
-        self.done = 0
         self.phase = 0
 
     def advance(self, stop: int) -> None:
@@ -96,11 +91,11 @@ class FederatedRun:
         self.reward[user] += reward
 
     @property
-    def messages(self) -> int:
-        """Messages delivered so far."""
-        return self.network.transcript.messages.total()
+    def syncs(self) -> int:
+        """Uploads so far."""
+        return self.network.transcript.messages["Release"]
 
     @property
-    def bytes(self) -> int:
-        """Bytes of payload delivered so far."""
-        return self.network.transcript.payload_bytes
+    def epsilon(self) -> float:
+        """ε that the contents of what a server has released so far cost, at the configured δ."""
+        return self.plan.epsilon_spent(self.syncs // len(self.servers), self.config.delta)

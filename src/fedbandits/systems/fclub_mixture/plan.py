@@ -106,6 +106,10 @@ class Plan(msgspec.Struct, frozen=True):
             return self.sums.mu(self.record_norm, releases)
         return self.record_norm / self.deviation if self.deviation > 0.0 else math.inf
 
+    def epsilon_spent(self, releases: int, delta: float) -> float:
+        """ε that the contents of a server's first ``releases`` releases cost, at the given δ."""
+        return gaussian.epsilon_of(self.mu(releases), delta)
+
 
 def plan(config: MixtureFCLUB, environment: Clustered, rounds: int) -> Plan:
     """Resolve a configuration for an environment and a horizon.

@@ -13,8 +13,8 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.environments.clustered import Clustered
 from fedbandits.learners.clustering import adjusted_rand_index
 from fedbandits.learners.evidence import Spectrum, decompose, stack
-from fedbandits.privacy import gaussian
-from fedbandits.random import Key, Purpose, normals, replicate_key
+from fedbandits.random import Key, Purpose, normals
+from fedbandits.systems.drivers import TalliedReplicate
 from fedbandits.systems.fclub_mixture.config import MixtureFCLUB
 from fedbandits.systems.fclub_mixture.loop import run_until
 from fedbandits.systems.fclub_mixture.phases import Ready, learn_from, make_release, take_over
@@ -31,7 +31,7 @@ from fedbandits.systems.fclub_mixture.state import (
 NUMBER = 8
 
 
-class Simulation:
+class Simulation(TalliedReplicate):
     """One replicate of one variant.
 
     Parameters
@@ -55,11 +55,9 @@ class Simulation:
         replicate: int,
         threads: int = 1,
     ) -> None:
-        self.key: Key = replicate_key(seed, replicate)
+        super().__init__(environment, rounds, seed, replicate)
         self.config = config
-        self.rounds = rounds
         self.plan: Plan = plan(config, environment, rounds)
-        self.world: Any = environment.world(self.key)
         self.state: State = initial_state(self.plan)
         self._scratch = new_scratch(environment.dimension, environment.items)
         self._users = [
@@ -131,16 +129,6 @@ class Simulation:
         clock.bytes_[0] += NUMBER * self.plan.size * sum(rows) * servers
 
     @property
-    def regret(self) -> Floats:
-        """Cumulative regret of every user."""
-        return self.state.tally.regret
-
-    @property
-    def reward(self) -> Floats:
-        """Cumulative reward of every user."""
-        return self.state.tally.reward
-
-    @property
     def metrics(self) -> Mapping[str, NDArray[Any]]:
         """How well clusters are found, (users,) each.
 
@@ -173,8 +161,7 @@ class Simulation:
     @property
     def epsilon(self) -> float:
         """ε that the contents of what a server has released so far cost, at the configured δ."""
-        made = int(self.state.clock.phase[0]) if self.plan.releases != NEVER else 0
-        return gaussian.epsilon_of(self.plan.mu(made), self.config.delta)
+        return self.plan.epsilon_spent(self.syncs // len(self._users), self.config.delta)
 
 
 def simulated_noise(resolved: Plan, key: Key, server: int, users: Ints, release: int) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.errors import BoundExceededError, FedbanditsError
-from fedbandits.random import Key, replicate_key
+from fedbandits.systems.drivers import Replicate
 from fedbandits.systems.feducb import agent as act
 from fedbandits.systems.feducb.config import FedUCB
 from fedbandits.systems.feducb.play import Scratch, new_scratch
@@ -21,7 +21,7 @@ from fedbandits.systems.feducb.sync import next_sync
 _WORTH_SHARING = 20_000
 
 
-class BatchedSimulation:
+class BatchedSimulation(Replicate):
     """One replicate, played in batches within which agents do not touch one another.
 
     Subclasses make ``state`` and say which kernels play.
@@ -48,10 +48,8 @@ class BatchedSimulation:
         plan: Plan,
         threads: int,
     ) -> None:
-        self.key: Key = replicate_key(seed, replicate)
+        super().__init__(environment, rounds, seed, replicate)
         self.config = config
-        self.rounds = rounds
-        self.world: Any = environment.world(self.key)
         agents, shares = environment.agents, min(threads, environment.agents)
         self._slices = [(agents * i // shares, agents * (i + 1) // shares) for i in range(shares)]
         self._scratch = [new_scratch(plan, environment) for _ in self._slices]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.base import ContextualEnvironment, draw_decision_set, draw_world_reward
 from fedbandits.federation.memory import MemoryNetwork, Route
 from fedbandits.federation.messages import Message
-from fedbandits.random import Key, Purpose, integer, normals, replicate_key
+from fedbandits.random import Key, Purpose, integer, normals
+from fedbandits.systems.drivers import PartyReplicate
 from fedbandits.systems.feducb.config import FedUCB
 from fedbandits.systems.feducb.protocol import CODEC, Agent, Controller
 from fedbandits.systems.feducb.rules import Plan, plan
@@ -32,7 +33,7 @@ class PlayingParty(Protocol):
         """Learn the reward, and return what is to be sent."""
 
 
-class PlayedRun:
+class PlayedRun(PartyReplicate):
     """Parties that play in a world of one replicate, side by side in one process.
 
     Parameters
@@ -41,18 +42,11 @@ class PlayedRun:
         As for a compiled simulation.
     """
 
-    network: MemoryNetwork
-
     def __init__(
         self, environment: ContextualEnvironment, rounds: int, seed: int, replicate: int
     ) -> None:
-        self.key: Key = replicate_key(seed, replicate)
-        self.rounds = rounds
-        self.world: Any = environment.world(self.key)
-        self.regret: Floats = np.zeros(environment.agents)
-        self.reward: Floats = np.zeros(environment.agents)
+        super().__init__(environment, rounds, seed, replicate)
         self.actions: Ints = np.zeros(environment.agents, np.int64)
-        self.done = 0
         self._features = np.zeros(environment.features_shape, np.float32)
         self._expected = np.zeros(environment.arm_count, np.float32)
 
@@ -79,16 +73,6 @@ class PlayedRun:
         self.regret[index] += self._expected[best] - self._expected[arm]
         self.reward[index] += reward
         self.network.send(agent.observe(reward))
-
-    @property
-    def messages(self) -> int:
-        """Messages delivered so far."""
-        return self.network.transcript.messages.total()
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of statistics delivered so far."""
-        return self.network.transcript.payload_bytes
 
 
 class FederatedRun(PlayedRun):

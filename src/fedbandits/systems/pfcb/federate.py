@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -11,16 +10,18 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.environments.procurement import (
     Procurement,
     draw_good_units,
+    earned,
     purchase_regret,
 )
 from fedbandits.federation.memory import MemoryNetwork, Route
-from fedbandits.random import Key, Purpose, normals, replicate_key
+from fedbandits.random import Key, Purpose, normals
+from fedbandits.systems.drivers import PartyReplicate
 from fedbandits.systems.pfcb.config import PFCB
 from fedbandits.systems.pfcb.plan import Plan, plan
 from fedbandits.systems.pfcb.protocol import CODEC, Buyer
 
 
-class FederatedRun:
+class FederatedRun(PartyReplicate):
     """One replicate played by parties; the counterpart of the compiled ``Simulation``.
 
     Parameters
@@ -40,11 +41,9 @@ class FederatedRun:
         replicate: int,
         route: Route | None = None,
     ) -> None:
-        self.key: Key = replicate_key(seed, replicate)
+        super().__init__(environment, rounds, seed, replicate)
         self.config = config
-        self.rounds = rounds
         self.plan: Plan = plan(config, environment, rounds)
-        self.world: Any = environment.world(self.key)
         names = [f"buyer-{j}" for j in range(environment.parties)]
         self.buyers = [
             Buyer(
@@ -54,10 +53,8 @@ class FederatedRun:
             for j, name in enumerate(names)
         ]  # fmt: skip
         self.network = MemoryNetwork(dict(zip(names, self.buyers, strict=True)), CODEC, route)
-        self.regret: Floats = np.zeros(environment.parties)
         self.violations: Ints = np.zeros(environment.parties, np.int64)
         self.purchases: Ints = np.zeros(self.world.cost.shape, np.int64)
-        self.done = 0
 
     def advance(self, stop: int) -> None:
         """Play until ``stop`` rounds are done; the network settles after every round."""
@@ -77,6 +74,7 @@ class FederatedRun:
         )  # fmt: skip
         self.purchases[index] = purchase
         self.regret[index] += regret
+        self.reward[index] += earned(world, index, purchase, good)
         self.violations[index] += int(missed and self.done > self.plan.rules.exploration)
         self.network.send(buyer.observe(good))
 
@@ -84,16 +82,6 @@ class FederatedRun:
     def syncs(self) -> int:
         """Exchanges so far."""
         return self.buyers[0].releases
-
-    @property
-    def messages(self) -> int:
-        """Messages delivered so far."""
-        return self.network.transcript.messages.total()
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of reports delivered so far."""
-        return self.network.transcript.payload_bytes
 
     @property
     def epsilon(self) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.procurement import draw_good_units, purchase_regret
+from fedbandits.environments.procurement import draw_good_units, earned, purchase_regret
 from fedbandits.learners.purchasing import is_empty
 from fedbandits.privacy.continual import TOEPLITZ, draw_slot
 from fedbandits.random import Key, Purpose, fill_normal
@@ -102,11 +102,9 @@ def _play(
             tally.late_regret[agent] += regret
             tally.violations[agent] += int(missed)
             tally.empty[agent] += int(is_empty(scratch.purchase))
-        earned = 0.0
         for i in range(cost.size):
             tally.units[agent] += scratch.purchase[i]
-            earned += world.revenue * scratch.good[i] - cost[i] * scratch.purchase[i]
-        tally.reward[agent] += earned
+        tally.reward[agent] += earned(world, agent, scratch.purchase, scratch.good)
 
 
 @compiled

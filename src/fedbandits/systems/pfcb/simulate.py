@@ -7,16 +7,15 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from fedbandits._typing import Floats
 from fedbandits.environments.procurement import Procurement
-from fedbandits.random import Key, replicate_key
+from fedbandits.systems.drivers import TalliedReplicate
 from fedbandits.systems.pfcb.buyer import new_scratch
 from fedbandits.systems.pfcb.config import PFCB
 from fedbandits.systems.pfcb.loop import State, initial_state, run_until
 from fedbandits.systems.pfcb.plan import Plan, plan
 
 
-class Simulation:
+class Simulation(TalliedReplicate):
     """One replicate of one P-FCB variant.
 
     Parameters
@@ -40,11 +39,9 @@ class Simulation:
         replicate: int,
         threads: int = 1,
     ) -> None:
-        self.key: Key = replicate_key(seed, replicate)
+        super().__init__(environment, rounds, seed, replicate)
         self.config = config
-        self.rounds = rounds
         self.plan: Plan = plan(config, environment, rounds)
-        self.world: Any = environment.world(self.key)
         self.state: State = initial_state(self.plan)
         self._scratch = new_scratch(self.plan.rules.producers)
 
@@ -57,16 +54,6 @@ class Simulation:
         """Play until ``stop`` rounds are done."""
         stop = min(stop, self.rounds)
         run_until(self.world, self.plan.rules, self.state, self._scratch, self.key, stop)
-
-    @property
-    def regret(self) -> Floats:
-        """Cumulative regret of every buyer."""
-        return self.state.tally.regret
-
-    @property
-    def reward(self) -> Floats:
-        """Cumulative revenue of every buyer, as it turned out."""
-        return self.state.tally.reward
 
     @property
     def metrics(self) -> Mapping[str, NDArray[Any]]:
