@@ -27,6 +27,10 @@ class ReleaseRefusedError(FedbanditsError):
     """A private release beyond what the mechanism was calibrated for."""
 
 
+class MissingExtraError(FedbanditsError):
+    """A part of this package that needs an extra which is not installed."""
+
+
 class UnknownEventError(FedbanditsError):
     """An event that no accountant here can price."""
 
@@ -45,6 +49,10 @@ class BackendError(FedbanditsError):
 
 class LocalProtocolError(FedbanditsError):
     """The caller misused a party: an event that is not legal in its state."""
+
+
+class NoiseError(LocalProtocolError):
+    """A source of noise that gave something else. Nothing was released."""
 
 
 class RemoteProtocolError(FedbanditsError):

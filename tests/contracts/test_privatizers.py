@@ -11,7 +11,8 @@ import pytest
 from fedbandits.errors import ReleaseRefusedError
 from fedbandits.privacy import accounting
 from fedbandits.privacy.accounting import ContinualSum
-from fedbandits.privacy.continual import ContinualState, Mechanism, calibrated, init, release
+from fedbandits.privacy.continual import Mechanism, calibrated
+from fedbandits.privacy.running_sum import ContinualState, init, release
 from fedbandits.random import Purpose, normals, replicate_key
 
 MECHANISMS = typing.get_args(Mechanism)
@@ -31,8 +32,8 @@ class TestPrivatizer:
             state, released = release(plan, state, np.arange(SIZE) * float(k), np.ones(SIZE), noise)
             out.append(released)
             if k == restart_at:  # saved to bytes and loaded again
-                draws = np.frombuffer(state.draws.tobytes()).reshape(state.draws.shape)
-                state = ContinualState(int(state.made), draws.copy())
+                kept = [np.frombuffer(a.tobytes()).reshape(a.shape).copy() for a in state[1:]]
+                state = ContinualState(int(state.made), *kept)
         return np.array(out)
 
     def test_releases_have_the_shape_of_the_sum_and_are_reproducible(self, mechanism):

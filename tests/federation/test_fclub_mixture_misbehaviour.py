@@ -50,7 +50,7 @@ def everything(party):
     return (
         party.state,
         party.releases,
-        *(a.copy() for a in (party.sums, *party.models, party.draws)),
+        *(a.copy() for a in (party.sums, *party.models, *party.released[1:])),
     )
 
 

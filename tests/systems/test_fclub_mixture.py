@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from fedbandits.random import Purpose, normals, replicate_key
 from fedbandits.systems.fclub_mixture import PRESETS, Simulation, claim
 from fedbandits.systems.fclub_mixture.phases import learn_from, make_release
 from fedbandits.systems.fclub_mixture.plan import _check_count, phase_ends, plan
+from fedbandits.systems.fclub_mixture.simulate import simulated_rows
 
 WORLD = Clustered(users=12, servers=3, clusters=3, dim=4, items=5, placement="spread")
 ROUNDS = 700
@@ -84,10 +86,9 @@ def follow_densely(run, world, rounds):
         for s, users in enumerate(homes):
             mine = draws[users]
             fresh = np.stack([normals(resolved.size, key, int(u), release, _NOISE) for u in users])
+            disclose = partial(simulated_rows, resolved, release, mine, lambda f=fresh: f)
             ready.append(
-                make_release(
-                    resolved, release, sums[users], sums[:0], mine, lambda _, f=fresh: f, starts[s]
-                )
+                make_release(resolved, release, sums[users], sums[:0], disclose, starts[s])
             )
             draws[users] = mine
         for s, users in enumerate(homes):
@@ -138,10 +139,9 @@ class TestReleases:
         for r in range(count):
             fresh = normals(len(sums) * size, replicate_key(1, r), 0, 1, _NOISE).reshape(-1, size)
             slots = 0 if resolved.sums is None else resolved.sums.slots
-            ready = make_release(
-                resolved, 1, sums, np.zeros_like(sums), np.zeros((len(sums), slots, size)),
-                lambda _, f=fresh: f, one_cluster(4),
-            )  # fmt: skip
+            draws = np.zeros((len(sums), slots, size))
+            disclose = partial(simulated_rows, resolved, 1, draws, lambda f=fresh: f)
+            ready = make_release(resolved, 1, sums, np.zeros_like(sums), disclose, one_cluster(4))
             out.append(ready.rows)
         return resolved, np.array(out)
 
@@ -232,20 +232,20 @@ class TestClaims:
 
     def test_the_sound_variant_keeps_its_budget_for_a_fixed_log(self):
         stated = self.of("fclub", epsilon=1.0, delta=1e-5)
-        assert stated.epsilon == pytest.approx(1.0, rel=1e-9)
+        assert stated.epsilon == pytest.approx(1.0, rel=2e-6)
         assert stated.holds_for == "fixed log"
         assert gaussian.epsilon_of(total_mu(stated.events), 1e-5) == stated.epsilon
 
     def test_acting_on_releases_alone_makes_it_interactive(self):
         stated = self.of("fclub-released", epsilon=2.0)
         assert stated.holds_for == "interactive"
-        assert stated.epsilon == pytest.approx(2.0, rel=1e-9)
+        assert stated.epsilon == pytest.approx(2.0, rel=2e-6)
 
     def test_clusters_found_in_raw_data_are_not_covered(self):
         stated = self.of("fclub-clusters", epsilon=1.0)
         assert stated.holds_for == "nothing"
         assert stated.epsilon == math.inf
-        assert stated.epsilon_contents == pytest.approx(1.0, rel=1e-9)
+        assert stated.epsilon_contents == pytest.approx(1.0, rel=2e-6)
         assert any("clusters stay as they are" in line for line in stated.conditional_on)
         assert any("whose records are in which" in line for line in stated.not_protected)
 
@@ -263,7 +263,7 @@ class TestClaims:
             spent.append(run.epsilon)
         assert spent[0] == 0.0
         assert spent == sorted(spent)
-        assert spent[-1] == pytest.approx(1.0, rel=1e-9)
+        assert spent[-1] == pytest.approx(1.0, rel=2e-6)
 
 
 def late(name, world, rounds=12_000, **more):

@@ -1,15 +1,26 @@
-"""What a release costs: mechanisms name events, this module prices them, and refuses strangers."""
+"""What a release costs: mechanisms name events, this module prices them, and refuses strangers.
+
+Prices are Gaussian differential privacy (Dong, Roth & Su 2022): exact for Gaussian releases and
+for what is composed of them alone, the smallest μ that holds for a Laplace release. Beside them
+stands basic composition, which papers add up by, to show what exact accounting saves.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
+from scipy.special import ndtri
 
 from fedbandits.errors import UnknownEventError
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.continual import ContinualPlan
+
+_ITERATIONS = 200
+#: The loudest noise that calibration looks for.
+_LOUDEST = 1e30
 
 
 class GaussianRelease(msgspec.Struct, frozen=True, tag=True):
@@ -19,19 +30,45 @@ class GaussianRelease(msgspec.Struct, frozen=True, tag=True):
     deviation: float
 
 
+class LaplaceRelease(msgspec.Struct, frozen=True, tag=True):
+    """One vector with L1 sensitivity Δ under Laplace noise of scale b a coordinate."""
+
+    sensitivity: float
+    scale: float
+
+
 class ContinualSum(msgspec.Struct, frozen=True, tag=True):
-    """A stream of running sums, each record in one batch, replace-one neighbours."""
+    """A stream of running sums, each record in one batch, replace-one neighbours.
+
+    The plan says by which mechanism: a binary tree, or square-root Toeplitz.
+    """
 
     plan: ContinualPlan
     record_norm: float  # L² + B²
     releases: int | None = None  # made so far; all that were planned when not given
 
 
+class Parallel(msgspec.Struct, frozen=True, tag=True):
+    """Releases about disjoint records: a record is in one of them alone, and stays there.
+
+    The costliest is charged. If replacing a record can move it to another part, this is the wrong
+    event: two parts change then.
+    """
+
+    parts: tuple[GaussianRelease | LaplaceRelease | ContinualSum, ...]
+
+
+class Encrypted(msgspec.Struct, frozen=True, tag=True):
+    """What leaves under encryption alone: nothing is charged, and no ε comes of it."""
+
+    by: str
+
+
 class Clear(msgspec.Struct, frozen=True, tag=True):
     """Statistics that leave without noise: no finite ε holds."""
 
 
-Event = GaussianRelease | ContinualSum | Clear
+Event = GaussianRelease | LaplaceRelease | ContinualSum | Parallel | Encrypted | Clear
 
 
 def mu(event: Any) -> float:
@@ -45,8 +82,14 @@ def mu(event: Any) -> float:
     match event:
         case GaussianRelease():
             return gaussian_mu(event.sensitivity, event.deviation)
+        case LaplaceRelease():
+            return laplace_mu(event.sensitivity, event.scale)
         case ContinualSum():
             return event.plan.mu(event.record_norm, event.releases)
+        case Parallel():
+            return max((mu(part) for part in event.parts), default=0.0)
+        case Encrypted():
+            return 0.0
         case Clear():
             return float("inf")
         case _:
@@ -55,9 +98,32 @@ def mu(event: Any) -> float:
 
 def gaussian_mu(sensitivity: float, deviation: float) -> float:
     """μ = Δ/σ; infinite without noise, 0 for what no record moves."""
+    _check(sensitivity, deviation)
     if sensitivity == 0.0:
         return 0.0
     return sensitivity / deviation if deviation > 0.0 else float("inf")
+
+
+def laplace_mu(sensitivity: float, scale: float) -> float:
+    """The smallest μ such that a Laplace release is μ-GDP: 2 Φ⁻¹(1 - ½ e^(-Δ/2b)).
+
+    Its trade-off function (Dong, Roth & Su 2022, section 2.3) comes nearest to a Gaussian one
+    where both kinds of error are equal.
+    """
+    _check(sensitivity, scale)
+    if sensitivity == 0.0:
+        return 0.0
+    if scale == 0.0:
+        return float("inf")
+    return -2.0 * float(ndtri(0.5 * math.exp(-0.5 * sensitivity / scale)))
+
+
+def _check(sensitivity: float, noise: float) -> None:
+    """NaN, or less than nothing, must not pass for a small price."""
+    if not (sensitivity >= 0.0 and noise >= 0.0):
+        raise ValueError(
+            f"sensitivity and noise must be numbers ≥ 0, got {sensitivity} and {noise}"
+        )
 
 
 def total_mu(events: Iterable[Any]) -> float:
@@ -70,16 +136,80 @@ def epsilon(events: Iterable[Any], delta: float) -> float:
     return gaussian.epsilon_of(total_mu(events), delta)
 
 
+def basic_epsilon(events: Iterable[Any], delta: float) -> float:
+    """ε by basic composition: δ shared out evenly, the ε of every elementary release added up.
+
+    An elementary release is one draw of noise that a record is under: every level of a tree is
+    one. The Toeplitz mechanism, which this composition cannot take apart, counts as one.
+    """
+    prices = [price for event in events for price in _elementary(event)]
+    if not prices:
+        return 0.0
+    return sum(gaussian.epsilon_of(price, delta / len(prices)) for price in prices)
+
+
+def _elementary(event: Any) -> list[float]:
+    """μ of every draw of noise that one record is under."""
+    whole = mu(event)
+    if isinstance(event, Parallel):
+        return _elementary(max(event.parts, key=mu)) if event.parts else []
+    if isinstance(event, ContinualSum) and event.plan.mechanism == "tree":
+        made = event.plan.releases if event.releases is None else event.releases
+        levels = made.bit_length()
+        return [whole / math.sqrt(levels)] * levels
+    return [whole] if whole > 0.0 else []
+
+
+def calibrate(events_at: Callable[[float], Iterable[Any]], epsilon: float, delta: float) -> float:
+    """The least noise, rounded up, whose events are together (ε, δ)-private.
+
+    Parameters
+    ----------
+    events_at
+        The events at a noise scale > 0; louder noise must never cost more.
+    epsilon, delta : float
+        The budget.
+
+    Raises
+    ------
+    ValueError
+        If no noise is enough, or the budget is none.
+    """
+    budget = gaussian.mu_of(epsilon, delta)
+    low, high = 0.0, 1.0
+    while total_mu(events_at(high)) > budget:
+        low, high = high, 2.0 * high
+        if high > _LOUDEST:
+            raise ValueError("no noise brings these events within the budget")
+    for _ in range(_ITERATIONS):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        if total_mu(events_at(middle)) <= budget:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
 def describe(event: Event) -> str:
     """One line for a table of charged events."""
     match event:
         case GaussianRelease():
             return f"Gaussian, sensitivity {event.sensitivity:.4g}, deviation {event.deviation:.4g}"
+        case LaplaceRelease():
+            return f"Laplace, sensitivity {event.sensitivity:.4g} (L1), scale {event.scale:.4g}"
         case ContinualSum():
             plan = event.plan
+            made = "" if event.releases is None else f", {event.releases} made"
             return (
-                f"{plan.mechanism} running sum, {plan.releases} releases planned, "
+                f"{plan.mechanism} running sum, {plan.releases} releases planned{made}, "
                 f"noise scale {plan.scale:.4g}, record norm {event.record_norm:.4g}"
             )
+        case Parallel():
+            costliest = describe(max(event.parts, key=mu)) if event.parts else "nothing"
+            return f"{len(event.parts)} releases on disjoint records; the costliest: {costliest}"
+        case Encrypted():
+            return f"encrypted, nothing charged: {event.by}"
         case Clear():
             return "statistics in clear"

@@ -9,30 +9,27 @@ release k the draws made so far are combined with weights that depend on k alone
   C·C with C Toeplitz, c₀ = 1, c_k = c_{k-1} (1 - 1/(2k)); release k adds Σ_{j≤k} c_{k-j} ξ_j.
 
 A draw that was used is kept and used again: drawing it anew for the same step would spend the
-budget twice. ``n`` is fixed in advance, and a release beyond it is refused.
+budget twice. ``n`` is fixed in advance, and a release beyond it is refused. How a party goes from
+release to release is in :mod:`fedbandits.privacy.running_sum`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats
-from fedbandits.errors import ReleaseRefusedError
+from fedbandits.privacy.gaussian import least_deviation
 
 Mechanism = Literal["none", "tree", "toeplitz"]
 
 #: Integer codes of the mechanisms, for compiled code.
 NONE, TREE, TOEPLITZ = 0, 1, 2
 CODES: dict[Mechanism, int] = {"none": NONE, "tree": TREE, "toeplitz": TOEPLITZ}
-
-#: Supplies the standard normal draws of step k (from 1) as a flat array.
-NoiseSource = Callable[[int], Floats]
 
 
 class ContinualPlan(msgspec.Struct, frozen=True):
@@ -123,7 +120,7 @@ def calibrated(mechanism: Mechanism, releases: int, mu: float, record_norm: floa
     if mechanism == "none":
         return ContinualPlan(mechanism, releases, 0.0)
     unit = ContinualPlan(mechanism, max(releases, 1), 1.0).mu(record_norm)
-    return ContinualPlan(mechanism, releases, math.nextafter(unit / mu, math.inf))
+    return ContinualPlan(mechanism, releases, least_deviation(unit, mu))
 
 
 def toeplitz_coefficients(count: int) -> Floats:
@@ -214,59 +211,3 @@ def noise_pattern(models: int, dimension: int) -> Floats:
     rows, columns = np.triu_indices(dimension)
     gram = np.where(rows == columns, math.sqrt(2.0), 1.0)
     return np.tile(np.concatenate([gram, np.ones(dimension)]), models)
-
-
-class ContinualState(NamedTuple):
-    """What must be saved before a release leaves: how many were made, and the draws in use."""
-
-    made: int
-    draws: Floats  # (slots, size)
-
-
-def init(plan: ContinualPlan, size: int) -> ContinualState:
-    """The state before the first release of a ``size``-vector."""
-    return ContinualState(0, np.zeros((plan.slots, size)))
-
-
-def release(
-    plan: ContinualPlan,
-    state: ContinualState,
-    running_sum: Floats,
-    pattern: Floats,
-    noise: NoiseSource,
-) -> tuple[ContinualState, Floats]:
-    """Release a running sum.
-
-    Parameters
-    ----------
-    plan, state
-        The mechanism, and where it stands; ``state`` is left as it is.
-    running_sum : (size,) float64
-        Q₁ + … + Q_k, exact.
-    pattern : (size,) float64
-        See :func:`noise_pattern`.
-    noise
-        Asked once, for the standard normals of step k.
-
-    Returns
-    -------
-    state, released
-        The state to save, then the noisy sum to send.
-
-    Raises
-    ------
-    ReleaseRefusedError
-        If n releases were made already.
-    """
-    k = state.made + 1
-    if k > plan.releases:
-        raise ReleaseRefusedError(
-            f"release {k} refused: the noise was calibrated for {plan.releases} releases; "
-            "plan for more before the first one"
-        )
-    draws = state.draws.copy()
-    released = np.array(running_sum, dtype=np.float64)
-    if plan.slots:
-        draws[draw_slot(plan.code, k)] = noise(k)
-        add_release_noise(plan.code, plan.scale, plan.coefficients(), pattern, draws, k, released)
-    return ContinualState(k, draws), released

@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from scipy.special import log_ndtr, ndtr
 
 _ITERATIONS = 200
+#: Share by which calibrated noise is larger than it must be in exact arithmetic.
+ROUNDING_MARGIN = 2.0**-21
 
 
 def delta_of(epsilon: float, mu: float) -> float:
@@ -90,6 +92,15 @@ def epsilon_of(mu: float, delta: float) -> float:
 def compose(mus: Iterable[float]) -> float:
     """μ of several independent (or adaptively chosen) Gaussian releases on the same data."""
     return math.hypot(*mus)
+
+
+def least_deviation(sensitivity: float, mu: float) -> float:
+    """The least deviation of noise that is within a budget of μ, rounded up.
+
+    Half a millionth more than Δ/μ: room for what rounding to a grid adds to a sensitivity where
+    noise leaves a real party (:mod:`fedbandits.privacy.continual`).
+    """
+    return math.nextafter(sensitivity * (1.0 + ROUNDING_MARGIN) / mu, math.inf)
 
 
 def record_sensitivity(context_bound: float, reward_bound: float) -> float:

@@ -15,6 +15,7 @@ from fedbandits.environments.clustered import (
     fill_items,
     items_workspace,
 )
+from fedbandits.privacy.bounds import NO_FAULT, record_fault
 from fedbandits.random import Key, Purpose, fill_normal
 from fedbandits.systems.fclub.exchange import (
     AFTER_UPLOAD,
@@ -29,9 +30,9 @@ from fedbandits.systems.fclub.exchange import (
     upload_due,
 )
 from fedbandits.systems.fclub.models import add, pick, refresh, update
-from fedbandits.systems.fclub.plan import ALWAYS, DELAYED, EDGES, SETS, Rules
+from fedbandits.systems.fclub.plan import ALWAYS, BOUND, DELAYED, EDGES, SETS, Rules
 from fedbandits.systems.fclub.regroup import check_edges, check_sets
-from fedbandits.systems.fclub.state import Clock, Hub, Local, Scratch, State
+from fedbandits.systems.fclub.state import NOT_POSITIVE, Clock, Hub, Local, Scratch, State
 
 #: Bytes of a number.
 _NUMBER = 8
@@ -45,7 +46,7 @@ def _upload(
     """A local cluster uploads; whoever lacks enough then downloads."""
     size = _NUMBER * local.buffer.shape[1]
     if not take_upload(rules, hub, cluster, local.buffer[cluster], scratch):
-        clock.fault[0] = 1
+        clock.fault[0] = NOT_POSITIVE
         return
     note_upload(rules, local, cluster)
     if rules.private:
@@ -90,7 +91,7 @@ def run_until(
         fill_items(world, workspace, key, round_, items)
         row, cluster = model_of[user], cluster_of[user]
         if stale[row] and not refresh(rules, local, row, scratch):
-            clock.fault[0] = 1
+            clock.fault[0] = NOT_POSITIVE
             return
         if rules.buffered:
             chosen = pick(rules, models, row, partners[row], items, scoring)
@@ -102,6 +103,10 @@ def run_until(
         tally.reward[user] += reward
         for i in range(rules.dimension):
             context[i] = float(items[i, chosen])
+        fault, reward = record_fault(context, reward, BOUND, 0.0, 1.0, False)
+        if fault != NO_FAULT:
+            clock.fault[0] = fault
+            return
         add(sums, user, context, reward)
         update(models, row, context, reward, gain)
         clock.round_[0] = round_

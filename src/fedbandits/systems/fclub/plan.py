@@ -38,6 +38,8 @@ _SHARINGS = {Never: NEVER, Always: ALWAYS, Delayed: DELAYED}
 
 #: Rewards in [0, 1] are ½-sub-Gaussian about their mean.
 _REWARD_NOISE = 0.5
+#: Longest context: 1, and what float32 may round up.
+BOUND = 1.0 + 1e-6
 #: What a record can be in length: ‖x‖ ≤ 1 and |y| ≤ 1.
 RECORD_NORM = 2.0
 #: A graph of n users takes n² bytes.

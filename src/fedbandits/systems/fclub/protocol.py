@@ -9,10 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from fedbandits._typing import Floats, Floats32, Ints
-from fedbandits.errors import BoundExceededError, LocalProtocolError
+from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.messages import Message, OutOfOrderError, WrongShapeError, pack, unpack
 from fedbandits.federation.party import Party, Transitions
 from fedbandits.learners.ridge import factorise
+from fedbandits.privacy.bounds import NO_FAULT, contexts_fault, record_fault, require_within
 from fedbandits.systems.fclub.exchange import (
     AFTER_UPLOAD,
     begin_buffer,
@@ -42,16 +43,13 @@ from fedbandits.systems.fclub.phases import (
     report,
     split_users,
 )
-from fedbandits.systems.fclub.plan import ALWAYS, DELAYED, EDGES, NEVER, PHASED, SETS, Plan
+from fedbandits.systems.fclub.plan import ALWAYS, BOUND, DELAYED, EDGES, NEVER, PHASED, SETS, Plan
 from fedbandits.systems.fclub.regroup import begin_sets_phase, check_edges, check_sets
 from fedbandits.systems.fclub.state import Local, empty_local, new_scratch
 
 #: Standard normals for one draw of noise, (p,): ``(cluster, round, what for)``, asked once each.
 #: Simulated in a simulation; in a deployment it must be secure and the draws saved.
 ServerNoise = Callable[[int, int, int], Floats]
-
-#: Longest context and largest reward, rounding included.
-_BOUND = 1.0 + 1e-6
 
 __all__ = ["CODEC", "LocalServer", "ServerNoise", "check_record"]
 
@@ -65,7 +63,7 @@ def check_record(name: str, message: Record | SharedRecord, dimension: int) -> F
         One of its kinds, if it is none within bounds.
     """
     record = unpack(message.record, dimension + 1)
-    if np.linalg.norm(record[:-1]) > _BOUND or not 0.0 <= record[-1] <= 1.0:
+    if record_fault(record[:-1], float(record[-1]), BOUND, 0.0, 1.0, False)[0] != NO_FAULT:
         raise ImplausibleSumError(f"{name}: {message.sender} sent a record beyond its bounds")
     return record
 
@@ -145,8 +143,7 @@ class LocalServer(Party):
                 f"{self.name}: round {round_} after round {self.round}, in a phase that ends with "
                 f"round {last}"
             )
-        if not np.isfinite(items).all() or np.linalg.norm(items, axis=0).max() > _BOUND:
-            raise LocalProtocolError(f"{self.name}: an item's vector is at most 1 long")
+        require_within(contexts_fault(items, BOUND), f"{self.name}, round {round_}")
         chosen = int(choose(rules, self.local, place, items, self._scratch))
         if chosen < 0:
             raise NotARecordsSumError(
@@ -168,11 +165,9 @@ class LocalServer(Party):
             If the reward is not in [0, 1]; nothing has changed then.
         """
         self._require("observe")
-        if not 0.0 <= reward <= 1.0:
-            raise BoundExceededError(
-                f"{self.name}, round {self.round}: a reward lies between 0 and 1"
-            )
         rules, local, scratch, user = self._plan.rules, self.local, self._scratch, self._user
+        fault, _ = record_fault(scratch.context, float(reward), BOUND, 0.0, 1.0, False)
+        require_within(fault, f"{self.name}, round {self.round}")
         learn(rules, local, user, scratch.context, float(reward), scratch)
         self._move("observe", "ready")
         if rules.clustering == EDGES:

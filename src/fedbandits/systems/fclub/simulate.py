@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from fedbandits._typing import Ints
 from fedbandits.environments.clustered import Clustered
 from fedbandits.learners.clustering import adjusted_rand_index
+from fedbandits.privacy.bounds import require_within
 from fedbandits.systems.drivers import TalliedReplicate
 from fedbandits.systems.fclub.claim import epsilon_spent
 from fedbandits.systems.fclub.config import FCLUB
 from fedbandits.systems.fclub.loop import run_until
 from fedbandits.systems.fclub.phases import NotARecordsSumError, begin_phase
 from fedbandits.systems.fclub.plan import NEVER, Plan, plan
-from fedbandits.systems.fclub.state import State, initial_state, new_scratch
+from fedbandits.systems.fclub.state import NOT_POSITIVE, State, initial_state, new_scratch
 
 
 class Simulation(TalliedReplicate):
@@ -69,10 +70,11 @@ class Simulation(TalliedReplicate):
         while self.done < stop:
             end = int(rules.phase_ends[clock.phase[0]])
             run_until(self.world, rules, self.state, self._scratch, self.key, min(stop, end))
-            if clock.fault[0]:
+            if clock.fault[0] == NOT_POSITIVE:
                 raise NotARecordsSumError(
                     f"round {self.done + 1}: the noise left a matrix that is not positive definite"
                 )
+            require_within(int(clock.fault[0]), f"round {self.done + 1}")
             if self.done == end:
                 clock.phase[0] += 1
                 begin_phase(rules, self.state, self.key)

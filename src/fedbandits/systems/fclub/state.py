@@ -94,6 +94,10 @@ class Hub(NamedTuple):
     due: Flags  # (clusters,) who must be sent what it lacks
 
 
+#: Noise left a matrix that is not positive definite.
+NOT_POSITIVE = 4
+
+
 class Clock(NamedTuple):
     """Counters, (1,) each."""
 
@@ -102,7 +106,7 @@ class Clock(NamedTuple):
     uploads: Ints
     downloads: Ints
     bytes_: Ints
-    fault: Ints  # 1: a matrix is not positive definite
+    fault: Ints  # what is wrong with a record, or NOT_POSITIVE
 
 
 class Tally(NamedTuple):

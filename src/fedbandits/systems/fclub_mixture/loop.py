@@ -17,10 +17,11 @@ from fedbandits.environments.clustered import (
 )
 from fedbandits.learners.linucb import best_arm, score_arms, set_width
 from fedbandits.learners.ridge import add_record
+from fedbandits.privacy.bounds import NO_FAULT, record_fault
 from fedbandits.random import Key
 from fedbandits.systems.fclub.models import update
 from fedbandits.systems.fclub.state import Models
-from fedbandits.systems.fclub_mixture.plan import Rules
+from fedbandits.systems.fclub_mixture.plan import BOUND, Rules
 from fedbandits.systems.fclub_mixture.state import Scratch, State
 
 
@@ -67,7 +68,7 @@ def observe(
 def run_until(
     world: Any, rules: Rules, state: State, scratch: Scratch, key: Key, stop: int
 ) -> None:
-    """Play on until ``stop`` rounds are done; no phase may end before that."""
+    """Play on until ``stop`` rounds are done, or a record is out of bounds; phases end outside."""
     workspace = items_workspace(world)
     tally = state.tally
     for round_ in range(state.clock.round_[0] + 1, stop + 1):
@@ -80,5 +81,9 @@ def run_until(
         tally.reward[user] += reward
         for i in range(rules.dimension):
             scratch.context[i] = float(scratch.items[i, chosen])
+        fault, reward = record_fault(scratch.context, reward, BOUND, 0.0, 1.0, False)
+        if fault != NO_FAULT:
+            state.clock.fault[0] = fault
+            return
         observe(rules, state.models, state.sums, user, scratch.context, reward, scratch.gain)
     state.clock.round_[0] = max(stop, state.clock.round_[0])

@@ -11,13 +11,11 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.learners.evidence import Evidence, Spectrum, decompose, reward_variance, weigh
 from fedbandits.learners.mixture import Fitted, Mixture, fit_mixture
 from fedbandits.learners.pooling import Estimates, attach, estimates
-from fedbandits.privacy.continual import TOEPLITZ, add_release_noise, draw_slot
 from fedbandits.systems.fclub.state import Models
 from fedbandits.systems.fclub_mixture.plan import CLUSTERS, REWARD_VARIANCE, USERS, Plan
 
-#: Standard normals of a release (from 1), asked once each: a row of p for each user, or for each
-#: cluster that a server may have.
-DrawNoise = Callable[[int], Floats]
+#: Makes of exact rows (rows, p) what leaves in their place. Asked once a release.
+Disclose = Callable[[Floats], Floats]
 
 
 class Ready(NamedTuple):
@@ -38,9 +36,8 @@ class Learned(NamedTuple):
 
 
 def make_release(
-    resolved: Plan, release: int, sums: Floats, before: Floats, draws: Floats, fresh: DrawNoise,
-    start: Mixture,
-) -> Ready:  # fmt: skip
+    resolved: Plan, release: int, sums: Floats, before: Floats, disclose: Disclose, start: Mixture
+) -> Ready:
     """Find clusters of a server's own users, and what the server tells the others.
 
     Parameters
@@ -51,16 +48,14 @@ def make_release(
         Exact sums of the server's users; the last two columns stay here.
     before : (users, p + 2) float64
         Those of the last release, where only what is new is released; becomes ``sums``.
-    draws : (users, slots, p) float64
-        Noise in use; what is fresh joins it, and must be saved before the release leaves.
-    fresh
-        See :data:`DrawNoise`.
+    disclose
+        Adds noise, which must be saved before the release leaves.
     start
         The clusters of the last phase.
     """
     statistics = np.ascontiguousarray(sums[:, : resolved.size])
     if not resolved.rules.raw_view:
-        rows = _release_users(resolved, release, statistics, draws, fresh)
+        rows = disclose(statistics)
         own = _read(resolved, release, decompose(rows), REWARD_VARIANCE)
         return Ready(own, _fit(resolved, own, start), REWARD_VARIANCE, rows)
     spectrum = decompose(statistics)
@@ -69,10 +64,10 @@ def make_release(
     fitted = _fit(resolved, own, start)
     rows = statistics[:0]
     if resolved.releases == USERS:
-        rows = _release_users(resolved, release, statistics, draws, fresh)
+        rows = disclose(statistics)
     elif resolved.releases == CLUSTERS:
         members, batch = fitted.member.argmax(axis=1), (sums - before)[:, : resolved.size]
-        rows = _release_clusters(resolved, release, batch, members, fresh)
+        rows = disclose(_by_cluster(batch, members))
         before[:] = sums
     return Ready(own, fitted, variance, rows)
 
@@ -81,30 +76,9 @@ def _fit(resolved: Plan, own: Evidence, start: Mixture) -> Fitted:
     return fit_mixture(own, start, resolved.strictness, resolved.most_clusters)
 
 
-def _release_users(
-    resolved: Plan, release: int, sums: Floats, draws: Floats, fresh: DrawNoise
-) -> Floats:
-    """Noisy running sums, a row a user."""
-    released = sums.copy()
-    if resolved.sums is not None:
-        draws[:, draw_slot(TOEPLITZ, release)] = fresh(release)
-        coefficients, scale = resolved.sums.coefficients(), resolved.sums.scale
-        for user in range(len(released)):
-            add_release_noise(
-                TOEPLITZ, scale, coefficients, resolved.pattern, draws[user], release,
-                released[user],
-            )  # fmt: skip
-    return released
-
-
-def _release_clusters(
-    resolved: Plan, release: int, batch: Floats, members: Ints, fresh: DrawNoise
-) -> Floats:
-    """Noisy sums of what came in one phase, a row for each cluster that has users."""
-    names = np.unique(members)
-    rows: Floats = np.stack([batch[members == name].sum(axis=0) for name in names])
-    if resolved.deviation > 0.0:
-        rows += resolved.deviation * resolved.pattern * fresh(release)[: len(names)]
+def _by_cluster(batch: Floats, members: Ints) -> Floats:
+    """Sums of what came in one phase, a row for each cluster that has users."""
+    rows: Floats = np.stack([batch[members == name].sum(axis=0) for name in np.unique(members)])
     return rows
 
 

@@ -25,6 +25,7 @@ REWARD_VARIANCE = 0.25
 PRIOR_RECORDS = 2.0
 #: How far the norm of an item may lie above 1: room for rounding to float32.
 ROUNDING = 1e-5
+BOUND = 1.0 + ROUNDING
 #: Later than any round.
 LATER = 2**62
 _MOST_RELEASES = 2**12
@@ -123,7 +124,7 @@ def plan(config: MixtureFCLUB, environment: Clustered, rounds: int) -> Plan:
     ends = phase_ends(config.schedule, environment.parties, rounds)
     offset = 0.5 if config.center_rewards else 0.0
     bound = 1.0 - offset  # |y - offset|
-    record_norm = (1.0 + ROUNDING) ** 2 + bound**2
+    record_norm = BOUND**2 + bound**2
     kind = _RELEASES[config.releases] if environment.servers > 1 else NEVER
     sums, deviation = None, 0.0
     if kind != NEVER and config.noise == "calibrated" and ends:
@@ -132,7 +133,7 @@ def plan(config: MixtureFCLUB, environment: Clustered, rounds: int) -> Plan:
             _check_count(len(ends), environment.parties * packed_length(d))
             sums = calibrated("toeplitz", len(ends), mu, record_norm)
         else:
-            deviation = math.nextafter(record_norm / mu, math.inf)
+            deviation = gaussian.least_deviation(record_norm, mu)
     # ‖θ‖² ≤ 1, and ½ without the constant, as long as all means lie in [0, 1].
     length = 0.5 if config.center_rewards else 1.0
     rules = Rules(

@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedbandits._typing import Floats, Floats32, Ints
-from fedbandits.errors import BoundExceededError, LocalProtocolError
+from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.messages import (
     Codec,
     Message,
@@ -25,15 +24,18 @@ from fedbandits.federation.messages import (
 from fedbandits.federation.party import Party, Transitions
 from fedbandits.learners.evidence import decompose
 from fedbandits.learners.mixture import Mixture, one_cluster
+from fedbandits.privacy import running_sum
+from fedbandits.privacy.bounds import contexts_fault, record_fault, require_within
+from fedbandits.privacy.continual import ContinualPlan
+from fedbandits.privacy.running_sum import NoiseSource
 from fedbandits.systems.fclub_mixture.loop import observe, recommend
 from fedbandits.systems.fclub_mixture.phases import (
-    DrawNoise,
     Ready,
     learn_from,
     make_release,
     take_over,
 )
-from fedbandits.systems.fclub_mixture.plan import CLUSTERS, NEVER, ROUNDING, USERS, Plan
+from fedbandits.systems.fclub_mixture.plan import BOUND, CLUSTERS, NEVER, USERS, Plan
 from fedbandits.systems.fclub_mixture.state import new_scratch, prior_models
 
 
@@ -61,6 +63,8 @@ class Others(Message, frozen=True, kw_only=True, tag="fclub.others"):
 
 
 CODEC = Codec(Release | Others)
+#: Of a server that releases no running sums.
+NO_SUMS = ContinualPlan("none", 0, 0.0)
 
 
 def _rows(data: bytes, size: int) -> Floats:
@@ -90,8 +94,9 @@ class LocalServer(Party):
     others : sequence of int
         How many users live on each of the other servers, in their order.
     noise
-        Standard normals of the z-th release, asked once each. Simulated in a simulation; in a
-        deployment it must be secure and the draws saved.
+        Noise of the z-th release, asked once each: a row of p numbers for each user, or for each
+        cluster that a server may have. Simulated in a simulation; in a deployment it must be
+        secure and what it gave saved.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
@@ -102,18 +107,17 @@ class LocalServer(Party):
     }
 
     def __init__(
-        self, name: str, hub: str, plan: Plan, users: int, others: Sequence[int], noise: DrawNoise
+        self, name: str, hub: str, plan: Plan, users: int, others: Sequence[int], noise: NoiseSource
     ) -> None:
         super().__init__(name, "ready", [hub])
         d = plan.rules.dimension
         if users < 1 or len(others) != plan.rules.servers - 1:
             raise LocalProtocolError(f"{name}: needs users, and to know how many others have")
-        slots = 0 if plan.sums is None else plan.sums.slots
         self.sums = np.zeros((users, plan.size + 2))
         self.models = prior_models(users, d)
         self.cluster_of: Ints = np.zeros(users, np.int64)
         self.releases = 0
-        self.draws = np.zeros((users, slots, plan.size))
+        self.released = running_sum.init(plan.sums or NO_SUMS, users * plan.size)
         self._before = np.zeros((users if plan.releases == CLUSTERS else 0, plan.size + 2))
         self._mixture: Mixture = one_cluster(d)
         self._told: list[list[Floats]] = [[] for _ in others]
@@ -146,9 +150,7 @@ class LocalServer(Party):
             raise LocalProtocolError(
                 f"{self.name}: items are ({rules.dimension}, {rules.items}) float32 numbers"
             )
-        lengths: NDArray[np.float64] = np.linalg.norm(items.astype(np.float64), axis=0)
-        if not (lengths <= 1.0 + ROUNDING).all():
-            raise BoundExceededError(f"{self.name}: items must be vectors of norm at most 1")
+        require_within(contexts_fault(items, BOUND), f"{self.name}, an item")
         chosen = int(recommend(rules, self.models, user, items, self._scratch))
         self._scratch.context[:] = items[:, chosen]
         self._user = user
@@ -166,9 +168,9 @@ class LocalServer(Party):
             If the reward is outside [0, 1]. Nothing has changed then.
         """
         self._require("observe")
-        if not 0.0 <= reward <= 1.0:
-            raise BoundExceededError(f"{self.name}: rewards must lie between 0 and 1")
         scratch = self._scratch
+        fault, _ = record_fault(scratch.context, float(reward), BOUND, 0.0, 1.0, False)
+        require_within(fault, self.name)
         observe(
             self._plan.rules, self.models, self.sums, self._user, scratch.context, float(reward),
             scratch.gain,
@@ -189,11 +191,9 @@ class LocalServer(Party):
         end = int(resolved.rules.phase_ends[self.releases])
         if round_ != end:
             raise LocalProtocolError(f"{self.name}: phase {release} does not end in round {round_}")
-        before, draws = self._before.copy(), self.draws.copy()
-        ready = make_release(
-            resolved, release, self.sums, before, draws, self._checked_noise, self._mixture
-        )
-        self._before, self.draws, self.releases, self._ready = before, draws, release, ready
+        before = self._before.copy()
+        ready = make_release(resolved, release, self.sums, before, self._disclose, self._mixture)
+        self._before, self.releases, self._ready = before, release, ready
         if resolved.releases == NEVER:
             self._learn(ready.rows[:0])
             self._move("end_phase", "ready")
@@ -206,17 +206,21 @@ class LocalServer(Party):
             )
         ]
 
-    def _checked_noise(self, release: int) -> Floats:
-        """Noise that could be no noise is refused before anything is booked."""
-        draws = np.asarray(self._noise(release), dtype=np.float64)
-        rows = min(self._plan.most_clusters, len(self.sums))
-        if self._plan.releases == USERS:
-            rows = len(self.sums)
-        if draws.shape != (rows, self._plan.size) or not np.isfinite(draws).all():
-            raise LocalProtocolError(
-                f"{self.name}: noise must be {rows} rows of {self._plan.size} finite numbers"
+    def _disclose(self, rows: Floats) -> Floats:
+        """Rows with noise: running sums, or sums that are released once."""
+        resolved, exact = self._plan, rows.reshape(-1)
+        pattern = np.tile(resolved.pattern, len(rows))
+        if resolved.sums is not None:
+            self.released, noisy = running_sum.release(
+                resolved.sums, self.released, exact, pattern, self._noise
             )
-        return draws
+        elif resolved.deviation > 0.0:
+            noisy = running_sum.release_once(
+                resolved.deviation, exact, pattern, self.releases + 1, self._noise
+            )
+        else:
+            noisy = exact
+        return noisy.reshape(rows.shape)
 
     def _handle(self, message: Message) -> list[Message]:
         if not isinstance(message, Others) or message.release != self.releases:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,8 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.environments.clustered import Clustered
 from fedbandits.learners.clustering import adjusted_rand_index
 from fedbandits.learners.evidence import Spectrum, decompose, stack
+from fedbandits.privacy.bounds import require_within
+from fedbandits.privacy.continual import add_release_noise, draw_slot
 from fedbandits.random import Key, Purpose, normals
 from fedbandits.systems.drivers import TalliedReplicate
 from fedbandits.systems.fclub_mixture.config import MixtureFCLUB
@@ -77,6 +79,7 @@ class Simulation(TalliedReplicate):
             run_until(
                 self.world, self.plan.rules, self.state, self._scratch, self.key, min(end, stop)
             )
+            require_within(int(self.state.clock.fault[0]), f"round {self.done + 1}")
             if self.done == end:
                 self._end_phase()
 
@@ -101,9 +104,10 @@ class Simulation(TalliedReplicate):
         by_cluster = self.plan.releases == CLUSTERS
         before = told.before[users] if by_cluster else told.before
         draws = told.draws[users]
-        noise = partial(simulated_noise, self.plan, self.key, server, users)
+        fresh = partial(simulated_noise, self.plan, self.key, server, users, release)
+        disclose = partial(simulated_rows, self.plan, release, draws, fresh)
         ready = make_release(
-            self.plan, release, state.sums[users], before, draws, noise,
+            self.plan, release, state.sums[users], before, disclose,
             mixture_of(state.mixtures, server),
         )  # fmt: skip
         told.draws[users] = draws
@@ -162,6 +166,26 @@ class Simulation(TalliedReplicate):
     def epsilon(self) -> float:
         """ε that the contents of what a server has released so far cost, at the configured δ."""
         return self.plan.epsilon_spent(self.syncs // len(self._users), self.config.delta)
+
+
+def simulated_rows(
+    resolved: Plan, release: int, draws: Floats, fresh: Callable[[], Floats], rows: Floats
+) -> Floats:
+    """Rows (rows, p) with simulated noise; ``draws`` (users, slots, p) keeps what is used again."""
+    if resolved.sums is None:
+        if resolved.deviation == 0.0:
+            return rows
+        noisy: Floats = rows + resolved.deviation * resolved.pattern * fresh()[: len(rows)]
+        return noisy
+    released, plan = rows.copy(), resolved.sums
+    draws[:, draw_slot(plan.code, release)] = fresh()
+    coefficients = plan.coefficients()
+    for user in range(len(released)):
+        add_release_noise(
+            plan.code, plan.scale, coefficients, resolved.pattern, draws[user], release,
+            released[user],
+        )  # fmt: skip
+    return released
 
 
 def simulated_noise(resolved: Plan, key: Key, server: int, users: Ints, release: int) -> Floats:

@@ -39,6 +39,7 @@ class Clock(NamedTuple):
     uploads: Ints
     downloads: Ints
     bytes_: Ints
+    fault: Ints  # what is wrong with a record
 
 
 class Tally(NamedTuple):

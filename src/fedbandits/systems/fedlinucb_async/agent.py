@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats
+from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.systems.feducb.agent import (
-    NO_FAULT,
     Basis,
     Pool,
     Views,

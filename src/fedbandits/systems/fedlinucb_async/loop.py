@@ -10,10 +10,11 @@ from typing import Any
 
 from fedbandits._compile import compiled
 from fedbandits.environments.base import decision_set_workspace
+from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key
 from fedbandits.systems.fedlinucb_async.agent import exchange_due, know_nothing, take_over
 from fedbandits.systems.fedlinucb_async.state import State
-from fedbandits.systems.feducb.agent import NO_FAULT, Pool, one_view
+from fedbandits.systems.feducb.agent import Pool, one_view
 from fedbandits.systems.feducb.play import Scratch, play
 from fedbandits.systems.feducb.rules import Rules
 

@@ -16,6 +16,7 @@ from fedbandits._typing import Floats32
 from fedbandits.errors import RemoteProtocolError
 from fedbandits.federation.messages import Codec, Message, OutOfOrderError, pack, unpack
 from fedbandits.federation.party import Party, Transitions
+from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.systems.fedlinucb_async.agent import exchange_due, know_nothing, take_over
 from fedbandits.systems.feducb import agent as act
 from fedbandits.systems.feducb.player import Player
@@ -122,7 +123,7 @@ class AsyncAgent(Player):
         rules = self._plan.rules
         total = unpack(message.statistic, rules.pattern.size).reshape(rules.models, -1)
         pool = act.empty_pool(rules.models, rules.dimension)
-        if take_over(rules, total, pool, self.view) != act.NO_FAULT:
+        if take_over(rules, total, pool, self.view) != NO_FAULT:
             raise RemoteProtocolError(f"{self.name}: the server's Gram matrix is not positive")
         self.pool = pool
         self._move("Download", "ready")

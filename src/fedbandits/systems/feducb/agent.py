@@ -23,11 +23,12 @@ from fedbandits.learners.ridge import (
     log_determinant,
     unpack,
 )
+from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.privacy.continual import release_deviation
 from fedbandits.systems.feducb.rules import TRIGGERED, Rules
 
-#: Why a run cannot go on.
-NO_FAULT, CONTEXT_TOO_LONG, REWARD_TOO_LARGE, NOT_A_NUMBER, NOT_POSITIVE = 0, 1, 2, 3, 4
+#: Why a run cannot go on, beside what is wrong with a record.
+NOT_POSITIVE = 4
 
 
 class Basis(NamedTuple):
@@ -106,50 +107,6 @@ def one_view(views: Views, v: int) -> Views:
         views.theta[v],
         views.width[v],
     )
-
-
-@compiled
-def record_fault(
-    context: Floats, reward: float, context_bound: float, reward_bound: float, clip: bool
-) -> tuple[int, float]:
-    """The one place that holds records to ‖x‖ ≤ L and |y| ≤ B; clips in place when asked to.
-
-    Parameters
-    ----------
-    context : (d,) float64
-        Scaled back into the ball of radius L, and the reward with it, if it is longer and
-        ``clip`` is set.
-    reward : float
-    context_bound, reward_bound : float
-        L and B.
-    clip : bool
-        Scale back what is out of bounds instead of refusing it.
-
-    Returns
-    -------
-    fault : int
-        ``NO_FAULT``, or what is wrong.
-    reward : float
-        The reward to use.
-    """
-    square = 0.0
-    for i in range(context.size):
-        square += context[i] * context[i]
-    if not (math.isfinite(square) and math.isfinite(reward)):
-        return NOT_A_NUMBER, reward
-    if square > context_bound * context_bound:
-        if not clip:
-            return CONTEXT_TOO_LONG, reward
-        # A hair inside the ball, so that rounding cannot leave it outside.
-        factor = context_bound * (1.0 - 1e-12) / math.sqrt(square)
-        for i in range(context.size):
-            context[i] *= factor
-        reward *= factor  # (f·x, f·y) is linear in the same θ*, with less noise
-    if abs(reward) > reward_bound:
-        if not clip:
-            return REWARD_TOO_LARGE, reward
-        reward = min(max(reward, -reward_bound), reward_bound)
-    return NO_FAULT, reward
 
 
 @compiled

@@ -10,8 +10,8 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.errors import BoundExceededError, FedbanditsError
+from fedbandits.privacy.bounds import CONTEXT_TOO_LONG, NOT_A_NUMBER, REWARD_TOO_LARGE
 from fedbandits.systems.drivers import Replicate
-from fedbandits.systems.feducb import agent as act
 from fedbandits.systems.feducb.config import FedUCB
 from fedbandits.systems.feducb.play import Scratch, new_scratch
 from fedbandits.systems.feducb.rules import TRIGGERED, Plan
@@ -157,11 +157,11 @@ def _raise_fault(faults: Ints, config: FedUCB) -> None:
     place = f"agent {agent}, round {round_}"
     remedy = 'raise it or set out_of_bounds = "clip"'
     messages: dict[int, str] = {
-        act.CONTEXT_TOO_LONG: f"{place}: a context is longer than context_bound = "
+        CONTEXT_TOO_LONG: f"{place}: a context is longer than context_bound = "
         f"{config.context_bound:g}; {remedy}",
-        act.REWARD_TOO_LARGE: f"{place}: a reward exceeds reward_bound = "
+        REWARD_TOO_LARGE: f"{place}: a reward exceeds reward_bound = "
         f"{config.reward_bound:g}; {remedy}",
-        act.NOT_A_NUMBER: f"{place}: a context or reward is not a finite number; mend the data",
+        NOT_A_NUMBER: f"{place}: a context or reward is not a finite number; mend the data",
     }
     if kind in messages:
         raise BoundExceededError(messages[kind])

@@ -10,9 +10,9 @@ from typing import Any
 
 from fedbandits._compile import compiled
 from fedbandits.environments.base import decision_set_workspace
+from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key
 from fedbandits.systems.feducb.agent import (
-    NO_FAULT,
     basis_of_all,
     initial_pool,
     load_view,

@@ -11,15 +11,13 @@ from fedbandits._typing import Floats, Floats32
 from fedbandits.environments.base import ContextualEnvironment, draw_reward, fill_decision_set
 from fedbandits.learners.linucb import best_arm, score_arms
 from fedbandits.learners.ridge import add_record
+from fedbandits.privacy.bounds import NO_FAULT, NOT_A_NUMBER, record_fault
 from fedbandits.privacy.continual import NONE, add_release_noise, draw_slot
 from fedbandits.random import Key, Purpose, fill_normal, integer
 from fedbandits.systems.feducb.agent import (
-    NO_FAULT,
-    NOT_A_NUMBER,
     Views,
     observe_growth,
     observe_raw,
-    record_fault,
     refresh_view,
     view_radius,
 )
@@ -112,7 +110,12 @@ def play(
         for i in range(context.size):
             context[i] = features[i, column]
         fault, recorded = record_fault(
-            context, reward, rules.context_bound, rules.reward_bound, rules.clip
+            context,
+            reward,
+            rules.context_bound,
+            -rules.reward_bound,
+            rules.reward_bound,
+            rules.clip,
         )
         if fault != NO_FAULT:
             return regret, earned, fault, round_

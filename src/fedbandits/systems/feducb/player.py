@@ -11,6 +11,7 @@ from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.party import Party
 from fedbandits.learners.linucb import best_arm, score_arms
 from fedbandits.learners.ridge import add_record
+from fedbandits.privacy.bounds import record_fault, require_within
 from fedbandits.systems.feducb import agent as act
 from fedbandits.systems.feducb.agent import Pool, Views
 from fedbandits.systems.feducb.rules import TRIGGERED, Plan
@@ -94,11 +95,11 @@ class Player(Party):
         shared = rules.models == 1
         context = self._features[:, self._arm if shared else 0].astype(np.float64)
         model = 0 if shared else self._arm
-        fault, recorded = act.record_fault(
-            context, float(reward), rules.context_bound, rules.reward_bound, rules.clip
-        )
-        if fault != act.NO_FAULT:
-            raise BoundExceededError(f"{self.name}, round {self.round + 1}: record out of bounds")
+        fault, recorded = record_fault(
+            context, float(reward), rules.context_bound, -rules.reward_bound, rules.reward_bound,
+            rules.clip,
+        )  # fmt: skip
+        require_within(fault, f"{self.name}, round {self.round + 1}")
         add_record(statistic, model, context, recorded)
         gain = np.empty(rules.dimension)
         if rules.raw_view:

@@ -22,8 +22,9 @@ from fedbandits.federation.messages import (
     unpack,
 )
 from fedbandits.federation.party import Party, Transitions
-from fedbandits.privacy import continual
-from fedbandits.privacy.continual import NoiseSource
+from fedbandits.privacy import running_sum
+from fedbandits.privacy.bounds import NO_FAULT
+from fedbandits.privacy.running_sum import NoiseSource
 from fedbandits.systems.feducb import agent as act
 from fedbandits.systems.feducb.player import Player
 from fedbandits.systems.feducb.rules import TRIGGERED, Plan
@@ -79,8 +80,8 @@ class Agent(Player):
     arms
         Actions in a decision set.
     noise
-        Standard normals of the k-th release, asked once each. Simulated in a simulation; in a
-        deployment it must be secure and the draws saved.
+        Noise of the k-th release, asked once each. Simulated in a simulation; in a deployment it
+        must be secure and what it gave saved.
     ties
         ``ties(round)`` is the arm from which equally good arms are looked for in that round.
     """
@@ -108,7 +109,7 @@ class Agent(Player):
         self.statistic = np.zeros((rules.models, rules.pattern.size // rules.models))
         self.pool = act.empty_pool(rules.models, rules.dimension)
         self.view = act.one_view(act.empty_views(1, rules.models, rules.dimension), 0)
-        self.released = continual.init(plan.release, rules.pattern.size)
+        self.released = running_sum.init(plan.release, rules.pattern.size)
         self._controller, self._noise = controller, noise
         self._waited = 0
         act.initial_pool(rules, rules.base, self.pool)
@@ -155,7 +156,7 @@ class Agent(Player):
 
     def _upload(self, event: str) -> list[Message]:
         """Release, and wait for the sum. The noise state is settled before anything leaves."""
-        self.released, noisy = continual.release(
+        self.released, noisy = running_sum.release(
             self._plan.release,
             self.released,
             self.statistic.reshape(-1),
@@ -196,7 +197,7 @@ class Agent(Player):
         values = unpack(message.statistic, rules.pattern.size).reshape(rules.models, -1)
         pool = act.empty_pool(rules.models, rules.dimension)
         basis = act.basis_of_all(rules, message.release)
-        if act.pool_release(rules, basis, values, pool) != act.NO_FAULT:
+        if act.pool_release(rules, basis, values, pool) != NO_FAULT:
             raise RemoteProtocolError(f"{self.name}: the pooled Gram matrix is not positive")
         self.pool = pool
         act.load_view(rules, rules.log_term, pool, self.view)

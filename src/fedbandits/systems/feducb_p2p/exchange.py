@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats
+from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key
 from fedbandits.systems.feducb.agent import (
-    NO_FAULT,
     initial_pool,
     load_view,
     noise_variance,

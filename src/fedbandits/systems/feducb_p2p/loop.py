@@ -10,8 +10,9 @@ from typing import Any
 
 from fedbandits._compile import compiled
 from fedbandits.environments.base import decision_set_workspace
+from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key
-from fedbandits.systems.feducb.agent import NO_FAULT, one_view
+from fedbandits.systems.feducb.agent import one_view
 from fedbandits.systems.feducb.play import Scratch, play
 from fedbandits.systems.feducb.rules import Rules
 from fedbandits.systems.feducb.sync import next_sync

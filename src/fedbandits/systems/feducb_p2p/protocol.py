@@ -22,8 +22,9 @@ from fedbandits.federation.messages import (
     unpack,
 )
 from fedbandits.federation.party import Transitions
-from fedbandits.privacy import continual
-from fedbandits.privacy.continual import NoiseSource
+from fedbandits.privacy import running_sum
+from fedbandits.privacy.bounds import NO_FAULT
+from fedbandits.privacy.running_sum import NoiseSource, renamed
 from fedbandits.systems.feducb import agent as act
 from fedbandits.systems.feducb.player import Player
 from fedbandits.systems.feducb.rules import TRIGGERED
@@ -49,8 +50,8 @@ class PeerAgent(Player):
     arms
         Actions in a decision set.
     noise
-        ``noise(name)`` gives standard normals, asked once a name; the k-th release of estimator g
-        of G has the name (k - 1) G + g + 1. In a deployment it must be secure and the draws saved.
+        Asked once a name: the k-th release of estimator g of G has the name (k - 1) G + g + 1.
+        In a deployment it must be secure and what it gave saved.
     ties
         ``ties(round)`` is the arm from which equally good arms are looked for in that round.
     """
@@ -85,7 +86,7 @@ class PeerAgent(Player):
         self._log_term = float(peers.log_term[index])
         self.statistic = np.zeros((count, rules.models, width // rules.models))
         self._settled = np.zeros_like(self.statistic)
-        self.released = [continual.init(plan.release, width) for _ in range(count)]
+        self.released = [running_sum.init(plan.release, width) for _ in range(count)]
         self._released_in = [0] * count  # the round of the last own release
         self._waited = [0] * count
         self._knowledge = Knowledge()
@@ -163,12 +164,12 @@ class PeerAgent(Player):
         plan, count = self._plan, self._peers.estimators
         if self.released[g].made >= plan.rules.releases:
             return []
-        self.released[g], noisy = continual.release(
+        self.released[g], noisy = running_sum.release(
             plan.release,
             self.released[g],
             self.statistic[g].reshape(-1),
             plan.rules.pattern,
-            lambda k: self._noise((k - 1) * count + g + 1),
+            renamed(self._noise, lambda k: (k - 1) * count + g + 1),
         )
         self._released_in[g], self._waited[g] = self.round, 0
         self._settled[g] = self.statistic[g]
@@ -289,7 +290,7 @@ class PeerAgent(Player):
             fresh if rules.raw_view else fresh[:0],
             pool,
         )
-        if fault != act.NO_FAULT:
+        if fault != NO_FAULT:
             raise RemoteProtocolError(f"{self.name}: the pooled Gram matrix is not positive")
         self._pools[g], self._pooled[g] = pool, numbers
         act.load_view(rules, self._log_term, pool, self._views[g])

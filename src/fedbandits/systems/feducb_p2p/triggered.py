@@ -9,8 +9,8 @@ from typing import Any
 
 from fedbandits._compile import compiled
 from fedbandits.environments.base import decision_set_workspace
+from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key
-from fedbandits.systems.feducb.agent import NO_FAULT
 from fedbandits.systems.feducb.play import Scratch
 from fedbandits.systems.feducb.rules import Rules
 from fedbandits.systems.feducb.sync import growth_bound, sync_due

@@ -10,6 +10,7 @@ from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.procurement import draw_good_units, earned, purchase_regret
 from fedbandits.learners.purchasing import is_empty
+from fedbandits.privacy.bounds import NO_FAULT, purchase_fault
 from fedbandits.privacy.continual import TOEPLITZ, draw_slot
 from fedbandits.random import Key, Purpose, fill_normal
 from fedbandits.systems.pfcb.books import Books, empty_books, note_purchase, one_book
@@ -43,6 +44,7 @@ class State(NamedTuple):
 
     round_: Ints  # (1,)
     releases: Ints  # (1,)
+    faults: Ints  # (agents,): what is wrong with a purchase
     books: Books  # with a first axis of buyers
     draws: Floats  # (agents, slots, 2 m): noise in use
     reports: Floats  # (agents, 2, m): the last ones
@@ -57,6 +59,7 @@ def initial_state(resolved: Plan) -> State:
     return State(
         round_=np.zeros(1, np.int64),
         releases=np.zeros(1, np.int64),
+        faults=np.zeros(n, np.int64),
         books=empty_books(n, m),
         draws=np.zeros((n, slots, 2 * m)),
         reports=np.zeros((n, 2, m)),
@@ -95,6 +98,9 @@ def _play(
     for round_ in range(start + 1, end + 1):
         decide(rules, round_, books, noise, cost, capacity, scratch)
         draw_good_units(world, key, agent, round_, scratch.purchase, scratch.good)
+        state.faults[agent] = purchase_fault(scratch.purchase, scratch.good, capacity)
+        if state.faults[agent] != NO_FAULT:
+            return
         note_purchase(rules.raw_view, scratch.purchase, scratch.good, books)
         regret, missed = purchase_regret(truth, margin, best, worst, scratch.purchase)
         tally.regret[agent] += regret
@@ -134,13 +140,15 @@ def _exchange(world: Any, rules: Rules, state: State, key: Key) -> None:
 def run_until(
     world: Any, rules: Rules, state: State, scratch: Scratch, key: Key, stop: int
 ) -> None:
-    """Play on until ``stop`` rounds are done."""
-    while state.round_[0] < stop:
+    """Play on until ``stop`` rounds are done, or a purchase is out of bounds."""
+    while state.round_[0] < stop and not state.faults.any():
         start = state.round_[0]
         exchange = next_exchange(rules, start)
         end = min(exchange, stop)
         for agent in range(rules.agents):
             _play(world, rules, state, scratch, key, agent, start, end)
+        if state.faults.any():
+            return
         state.round_[0] = end
         if end == exchange and state.releases[0] < rules.releases:
             _exchange(world, rules, state, key)

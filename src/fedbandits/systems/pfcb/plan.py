@@ -246,7 +246,7 @@ def _noise(config: PFCB, releases: int) -> _Noise:
 
 def _calibrated_scale(sensitivity: float, config: PFCB) -> float:
     """The least noise whose reports are (ε, δ)-private, a purchase being in one of them alone."""
-    return math.nextafter(sensitivity / gaussian.mu_of(config.epsilon, config.delta), math.inf)
+    return gaussian.least_deviation(sensitivity, gaussian.mu_of(config.epsilon, config.delta))
 
 
 def _reports(config: PFCB) -> int:

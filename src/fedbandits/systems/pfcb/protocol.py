@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.errors import BoundExceededError, LocalProtocolError, RemoteProtocolError
+from fedbandits.errors import LocalProtocolError, RemoteProtocolError
 from fedbandits.federation.messages import (
     Codec,
     DuplicateError,
@@ -19,10 +19,12 @@ from fedbandits.federation.messages import (
     unpack,
 )
 from fedbandits.federation.party import Party, Transitions
-from fedbandits.privacy.continual import TOEPLITZ, NoiseSource, draw_slot
-from fedbandits.systems.pfcb.books import empty_books, note_purchase, one_book
+from fedbandits.privacy.bounds import purchase_fault, require_within
+from fedbandits.privacy.running_sum import NoiseSource
+from fedbandits.systems.pfcb.books import Books, empty_books, note_purchase, one_book
 from fedbandits.systems.pfcb.buyer import decide, new_scratch
-from fedbandits.systems.pfcb.plan import CLEAR, RUNNING, Plan
+from fedbandits.systems.pfcb.disclosure import Disclosed, disclose
+from fedbandits.systems.pfcb.plan import CLEAR, Plan
 from fedbandits.systems.pfcb.reports import (
     batch_length,
     next_exchange,
@@ -30,7 +32,6 @@ from fedbandits.systems.pfcb.reports import (
     noise_deviation,
     open_pool,
     take_report,
-    write_report,
 )
 
 #: Deviations of noise beyond which a report cannot come from a buyer that follows the protocol.
@@ -70,8 +71,8 @@ class Buyer(Party):
     capacities
         (n, m) everybody's capacities, which are public.
     noise
-        Standard normals of the z-th report, (2 m,), asked once each, again only if it raised.
-        Simulated in a simulation; in a deployment it must be secure and the draws saved.
+        Noise of the z-th report, (2 m,), asked once each, again only if it raised. Simulated in a
+        simulation; in a deployment it must be secure and what it gave saved.
 
     Raises
     ------
@@ -104,8 +105,7 @@ class Buyer(Party):
         self.releases = 0
         self.books = one_book(empty_books(1, m), 0)
         self.judged = np.zeros(2, np.int64)
-        slots = plan.continual.slots if plan.continual else 1
-        self.draws = np.zeros((slots, 2 * m))
+        self.disclosed = Disclosed.empty(plan)
         self._buyers, self._plan, self._noise = tuple(buyers), plan, noise
         self._index = self._buyers.index(name)
         self._cost, self._capacities = cost.astype(np.float64), capacities.astype(np.int64)
@@ -152,41 +152,34 @@ class Buyer(Party):
             raise LocalProtocolError(
                 f"{self.name}: expected {self._purchase.size} whole numbers, one a producer"
             )
-        if (found < 0).any() or (found > self._purchase).any():
-            raise BoundExceededError(
-                f"{self.name}, round {self.round + 1}: good units must lie between 0 and those "
-                "bought"
-            )
+        fault = purchase_fault(
+            self._purchase, found.astype(np.int64), self._capacities[self._index]
+        )
+        require_within(int(fault), f"{self.name}, round {self.round + 1}")
         rules = self._plan.rules
         due = int(next_exchange(rules, self.round)) == self.round + 1
         due = due and self.releases < rules.releases
-        noise = self._draw_noise() if due else None
-        note_purchase(rules.raw_view, self._purchase, found.astype(np.int64), self.books)
+        books = Books(*(book.copy() for book in self.books))
+        note_purchase(rules.raw_view, self._purchase, found.astype(np.int64), books)
+        report = self._write(books) if due else None
+        self.books = books
         self.round += 1
-        if not due:
+        if report is None:
             self._move("observe", "ready")
             return []
-        return self._report(noise)
+        return self._report(report)
 
-    def _draw_noise(self) -> Floats | None:
-        """Noise of the next report: drawn and checked before anything is booked."""
-        if self._plan.rules.reports == CLEAR:
-            return None
-        noise = np.array(self._noise(self.releases + 1), np.float64)
-        if noise.shape != (2 * self._cost.size,) or not np.isfinite(noise).all():
-            raise LocalProtocolError(
-                f"{self.name}: noise must be {2 * self._cost.size} finite numbers"
-            )
-        return noise
+    def _write(self, books: Books) -> Floats:
+        """The report that is due, with its noise: settled before anything is booked or leaves."""
+        capacity = self._capacities[self._index]
+        self.disclosed, report = disclose(
+            self._plan, self.releases + 1, capacity, books, self.disclosed, self._noise
+        )
+        return report
 
-    def _report(self, noise: Floats | None) -> list[Message]:
-        """Report, then wait for the others. Noise is settled before anything leaves."""
-        rules, release = self._plan.rules, self.releases + 1
-        if noise is not None:
-            slot = int(draw_slot(TOEPLITZ, release)) if rules.reports == RUNNING else 0
-            self.draws[slot] = noise
-        report = np.zeros((2, self._cost.size))
-        write_report(rules, release, self._capacities[self._index], self.draws, self.books, report)
+    def _report(self, report: Floats) -> list[Message]:
+        """Send a report, then wait for the others."""
+        release = self.releases + 1
         self.releases = release
         heard = self._inbox.setdefault(release, {})
         heard[self.name] = report

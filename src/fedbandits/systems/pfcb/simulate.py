@@ -8,6 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from fedbandits.environments.procurement import Procurement
+from fedbandits.privacy.bounds import require_within
 from fedbandits.systems.drivers import TalliedReplicate
 from fedbandits.systems.pfcb.buyer import new_scratch
 from fedbandits.systems.pfcb.config import PFCB
@@ -54,6 +55,7 @@ class Simulation(TalliedReplicate):
         """Play until ``stop`` rounds are done."""
         stop = min(stop, self.rounds)
         run_until(self.world, self.plan.rules, self.state, self._scratch, self.key, stop)
+        require_within(int(self.state.faults.max()), f"after round {self.done}")
 
     @property
     def metrics(self) -> Mapping[str, NDArray[Any]]:

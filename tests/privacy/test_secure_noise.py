@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+import os
+import random
+import types
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from fedbandits.errors import BoundExceededError, NoiseError
+from fedbandits.privacy import discrete_gaussian, running_sum, secure_noise
+from fedbandits.privacy.continual import ContinualPlan, calibrated, noise_pattern
+from fedbandits.privacy.gaussian import ROUNDING_MARGIN
+from fedbandits.privacy.running_sum import init, release, release_once, renamed
+from fedbandits.privacy.secure_noise import GRID_BITS, SecureNoise, opendp_sampler
+from fedbandits.random import Purpose, normals, replicate_key
+
+STEP = 2.0**-GRID_BITS
+KEY = replicate_key(3, 1)
+
+
+def simulated(size):
+    return lambda k: normals(size, KEY, 0, k, Purpose.PRIVACY_NOISE)
+
+
+class Covering:
+    """The same noise as a simulated source, added where a secure one adds it."""
+
+    def __init__(self, noise):
+        self.noise, self.seen = noise, []
+
+    def cover(self, step, values):
+        self.seen.append(values.copy())
+        return values + self.noise(step).reshape(values.shape)
+
+
+class TestSampler:
+    @pytest.fixture
+    def seeded(self, monkeypatch):
+        source = random.Random(5)  # noqa: S311 - a test must be repeatable
+        fake = types.SimpleNamespace(randbelow=source.randrange, randbits=source.getrandbits)
+        monkeypatch.setattr(discrete_gaussian, "secrets", fake)
+
+    @pytest.mark.parametrize("deviation", [1, 2, 7])
+    def test_samples_have_the_stated_probabilities(self, seeded, deviation):
+        count = 20_000
+        samples = [discrete_gaussian.discrete_gaussian(deviation) for _ in range(count)]
+        reach = 3 * deviation
+        values = np.arange(-reach, reach + 1)
+        weight = np.exp(-(values**2) / (2.0 * deviation**2))
+        far = 2 * sum(math.exp(-(v**2) / (2 * deviation**2)) for v in range(reach + 1, 99))
+        expected = np.append(weight, far) / (weight.sum() + far) * count
+        observed = [samples.count(int(v)) for v in values]
+        observed.append(count - sum(observed))
+        assert chisquare(observed, expected).pvalue > 1e-3
+
+    def test_at_the_grid_s_size_it_is_a_gaussian(self, seeded):
+        samples = np.array(secure_noise.own_sampler(4000), dtype=np.float64) * STEP
+        assert abs(samples.mean()) < 0.06
+        assert abs(samples.std() - 1.0) < 0.05
+        assert abs((samples**4).mean() - 3.0) < 0.5
+        assert len(set(samples)) == 4000
+
+    def test_a_deviation_below_one_is_refused(self):
+        with pytest.raises(ValueError, match="at least 1"):
+            discrete_gaussian.discrete_gaussian(0)
+
+
+class TestNoSeedReachesIt:
+    def test_all_randomness_is_the_operating_system_s(self, monkeypatch):
+        asked, real = [], os.urandom
+
+        def urandom(count):
+            asked.append(count)
+            return real(count)
+
+        monkeypatch.setattr(random, "_urandom", urandom)
+        SecureNoise().cover(1, np.zeros(10))
+        assert sum(asked) >= 10 * GRID_BITS // 8
+
+    def test_seeding_every_generator_changes_nothing(self):
+        drawn = []
+        for _ in range(2):
+            random.seed(1)
+            np.random.seed(1)  # noqa: NPY002 - the global generator is what must not matter
+            normals(4, KEY, 0, 1, Purpose.PRIVACY_NOISE)
+            drawn.append(SecureNoise().cover(1, np.zeros(8)))
+        assert (drawn[0] != drawn[1]).all()
+
+    def test_nothing_can_be_seeded(self):
+        for module in (secure_noise, discrete_gaussian):
+            tree = ast.parse(inspect.getsource(module))
+            imported = {
+                getattr(node, "module", None) or alias.name
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Import | ast.ImportFrom)
+                for alias in node.names
+            }
+            assert not imported & {"random", "fedbandits.random", "numpy.random"}
+        assert list(inspect.signature(SecureNoise).parameters) == ["sampler"]
+
+    def test_a_step_asked_twice_gets_new_noise(self):
+        source = SecureNoise()
+        assert (source.cover(1, np.zeros(5)) != source.cover(1, np.zeros(5))).all()
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+    def test_a_forked_process_has_noise_of_its_own(self):
+        source = SecureNoise()
+        source.cover(1, np.zeros(3))
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.write(write, source.cover(2, np.zeros(3)).tobytes())
+            os._exit(0)
+        os.waitpid(child, 0)
+        theirs = np.frombuffer(os.read(read, 24))
+        os.close(read)
+        os.close(write)
+        assert (theirs != source.cover(2, np.zeros(3))).all()
+
+
+class TestGrid:
+    @pytest.mark.parametrize("sampler", [None, "opendp"])
+    def test_covered_values_are_whole_steps_and_noisy(self, sampler):
+        source = SecureNoise(opendp_sampler() if sampler else None)
+        values = np.linspace(-3.0, 3.0, 400)
+        covered = source.cover(1, values)
+        np.testing.assert_array_equal(covered / STEP, np.rint(covered / STEP))
+        assert 0.8 < (covered - values).std() < 1.2
+
+    def test_values_off_the_grid_are_rounded_to_it(self):
+        source = SecureNoise(lambda count: [7] * count)
+        np.testing.assert_array_equal(source.cover(1, np.array([0.4 * STEP])), [7 * STEP])
+        np.testing.assert_array_equal(source.cover(1, np.array([-5.6 * STEP])), [STEP])
+
+    def test_shapes_stay(self):
+        assert SecureNoise(lambda count: [0] * count).cover(1, np.ones((2, 3))).shape == (2, 3)
+
+    @pytest.mark.parametrize("value", [math.nan, math.inf, 2.0**23])
+    def test_what_does_not_fit_is_refused_before_anything_is_drawn(self, value):
+        source = SecureNoise(lambda _: pytest.fail("drawn"))
+        with pytest.raises(BoundExceededError):
+            source.cover(1, np.array([0.0, value]))
+
+
+@pytest.mark.parametrize("mechanism", ["tree", "toeplitz"])
+@pytest.mark.parametrize("releases", [1, 2, 7, 16, 33])
+def test_covering_is_the_same_mechanism_as_adding(mechanism, releases):
+    pattern = noise_pattern(1, 3)
+    plan = ContinualPlan(mechanism, releases, 4.0)
+    batches = np.random.default_rng(1).normal(size=(releases, len(pattern))) * 10
+    covering = Covering(simulated(len(pattern)))
+    one = two = init(plan, len(pattern))
+    for k in range(releases):
+        total = batches[: k + 1].sum(axis=0)
+        one, added = release(plan, one, total, pattern, simulated(len(pattern)))
+        two, covered = release(plan, two, total, pattern, covering)
+        np.testing.assert_allclose(covered, added, atol=1e-9)
+
+
+@given(
+    mechanism=st.sampled_from(["tree", "toeplitz"]),
+    releases=st.integers(1, 40),
+    data=st.data(),
+)
+def test_a_record_moves_covered_values_by_what_is_charged_and_no_more(mechanism, releases, data):
+    """The vector of all that is covered: its distance between neighbours is μ, at most."""
+    plan, size = calibrated(mechanism, releases, 0.5, 1.0), 5
+    batch = data.draw(st.integers(0, releases - 1))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    batches = rng.normal(size=(releases, size)) * 1e4
+    change = rng.normal(size=size)
+    change /= np.linalg.norm(change)  # a record norm, in the noise's own measure
+    seen = []
+    for extra in (0.0, change):
+        ours = batches.copy()
+        ours[batch] += extra
+        covering, state = Covering(lambda _: np.zeros(size)), init(plan, size)
+        for k in range(releases):
+            total = ours[: k + 1].sum(axis=0)
+            state, _ = release(plan, state, total, np.ones(size), covering)
+        seen.append(np.array(covering.seen))
+    moved = np.linalg.norm(seen[0] - seen[1])
+    assert moved <= 0.5
+    if batch == 0 and mechanism == "toeplitz":  # the first batch is in all of them
+        assert moved >= 0.5 * (1 - 2 * ROUNDING_MARGIN)
+
+
+def test_a_single_release_is_covered_too():
+    pattern, values = np.array([1.0, 2.0]), np.array([10.0, 20.0])
+    added = release_once(3.0, values, pattern, 4, simulated(2))
+    covered = release_once(3.0, values, pattern, 4, Covering(simulated(2)))
+    np.testing.assert_allclose(covered, added)
+    np.testing.assert_allclose(added - values, 3.0 * pattern * simulated(2)(4))
+
+
+def test_a_renamed_source_is_asked_for_other_steps():
+    covering = Covering(simulated(2))
+    expected = simulated(2)(7)
+    np.testing.assert_array_equal(renamed(simulated(2), lambda k: k + 4)(3), expected)
+    source = renamed(covering, lambda k: k + 4)
+    assert isinstance(source, running_sum.CoveringNoise)
+    np.testing.assert_array_equal(source.cover(3, np.zeros(2)), expected)
+
+
+@pytest.mark.parametrize("bad", [np.zeros(3), np.array([0.0, math.nan])])
+def test_noise_that_is_none_is_refused_and_nothing_is_booked(bad):
+    plan, state = ContinualPlan("toeplitz", 3, 1.0), init(ContinualPlan("toeplitz", 3, 1.0), 2)
+    with pytest.raises(NoiseError, match="2 finite numbers"):
+        release(plan, state, np.zeros(2), np.ones(2), lambda _: bad)
+    assert state.made == 0
+
+
+def test_without_the_extra_the_error_says_what_to_install(monkeypatch):
+    import builtins
+
+    from fedbandits.errors import MissingExtraError
+
+    real = builtins.__import__
+
+    def no_opendp(name, *args, **kwargs):
+        if name.startswith("opendp"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", no_opendp)
+    with pytest.raises(MissingExtraError, match=r"fedbandits\[noise\]"):
+        opendp_sampler()
