@@ -238,9 +238,9 @@ def test_shared_records_keep_their_bounds():
 def test_misuse_is_the_callers_error():
     server = run_of().servers[1]
 
-    def misuse(match, action):
+    def misuse(match, action, kind=LocalProtocolError):
         before = snapshot(server)
-        with pytest.raises(LocalProtocolError, match=match):
+        with pytest.raises(kind, match=match):
             action()
         assert snapshot(server) == before
 
@@ -249,8 +249,8 @@ def test_misuse_is_the_callers_error():
     misuse("user 99 does not live here", lambda: server.decide(5, 99, ITEMS))
     misuse("float32", lambda: server.decide(5, 3, ITEMS.astype(np.float64)))
     misuse("float32", lambda: server.decide(5, 3, ITEMS[:, :2]))
-    misuse("at most 1 long", lambda: server.decide(5, 3, 3 * ITEMS))
-    misuse("at most 1 long", lambda: server.decide(5, 3, np.nan * ITEMS))
+    misuse("longer than", lambda: server.decide(5, 3, 3 * ITEMS), BoundExceededError)
+    misuse("not a finite", lambda: server.decide(5, 3, np.nan * ITEMS), BoundExceededError)
     misuse("round 0 after", lambda: server.decide(0, 3, ITEMS))
     misuse(
         "in a phase that ends with round 6",

@@ -157,7 +157,12 @@ class Reference:
             size = 4 * math.sqrt(levels) * (config.context_bound**2 + 1)
             return size * math.log(2 / config.delta) / self.epsilon(agent)
         norm = config.context_bound**2 + config.reward_bound**2
-        return release.sensitivity() * norm / gaussian.mu_of(self.epsilon(agent), config.delta)
+        return (
+            (1 + 2.0**-21)
+            * release.sensitivity()
+            * norm
+            / gaussian.mu_of(self.epsilon(agent), config.delta)
+        )
 
     def pooled_deviation(self, k: int) -> float:
         scales = np.array([self.scale(agent) for agent in range(self.M)])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 from numpy.typing import NDArray
 
 from fedbandits.environments.base import Environment
+from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.claims import PrivacyClaim
 
 
@@ -67,6 +68,12 @@ def no_cautions(config: Any, environment: Any, rounds: int) -> tuple[str, ...]:
     return ()
 
 
+def no_games(config: Any, environment: Any, rounds: int) -> Sequence[Game]:
+    """Nothing to audit: no ε is claimed."""
+    del config, environment, rounds
+    return ()
+
+
 def metrics_of(simulation: Simulation) -> Mapping[str, NDArray[Any]]:
     """What a system reports beside what all report: (parties,) arrays by name, or nothing.
 
@@ -98,6 +105,8 @@ class Family(NamedTuple):
     cautions
         ``(config, environment, rounds)`` to warnings: what can be run, but hardly makes sense.
         Each begins with the name of the key that it is about.
+    games
+        ``(config, environment, rounds)`` to the :class:`Game` s that an audit plays.
     """
 
     paper: str
@@ -107,3 +116,4 @@ class Family(NamedTuple):
     claim: Callable[[Any, Any, int], PrivacyClaim]
     plays_in: type[Environment]
     cautions: Callable[[Any, Any, int], tuple[str, ...]] = no_cautions
+    games: Callable[[Any, Any, int], Sequence[Game]] = no_games

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.systems.base import Family
+from fedbandits.systems.feducb.audit import games
 from fedbandits.systems.feducb.claim import claim
 from fedbandits.systems.feducb.config import FedUCB
 from fedbandits.systems.feducb.presets import PRESETS
@@ -16,6 +17,7 @@ FAMILY = Family(
     simulate=Simulation,
     claim=claim,
     plays_in=ContextualEnvironment,
+    games=games,
 )
 
 __all__ = ["FAMILY", "PRESETS", "FedUCB", "Simulation", "claim"]

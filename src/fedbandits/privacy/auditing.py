@@ -1,0 +1,275 @@
+"""Lower bounds on ε from attacks: play a mechanism many times in two neighbouring worlds.
+
+An attack is a rule that looks at a transcript and guesses the world. It is chosen on runs of its
+own; then its errors are counted on other runs and bounded by Clopper & Pearson (1934). Two bounds
+on ε follow from them:
+
+* *direct* (Jagielski, Ullman & Oprea 2020): every (ε, δ)-private mechanism has
+  1 - FNR ≤ e^ε FPR + δ, whatever it is;
+* *Gaussian* (Nasr et al. 2023): a μ-GDP mechanism has Φ⁻¹(1 - FPR) - Φ⁻¹(FNR) ≤ μ. Sharper, for
+  contents whose price is μ.
+
+All bounds of one audit hold together with the stated confidence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Literal, NamedTuple, Protocol
+
+import msgspec
+import numpy as np
+from scipy.special import betaincinv, ndtri
+
+from fedbandits._typing import Bools, Floats, Ints
+from fedbandits.privacy import gaussian
+
+#: Runs that are looked at together.
+_CHUNK = 2000
+#: Most numbers of a transcript from which an attack is learned.
+_MOST_LEARNED = 2000
+
+
+class Transcripts(NamedTuple):
+    """What an attacker saw in some runs."""
+
+    scores: Floats  # (runs, m): statistics that were made to tell the worlds apart
+    values: Floats  # (runs, f): contents; as many numbers every run, 0 where nothing was sent
+    patterns: Ints  # (runs,): a number for which messages there were, when, from whom, how long
+
+
+class Game(Protocol):
+    """A mechanism or a system in two neighbouring worlds, 0 and 1."""
+
+    @property
+    def neighbours(self) -> Literal["fixed log", "interactive"]:
+        """Whether all other records stay as they are, or may react."""
+
+    @property
+    def looks_at(self) -> str:
+        """What the attacker sees."""
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether contents are priced as Gaussian, so that the sharper bound applies."""
+
+    @property
+    def runs(self) -> int:
+        """How many runs a side suffice, where they are dear; a large number where not."""
+
+    def play(self, world: int, first: int, count: int) -> Transcripts:
+        """Runs first … first + count - 1 of a world; different numbers are independent."""
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """What one game showed.
+
+    Parameters
+    ----------
+    neighbours, looks_at
+        Of the game.
+    epsilon_low
+        ε at the given δ cannot be less, with the stated confidence.
+    attack
+        The one that showed it, in words.
+    runs
+        A side, those counted.
+    confidence
+        With which all bounds of this game hold together.
+    """
+
+    neighbours: str
+    looks_at: str
+    epsilon_low: float
+    attack: str
+    runs: int
+    confidence: float
+
+
+class _Attack(NamedTuple):
+    """A rule that guesses world 1; ``score`` picks a column, or the pattern where it is -1."""
+
+    name: str
+    column: int
+    threshold: float
+    sign: float
+    suspects: frozenset[int]  # patterns that are taken for world 1
+    gaussian: bool
+
+
+def rate_bound(errors: int, runs: int, failure: float) -> float:
+    """An upper bound on a probability that fails with probability ``failure``, from a count."""
+    if errors >= runs:
+        return 1.0
+    return float(betaincinv(errors + 1.0, float(runs - errors), 1.0 - failure))
+
+
+def direct_bound(positives: tuple[float, float], delta: float) -> float:
+    """ε from bounds on both error rates, whatever the mechanism.
+
+    Parameters
+    ----------
+    positives : (float, float)
+        Upper bounds of FPR and FNR.
+    """
+    false_positive, false_negative = positives
+    best = 0.0
+    for one, other in ((false_positive, false_negative), (false_negative, false_positive)):
+        hit = 1.0 - other - delta
+        if hit > one > 0.0:
+            best = max(best, math.log(hit / one))
+    return best
+
+
+def gaussian_bound(positives: tuple[float, float], delta: float) -> float:
+    """ε from bounds on both error rates of a mechanism that is priced as Gaussian."""
+    false_positive, false_negative = positives
+    mu = float(ndtri(1.0 - false_positive) - ndtri(false_negative))
+    return gaussian.epsilon_of(mu, delta) if mu > 0.0 and math.isfinite(mu) else 0.0
+
+
+def audit(
+    game: Game, runs: int, delta: float, confidence: float = 0.99, training: int | None = None
+) -> Finding:
+    """Attack a game and bound ε from below.
+
+    Parameters
+    ----------
+    game
+        What is attacked.
+    runs : int
+        A side, on which errors are counted; no more than the game says suffice.
+    delta : float
+        At which ε is bounded.
+    confidence : float
+        With which all bounds together hold.
+    training : int, optional
+        Runs a side on which attacks are chosen; a tenth as many, but at least 200, when not given.
+    """
+    runs = min(runs, game.runs)
+    training = training or max(200, min(runs // 10, 5000))
+    attacks, learned = _choose(game, training, delta)
+    errors = np.zeros((len(attacks), 2), dtype=np.int64)
+    for world in (0, 1):
+        for transcripts in _chunks(game, world, training, runs):
+            scores = _with_learned(transcripts, learned)
+            for i, attack in enumerate(attacks):
+                guesses = _guess(attack, scores, transcripts.patterns)
+                errors[i, world] += int((guesses != bool(world)).sum())
+    # Two rates an attack, and all must hold together.
+    failure = (1.0 - confidence) / (2 * max(1, len(attacks)))
+    best, name = 0.0, "none told the worlds apart"
+    for attack, (positive, negative) in zip(attacks, errors.tolist(), strict=True):
+        rates = rate_bound(positive, runs, failure), rate_bound(negative, runs, failure)
+        bound = (gaussian_bound if attack.gaussian else direct_bound)(rates, delta)
+        if bound > best:
+            best = bound
+            name = f"{attack.name}: {positive:,} and {negative:,} errors in {runs:,} runs each"
+    return Finding(
+        neighbours=game.neighbours,
+        looks_at=game.looks_at,
+        epsilon_low=best,
+        attack=name,
+        runs=runs,
+        confidence=confidence,
+    )
+
+
+def _chunks(game: Game, world: int, first: int, count: int) -> Iterator[Transcripts]:
+    """Runs of one world; those of the two worlds have different numbers."""
+    for start in range(first, first + count, _CHUNK):
+        size = min(_CHUNK, first + count - start)
+        yield game.play(world, 2 * start + world * size, size)
+
+
+def _choose(game: Game, training: int, delta: float) -> tuple[list[_Attack], Floats]:
+    """Attacks, chosen on runs of their own, and the learned direction, (f, 1) or (f, 0)."""
+    seen = [_joined(list(_chunks(game, world, 0, training))) for world in (0, 1)]
+    learned = _learn(seen[0].values, seen[1].values)
+    scores = [_with_learned(one, learned) for one in seen]
+    attacks = []
+    names = ["likelihood ratio"] * seen[0].scores.shape[1] + ["learned"] * learned.shape[1]
+    for column, name in enumerate(names):
+        sides = scores[0][:, column], scores[1][:, column]
+        sign = 1.0 if np.median(sides[1]) >= np.median(sides[0]) else -1.0
+        ordered = sign * sides[0], sign * sides[1]
+        rules = (gaussian_bound, direct_bound) if game.gaussian else (direct_bound,)
+        for rule in rules:
+            threshold = _best_threshold(ordered, rule is gaussian_bound, delta)
+            kind = "Gaussian" if rule is gaussian_bound else "direct"
+            attacks.append(
+                _Attack(
+                    f"{name} ({kind})", column, threshold, sign, frozenset(), kind == "Gaussian"
+                )
+            )
+    suspects = _suspects(seen[0].patterns, seen[1].patterns)
+    if suspects:
+        attacks.append(_Attack("which messages there are, and when", -1, 0.0, 1.0, suspects, False))
+    return attacks, learned
+
+
+def _joined(parts: list[Transcripts]) -> Transcripts:
+    return Transcripts(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _learn(zero: Floats, one: Floats) -> Floats:
+    """Fisher's direction between two samples of transcripts; none where there is none to learn.
+
+    Numbers that hardly vary get a large weight: that is where noise is missing.
+    """
+    features = zero.shape[1]
+    if not 0 < features <= _MOST_LEARNED:
+        return np.zeros((features, 0))
+    gap = one.mean(axis=0) - zero.mean(axis=0)
+    spread = np.sqrt(0.5 * (zero.var(axis=0) + one.var(axis=0)))
+    floor = 1e-9 * (1.0 + np.abs(zero).max(axis=0))
+    scale = np.maximum(spread, floor)
+    both = np.concatenate([zero - zero.mean(axis=0), one - one.mean(axis=0)]) / scale
+    covariance = both.T @ both / len(both)
+    covariance[np.diag_indices(features)] += 1e-10
+    direction = np.linalg.solve(covariance, gap / scale) / scale
+    return np.asarray(direction, dtype=np.float64)[:, None]
+
+
+def _with_learned(transcripts: Transcripts, learned: Floats) -> Floats:
+    """(runs, m + 1) or (runs, m): scores, and what the learned direction makes of contents."""
+    return np.concatenate([transcripts.scores, transcripts.values @ learned], axis=1)
+
+
+def _best_threshold(sides: tuple[Floats, Floats], is_gaussian: bool, delta: float) -> float:
+    """Where training runs are best told apart; world 1 lies higher.
+
+    Candidates lie half way between neighbouring scores, so that discrete ones are cut cleanly.
+    """
+    both = np.unique(np.concatenate(sides))
+    if len(both) == 1:
+        return float(both[0])
+    if is_gaussian:  # every threshold shows the same μ; the middle one is the surest
+        return float(0.5 * (np.median(sides[0]) + np.median(sides[1])))
+    middles = 0.5 * (both[1:] + both[:-1])
+    candidates = middles[np.unique(np.linspace(0, len(middles) - 1, 400).astype(np.int64))]
+    best, found = -1.0, float(candidates[0])
+    runs = len(sides[0])
+    for threshold in candidates:
+        positive, negative = int((sides[0] > threshold).sum()), int((sides[1] <= threshold).sum())
+        rates = rate_bound(positive, runs, 0.01), rate_bound(negative, runs, 0.01)
+        bound = direct_bound(rates, delta)
+        if bound > best:
+            best, found = bound, float(threshold)
+    return found
+
+
+def _suspects(zero: Ints, one: Ints) -> frozenset[int]:
+    """Patterns that training runs show more often in world 1; none if there is one pattern only."""
+    patterns = np.unique(np.concatenate([zero, one]))
+    if len(patterns) == 1:
+        return frozenset()
+    return frozenset(int(p) for p in patterns if (one == p).sum() > (zero == p).sum())
+
+
+def _guess(attack: _Attack, scores: Floats, patterns: Ints) -> Bools:
+    """Whether each run is taken for world 1."""
+    if attack.column < 0:
+        return np.isin(patterns, list(attack.suspects))
+    return np.asarray(attack.sign * scores[:, attack.column] > attack.threshold, dtype=np.bool_)

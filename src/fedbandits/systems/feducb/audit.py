@@ -1,0 +1,273 @@
+"""FedUCB in two neighbouring worlds, for an audit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats, Floats32, Ints
+from fedbandits.environments import Linear
+from fedbandits.environments.base import ContextualEnvironment
+from fedbandits.federation.messages import Message, unpack
+from fedbandits.privacy.auditing import Game
+from fedbandits.privacy.continual import ContinualPlan
+from fedbandits.privacy.likelihood import likelihood_weights, telling_releases
+from fedbandits.random import Key
+from fedbandits.systems.feducb.config import FedUCB
+from fedbandits.systems.feducb.federate import FederatedRun, PlayedRun
+from fedbandits.systems.feducb.parts import Determinant
+from fedbandits.systems.feducb.play import simulate_release
+from fedbandits.systems.feducb.rules import Plan, Rules, plan
+from fedbandits.systems.games import (
+    ContentsGame,
+    MessagesGame,
+    Record,
+    audit_key,
+    contexts,
+    opposite_records,
+    packed_record,
+)
+
+#: The world that whole systems are audited in: no smaller one has others to react.
+AGENTS, DIMENSION, ARMS = 2, 2, 2
+#: Rounds to try, until there are some releases.
+_HORIZONS = (48, 240, 1200)
+_ENOUGH_RELEASES = 3
+#: In which round the audited agent has the replaced record, where a trigger is to be set off by it.
+_TRIGGERING = 3
+
+#: Makes the parties of one run: configuration, environment, rounds, seed, replicate.
+MakeRun = Callable[[Any, ContextualEnvironment, int, int, int], PlayedRun]
+
+
+def games(config: FedUCB, environment: ContextualEnvironment, rounds: int) -> Sequence[Game]:
+    """What an audit plays: the configured mechanism, then whole parties in a small world."""
+    resolved = plan(config, environment, rounds)
+    return [
+        *contents_games(config, resolved),
+        *messages_games(config, FederatedRun),
+        *_trigger_games(config),
+    ]
+
+
+def contents_games(config: FedUCB, resolved: Plan) -> list[Game]:
+    """The releases of one agent as configured, of the model that the record is in."""
+    if not config.is_private or resolved.release.releases == 0:
+        return []
+    size = len(resolved.rules.pattern) // resolved.rules.models
+    pattern = resolved.rules.pattern[:size]
+    pair = opposite_records(resolved.rules.dimension, config.context_bound, config.reward_bound)
+    moved = [packed_record(record) for record in pair]
+    # Of the agent with the largest ε, which the claim goes by.
+    rules = resolved.rules._replace(
+        models=1, pattern=pattern, noise_deviation=np.array([resolved.release.scale])
+    )
+    release, steps = resolved.release, telling_releases(resolved.release)
+    looks_at = f"contents of {release.releases} releases of {size} numbers"
+    weights = likelihood_weights(release, moved[1] - moved[0], pattern, steps)
+    return [ContentsGame(looks_at, partial(_released, rules, release, steps, moved), weights)]
+
+
+def _released(
+    rules: Rules, release: ContinualPlan, steps: Ints, moved: list[Floats], world: int, first: int,
+    count: int,
+) -> Floats:  # fmt: skip
+    values = np.zeros((count, len(steps), moved[0].size))
+    draws = np.zeros((release.slots, moved[0].size))
+    play_releases(rules, steps, moved[world][None, :], draws, audit_key(0), first, values)
+    return values
+
+
+@compiled
+def play_releases(
+    rules: Rules, steps: Ints, record: Floats, draws: Floats, key: Key, first: int, values: Floats
+) -> None:
+    """Run after run some releases of a sum with one record, into ``values`` (runs, steps, p).
+
+    What other records add to the sum is known to the attacker and left out.
+    """
+    for run in range(values.shape[0]):
+        draws[:] = 0.0
+        for place in range(steps.size):
+            name = (first + run) * steps.size + place
+            noisy = values[run, place]
+            simulate_release(rules, record, draws, steps[place], key, 0, name, noisy)
+
+
+def messages_games(config: FedUCB, make: MakeRun) -> list[Game]:
+    """Whole parties in a small world: on a fixed log, and reacting."""
+    if not config.is_private:
+        return []
+    small = small_world(config)
+    environment = Linear(agents=AGENTS, dim=DIMENSION, arms=ARMS)
+    rounds = next((t for t in _HORIZONS if _releases(small, environment, t)), 0)
+    if not rounds:
+        return []
+    pair = opposite_records(DIMENSION, config.context_bound, config.reward_bound)
+    return [
+        _messages_game(kind, "messages", small, environment, rounds, pair, 1, make)
+        for kind in ("fixed log", "interactive")
+    ]
+
+
+def small_world(config: FedUCB) -> Any:
+    """The variant as two agents play it; the least protected one's ε where each has its own."""
+    epsilon = max(config.epsilon) if isinstance(config.epsilon, tuple) else config.epsilon
+    # Bounds hold by construction; an environment that could exceed them would be refused.
+    return msgspec.structs.replace(config, epsilon=epsilon, out_of_bounds="clip")
+
+
+def _releases(config: FedUCB, environment: Linear, rounds: int) -> bool:
+    resolved = plan(config, environment, rounds)
+    return resolved.release.releases >= _ENOUGH_RELEASES
+
+
+def _messages_game(
+    neighbours: Any, looks_at: str, config: FedUCB, environment: Linear, rounds: int,
+    pair: tuple[Record, Record], round_: int, make: MakeRun,
+) -> MessagesGame:  # fmt: skip
+    fixed = neighbours == "fixed log"
+    # Whoever acts on releases alone has records that follow from them and from public facts.
+    follows = fixed or config.local_view == "released"
+    informed = follows and not isinstance(config.schedule, Determinant)
+
+    def begin(run: int) -> AgentsRun:
+        played = make(config, environment, rounds, 0, run)
+        return AgentsRun(played, config, pair, round_, fixed, informed, audit_key(run))
+
+    return MessagesGame(
+        neighbours, f"{looks_at} of 2 agents in {rounds} rounds", "agent-0", rounds, begin,
+        gaussian=informed, scores=int(informed),
+    )  # fmt: skip
+
+
+class AgentsRun:
+    """Agents whose records an audit makes up: the first one's record of one round is replaced.
+
+    Parameters
+    ----------
+    run
+        The parties and their network.
+    config
+        For the bounds.
+    pair
+        The record in either world.
+    round_
+        When it comes.
+    fixed
+        Every decision set has one context only: no decision changes any record.
+    informed
+        Score what is sent as someone who knows all other records would.
+    key
+        Of the contexts.
+    """
+
+    def __init__(
+        self,
+        run: PlayedRun,
+        config: FedUCB,
+        pair: tuple[Record, Record],
+        round_: int,
+        fixed: bool,
+        informed: bool,
+        key: Key,
+    ) -> None:
+        self.run, self.network = run, run.network
+        self._config, self._pair, self._round = config, pair, round_
+        # On a fixed log contexts are the same in every run: the log is one.
+        self._fixed, self._key = fixed, audit_key(0) if fixed else key
+        self._informed, self._score = informed, 0.0
+        if informed:
+            resolved: Plan = run.plan  # type: ignore[attr-defined]
+            moved = packed_record(pair[1]) - packed_record(pair[0])
+            steps = np.arange(1, resolved.release.releases + 1)
+            self._weights = likelihood_weights(
+                resolved.release, moved, resolved.rules.pattern, steps
+            )
+
+    def play_round(self, world: int, round_: int) -> None:
+        """All agents decide and observe."""
+        for index, agent in enumerate(self.run.players):
+            features, replaced = self._decision_set(world, index, round_)
+            arm = agent.decide(features)
+            reward = self._reward(features[:, arm]) if replaced is None else replaced
+            messages = agent.observe(reward)
+            if self._informed and index == 0:
+                self._look(agent, world, messages)
+            self.network.send(messages)
+        self.network.settle()
+
+    def _decision_set(self, world: int, agent: int, round_: int) -> tuple[Floats32, float | None]:
+        if agent == 0 and round_ == self._round:
+            record = self._pair[world]
+            return np.tile(record.context[:, None], ARMS).astype(np.float32), record.reward
+        bound = self._config.context_bound * (1.0 if agent == 0 else 0.5)
+        drawn = contexts(self._key, agent, round_, DIMENSION, ARMS, bound)
+        if self._fixed:
+            drawn[:] = drawn[:, :1]
+        return drawn.astype(np.float32), None
+
+    def _reward(self, context: Floats32) -> float:
+        """Linear, without noise: what matters is that other contexts earn other rewards."""
+        return float(context[0]) * self._config.reward_bound / self._config.context_bound
+
+    def _look(self, agent: Any, world: int, messages: list[Message]) -> None:
+        """Add to the score what a release says of the record, all others being known."""
+        releases = {m.release: m.statistic for m in messages if hasattr(m, "statistic")}  # type: ignore[attr-defined]
+        for number, statistic in releases.items():
+            others = agent.statistic.reshape(-1) - packed_record(self._pair[world])
+            seen = unpack(statistic, others.size) - others
+            self._score += float(self._weights[number - 1] @ seen)
+
+    def scores(self) -> Floats:
+        """The likelihood ratio, if others' records are known."""
+        return np.array([self._score]) if self._informed else np.zeros(0)
+
+
+def _trigger_games(config: FedUCB) -> list[Game]:
+    """A trigger on raw data, with D set where one record decides whether it fires."""
+    if not (config.is_private and isinstance(config.schedule, Determinant)):
+        return []
+    small = small_world(config)
+    environment = Linear(agents=AGENTS, dim=DIMENSION, arms=ARMS)
+    nothing, something = np.zeros(DIMENSION), np.zeros(DIMENSION)
+    something[0] = config.context_bound * (1.0 - 1e-6)
+    pair = Record(nothing, 0.0), Record(something, 0.0)
+    rounds = _HORIZONS[0]
+    threshold = separating_threshold(small, environment, rounds, pair)
+    chosen = msgspec.structs.replace(small, schedule=Determinant(threshold))
+    return [
+        _messages_game(
+            "fixed log", f"messages, D = {threshold:.4g} where one record decides,", chosen,
+            environment, rounds, pair, _TRIGGERING, FederatedRun,
+        )
+    ]  # fmt: skip
+
+
+def separating_threshold(
+    config: FedUCB, environment: Linear, rounds: int, pair: tuple[Record, Record]
+) -> float:
+    """D half way between what the first trigger's left side is in either world.
+
+    Before the first sync S = Mρ_min I has no noise in it: the left side, Δt times the growth of the
+    determinant, is a function of raw contexts alone.
+    """
+    never = msgspec.structs.replace(config, schedule=Determinant(math.inf))
+    sides = []
+    for world in (0, 1):
+        run = AgentsRun(
+            FederatedRun(never, environment, rounds, 0, 0), config, pair, _TRIGGERING, True, False,
+            audit_key(0),
+        )  # fmt: skip
+        for round_ in range(1, _TRIGGERING + 1):
+            run.play_round(world, round_)
+        agent: Any = run.run.players[0]
+        grown = agent.view.trigger_log_det.sum() - agent.pool.terms[:, 3].sum()
+        sides.append(_TRIGGERING * float(grown))
+    return 0.5 * (sides[0] + sides[1])

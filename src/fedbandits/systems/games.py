@@ -1,0 +1,194 @@
+"""Games that an audit plays: mechanisms and systems in two neighbouring worlds.
+
+A *contents* game runs the release code of a system many times on one log, with one record replaced.
+A *messages* game lets the system's parties play, and gives the attacker every message that the
+audited party sends: whether there is one, when, to whom, and what is in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+
+from fedbandits._typing import Floats
+from fedbandits.federation.memory import MemoryNetwork
+from fedbandits.federation.messages import Message
+from fedbandits.privacy.auditing import Transcripts
+from fedbandits.random import Key, Purpose, normals, replicate_key
+
+#: Runs of parties are dear: so many suffice to show what they can show.
+PARTY_RUNS = 1000
+#: Numbers of a transcript of parties that an attack is learned from.
+_MOST_VALUES = 400
+#: Seed of the audit's own draws, told apart from those of experiments by its size.
+_SEED = 0xA0D17
+_FOREVER = 2**31
+
+Neighbours = Literal["fixed log", "interactive"]
+
+#: Plays releases ``first`` … ``first + count - 1`` on two logs: ``(world, first, count)`` to
+#: released values (count, n, size).
+PlayReleases = Callable[[int, int, int], Floats]
+
+
+class ContentsGame(NamedTuple):
+    """Release code on one log with one record replaced.
+
+    Parameters
+    ----------
+    looks_at
+        In words.
+    release
+        See :data:`PlayReleases`.
+    weights
+        (n, size): Σ⁻¹ Δ of what is stated, see :mod:`fedbandits.privacy.likelihood`.
+    """
+
+    looks_at: str
+    release: PlayReleases
+    weights: Floats
+    neighbours: Neighbours = "fixed log"
+    gaussian: bool = True
+    runs: int = _FOREVER
+
+    def play(self, world: int, first: int, count: int) -> Transcripts:
+        """Runs first … first + count - 1 of a world."""
+        values = self.release(world, first, count).reshape(count, -1)
+        scores = values @ self.weights.reshape(-1, 1)
+        return Transcripts(scores, values, np.zeros(count, np.int64))
+
+
+class Record(NamedTuple):
+    """One interaction."""
+
+    context: Floats  # (d,)
+    reward: float
+
+
+def opposite_records(dimension: int, context_bound: float, reward_bound: float) -> tuple[Any, Any]:
+    """Two records within bounds that are as far apart as any, [x; y] ⊥ [x'; y'], where B ≤ L."""
+    cosine = min(1.0, (reward_bound / context_bound) ** 2)
+    one, other = np.zeros(dimension), np.zeros(dimension)
+    # A hair inside the ball: contexts are float32.
+    length = context_bound * (1.0 - 1e-6)
+    one[0] = length
+    other[0] = length * cosine
+    if dimension > 1:
+        other[1] = length * np.sqrt(1.0 - cosine**2)
+    return Record(one, reward_bound), Record(other, -reward_bound)
+
+
+def packed_record(record: Record) -> Floats:
+    """A record's packed statistic: the upper triangle of x xᵀ, then x y."""
+    x = record.context.astype(np.float32).astype(np.float64)
+    return np.concatenate([np.outer(x, x)[np.triu_indices(len(x))], x * record.reward])
+
+
+def audit_key(run: int) -> Key:
+    """The key of one run; its draws are shared with no experiment."""
+    return replicate_key(_SEED, run)
+
+
+def contexts(key: Key, agent: int, round_: int, dimension: int, arms: int, bound: float) -> Floats:
+    """A decision set of an audit, (d, arms) float64, every context of norm ``bound``."""
+    drawn = normals(dimension * arms, key, agent, round_, Purpose.CONTEXT).reshape(dimension, arms)
+    return np.asarray(bound * (1.0 - 1e-6) * drawn / np.linalg.norm(drawn, axis=0))
+
+
+class PartyRun(Protocol):
+    """A system's parties, at the audit's disposal."""
+
+    network: MemoryNetwork
+
+    def play_round(self, world: int, round_: int) -> None:
+        """All parties play one round of a world; the network settles."""
+
+    def scores(self) -> Floats:
+        """(m,) statistics of what the audited party sent that tell the worlds apart, or none."""
+
+
+class MessagesGame(NamedTuple):
+    """Whole parties in two worlds.
+
+    Parameters
+    ----------
+    neighbours
+        Of the worlds.
+    looks_at
+        In words.
+    audited
+        The party that has the replaced record.
+    rounds
+        To play.
+    begin
+        Makes the parties of one run.
+    gaussian
+        Whether contents are priced as Gaussian, and who looks at them knows all other records.
+    runs
+        That suffice.
+    scores
+        How many :meth:`PartyRun.scores` there are.
+    """
+
+    neighbours: Neighbours
+    looks_at: str
+    audited: str
+    rounds: int
+    begin: Callable[[int], PartyRun]
+    gaussian: bool = False
+    runs: int = PARTY_RUNS
+    scores: int = 0
+
+    def play(self, world: int, first: int, count: int) -> Transcripts:
+        """Runs first … first + count - 1 of a world."""
+        values, patterns = np.zeros((count, _MOST_VALUES)), np.zeros(count, np.int64)
+        scores = np.zeros((count, self.scores))
+        for i in range(count):
+            run, seen = self.begin(first + i), Seen()
+            deliveries, known = run.network.transcript.deliveries, 0
+            for round_ in range(1, self.rounds + 1):
+                run.play_round(world, round_)
+                seen.take(self.audited, round_, (m for _, m in deliveries[known:]))
+                known = len(deliveries)
+            numbers = seen.numbers()[:_MOST_VALUES]
+            values[i, : len(numbers)] = numbers
+            patterns[i] = seen.pattern()
+            scores[i] = run.scores()
+        return Transcripts(scores, values, patterns)
+
+
+class Seen:
+    """What leaves one party, told apart into contents and the fact that there is a message."""
+
+    def __init__(self) -> None:
+        self._contents: list[bytes] = []
+        self._envelopes: list[tuple[Any, ...]] = []
+
+    def take(self, audited: str, round_: int, messages: Iterable[Message]) -> None:
+        """Look at what was sent in a round. What others said before is no news of this party."""
+        for message in messages:
+            if message.sender != audited:
+                continue
+            envelope: list[Any] = [round_, type(message).__name__]
+            own = getattr(message, "origin", audited) == audited
+            for field in message.__struct_fields__:
+                value = getattr(message, field)
+                if isinstance(value, bytes):
+                    envelope.append(len(value))
+                    if own and value not in self._contents:
+                        self._contents.append(value)
+                else:
+                    envelope.append(value)
+            self._envelopes.append(tuple(envelope))
+
+    def numbers(self) -> Floats:
+        """All contents, one after the other."""
+        return np.frombuffer(b"".join(self._contents))
+
+    def pattern(self) -> int:
+        """A number that stands for everything but contents."""
+        text = repr(self._envelopes).encode()
+        return int.from_bytes(hashlib.blake2b(text, digest_size=7).digest(), "little")
