@@ -68,9 +68,11 @@ class Record(NamedTuple):
     reward: float
 
 
-def opposite_records(dimension: int, context_bound: float, reward_bound: float) -> tuple[Any, Any]:
-    """Two records within bounds that are as far apart as any, [x; y] ⊥ [x'; y'], where B ≤ L."""
-    cosine = min(1.0, (reward_bound / context_bound) ** 2)
+def opposite_records(
+    dimension: int, context_bound: float, reward_bound: float
+) -> tuple[Record, Record]:
+    """Two records within bounds that are as far apart as any: [x; B] ⊥ [x'; B], where B ≤ L."""
+    cosine = -min(1.0, (reward_bound / context_bound) ** 2)
     one, other = np.zeros(dimension), np.zeros(dimension)
     # A hair inside the ball: contexts are float32.
     length = context_bound * (1.0 - 1e-6)
@@ -78,7 +80,7 @@ def opposite_records(dimension: int, context_bound: float, reward_bound: float) 
     other[0] = length * cosine
     if dimension > 1:
         other[1] = length * np.sqrt(1.0 - cosine**2)
-    return Record(one, reward_bound), Record(other, -reward_bound)
+    return Record(one, reward_bound), Record(other, reward_bound)
 
 
 def packed_record(record: Record) -> Floats:

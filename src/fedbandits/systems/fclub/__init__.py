@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fedbandits.environments.clustered import Clustered
 from fedbandits.systems.base import Family
+from fedbandits.systems.fclub.audit import games
 from fedbandits.systems.fclub.claim import claim
 from fedbandits.systems.fclub.config import FCLUB
 from fedbandits.systems.fclub.presets import PRESETS
@@ -16,6 +17,7 @@ FAMILY = Family(
     simulate=Simulation,
     claim=claim,
     plays_in=Clustered,
+    games=games,
 )
 
 __all__ = ["FAMILY", "FCLUB", "PRESETS", "Simulation", "claim"]

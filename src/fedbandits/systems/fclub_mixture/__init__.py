@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fedbandits.environments.clustered import Clustered
 from fedbandits.systems.base import Family
+from fedbandits.systems.fclub_mixture.audit import games
 from fedbandits.systems.fclub_mixture.claim import claim
 from fedbandits.systems.fclub_mixture.config import MixtureFCLUB
 from fedbandits.systems.fclub_mixture.presets import PRESETS
@@ -16,6 +17,7 @@ FAMILY = Family(
     simulate=Simulation,
     claim=claim,
     plays_in=Clustered,
+    games=games,
 )
 
 __all__ = ["FAMILY", "PRESETS", "MixtureFCLUB", "Simulation", "claim"]

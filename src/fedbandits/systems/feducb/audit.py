@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -52,7 +51,7 @@ def games(config: FedUCB, environment: ContextualEnvironment, rounds: int) -> Se
     return [
         *contents_games(config, resolved),
         *messages_games(config, FederatedRun),
-        *_trigger_games(config),
+        *trigger_games(config, FederatedRun),
     ]
 
 
@@ -230,7 +229,7 @@ class AgentsRun:
         return np.array([self._score]) if self._informed else np.zeros(0)
 
 
-def _trigger_games(config: FedUCB) -> list[Game]:
+def trigger_games(config: FedUCB, make: MakeRun) -> list[Game]:
     """A trigger on raw data, with D set where one record decides whether it fires."""
     if not (config.is_private and isinstance(config.schedule, Determinant)):
         return []
@@ -239,35 +238,33 @@ def _trigger_games(config: FedUCB) -> list[Game]:
     nothing, something = np.zeros(DIMENSION), np.zeros(DIMENSION)
     something[0] = config.context_bound * (1.0 - 1e-6)
     pair = Record(nothing, 0.0), Record(something, 0.0)
-    rounds = _HORIZONS[0]
-    threshold = separating_threshold(small, environment, rounds, pair)
+    sides = [_last_firing(small, environment, pair, world, make) for world in (0, 1)]
+    threshold = 0.5 * (sides[0] + sides[1])
     chosen = msgspec.structs.replace(small, schedule=Determinant(threshold))
+    looks_at = f"messages, D = {threshold:.4g} where one record decides,"
     return [
         _messages_game(
-            "fixed log", f"messages, D = {threshold:.4g} where one record decides,", chosen,
-            environment, rounds, pair, _TRIGGERING, FederatedRun,
+            "fixed log", looks_at, chosen, environment, _HORIZONS[0], pair, _TRIGGERING, make
         )
-    ]  # fmt: skip
+    ]
 
 
-def separating_threshold(
-    config: FedUCB, environment: Linear, rounds: int, pair: tuple[Record, Record]
+def _last_firing(
+    config: FedUCB, environment: Linear, pair: tuple[Record, Record], world: int, make: MakeRun
 ) -> float:
-    """D half way between what the first trigger's left side is in either world.
+    """The largest D at which the audited agent sends something by the round of its record.
 
-    Before the first sync S = Mρ_min I has no noise in it: the left side, Δt times the growth of the
-    determinant, is a function of raw contexts alone.
+    Before the first sync S = Mρ_min I has no noise in it: whether the trigger fires is a function
+    of raw contexts alone, the same in every run.
     """
-    never = msgspec.structs.replace(config, schedule=Determinant(math.inf))
-    sides = []
-    for world in (0, 1):
-        run = AgentsRun(
-            FederatedRun(never, environment, rounds, 0, 0), config, pair, _TRIGGERING, True, False,
-            audit_key(0),
-        )  # fmt: skip
+    low, high = 0.0, 1e6
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        tried = msgspec.structs.replace(config, schedule=Determinant(middle))
+        played = make(tried, environment, _HORIZONS[0], 0, 0)
+        run = AgentsRun(played, config, pair, _TRIGGERING, True, False, audit_key(0))
         for round_ in range(1, _TRIGGERING + 1):
             run.play_round(world, round_)
-        agent: Any = run.run.players[0]
-        grown = agent.view.trigger_log_det.sum() - agent.pool.terms[:, 3].sum()
-        sides.append(_TRIGGERING * float(grown))
-    return 0.5 * (sides[0] + sides[1])
+        said = any(m.sender == "agent-0" for _, m in run.network.transcript.deliveries)
+        low, high = (middle, high) if said else (low, middle)
+    return low

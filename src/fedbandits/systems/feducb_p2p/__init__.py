@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.systems.base import Family
+from fedbandits.systems.feducb_p2p.audit import games
 from fedbandits.systems.feducb_p2p.claim import cautions, claim
 from fedbandits.systems.feducb_p2p.config import PeerFedUCB
 from fedbandits.systems.feducb_p2p.presets import PRESETS
@@ -17,6 +18,7 @@ FAMILY = Family(
     claim=claim,
     plays_in=ContextualEnvironment,
     cautions=cautions,
+    games=games,
 )
 
 __all__ = ["FAMILY", "PRESETS", "PeerFedUCB", "PeerSimulation", "claim"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fedbandits.environments.procurement import Procurement
 from fedbandits.systems.base import Family
+from fedbandits.systems.pfcb.audit import games
 from fedbandits.systems.pfcb.claim import cautions, claim
 from fedbandits.systems.pfcb.config import PFCB
 from fedbandits.systems.pfcb.presets import PRESETS
@@ -18,6 +19,7 @@ FAMILY = Family(
     claim=claim,
     plays_in=Procurement,
     cautions=cautions,
+    games=games,
 )
 
 __all__ = ["FAMILY", "PFCB", "PRESETS", "Simulation", "claim"]

@@ -131,36 +131,33 @@ class Buyer(Party):
         self._move("decide", "buying")
         return self._purchase.copy()
 
-    def observe(self, good: Ints) -> list[Message]:
+    def observe(self, good: Ints, bought: Ints | None = None) -> list[Message]:
         """Learn how many units were good, and return the reports that are due.
 
         Parameters
         ----------
         good : (m,) whole numbers
+        bought : (m,) whole numbers, optional
+            What was really bought, where that is not what :meth:`decide` said.
 
         Raises
         ------
         LocalProtocolError
-            If nothing was bought, the numbers are not one a producer, or the noise is not what it
-            must be. Nothing has changed then, nor if the noise itself raises.
+            If no purchase was decided on, the numbers are not one a producer, or the noise is not
+            what it must be. Nothing has changed then, nor if the noise itself raises.
         BoundExceededError
-            If some number is below 0 or above what was bought. Nothing has changed then.
+            If 0 ≤ good units ≤ units ≤ capacity does not hold. Nothing has changed then.
         """
         self._require("observe")
-        found = np.asarray(good)
-        if found.shape != self._purchase.shape or not np.issubdtype(found.dtype, np.integer):
-            raise LocalProtocolError(
-                f"{self.name}: expected {self._purchase.size} whole numbers, one a producer"
-            )
-        fault = purchase_fault(
-            self._purchase, found.astype(np.int64), self._capacities[self._index]
-        )
+        found = self._whole(good)
+        purchase = self._purchase if bought is None else self._whole(bought)
+        fault = purchase_fault(purchase, found, self._capacities[self._index])
         require_within(int(fault), f"{self.name}, round {self.round + 1}")
         rules = self._plan.rules
         due = int(next_exchange(rules, self.round)) == self.round + 1
         due = due and self.releases < rules.releases
         books = Books(*(book.copy() for book in self.books))
-        note_purchase(rules.raw_view, self._purchase, found.astype(np.int64), books)
+        note_purchase(rules.raw_view, purchase, found, books)
         report = self._write(books) if due else None
         self.books = books
         self.round += 1
@@ -168,6 +165,15 @@ class Buyer(Party):
             self._move("observe", "ready")
             return []
         return self._report(report)
+
+    def _whole(self, units: Ints) -> Ints:
+        """Numbers of units as they are counted with."""
+        found = np.asarray(units)
+        if found.shape != self._purchase.shape or not np.issubdtype(found.dtype, np.integer):
+            raise LocalProtocolError(
+                f"{self.name}: expected {self._purchase.size} whole numbers, one a producer"
+            )
+        return found.astype(np.int64)
 
     def _write(self, books: Books) -> Floats:
         """The report that is due, with its noise: settled before anything is booked or leaves."""

@@ -1,0 +1,208 @@
+"""Audit an experiment's privacy claims: attack every system in two worlds, and give a verdict.
+
+What a sound variant claims must stand above every lower bound that its audit finds for the
+neighbours that the claim is about. What a paper claims must stand above all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+import msgspec
+
+from fedbandits.experiments.config import Experiment, System
+from fedbandits.privacy import gaussian
+from fedbandits.privacy.auditing import Finding, Game
+from fedbandits.privacy.auditing import audit as attack
+from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.systems import FAMILIES
+
+#: Runs a side, where runs are cheap.
+RUNS = 100_000
+CONFIDENCE = 0.99
+
+Outcome = Literal["holds", "broken", "nothing claimed"]
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What an audit of one system came to.
+
+    Parameters
+    ----------
+    system
+        Its label.
+    outcome
+        Whether what is claimed stands above what was found.
+    claimed_by
+        Whose claim was put to the test.
+    epsilon, delta
+        That claim.
+    epsilon_low
+        The largest lower bound on ε that bears on it.
+    tightness
+        The largest bound from contents, over what accounting says of contents: how much of the
+        noise's price an attacker can show. Far below 1, noise is wasted, or runs are too few.
+    noise_factor
+        How many times the noise that (ε, δ) needs is added; 1 where it is calibrated.
+    confidence
+        With which all bounds of this system hold together.
+    findings
+        One a game.
+    """
+
+    system: str
+    outcome: Outcome
+    claimed_by: str
+    epsilon: float
+    delta: float
+    epsilon_low: float
+    tightness: float
+    noise_factor: float
+    confidence: float
+    findings: tuple[Finding, ...]
+
+    @property
+    def line(self) -> str:
+        """The verdict in one line."""
+        if self.outcome == "nothing claimed":
+            return f"{self.system}: nothing claimed, no ε to put to the test"
+        sign = "≤" if self.outcome == "holds" else ">"
+        waste = f", noise {self.noise_factor:.1f} × needed" if self.noise_factor > 1.05 else ""
+        worst = max(self.findings, key=lambda finding: finding.epsilon_low, default=None)
+        shown = f"; {worst.looks_at}: {worst.attack}" if worst and self.outcome == "broken" else ""
+        return (
+            f"{self.system}: {self.outcome}: ε_low = {self.epsilon_low:.3g} {sign} "
+            f"ε = {self.epsilon:.3g} at δ = {self.delta:g} as {self.claimed_by} claims "
+            f"(tightness {self.tightness:.2f}{waste}{shown})"
+        )
+
+
+class Audit(msgspec.Struct, frozen=True):
+    """Verdicts of all systems of an experiment."""
+
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def broken(self) -> bool:
+        """Whether some claim does not stand."""
+        return any(verdict.outcome == "broken" for verdict in self.verdicts)
+
+    @property
+    def summary(self) -> str:
+        """One line about all systems."""
+        counts = {
+            outcome: [v.system for v in self.verdicts if v.outcome == outcome]
+            for outcome in ("holds", "broken", "nothing claimed")
+        }
+        parts = [
+            f"{len(names)} {'hold' if outcome == 'holds' else outcome}"
+            + (f" ({', '.join(names)})" if outcome == "broken" else "")
+            for outcome, names in counts.items()
+            if names
+        ]
+        sure = next((v.confidence for v in self.verdicts if v.findings), CONFIDENCE)
+        systems = f"{len(self.verdicts)} system{'s' if len(self.verdicts) != 1 else ''}"
+        return f"audit of {systems}: {', '.join(parts)} (confidence {sure:g} a system)"
+
+
+#: Told before every game: which system, what is looked at, how many games are done, of how many.
+Progress = Callable[[str, str, int, int], None]
+
+
+def audit(
+    experiment: Experiment,
+    runs: int = RUNS,
+    confidence: float = CONFIDENCE,
+    progress: Progress | None = None,
+) -> Audit:
+    """Attack every system of an experiment that claims an ε.
+
+    Parameters
+    ----------
+    experiment
+        Systems are attacked as configured; whole parties play in a small world of their own.
+    runs : int
+        A side, for contents; of whole parties at most a thousand are played.
+    confidence : float
+        With which all bounds of one system hold together.
+    progress
+        Told what is being attacked.
+    """
+    claims = experiment.claims()
+    planned = [
+        (entry, claims[entry.label], _games(experiment, entry)) for entry in experiment.systems
+    ]
+    total, done = sum(len(games) for _, _, games in planned), 0
+    verdicts = []
+    for entry, claim, games in planned:
+        findings = []
+        for game in games:
+            if progress is not None:
+                progress(entry.label, game.looks_at, done, total)
+            share = 1.0 - (1.0 - confidence) / len(games)
+            findings.append(attack(game, runs, claim.delta, share))
+            done += 1
+        verdicts.append(judge(entry.label, claim, tuple(findings), confidence))
+    return Audit(tuple(verdicts))
+
+
+def _games(experiment: Experiment, entry: System) -> list[Game]:
+    family = FAMILIES[entry.family]
+    return list(family.games(entry.config, experiment.environment, experiment.rounds))
+
+
+def judge(
+    label: str, claim: PrivacyClaim, findings: tuple[Finding, ...], confidence: float
+) -> Verdict:
+    """Hold what was found against what is claimed."""
+    claimed_by, epsilon = _claimed(claim)
+    bearing = list(_bearing(claim, findings))
+    low = max((finding.epsilon_low for finding in bearing), default=0.0)
+    contents = max(
+        (f.epsilon_low for f in findings if f.looks_at.startswith("contents")), default=0.0
+    )
+    outcome: Outcome = "nothing claimed"
+    if findings and math.isfinite(epsilon):
+        outcome = "broken" if low > epsilon or contents > claim.epsilon_contents else "holds"
+    return Verdict(
+        system=label,
+        outcome=outcome,
+        claimed_by=claimed_by,
+        epsilon=epsilon,
+        delta=claim.delta,
+        epsilon_low=low,
+        tightness=contents / claim.epsilon_contents if claim.epsilon_contents > 0.0 else 0.0,
+        noise_factor=_noise_factor(claim, epsilon),
+        confidence=confidence,
+        findings=findings,
+    )
+
+
+def _claimed(claim: PrivacyClaim) -> tuple[str, float]:
+    """Who claims which ε: the paper, where it does, else this package's accounting."""
+    if claim.paper_claims is not None:
+        return "the paper", claim.paper_claims[0]
+    if claim.is_private:
+        return "accounting", claim.epsilon
+    return "accounting, for contents alone,", claim.epsilon_contents
+
+
+def _bearing(claim: PrivacyClaim, findings: tuple[Finding, ...]) -> Iterator[Finding]:
+    """Findings that bear on the claim: a claim for a fixed log says nothing of reactions."""
+    for finding in findings:
+        contents_only = claim.paper_claims is None and not claim.is_private
+        if contents_only and not finding.looks_at.startswith("contents"):
+            continue
+        fixed_only = claim.paper_claims is None and claim.holds_for == "fixed log"
+        if fixed_only and finding.neighbours == "interactive":
+            continue
+        yield finding
+
+
+def _noise_factor(claim: PrivacyClaim, epsilon: float) -> float:
+    """Deviation of the noise over that which would do, for contents."""
+    if not (0.0 < claim.mu < math.inf and 0.0 < epsilon < math.inf and claim.delta > 0.0):
+        return 1.0
+    return gaussian.mu_of(epsilon, claim.delta) / claim.mu

@@ -1,0 +1,137 @@
+"""The sound FCLUB in two neighbouring worlds, for an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from fedbandits._typing import Floats, Ints
+from fedbandits.environments.clustered import Clustered
+from fedbandits.privacy.auditing import Game
+from fedbandits.privacy.likelihood import likelihood_weights, telling_releases
+from fedbandits.random import Purpose, normals
+from fedbandits.systems.fclub.arrivals import ServersRun, small_clusters
+from fedbandits.systems.fclub_mixture.config import MixtureFCLUB
+from fedbandits.systems.fclub_mixture.federate import FederatedRun
+from fedbandits.systems.fclub_mixture.plan import USERS, Plan, plan
+from fedbandits.systems.fclub_mixture.simulate import simulated_rows
+from fedbandits.systems.games import (
+    ContentsGame,
+    MessagesGame,
+    Neighbours,
+    Record,
+    audit_key,
+    opposite_records,
+    packed_record,
+)
+
+_ROUNDS = 64
+_KINDS: tuple[Neighbours, ...] = ("fixed log", "interactive")
+
+
+def games(config: MixtureFCLUB, environment: Clustered, rounds: int) -> Sequence[Game]:
+    """What an audit plays: releases as configured, then two servers in a small world."""
+    resolved = plan(config, environment, rounds)
+    if not resolved.private:
+        return []
+    found: list[Game] = [_contents_game(resolved)]
+    return found + [_messages_game(kind, config) for kind in _KINDS]
+
+
+def _records(dimension: int, offset: float) -> tuple[Record, Record]:
+    """The pair with rewards as they enter sums, less ``offset``: at most 1 - offset in size."""
+    return opposite_records(dimension, 1.0, 1.0 - offset)
+
+
+def _contents_game(resolved: Plan) -> ContentsGame:
+    """The row of the record's user, or of its cluster, in all releases that it is in."""
+    rules = resolved.rules
+    moved = [packed_record(record) for record in _records(rules.dimension, rules.offset)]
+    change = moved[1] - moved[0]
+    if resolved.sums is not None:
+        steps = telling_releases(resolved.sums)
+        weights = likelihood_weights(resolved.sums, change, resolved.pattern, steps)
+    else:
+        steps = np.array([1], np.int64)
+        weights = (change / (resolved.deviation * resolved.pattern) ** 2)[None, :]
+    looks_at = f"contents of {len(steps)} of {resolved.release_count} releases, one row"
+    return ContentsGame(looks_at, partial(_released, resolved, steps, moved), weights)
+
+
+def _released(
+    resolved: Plan, steps: Ints, moved: list[Floats], world: int, first: int, count: int
+) -> Floats:
+    """All runs at once: to the release code they are so many users."""
+    rows = np.tile(moved[world], (count, 1))
+    slots = 0 if resolved.sums is None else resolved.sums.slots
+    draws, values = np.zeros((count, slots, rows.shape[1])), []
+    for step in steps.tolist():
+        fresh = partial(_normals, rows.shape, first, step)
+        values.append(simulated_rows(resolved, step, draws, fresh, rows))
+    return np.stack(values, axis=1)
+
+
+def _normals(shape: tuple[int, int], first: int, step: int) -> Floats:
+    drawn = normals(shape[0] * shape[1], audit_key(0), first, step, Purpose.PRIVACY_NOISE)
+    return drawn.reshape(shape)
+
+
+def _messages_game(neighbours: Neighbours, config: MixtureFCLUB) -> MessagesGame:
+    fixed = neighbours == "fixed log"
+    resolved = plan(config, small_clusters(), _ROUNDS)
+    follows = fixed or config.local_view == "released"
+    informed = follows and resolved.releases == USERS and resolved.sums is not None
+
+    def begin(run: int) -> _Run:
+        return _Run(config, run, fixed, informed)
+
+    return MessagesGame(
+        neighbours, f"messages of 2 servers in {_ROUNDS} rounds", "server-0", _ROUNDS, begin,
+        gaussian=informed, scores=int(informed),
+    )  # fmt: skip
+
+
+class _Run(ServersRun):
+    """Servers of this family, between whose phases something is to be done."""
+
+    def __init__(self, config: MixtureFCLUB, run: int, fixed: bool, informed: bool) -> None:
+        played = FederatedRun(config, small_clusters(), _ROUNDS, 0, run)
+        rules = played.plan.rules
+        pair = _records(rules.dimension, rules.offset)
+        super().__init__(played.world, pair, rules.offset, fixed, run)
+        self.network = played.network
+        self._run, self._informed, self._score, self._phase = played, informed, 0.0, 0
+        sums = played.plan.sums
+        if informed and sums is not None:
+            change = packed_record(pair[1]) - packed_record(pair[0])
+            steps = telling_releases(sums)
+            self._weights = likelihood_weights(sums, change, played.plan.pattern, steps)
+
+    def play_round(self, world: int, round_: int) -> None:
+        """One user is served; all servers end a phase where one ends."""
+        server, place, items, reward = self.arrival(world, round_)
+        chosen = self._run.servers[server].recommend(place, items)
+        self._run.servers[server].observe(self.earned(self.user(round_), items[:, chosen], reward))
+        ends = self._run.plan.rules.phase_ends
+        if round_ == ends[self._phase]:
+            self._phase += 1
+            for other in self._run.servers:
+                self.network.send(other.end_phase(round_))
+            self.network.settle()
+            if self._informed:
+                self._look(world)
+
+    def _look(self, world: int) -> None:
+        """Score the released row of the record's user, its other records being known."""
+        server = self._run.servers[0]
+        size = self._run.plan.size
+        sent = [m for _, m in self.network.transcript.deliveries if m.sender == server.name]
+        row = np.frombuffer(sent[-1].sums)[:size]  # type: ignore[attr-defined]
+        others = server.sums[0, :size] - packed_record(self.pair[world])
+        self._score += float(self._weights[self._phase - 1] @ (row - others))
+
+    def scores(self) -> Floats:
+        """The likelihood ratio, if others' records are known."""
+        return np.array([self._score]) if self._informed else np.zeros(0)

@@ -1,0 +1,152 @@
+"""P-FCB in two neighbouring worlds, for an audit.
+
+The record is one purchase: ten units of one producer are bought in the first round of a batch, of
+which none is good in one world and all in the other. No two purchases are further apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats, Ints
+from fedbandits.environments.procurement import Procurement
+from fedbandits.privacy.auditing import Game
+from fedbandits.privacy.likelihood import decoder, telling_releases
+from fedbandits.random import Key, Purpose, integer
+from fedbandits.systems.games import ContentsGame, MessagesGame, Neighbours, audit_key
+from fedbandits.systems.pfcb.books import Books, empty_books, one_book
+from fedbandits.systems.pfcb.config import PFCB
+from fedbandits.systems.pfcb.federate import FederatedRun
+from fedbandits.systems.pfcb.loop import draw_noise
+from fedbandits.systems.pfcb.plan import CLEAR, Plan, Rules, plan
+from fedbandits.systems.pfcb.reports import write_report
+
+_UNITS = 10
+_ROUNDS = 48
+_WORLD = Procurement(agents=2, producers=2, max_capacity=_UNITS, quality_threshold=0.1, instance=1)
+
+
+def games(config: PFCB, environment: Procurement, rounds: int) -> Sequence[Game]:
+    """What an audit plays: reports as configured, then two buyers on a log, and reacting."""
+    resolved = plan(config, environment, rounds)
+    if resolved.rules.reports == CLEAR or resolved.rules.releases == 0:
+        return []
+    small = msgspec.structs.replace(config, window="auto")
+    kinds: tuple[Neighbours, ...] = ("fixed log", "interactive")
+    found: list[Game] = [_contents_game(resolved)]
+    return found + [_messages_game(kind, small) for kind in kinds]
+
+
+class _Log(NamedTuple):
+    """What is reported, as far as it is about one producer."""
+
+    steps: Ints  # numbers of the reports
+    fresh: Floats  # (reports, 2, 1): what came since the last one
+    own: Floats  # (2, 1): all of it
+
+
+def _contents_game(resolved: Plan) -> ContentsGame:
+    """Reports about one producer: of running sums all, of batches the record's and the next."""
+    rules = resolved.rules._replace(producers=1)
+    if resolved.continual is not None:
+        steps = telling_releases(resolved.continual)
+        mixing = decoder(resolved.continual, steps)
+        over_time = np.linalg.solve(mixing @ mixing.T, np.ones(len(steps)))
+        scale = resolved.continual.scale
+    else:
+        least = min((1, rules.releases), key=resolved.deviation)
+        steps = np.array([least, *([least + 1] if least < rules.releases else [])], np.int64)
+        over_time = np.eye(len(steps))[0]
+        scale = resolved.deviation(least)
+    change = np.array([0.0, _UNITS])
+    deviation = scale * _UNITS
+    weights = np.outer(over_time, np.linalg.solve(rules.covariance * deviation**2, change))
+    logs = []
+    for world in (0, 1):
+        own = np.array([[_UNITS], [_UNITS * world]], np.float64)
+        fresh = np.zeros((len(steps), 2, 1))
+        fresh[0] = own
+        logs.append(_Log(steps, fresh, own))
+    looks_at = f"contents of {len(steps)} of {rules.releases} reports, one producer"
+    return ContentsGame(looks_at, partial(_reported, rules, resolved, logs), weights)
+
+
+def _reported(
+    rules: Rules, resolved: Plan, logs: list[_Log], world: int, first: int, count: int
+) -> Floats:
+    log, books = logs[world], one_book(empty_books(1, 1), 0)
+    slots = resolved.continual.slots if resolved.continual else 1
+    values = np.zeros((count, len(log.steps), 2))
+    capacity, draws = np.array([_UNITS], np.int64), np.zeros((slots, 2))
+    play_reports(rules, log, capacity, books, draws, audit_key(0), first, values)
+    return values
+
+
+@compiled
+def play_reports(
+    rules: Rules, log: _Log, capacity: Ints, books: Books, draws: Floats, key: Key, first: int,
+    values: Floats,
+) -> None:  # fmt: skip
+    """Run after run the reports of a log, into ``values`` (runs, reports, 2)."""
+    report = np.zeros((2, 1))
+    books.own[:] = log.own
+    for run in range(values.shape[0]):
+        for place in range(log.steps.size):
+            release = log.steps[place]
+            draw_noise(rules, key, first + run, release, draws)
+            books.fresh[:] = log.fresh[place]
+            write_report(rules, release, capacity, draws, books, report)
+            values[run, place, 0] = report[0, 0]
+            values[run, place, 1] = report[1, 0]
+
+
+def _messages_game(neighbours: Neighbours, config: PFCB) -> MessagesGame:
+    fixed = neighbours == "fixed log"
+    return MessagesGame(
+        neighbours, f"messages of 2 buyers in {_ROUNDS} rounds", "buyer-0", _ROUNDS,
+        lambda run: BuyersRun(config, run, fixed),
+    )  # fmt: skip
+
+
+class BuyersRun:
+    """Two buyers; in the first round the first one finds no good unit, or none but good ones.
+
+    Parameters
+    ----------
+    config
+        The variant.
+    run
+        Names the draws.
+    fixed
+        Everybody buys all there is in every round, whatever was decided.
+    """
+
+    def __init__(self, config: PFCB, run: int, fixed: bool) -> None:
+        self._run = FederatedRun(config, _WORLD, _ROUNDS, 0, run)
+        self._fixed, self._key = fixed, audit_key(0) if fixed else audit_key(run)
+        self.network = self._run.network
+
+    def play_round(self, world: int, round_: int) -> None:
+        """Both buyers buy and find out what was good."""
+        for index, buyer in enumerate(self._run.buyers):
+            decided, capacity = buyer.decide(), self._run.world.capacity[index]
+            bought = capacity if self._fixed or round_ == 1 else decided
+            good = np.array([self._good(index, round_, i, int(n)) for i, n in enumerate(bought)])
+            if index == 0 and round_ == 1:
+                good[0] = bought[0] * world
+            self.network.send(buyer.observe(good, bought))
+        self.network.settle()
+
+    def _good(self, buyer: int, round_: int, producer: int, units: int) -> int:
+        name = (self._key, buyer, round_, int(Purpose.REWARD), producer)
+        return int(integer(units + 1, *name))
+
+    def scores(self) -> Floats:
+        """None: what others bought is not known here."""
+        return np.zeros(0)
