@@ -84,6 +84,31 @@ def test_privacy_states_claims_before_anything_runs(folder, monkeypatch, capsys)
     assert not (folder / "runs").exists()
 
 
+def test_privacy_of_all_presets_is_shown_without_a_file(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert call(monkeypatch, "privacy", "--all") == 0
+    shown = capsys.readouterr().out
+    assert "feducb: ε = 1 at δ = 1e-05, interactive" in shown
+    assert "samba-ucb: encrypted, no ε" in shown
+    assert call(monkeypatch, "privacy", "--all", "--markdown") == 0
+    assert capsys.readouterr().out.startswith("# What every preset claims\n")
+
+
+def test_privacy_as_markdown(folder, monkeypatch, capsys):
+    assert call(monkeypatch, "privacy", "tiny.toml", "--markdown") == 0
+    shown = capsys.readouterr().out
+    assert "| feducb-published | ε = 1, δ = 1e-05 | no finite ε |" in shown
+    assert "\n## feducb\n\n**ε = 1 at" in shown
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--all", "tiny.toml"], ["--all", "--set", "rounds=3"], ["--markdown"]]
+)
+def test_privacy_is_of_a_file_or_of_all_presets(folder, monkeypatch, capsys, arguments):
+    assert call(monkeypatch, "privacy", *arguments) == 2
+    assert "name a CONFIG.toml, or give --all" in capsys.readouterr().err
+
+
 def test_the_version_is_told(monkeypatch, capsys):
     assert call(monkeypatch, "--version") == 0
     assert capsys.readouterr().out.startswith("fedbandits 0.")

@@ -125,12 +125,32 @@ def run(
 
 
 @app.command()
-def privacy(config: ConfigFile, assignments: Assignments = None) -> None:
+def privacy(
+    config: Annotated[
+        pathlib.Path | None, typer.Argument(metavar="CONFIG.toml", help="Whose systems.")
+    ] = None,
+    assignments: Assignments = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="All presets instead, in worlds of reference.")
+    ] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="As a page of Markdown.")] = False,
+) -> None:
     """Show what every system would claim and spend, before anything runs."""
-    experiment = load(config, assignments or [])
-    experiment.check()
+    from fedbandits.experiments import claims_page
+
+    if every == (config is not None) or (every and assignments):
+        raise ConfigError("privacy: name a CONFIG.toml, or give --all and nothing else to change")
+    if config is None:
+        claims, page = claims_page.reference_claims(), claims_page.reference_page
+    else:
+        experiment = load(config, assignments or [])
+        experiment.check()
+        claims, page = experiment.claims(), claims_page.claims_markdown
+    if markdown:
+        typer.echo(page(claims), nl=False)
+        return
     console = _console()
-    for label, claim in experiment.claims().items():
+    for label, claim in claims.items():
         console.print(_claim_table(label, claim))
 
 

@@ -31,6 +31,10 @@ class MissingExtraError(FedbanditsError):
     """A part of this package that needs an extra which is not installed."""
 
 
+class ClaimError(FedbanditsError, ValueError):
+    """A privacy claim that does not say what it protects."""
+
+
 class UnknownEventError(FedbanditsError):
     """An event that no accountant here can price."""
 

@@ -4,7 +4,20 @@ import math
 
 import pytest
 
+from fedbandits.errors import ClaimError, FedbanditsError
+from fedbandits.privacy.accounting import (
+    Clear,
+    ContinualSum,
+    Encrypted,
+    GaussianRelease,
+    LaplaceRelease,
+    Parallel,
+    basic_epsilon,
+    total_mu,
+)
 from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.continual import ContinualPlan
+from fedbandits.privacy.gaussian import epsilon_of
 
 
 def claim(**changes):
@@ -22,8 +35,10 @@ def claim(**changes):
 
 
 def test_a_claim_must_name_its_unit():
-    with pytest.raises(ValueError, match="unit"):
+    with pytest.raises(ClaimError, match="unit"):
         claim(unit="  ")
+    assert issubclass(ClaimError, FedbanditsError)
+    assert issubclass(ClaimError, ValueError)
 
 
 def test_headlines_say_what_holds():
@@ -32,3 +47,65 @@ def test_headlines_say_what_holds():
     assert "no finite ε: which messages there are depends on raw data" in timing.headline
     assert not timing.is_private
     assert "in clear" in claim(epsilon=math.inf, epsilon_contents=math.inf).headline
+
+
+def charged(*events, **changes):
+    mu = total_mu(events)
+    epsilon = epsilon_of(mu, 1e-5)
+    return claim(events=events, mu=mu, epsilon=epsilon, epsilon_contents=epsilon, **changes)
+
+
+def test_basic_composition_is_shown_where_it_differs():
+    tree = ContinualSum(ContinualPlan("tree", 1000, 100.0), 2.0)
+    exact, basic = dict(charged(tree).rows())["in total"]
+    assert exact.startswith("μ = 0.06325, ε = ")
+    assert f"by basic composition, as papers add up: ε = {basic_epsilon([tree], 1e-5):.4g}" in basic
+    for events in ((GaussianRelease(1.0, 4.0),), (Clear(),), ()):
+        assert len(dict(charged(*events).rows())["in total"]) == 1
+    assert len(dict(charged(tree, delta=0.0).rows())["in total"]) == 1
+
+
+def test_events_that_are_alike_are_listed_once():
+    one, other = GaussianRelease(1.0, 4.0), GaussianRelease(1.0, 8.0)
+    lines = dict(charged(one, other, one).rows())["charged"]
+    assert lines == [
+        "2 times, each Gaussian, sensitivity 1, deviation 4: μ = 0.25",
+        "Gaussian, sensitivity 1, deviation 8: μ = 0.125",
+    ]
+
+
+def test_encryption_is_charged_nothing_and_promises_no_epsilon():
+    stated = claim(
+        encrypted="encrypted, no ε: sums Paillier",
+        events=(Encrypted("sums Paillier"),),
+        mu=math.inf,
+        epsilon=math.inf,
+        epsilon_contents=math.inf,
+        holds_for="nothing",
+    )
+    rows = dict(stated.rows())
+    assert rows["charged"] == ["encrypted, nothing charged: sums Paillier"]
+    assert "in total" not in rows
+
+
+def test_limits_are_first_clauses():
+    stated = claim(not_protected=("a habit, or two", "times: the trigger", "all (of it)", "self"))
+    assert stated.limits == ("a habit", "times", "all", "self")
+
+
+@pytest.mark.parametrize(
+    ("events", "noise"),
+    [
+        ((), 0.0),
+        ((Clear(),), 0.0),
+        ((Encrypted("AES"),), 0.0),
+        ((GaussianRelease(2.0, 6.0),), 3.0),
+        ((GaussianRelease(0.0, 6.0),), 0.0),
+        ((LaplaceRelease(2.0, 6.0),), 3.0 * math.sqrt(2.0)),
+        ((Parallel((GaussianRelease(1.0, 2.0), GaussianRelease(1.0, 5.0))),), 5.0),
+        # Seven of eight releases' blocks at most: the seventh adds three.
+        ((ContinualSum(ContinualPlan("tree", 8, 4.0), 2.0),), 2.0 * math.sqrt(3.0)),
+    ],
+)
+def test_noise_is_measured_in_records(events, noise):
+    assert claim(events=events).noise == pytest.approx(noise)

@@ -9,7 +9,7 @@ import pytest
 
 from fedbandits.environments import Procurement
 from fedbandits.experiments.config import system
-from fedbandits.privacy import gaussian
+from fedbandits.privacy import accounting, gaussian
 from fedbandits.privacy.accounting import total_mu
 from fedbandits.systems.pfcb import Simulation, claim
 
@@ -119,7 +119,18 @@ class TestClaims:
         assert stated.paper_claims == (1.0, 0.01)
         assert stated.holds_for == "fixed log"
         assert 0.13 < stated.epsilon < 0.14  # much more noise than needed
+        (event,) = stated.events
+        assert len(event.parts) == 16  # one report with each budget; the first is the costliest
+        assert stated.mu == max(accounting.mu(part) for part in event.parts)
+        assert stated.mu == accounting.mu(event.parts[0])
         assert any("ε = 1.96 at δ = 0.32" in line for line in stated.conditional_on)
+
+    def test_batches_that_are_alike_are_charged_as_one(self):
+        stated = self.of("pfcb", rounds=1_000_000, schedule="every")
+        (event,) = stated.events
+        assert len(event.parts) == 1
+        published = self.of("pfcb-published", rounds=1_000_000, schedule="every").events[0]
+        assert 40 < len(published.parts) <= 64
 
     def test_a_raw_view_covers_whole_purchases_of_a_fixed_log(self):
         stated = self.of("pfcb")

@@ -10,6 +10,7 @@ from typing import Any
 
 import xarray as xr
 
+from fedbandits.experiments.claims_page import OVERVIEW, OVERVIEW_NOTE, overview
 from fedbandits.experiments.config import Experiment
 from fedbandits.experiments.result import own_metrics
 from fedbandits.privacy.claims import PrivacyClaim
@@ -22,6 +23,8 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 th, td { text-align: right; padding: .35rem .6rem; border-bottom: 1px solid #ddd; }
 th:first-child, td:first-child { text-align: left; }
 td { white-space: nowrap; } .claim td { white-space: normal; }
+.overview th, .overview td { text-align: left; vertical-align: top; white-space: normal; }
+.overview td:first-child { white-space: nowrap; }
 .claim { border-left: 4px solid #009E73; padding: .1rem 1rem; margin: 1rem 0; background: #f7f9f8; }
 .claim.broken { border-color: #D55E00; background: #fdf6f2; }
 .claim.clear { border-color: #888; background: #f6f6f6; }
@@ -46,6 +49,7 @@ def render_report(
     plots: dict[str, bytes],
 ) -> str:
     """The report as HTML text, images embedded."""
+    claims = experiment.claims()
     parts = [
         f"<h1>{_text(experiment.name)}</h1>",
         _subtitle(experiment, result),
@@ -55,7 +59,8 @@ def render_report(
         _exploration_note(experiment),
         *(_plot(name, image) for name, image in plots.items()),
         "<h2>What each system claims about privacy</h2>",
-        *(_claim(label, claim) for label, claim in experiment.claims().items()),
+        _claims_overview(claims),
+        *(_claim(label, claim) for label, claim in claims.items()),
         "<h2>Configuration</h2>",
         "<p class=note>Resolved; save it as a file to run this again.</p>",
         f"<pre>{_text(experiment.to_toml())}</pre>",
@@ -166,6 +171,22 @@ def _plot(name: str, image: bytes) -> str:
         f'<figure><img alt="{caption}" src="data:image/png;base64,{data}">'
         f"<figcaption class=note>{caption}</figcaption></figure>"
     )
+
+
+def _claims_overview(claims: dict[str, PrivacyClaim]) -> str:
+    head = "".join(f"<th>{_text(title)}</th>" for title in OVERVIEW)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{_unbroken(cell)}</td>' for cell in row)}</tr>"
+        for row in overview(claims)
+    )
+    return (
+        f"<div class=wide><table class=overview><tr>{head}</tr>{body}</table></div>"
+        f"<p class=note>{_text(OVERVIEW_NOTE)}</p>"
+    )
+
+
+def _unbroken(cell: str) -> str:
+    return _text(cell).replace(" = ", "&nbsp;=&nbsp;")
 
 
 def _claim(label: str, claim: PrivacyClaim) -> str:

@@ -160,6 +160,28 @@ def _elementary(event: Any) -> list[float]:
     return [whole] if whole > 0.0 else []
 
 
+def relative_deviation(event: Event) -> float:
+    """Deviation of the noise in the largest release, in units of what a record can be.
+
+    0 without noise. Of a running sum it is the deviation of an off-diagonal entry over L² + B².
+    """
+    match event:
+        case GaussianRelease():
+            return _ratio(event.deviation, event.sensitivity)
+        case LaplaceRelease():
+            return _ratio(math.sqrt(2.0) * event.scale, event.sensitivity)
+        case ContinualSum():
+            return _ratio(event.plan.largest_deviation(), event.record_norm)
+        case Parallel():
+            return max((relative_deviation(part) for part in event.parts), default=0.0)
+        case Encrypted() | Clear():
+            return 0.0
+
+
+def _ratio(deviation: float, record: float) -> float:
+    return deviation / record if record > 0.0 else 0.0
+
+
 def calibrate(events_at: Callable[[float], Iterable[Any]], epsilon: float, delta: float) -> float:
     """The least noise, rounded up, whose events are together (ε, δ)-private.
 
@@ -208,7 +230,7 @@ def describe(event: Event) -> str:
             )
         case Parallel():
             costliest = describe(max(event.parts, key=mu)) if event.parts else "nothing"
-            return f"{len(event.parts)} releases on disjoint records; the costliest: {costliest}"
+            return f"disjoint records, the costliest release: {costliest}"
         case Encrypted():
             return f"encrypted, nothing charged: {event.by}"
         case Clear():

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from typing import Literal
 
 import msgspec
 
-from fedbandits.privacy.accounting import Event, describe, mu
+from fedbandits.errors import ClaimError
+from fedbandits.privacy.accounting import (
+    Encrypted,
+    Event,
+    basic_epsilon,
+    describe,
+    mu,
+    relative_deviation,
+)
 
 
 class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,11 +42,12 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
     delta
         δ of both.
     mu
-        The Gaussian-DP parameter of the contents.
+        The Gaussian-DP parameter of the contents: what all events cost together. Infinite where
+        there is none; encryption, for which nothing is charged, gives none.
     conditional_on
         What must hold for the claim to hold.
     not_protected
-        What the claim does not cover.
+        What the claim does not cover, each named in its first clause.
     paper_claims
         The (ε, δ) that the paper states for this variant, if one does.
     events
@@ -47,6 +58,11 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
     encrypted
         What encryption protects, where that is what a system rests on: nothing is charged for it,
         and no ε comes of it.
+
+    Raises
+    ------
+    ClaimError
+        If it names no unit.
     """
 
     unit: str
@@ -66,7 +82,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if not self.unit.strip():
-            raise ValueError("a privacy claim must name its unit")
+            raise ClaimError("a privacy claim must name its unit")
 
     @property
     def is_private(self) -> bool:
@@ -87,11 +103,20 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
             )
         return self.encrypted or "no finite ε: statistics leave in clear"
 
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What is not protected, in short: the first clause of each sentence."""
+        return tuple(
+            re.split(r"[,:;(]", line, maxsplit=1)[0].strip() for line in self.not_protected
+        )
+
+    @property
+    def noise(self) -> float:
+        """Deviation of the noise in the largest release, in units of what a record can be."""
+        return max((relative_deviation(event) for event in self.events), default=0.0)
+
     def rows(self) -> list[tuple[str, list[str]]]:
         """The whole claim as titled lines, for tables."""
-        total = (
-            f"μ = {_number(self.mu)}, ε = {_number(self.epsilon_contents)} at δ = {self.delta:g}"
-        )
         paper = [] if self.paper_claims is None else [self.paper_claims]
         rows: dict[str, list[str]] = {
             "unit": [self.unit],
@@ -100,13 +125,31 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
             "holds for": [] if self.encrypted else [self.holds_for],
             "protected by": [self.encrypted] if self.encrypted else [],
             "the paper claims": [f"ε = {epsilon:g}, δ = {delta:g}" for epsilon, delta in paper],
-            "charged": [f"{describe(event)}: μ = {_number(mu(event))}" for event in self.events],
-            "in total": [total] if self.events or not self.encrypted else [],
+            "charged": _charged(self.events),
+            "in total": [] if self.encrypted else self._totals(),
             "contents, by party": _by_party(self.epsilon_each),
             "conditional on": list(self.conditional_on),
             "not protected": list(self.not_protected),
         }
         return [(title, lines) for title, lines in rows.items() if lines]
+
+    def _totals(self) -> list[str]:
+        exact, at = self.epsilon_contents, f"at δ = {self.delta:g}"
+        lines = [f"μ = {_number(self.mu)}, ε = {_number(exact)} {at}"]
+        basic = basic_epsilon(self.events, self.delta) if self.delta else math.inf
+        if math.isfinite(basic) and not math.isclose(basic, exact, rel_tol=1e-6):
+            lines.append(f"by basic composition, as papers add up: ε = {_number(basic)} {at}")
+        return lines
+
+
+def _charged(events: tuple[Event, ...]) -> list[str]:
+    """Every event with its price; events that are alike once."""
+    lines = []
+    for event, count in Counter(events).items():
+        price = "" if isinstance(event, Encrypted) else f": μ = {_number(mu(event))}"
+        each = f"{count} times, each " if count > 1 else ""
+        lines.append(f"{each}{describe(event)}{price}")
+    return lines
 
 
 def _by_party(epsilons: tuple[float, ...]) -> list[str]:

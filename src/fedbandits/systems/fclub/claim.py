@@ -8,24 +8,24 @@ from fedbandits.environments.clustered import Clustered
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event, total_mu
 from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.statements import (
+    FLOATING_POINT,
+    IN_CLEAR,
+    ITEMS_BOUNDED,
+    OUTSIDE_THE_SERVER,
+    UNPREDICTABLE_NOISE,
+    USER_INTERACTION,
+)
 from fedbandits.systems.fclub.config import FCLUB
 from fedbandits.systems.fclub.parts import Never, Phased
 from fedbandits.systems.fclub.plan import RECORD_NORM, Plan, plan
 
-_UNIT = "one interaction (x, y): the recommended item and its reward, in one round of one user"
-_WHOM = "everybody outside the user's server: the other servers and the global server together"
 _COUNTS = "neighbours differ in what was recommended and its reward alone: the same users come when"
-_SECURE_NOISE = (
-    "the noise is unpredictable: in a simulation it comes from the seed, which protects nobody, "
-    "and systems of one experiment share its draws"
-)
-_BOUNDED = "‖x‖ ≤ 1 and 0 ≤ y ≤ 1, as the environment sees to"
 _PARTITION = (
     "the contents alone: that every partition into clusters, and when each upload happens, stay "
     "as they are when the record changes"
 )
 _SELF = "a user's interactions from that user's own server, which sees them in clear"
-_CLEAR = "anything that is sent: sums and records leave in clear"
 _TIMING = (
     "when messages are sent, and how many: the determinant triggers read raw data, so one record "
     "can make a message exist"
@@ -38,10 +38,9 @@ _LATER = (
     "the effect of a record on later recommendations, and so on later records: a server acts on "
     "raw data that it has not uploaded yet"
 )
-_FLOATS = "what the last bits of floating-point Gaussian noise may give away (Mironov 2012)"
 _TREES = (
-    "the paper's (ε, δ) counts one tree: every phase draws a fresh one, and reports the totals "
-    "through it again"
+    "more than one phase at what the paper states: it counts one tree, while every phase draws a "
+    "fresh one and reports the totals through it again"
 )
 
 
@@ -53,8 +52,8 @@ def claim(config: FCLUB, environment: Clustered, rounds: int) -> PrivacyClaim:
     mu = total_mu(events)
     private = config.is_private
     return PrivacyClaim(
-        unit=_UNIT,
-        from_whom=_WHOM,
+        unit=USER_INTERACTION,
+        from_whom=OUTSIDE_THE_SERVER,
         relation="replace-one",
         holds_for="interactive" if silent else "nothing",
         epsilon=0.0 if silent else math.inf,
@@ -64,7 +63,7 @@ def claim(config: FCLUB, environment: Clustered, rounds: int) -> PrivacyClaim:
         conditional_on=(
             _COUNTS,
             *environment.public_facts,
-            *((_BOUNDED, _PARTITION, _SECURE_NOISE) if private else ()),
+            *((ITEMS_BOUNDED, _PARTITION, UNPREDICTABLE_NOISE) if private else ()),
         ),
         not_protected=_not_protected(config),
         paper_claims=(config.epsilon, config.delta) if private else None,
@@ -84,12 +83,12 @@ def _not_protected(config: FCLUB) -> tuple[str, ...]:
         return (_SELF,)
     limits = [_SELF]
     if not config.is_private:
-        limits.append(_CLEAR)
+        limits.append(IN_CLEAR)
     limits.append(_TIMING)
     if isinstance(config.clustering, Phased):
         limits.append(_MEMBERSHIP)
     if config.is_private:
-        limits += [_TREES, _LATER, _FLOATS]
+        limits += [_TREES, _LATER, FLOATING_POINT]
     return tuple(limits)
 
 

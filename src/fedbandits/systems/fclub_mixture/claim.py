@@ -9,23 +9,23 @@ from fedbandits.environments.clustered import Clustered
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event, GaussianRelease, total_mu
 from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.statements import (
+    IN_CLEAR,
+    ITEMS_BOUNDED,
+    OUTSIDE_THE_SERVER,
+    SECURE_NOISE,
+    USER_INTERACTION,
+)
 from fedbandits.systems.fclub_mixture.config import MixtureFCLUB
 from fedbandits.systems.fclub_mixture.plan import CLUSTERS, Plan, plan
 
-_UNIT = "one interaction (x, y): the recommended item and its reward, in one round of one user"
-_WHOM = "everybody outside the user's server: the other servers and the global server together"
 _COUNTS = (
     "the rounds of releases are public and depend on no data; neighbours differ in what was "
     "recommended and its reward alone: the same users come when they came"
 )
-_BOUNDED = "‖x‖ ≤ 1 and 0 ≤ y ≤ 1, as the environment sees to"
 _APART = "a record is in its own user's sums alone, so users' releases do not add up"
 _ONCE = "a record is in one phase's sum of one cluster alone, so releases do not add up"
 _PARTITION = "the contents alone: that clusters stay as they are when the record changes"
-_SECURE_NOISE = (
-    "the noise is unpredictable: in a simulation it comes from the seed, which protects nobody, "
-    "and systems of one experiment share its draws"
-)
 _SELF = (
     "a user's interactions from that user's own server, which sees them in clear, and, as far as "
     "they show in what that server recommends, from its other users"
@@ -39,7 +39,6 @@ _MEMBERSHIP = (
     "record can move a user"
 )
 _MANY = "all of a user's records together: k records in one phase cost k times μ"
-_FLOATS = "what the last bits of floating-point Gaussian noise may give away (Mironov 2012)"
 
 
 def claim(config: MixtureFCLUB, environment: Clustered, rounds: int) -> PrivacyClaim:
@@ -50,8 +49,8 @@ def claim(config: MixtureFCLUB, environment: Clustered, rounds: int) -> PrivacyC
     contents = gaussian.epsilon_of(mu, config.delta)
     exposed = math.isinf(mu) or (resolved.releases == CLUSTERS and bool(events))
     return PrivacyClaim(
-        unit=_UNIT,
-        from_whom=_WHOM,
+        unit=USER_INTERACTION,
+        from_whom=OUTSIDE_THE_SERVER,
         relation="replace-one",
         holds_for="nothing" if exposed else _reach(config, events),
         epsilon=math.inf if exposed else contents,
@@ -86,15 +85,17 @@ def _conditions(resolved: Plan) -> tuple[str, ...]:
     if not resolved.private:
         return ()
     if resolved.releases == CLUSTERS:
-        return (_BOUNDED, _ONCE, _PARTITION, _SECURE_NOISE)
-    return (_BOUNDED, _APART, _SECURE_NOISE)
+        return (ITEMS_BOUNDED, _ONCE, _PARTITION, SECURE_NOISE)
+    return (ITEMS_BOUNDED, _APART, SECURE_NOISE)
 
 
 def _not_protected(config: MixtureFCLUB, resolved: Plan) -> tuple[str, ...]:
     limits = [_SELF]
+    if resolved.release_count and not resolved.private:
+        limits.append(IN_CLEAR)
     if resolved.release_count and resolved.releases == CLUSTERS:
         limits.append(_MEMBERSHIP)
     if resolved.private:
         limits += [_LATER] if config.local_view == "raw" else []
-        limits += [_MANY, _FLOATS]
+        limits.append(_MANY)
     return tuple(limits)

@@ -7,6 +7,7 @@ import math
 from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.privacy.accounting import Clear
 from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.statements import AGENT_INTERACTION
 from fedbandits.systems.fedlinucb_async.config import AsyncFedLinUCB
 from fedbandits.systems.fedlinucb_async.rules import plan
 
@@ -15,7 +16,7 @@ def claim(config: AsyncFedLinUCB, environment: ContextualEnvironment, rounds: in
     """The claim of one agent towards everyone else, for a whole run."""
     plan(config, environment, rounds)
     return PrivacyClaim(
-        unit="one interaction (the chosen action, its context and its reward) of one agent",
+        unit=AGENT_INTERACTION,
         from_whom="nobody: agents exchange sums of their records in clear",
         relation="replace-one",
         holds_for="nothing",

@@ -9,6 +9,7 @@ from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event, total_mu
 from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.statements import AGENT_INTERACTION, IN_CLEAR, SECURE_NOISE
 from fedbandits.systems.feducb.config import FedUCB
 from fedbandits.systems.feducb.noise import budgets
 from fedbandits.systems.feducb.parts import Determinant, Never
@@ -19,11 +20,6 @@ _BUDGETS = "every agent's ε is public: radii follow from them"
 _REFUSAL = (
     "every record of both neighbours keeps the bounds L and B: one that does not stops the run"
 )
-_SECURE_NOISE = (
-    "the noise is unpredictable: in a simulation it comes from the seed, which protects nobody, "
-    "and systems of one experiment share its draws"
-)
-_FLOATS = "what the last bits of floating-point Gaussian noise may give away (Mironov 2012)"
 _SELF = "an agent's records from that agent, and a decision from the person it is made for"
 _TIMING = (
     "when messages are sent: the determinant trigger reads raw data, so one record can decide "
@@ -62,7 +58,7 @@ def claim_of_plan(
     contents = gaussian.epsilon_of(mu, config.delta)
     leaks_timing = isinstance(config.schedule, Determinant)
     return PrivacyClaim(
-        unit="one interaction (the chosen action, its context and its reward) of one agent",
+        unit=AGENT_INTERACTION,
         from_whom=from_whom,
         relation="replace-one",
         holds_for=_holds_for(config, contents, leaks_timing),
@@ -105,7 +101,7 @@ def _conditions(config: FedUCB, environment: ContextualEnvironment) -> tuple[str
     if config.out_of_bounds == "refuse":
         conditions.append(_REFUSAL)
     if config.is_private:
-        conditions.append(_SECURE_NOISE)
+        conditions.append(SECURE_NOISE)
     return tuple(conditions)
 
 
@@ -122,14 +118,13 @@ def _holds_for(
 def _not_protected(
     config: FedUCB, environment: ContextualEnvironment, rounds: int, mu: float, leaks_timing: bool
 ) -> tuple[str, ...]:
-    limits = [_SELF]
+    limits = [_SELF, IN_CLEAR] if math.isinf(mu) else [_SELF]
     if leaks_timing:
         limits.append(_TIMING)
     if config.local_view == "raw" and not isinstance(config.schedule, Never):
         limits.append(_LATER)
     visits = environment.visits_per_person(rounds)
     if 0.0 < mu < math.inf:
-        limits.append(_FLOATS)
         limits.append(_SERVED_BY_SEVERAL if visits is None else _per_person(config, visits, mu))
     return tuple(limits)
 

@@ -7,11 +7,22 @@ from typing import Literal
 
 from fedbandits.environments.procurement import Procurement
 from fedbandits.privacy import gaussian
-from fedbandits.privacy.accounting import Clear, ContinualSum, Event, GaussianRelease, total_mu
+from fedbandits.privacy.accounting import (
+    Clear,
+    ContinualSum,
+    Event,
+    GaussianRelease,
+    Parallel,
+    total_mu,
+)
 from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.statements import IN_CLEAR, SECURE_NOISE
 from fedbandits.systems.pfcb.config import PFCB
 from fedbandits.systems.pfcb.parts import Never, Published
 from fedbandits.systems.pfcb.plan import CLEAR, Plan, plan
+
+#: Later published budgets are the same in float64: ε/2^(z+1) is nothing beside ε/(2 log₂ T).
+_DIFFERENT = 64
 
 _PURCHASE = (
     "one purchase (units bought, units found good) of one buyer from one producer, one round"
@@ -29,11 +40,6 @@ _BOUNDED = "every purchase keeps its capacity: 0 ≤ good units ≤ units ≤ k�
 _DISJOINT = (
     "a purchase is counted in one batch alone, so the costliest report is charged, not all of them"
 )
-_SECURE_NOISE = (
-    "the noise is unpredictable: in a simulation it comes from the seed, which protects nobody, "
-    "and systems of one experiment share its draws"
-)
-_FLOATS = "what the last bits of floating-point Gaussian noise may give away (Mironov 2012)"
 _SELF = "a buyer's purchases from that buyer, and from the producers that it buys from"
 _AMOUNTS = (
     "how many units are ordered: that follows from reports and from the buyer's own costs, so "
@@ -91,14 +97,17 @@ def _events(resolved: Plan) -> tuple[Event, ...]:
         return (Clear(),)
     if resolved.continual is not None:
         return (ContinualSum(plan=resolved.continual, record_norm=resolved.sensitivity),)
-    deviation = min(resolved.deviation(z) for z in (1, rules.releases))
-    return (GaussianRelease(sensitivity=resolved.sensitivity, deviation=deviation),)
+    # Reports alike in noise cost the same, however many there are.
+    reports = range(1, min(rules.releases, _DIFFERENT) + 1)
+    deviations = sorted({resolved.deviation(z) for z in reports})
+    batches = (GaussianRelease(resolved.sensitivity, deviation) for deviation in deviations)
+    return (Parallel(tuple(batches)),)
 
 
 def _conditions(config: PFCB, resolved: Plan) -> tuple[str, ...]:
     conditions = [_PUBLIC]
     if resolved.rules.reports != CLEAR:
-        conditions += [_BOUNDED, _SECURE_NOISE]
+        conditions += [_BOUNDED, SECURE_NOISE]
         if resolved.continual is None:
             conditions.append(_DISJOINT)
     if isinstance(config.privatizer, Published) and resolved.rules.releases:
@@ -119,13 +128,12 @@ def _as_the_paper_adds(config: PFCB, resolved: Plan) -> str:
 
 
 def _not_protected(config: PFCB, environment: Procurement, mu: float) -> tuple[str, ...]:
-    limits = [_SELF]
+    limits = [_SELF, IN_CLEAR] if math.isinf(mu) else [_SELF]
     if mu > 0.0:
         limits.append(_LATER if config.local_view == "raw" else _AMOUNTS)
     if 0.0 < mu < math.inf:
         orders = math.sqrt(environment.producer_count) * mu
         limits += [
-            _FLOATS,
             "a whole round's order, or a habit: k purchases in one batch from one producer cost k "
             f"times μ; one order of {environment.producer_count} producers costs μ = {orders:.3g}, "
             f"ε = {gaussian.epsilon_of(orders, config.delta):.4g} at δ = {config.delta:g}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from fedbandits.environments.bernoulli import Bernoulli
-from fedbandits.privacy.accounting import Clear
+from fedbandits.privacy.accounting import Clear, Encrypted
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.systems.samba.config import Samba
 from fedbandits.systems.samba.parts import (
@@ -69,7 +69,7 @@ def claim(config: Samba, environment: Bernoulli, rounds: int) -> PrivacyClaim:
         mu=math.inf,
         conditional_on=_conditions(config),
         not_protected=_not_protected(config),
-        events=() if config.execution == "secure" else (Clear(),),
+        events=(Encrypted(_ciphers(config)),) if config.execution == "secure" else (Clear(),),
         encrypted=_encrypted(config),
     )
 
@@ -77,11 +77,12 @@ def claim(config: Samba, environment: Bernoulli, rounds: int) -> PrivacyClaim:
 def _encrypted(config: Samba) -> str:
     if config.execution != "secure":
         return ""
+    return f"encrypted, no ε: {_ciphers(config)}; Comp sees masked, permuted scores"
+
+
+def _ciphers(config: Samba) -> str:
     cipher = "AES-256-GCM" if config.cipher == "aes-gcm" else "AES-256-CTR, not authenticated"
-    return (
-        f"encrypted, no ε: scores and bits {cipher}, sums Paillier {config.paillier_bits} bits; "
-        "Comp sees masked, permuted scores"
-    )
+    return f"scores and bits {cipher}, sums Paillier {config.paillier_bits} bits"
 
 
 def _conditions(config: Samba) -> tuple[str, ...]:
@@ -105,7 +106,7 @@ def _not_protected(config: Samba) -> tuple[str, ...]:
     if config.execution == "distributed":
         return ("anything: both servers and every observer read scores, bits and sums in clear",)
     limits = [
-        f"from Comp: {COMP_LEARNS[type(config.algorithm)]}",
+        f"what Comp computes from masked scores: {COMP_LEARNS[type(config.algorithm)]}",
         "a score of zero from Comp: no factor hides it",
         "the cumulative reward from the customer: it is the result, exact and without noise",
     ]

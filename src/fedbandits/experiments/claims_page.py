@@ -1,0 +1,157 @@
+"""Claims beside one another: the table of reports, and the page of all presets (docs/claims.md)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fedbandits.environments import Bernoulli, Clustered, Linear, Procurement
+from fedbandits.environments.base import Environment
+from fedbandits.experiments.config import system
+from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.systems import FAMILIES, Family
+
+#: A world for every kind of system: small, drawn, without a data file.
+REFERENCE_WORLDS: tuple[Environment, ...] = (
+    Linear(agents=10, dim=10, arms=20),
+    Clustered(users=40, clusters=5, dim=10, servers=5, items=10, placement="spread"),
+    Procurement(agents=10, producers=30),
+    Bernoulli(arms=10),
+)
+REFERENCE_ROUNDS = 60_000
+#: What is asked of every system that has a budget.
+REFERENCE_BUDGET = {"epsilon": 1.0, "delta": 1e-5}
+
+#: Columns of :func:`overview`.
+OVERVIEW = (
+    "system",
+    "the paper claims",
+    "supported by accounting",
+    "contents alone",
+    "noise, in records",
+    "not protected",
+)
+#: What a reader of that table must know.
+OVERVIEW_NOTE = (
+    "Supported by accounting: for everything that leaves a party, message times included. Contents "
+    "alone: were public which messages there are and when. Noise: deviation in the largest "
+    "release, over the most that a record can be (what it can move, where noise has a shape of "
+    "its own). What is not protected is cut short here."
+)
+
+_HEAD = """# What every preset claims
+
+Made by `fedbandits privacy --all --markdown`; do not edit. Figures for your own configuration:
+`fedbandits privacy CONFIG.toml`. What privacy costs in regret: [How private is it?](privacy.md)
+
+Every preset with a budget is asked for ε = {epsilon:g} at δ = {delta:g}, over {rounds:,} rounds of
+a small world of its kind: {worlds}.
+"""
+
+
+def reference_world(family: Family) -> Environment:
+    """The world in which the page states a system's claims."""
+    return next(world for world in REFERENCE_WORLDS if isinstance(world, family.plays_in))
+
+
+def reference_claims() -> dict[str, PrivacyClaim]:
+    """The claim of every preset of every system, in its reference world and at the same budget."""
+    return {
+        preset: family.claim(
+            system(preset, **_budget(family)).config, reference_world(family), REFERENCE_ROUNDS
+        )
+        for family in FAMILIES.values()
+        for preset in family.presets
+    }
+
+
+def _budget(family: Family) -> dict[str, Any]:
+    fields = family.config_type.__struct_fields__
+    return {key: value for key, value in REFERENCE_BUDGET.items() if key in fields}
+
+
+def overview(claims: Mapping[str, PrivacyClaim]) -> list[tuple[str, ...]]:
+    """A row a system, with the columns of :data:`OVERVIEW`."""
+    return [
+        (
+            label,
+            "–" if claim.paper_claims is None else "ε = {:g}, δ = {:g}".format(*claim.paper_claims),
+            _supported(claim),
+            _contents(claim),
+            f"{claim.noise:.3g}" if claim.noise else "–",
+            "; ".join(claim.limits),
+        )
+        for label, claim in claims.items()
+    ]
+
+
+def _supported(claim: PrivacyClaim) -> str:
+    if claim.is_private:
+        return _price(claim, claim.epsilon) + f", {claim.holds_for}" * bool(claim.events)
+    return "no ε: encryption" if claim.encrypted else "no finite ε"
+
+
+def _contents(claim: PrivacyClaim) -> str:
+    return "–" if claim.encrypted else _price(claim, claim.epsilon_contents)
+
+
+def _price(claim: PrivacyClaim, epsilon: float) -> str:
+    if math.isinf(epsilon):
+        return "ε = ∞"
+    return f"ε = {epsilon:.4g} at δ = {claim.delta:g}" if claim.events else "ε = 0, nothing leaves"
+
+
+def reference_page(claims: Mapping[str, PrivacyClaim]) -> str:
+    """docs/claims.md, of what :func:`reference_claims` returned."""
+    worlds = ", ".join(_world(world) for world in REFERENCE_WORLDS)
+    head = _HEAD.format(rounds=REFERENCE_ROUNDS, worlds=worlds, **REFERENCE_BUDGET)
+    presets = {
+        name: preset for family in FAMILIES.values() for name, preset in family.presets.items()
+    }
+    described = {name: preset.description for name, preset in presets.items()}
+    return claims_markdown(claims, head, described)
+
+
+def claims_markdown(
+    claims: Mapping[str, PrivacyClaim],
+    head: str = "# Claims\n",
+    described: Mapping[str, str] | None = None,
+) -> str:
+    """Claims as a page of Markdown: one table of all, then a section each.
+
+    Parameters
+    ----------
+    claims
+        By label.
+    head
+        What the page begins with.
+    described
+        By label, what a section begins with.
+    """
+    parts = [head, _table(OVERVIEW, overview(claims)), f"{OVERVIEW_NOTE}\n"]
+    for label, claim in claims.items():
+        what = f"{_cell(described[label])}.\n\n" if described else ""
+        parts.append(f"## {_cell(label)}\n\n{what}{_section(claim)}")
+    return "\n".join(parts)
+
+
+def _section(claim: PrivacyClaim) -> str:
+    rows = [(title, "\n".join(lines)) for title, lines in claim.rows()]
+    return f"**{_cell(claim.headline)}**\n\n{_table(('', ''), rows)}"
+
+
+def _world(world: Environment) -> str:
+    names = [name for name, family in FAMILIES.items() if isinstance(world, family.plays_in)]
+    return f"{world.parties} {world.PARTIES} for {' and '.join(f'`{name}`' for name in names)}"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ("---",) * len(head), *(tuple(map(_cell, row)) for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    """Text that cannot end a cell, or be markup; lines stay apart."""
+    return re.sub(r"[\\|*_<[`]", r"\\\g<0>", text).replace("\n", "<br>")

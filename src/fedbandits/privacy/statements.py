@@ -1,0 +1,36 @@
+"""Sentences that the claims of several systems share.
+
+A sentence about what is *not* protected names it in its first clause, before any comma, colon or
+bracket: tables show that clause alone (:attr:`.claims.PrivacyClaim.limits`).
+"""
+
+from __future__ import annotations
+
+#: A condition of noise that a party takes from a source that covers values.
+SECURE_NOISE = (
+    "the noise is unpredictable and exact on a grid, as secure noise is in a deployment; in a "
+    "simulation it is floating point and comes from the seed, which protects nobody, and systems "
+    "of one experiment share its draws"
+)
+#: The same where noise is added in floating point, in a deployment too; see FLOATING_POINT.
+UNPREDICTABLE_NOISE = (
+    "the noise is unpredictable: in a simulation it comes from the seed, which protects nobody, "
+    "and systems of one experiment share its draws"
+)
+#: Not protected then.
+FLOATING_POINT = "what the last bits of floating-point Gaussian noise may give away (Mironov 2012)"
+
+#: Not protected where there is no noise.
+IN_CLEAR = "anything that is sent: statistics leave in clear"
+
+#: Units.
+AGENT_INTERACTION = "one interaction (the chosen action, its context and its reward) of one agent"
+USER_INTERACTION = (
+    "one interaction (x, y): the recommended item and its reward, in one round of one user"
+)
+#: From whom, where users belong to servers.
+OUTSIDE_THE_SERVER = (
+    "everybody outside the user's server: the other servers and the global server together"
+)
+#: A condition, where users belong to servers.
+ITEMS_BOUNDED = "‖x‖ ≤ 1 and 0 ≤ y ≤ 1, as the environment sees to"

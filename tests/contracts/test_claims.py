@@ -1,0 +1,108 @@
+"""What the claim of every preset of every system must be, and the page that shows them all."""
+
+from __future__ import annotations
+
+import json
+import math
+import pathlib
+
+import msgspec
+import numpy as np
+import pytest
+
+import fedbandits as fb
+from fedbandits.experiments import claims_page
+from fedbandits.experiments.claims_page import REFERENCE_BUDGET, reference_claims
+from fedbandits.experiments.result import ReplicateTrace, build_dataset
+from fedbandits.privacy import accounting, gaussian
+from fedbandits.privacy.accounting import Clear, Encrypted
+from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.systems import find_preset, preset_names
+
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "claims.md"
+CLAIMS = reference_claims()
+EPSILON, DELTA = REFERENCE_BUDGET["epsilon"], REFERENCE_BUDGET["delta"]
+
+
+def test_no_preset_is_left_out():
+    assert sorted(CLAIMS) == sorted(preset_names())
+
+
+def test_the_page_is_what_the_code_says():
+    """After a change: fedbandits privacy --all --markdown > docs/claims.md."""
+    fresh = claims_page.reference_page(CLAIMS)
+    assert PAGE.read_text(encoding="utf-8") == fresh, (
+        "docs/claims.md is out of date: fedbandits privacy --all --markdown > docs/claims.md"
+    )
+
+
+@pytest.mark.parametrize("name", preset_names())
+class TestClaim:
+    def test_it_says_what_is_protected_from_whom(self, name):
+        stated = CLAIMS[name]
+        assert stated.unit.strip()
+        assert stated.from_whom.strip()
+        assert stated.relation == "replace-one"
+
+    def test_it_says_what_is_not_and_so_in_short(self, name):
+        stated = CLAIMS[name]
+        assert len(stated.limits) == len(stated.not_protected) > 0
+        for short, line in zip(stated.limits, stated.not_protected, strict=True):
+            assert line.startswith(short)
+            assert 5 < len(short) < 75
+            assert short.count("(") == short.count(")")
+
+    def test_a_published_variant_says_what_its_paper_claims(self, name):
+        published = name.endswith("-published")
+        assert CLAIMS[name].paper_claims == ((EPSILON, DELTA) if published else None)
+
+    def test_a_sound_variant_spends_its_budget_and_no_more(self, name):
+        """Unless it says nothing, or has no noise."""
+        stated = CLAIMS[name]
+        if stated.paper_claims is None and 0.0 < stated.mu < math.inf:
+            assert 0.99 * EPSILON <= stated.epsilon_contents <= EPSILON * (1 + 1e-12)
+            assert stated.epsilon in (stated.epsilon_contents, math.inf)
+            assert stated.delta == DELTA
+        if not stated.events:
+            assert stated.epsilon == stated.epsilon_contents == stated.mu == 0.0
+        assert stated.epsilon >= stated.epsilon_contents
+
+    def test_it_holds_for_something_where_its_epsilon_is_finite(self, name):
+        stated = CLAIMS[name]
+        assert (stated.holds_for != "nothing") == math.isfinite(stated.epsilon)
+        assert stated.is_private == math.isfinite(stated.epsilon)
+
+    def test_its_figures_follow_from_its_events(self, name):
+        stated = CLAIMS[name]
+        assert all(accounting.mu(event) >= 0.0 for event in stated.events)
+        assert all(accounting.describe(event) for event in stated.events)
+        if stated.encrypted:
+            # Nothing is charged for encryption, and no ε comes of it.
+            assert {type(event) for event in stated.events} == {Encrypted}
+            assert accounting.total_mu(stated.events) == 0.0
+            assert stated.mu == stated.epsilon_contents == math.inf
+            return
+        assert accounting.total_mu(stated.events) == stated.mu
+        if stated.mu < math.inf and stated.delta:
+            assert gaussian.epsilon_of(stated.mu, stated.delta) == stated.epsilon_contents
+
+    def test_noise_is_stated_where_there_is_some(self, name):
+        stated = CLAIMS[name]
+        assert (stated.noise > 0.0) == (0.0 < stated.mu < math.inf)
+        if Clear() in stated.events:
+            assert any("clear" in line or line.startswith("any") for line in stated.not_protected)
+
+    def test_it_survives_the_results_file(self, name):
+        """Claims travel with results as JSON, which has no infinity."""
+        assert msgspec.convert(msgspec.to_builtins(CLAIMS[name]), PrivacyClaim) == CLAIMS[name]
+        _, family = find_preset(name)
+        experiment = fb.Experiment(
+            rounds=30,
+            environment=claims_page.reference_world(family),
+            systems=(fb.system(name),),
+        )
+        trace = ReplicateTrace.empty(0, 0, np.array([30]), experiment.environment.parties)
+        dataset = build_dataset(experiment, [trace], interrupted=False)
+        (stored,) = json.loads(dataset.attrs["claims"]).values()
+        (stated,) = experiment.claims().values()
+        assert msgspec.convert(stored, PrivacyClaim, strict=False) == stated
