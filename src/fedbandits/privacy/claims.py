@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from fedbandits.errors import ClaimError
 from fedbandits.privacy.accounting import Event, describe, mu
 
 
@@ -47,6 +48,11 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
     encrypted
         What encryption protects, where that is what a system rests on: nothing is charged for it,
         and no ε comes of it.
+
+    Raises
+    ------
+    ClaimError
+        If no unit is named.
     """
 
     unit: str
@@ -66,7 +72,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if not self.unit.strip():
-            raise ValueError("a privacy claim must name its unit")
+            raise ClaimError("a privacy claim must name its unit")
 
     @property
     def is_private(self) -> bool:
