@@ -29,16 +29,14 @@ except ModuleNotFoundError as error:
 from fedbandits.privacy import gaussian, ledger_checks
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.privacy.ledger_charges import Till, kept_draws, unknown
+from fedbandits.privacy.ledger_charges import Till, unknown
 from fedbandits.privacy.ledger_database import Synchronous, engine_at, named_errors, transaction
-from fedbandits.privacy.ledger_noise import LedgeredNoise
+from fedbandits.privacy.ledger_noise import Draws, LedgeredNoise
 from fedbandits.privacy.ledger_statement import Statement, StreamStatement, state
 from fedbandits.privacy.ledger_tables import (
     ACCOUNTS,
-    NOISE,
     decode_claim,
     encode_claim,
-    encode_draw,
     genesis,
 )
 
@@ -64,6 +62,7 @@ class Ledger:
         self.engine = engine
         self.federation = federation
         self._till = Till(engine.dialect, clock, clock_tolerance)
+        self._draws = Draws(engine.dialect)
         self._owned = owned  # closed with the ledger
 
     @classmethod
@@ -266,9 +265,7 @@ class Ledger:
         draw = np.asarray(make(), dtype=np.float64)
         shape, data, digest = encode_draw(draw)
         self._till.write(connection, entry, digest)
-        values = {"party": party, "stream": stream, "step": step, "shape": shape, "draw": data}
-        with named_errors():
-            connection.execute(sa.insert(NOISE), values)
+        self._draws.keep(connection, party, stream, step, (shape, data))
         return draw
 
     def draws(self, connection: Connection, party: str, stream: str) -> list[Floats]:
@@ -283,7 +280,7 @@ class Ledger:
         """
         with named_errors():
             self._require_account(connection, party)
-            return kept_draws(connection, party, stream)
+        return self._draws.every(connection, party, stream)
 
     def parties(self, connection: Connection) -> list[str]:
         """Who has an account, in order of names."""

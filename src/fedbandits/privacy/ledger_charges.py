@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from fedbandits._typing import Floats
 from fedbandits.errors import (
     BudgetExceededError,
     ClockError,
@@ -23,9 +22,7 @@ from fedbandits.privacy.ledger_database import Compiled, named_errors
 from fedbandits.privacy.ledger_tables import (
     ACCOUNTS,
     CHARGES,
-    NOISE,
     Charge,
-    decode_draw,
     digits,
     encode_event,
     link,
@@ -179,21 +176,6 @@ def _refuse_reuse(connection: Connection, party: str, stream: str, step: int) ->
             f"party {party!r}, {stream!r}: the noise of step {step} was drawn before; "
             "restore the state that was saved with it"
         )
-
-
-def kept_draws(connection: Connection, party: str, stream: str) -> list[Floats]:
-    """All draws of a stream, in order of their steps, each checked against its charge."""
-    same = (CHARGES.c.stream == NOISE.c.stream) & (CHARGES.c.step == NOISE.c.step)
-    rows = connection.execute(
-        sa.select(NOISE.c.step, NOISE.c.shape, NOISE.c.draw, CHARGES.c.digest)
-        .join(CHARGES, (CHARGES.c.party == NOISE.c.party) & same)
-        .where(NOISE.c.party == party, NOISE.c.stream == stream)
-        .order_by(NOISE.c.step)
-    )
-    return [
-        decode_draw(shape, draw, digest, f"party {party!r}, {stream!r}, step {step}")
-        for step, shape, draw, digest in rows
-    ]
 
 
 def unknown(party: str) -> UnknownPartyError:

@@ -16,6 +16,7 @@ from fedbandits.errors import (
     StepError,
 )
 from fedbandits.privacy.accounting import ContinualSum, Event
+from fedbandits.privacy.ledger_noise import Draws
 from fedbandits.privacy.ledger_tables import (
     ACCOUNTS,
     CHARGES,
@@ -25,7 +26,6 @@ from fedbandits.privacy.ledger_tables import (
     SCHEMA,
     Charge,
     decode_claim,
-    decode_draw,
     decode_event,
     digits,
     genesis,
@@ -86,12 +86,21 @@ def check_opened(connection: Connection, federation: str) -> None:
     if connection.dialect.name == "sqlite":
         found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
         _require(found == "ok", "the ledger", f"damaged, SQLite says: {found}")
-    for account in connection.execute(sa.select(ACCOUNTS)):
+    accounts = connection.execute(sa.select(ACCOUNTS)).all()
+    for account in accounts:
         _check_totals(connection, federation, account)
-    kept, charged = (sa.select(sa.func.count()).select_from(table) for table in (NOISE, CHARGES))
-    draws = connection.execute(kept).scalar()
-    due = connection.execute(charged.where(CHARGES.c.digest.is_not(None))).scalar()
-    _require(draws == due, "the ledger", f"{draws} draws are kept, {due} were charged for")
+    charges = _count(connection, CHARGES)
+    _require(charges == sum(a.charges for a in accounts), "the ledger", "charges without account")
+    kept, due = (
+        _count(connection, NOISE),
+        _count(connection, CHARGES, CHARGES.c.digest.is_not(None)),
+    )
+    _require(kept == due, "the ledger", f"{kept} draws are kept, {due} were charged for")
+
+
+def _count(connection: Connection, table: sa.Table, *conditions: Any) -> int:
+    count = sa.select(sa.func.count()).select_from(table).where(*conditions)
+    return int(connection.execute(count).scalar_one())
 
 
 def _check_totals(connection: Connection, federation: str, account: Any) -> None:
@@ -175,17 +184,16 @@ def verify(connection: Connection, federation: str) -> None:
     LedgerCorruptError
         For the first party and charge that are not as they were written.
     """
-    check_opened(connection, federation)
     for account in connection.execute(sa.select(ACCOUNTS).order_by(ACCOUNTS.c.party)).all():
         _verify_account(connection, federation, account)
-    _verify_noise(connection)
+    check_opened(connection, federation)
 
 
 def _verify_account(connection: Connection, federation: str, account: Any) -> None:
     place = f"party {account.party!r}"
     decode_claim(account.claim, account.party)
     head, spent, time = genesis(federation, tuple(account[:6])), 0, account.opened
-    tails: dict[str, Tail] = {}
+    draws, tails = Draws(connection.dialect), dict[str, Tail]()
     rows = connection.execute(
         sa.select(CHARGES).where(CHARGES.c.party == account.party).order_by(CHARGES.c.number)
     )
@@ -195,6 +203,7 @@ def _verify_account(connection: Connection, federation: str, account: Any) -> No
         head = link(head, charge)
         _require(head == row.hash, here, "changed after it was written, or the account was")
         _require(charge.time >= time, here, "earlier than the one before")
+        draws.check(connection, charge, here)
         spent += _verify_price(charge, tails, here)
         _require(root(spent) <= account.mu * ROUNDING, here, "beyond the budget")
         time = charge.time
@@ -216,22 +225,6 @@ def _verify_price(charge: Charge, tails: dict[str, Tail], here: str) -> int:
     _require(charge.added == charge.mu**2 - before**2, here, "not what it added")
     tails[charge.stream] = Tail(charge.step, charge.event, charge.mu)
     return squared(charge.mu) - squared(before)
-
-
-def _verify_noise(connection: Connection) -> None:
-    """Every charged draw is there; that there are no more was counted at the beginning."""
-    same = (
-        (CHARGES.c.party == NOISE.c.party)
-        & (CHARGES.c.stream == NOISE.c.stream)
-        & (CHARGES.c.step == NOISE.c.step)
-    )
-    kept = (CHARGES.c.party, CHARGES.c.number, CHARGES.c.digest, NOISE.c.shape, NOISE.c.draw)
-    for party, number, digest, shape, draw in connection.execute(
-        sa.select(*kept)
-        .select_from(CHARGES.outerjoin(NOISE, same))
-        .where(CHARGES.c.digest.is_not(None))
-    ):
-        decode_draw(shape, draw, digest, f"party {party!r}, charge {number}")
 
 
 def _square(mu: Any, place: str) -> int:

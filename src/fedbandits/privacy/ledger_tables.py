@@ -205,7 +205,7 @@ def encode_draw(draw: Floats) -> tuple[str, bytes, str]:
     return shape, data, _digest(shape, data)
 
 
-def decode_draw(shape: str, data: bytes, digest: str | None, place: str) -> Floats:
+def decode_draw(shape: Any, data: Any, digest: str | None, place: str) -> Floats:
     """The counterpart of :func:`encode_draw`.
 
     Raises
@@ -213,7 +213,8 @@ def decode_draw(shape: str, data: bytes, digest: str | None, place: str) -> Floa
     LedgerCorruptError
         If the draw is missing or is not the one that was charged.
     """
-    if not isinstance(shape, str) or not isinstance(data, bytes) or _digest(shape, data) != digest:
+    written = isinstance(shape, str) and isinstance(data, bytes | memoryview)
+    if not written or _digest(shape, bytes(data)) != digest:
         raise LedgerCorruptError(f"{place}: the draw is not the one that was charged")
     return np.frombuffer(data, "<f8").astype(np.float64).reshape(json.loads(shape))
 
