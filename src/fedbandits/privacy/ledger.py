@@ -37,6 +37,7 @@ from fedbandits.privacy.ledger_tables import (
     ACCOUNTS,
     decode_claim,
     encode_claim,
+    encode_draw,
     genesis,
 )
 

@@ -110,30 +110,42 @@ def _check_totals(connection: Connection, federation: str, account: Any) -> None
     count = sa.select(sa.func.count(), sa.func.max(CHARGES.c.number)).where(own)
     counted = tuple(connection.execute(count).one())
     _require(counted == (account.charges, account.charges or None), place, "charges are missing")
+    time = account.opened
     if account.charges:
         first, last = (
             connection.execute(sa.select(CHARGES).where(own, CHARGES.c.number == number)).first()
             for number in (1, account.charges)
         )
-        begun = first is not None and first.hash == link(head, Charge(*first[:-1]))
+        if first is None or last is None:
+            raise LedgerCorruptError(f"{place}: charges are missing")
+        begun = first.hash == link(head, Charge(*first[:-1]))
         _require(begun, place, "the account was changed after it was opened, or charge 1 was")
-        head = last.hash if last is not None else ""
-    _require(head == account.head, place, "the account was changed, or its last charge")
-    total = sum(_square(stream.mu, place) for stream in streams(connection, account.party))
+        head, time = last.hash, last.time
+    same = (account.head, account.time) == (head, time)
+    _require(same, place, "the account was changed, or its last charge")
+    total = 0
+    for stream in streams(connection, account.party):
+        _require(stream.step == stream.charges, place, f"steps of {stream.stream!r} are missing")
+        total += _square(stream.mu, place)
     _require(total == digits(account.spent, account.party), place, "the total does not add up")
 
 
 def streams(connection: Connection, party: str) -> Iterator[Any]:
     """The latest charge of every stream of a party, in order of their names."""
     latest = (
-        sa.select(CHARGES.c.stream, sa.func.max(CHARGES.c.step).label("step"))
+        sa.select(
+            CHARGES.c.stream,
+            sa.func.max(CHARGES.c.step).label("step"),
+            sa.func.count().label("charges"),
+        )
         .where(CHARGES.c.party == party)
         .group_by(CHARGES.c.stream)
         .subquery()
     )
+    found = (CHARGES.c.stream, CHARGES.c.step, CHARGES.c.event, CHARGES.c.mu)
     same = (CHARGES.c.stream == latest.c.stream) & (CHARGES.c.step == latest.c.step)
     yield from connection.execute(
-        sa.select(CHARGES.c.stream, CHARGES.c.step, CHARGES.c.event, CHARGES.c.mu)
+        sa.select(*found, latest.c.charges)
         .join(latest, same)
         .where(CHARGES.c.party == party)
         .order_by(CHARGES.c.stream)

@@ -71,7 +71,7 @@ class Compiled:
         try:
             cursor.execute(self._text, parameters)
             return result(cursor)
-        except self._error as error:
+        except (self._error, UnicodeDecodeError) as error:
             raise named(error) from error
         finally:
             cursor.close()
@@ -96,6 +96,8 @@ def named_errors() -> Iterator[None]:
     except DBAPIError as error:
         error.hide_parameters = True  # what was being written may be noise
         raise named(error.orig or error) from error
+    except UnicodeDecodeError as error:  # SQLite quotes a damaged schema in its message
+        raise named(error) from error
 
 
 def engine_at(
