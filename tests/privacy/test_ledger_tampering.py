@@ -152,6 +152,13 @@ def test_another_format_is_refused_and_named(path, version):
         opened(path)
 
 
+def test_another_formats_tables_may_be_others(path):
+    by_hand(path, "DROP TABLE ledger_noise")
+    by_hand(path, "UPDATE ledger_meta SET value = '2' WHERE name = 'schema'")
+    with pytest.raises(LedgerVersionError):
+        opened(path)
+
+
 def test_a_file_that_is_no_database_is_refused_and_left(tmp_path):
     path = tmp_path / "ledger.db"
     path.write_text("dear diary, " * 100, encoding="utf-8")

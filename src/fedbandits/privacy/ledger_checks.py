@@ -52,18 +52,22 @@ def create(connection: Connection, federation: str) -> None:
 
 
 def is_ledger(connection: Connection) -> bool:
-    """Whether the tables are there.
+    """Whether there is a ledger, of whatever format.
 
     Raises
     ------
     LedgerCorruptError
-        If only some of them are.
+        If nothing says which format it has.
     """
+    missing = _missing(connection)
+    if META.name in missing and len(missing) < len(METADATA.tables):
+        raise LedgerCorruptError(f"the ledger is damaged: no {META.name}")
+    return META.name not in missing
+
+
+def _missing(connection: Connection) -> list[str]:
     inspector = sa.inspect(connection)
-    missing = [name for name in METADATA.tables if not inspector.has_table(name)]
-    if missing and len(missing) < len(METADATA.tables):
-        raise LedgerCorruptError(f"the ledger is damaged: no {', '.join(missing)}")
-    return not missing
+    return [name for name in METADATA.tables if not inspector.has_table(name)]
 
 
 def check_opened(connection: Connection, federation: str) -> None:
@@ -83,6 +87,8 @@ def check_opened(connection: Connection, federation: str) -> None:
         raise LedgerMismatchError(
             f"the ledger belongs to federation {meta.get('federation')!r}, not {federation!r}"
         )
+    missing = _missing(connection)
+    _require(not missing, "the ledger", f"damaged, there is no {', '.join(missing)}")
     if connection.dialect.name == "sqlite":
         found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
         _require(found == "ok", "the ledger", f"damaged, SQLite says: {found}")
