@@ -51,6 +51,17 @@ def test_the_example_of_parties_works():
     assert names["run"].done == 50
 
 
+def test_the_example_of_a_ledger_works(tmp_path, monkeypatch):
+    """Twice in the same place: the second time is a restart, with nothing left to send."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for sent in (3, 0):
+        exec("\n".join(code_blocks("docs/ledger.md")), names)  # noqa: S102
+        assert len(names["sent"]) == sent
+        assert names["statement"].charges == 3
+        assert names["statement"].left_mu < 1e-6
+
+
 @pytest.mark.parametrize(
     "name", ["quickstart", "linear", "movielens", "samba", "paper-scale", "shops"]
 )

@@ -27,16 +27,56 @@ class ReleaseRefusedError(FedbanditsError):
     """A private release beyond what the mechanism was calibrated for."""
 
 
-class MissingExtraError(FedbanditsError):
-    """A part of this package that needs an extra which is not installed."""
+class UnknownEventError(FedbanditsError):
+    """An event that no accountant here can price."""
 
 
 class ClaimError(FedbanditsError, ValueError):
-    """A privacy claim that does not say what it protects."""
+    """A privacy claim or budget that says nothing: no unit, no ε above 0, no δ between 0 and 1."""
 
 
-class UnknownEventError(FedbanditsError):
-    """An event that no accountant here can price."""
+class BudgetExceededError(ReleaseRefusedError):
+    """A private release that would cost more than is left. Nothing was spent."""
+
+
+class NoiseReuseError(ReleaseRefusedError):
+    """Noise asked for a second time. A redraw spends twice; the old draw on other data tells."""
+
+
+class LedgerError(FedbanditsError):
+    """A privacy ledger that cannot be used, or not like this. Nothing was spent."""
+
+
+class LedgerMismatchError(LedgerError):
+    """A ledger of another federation, or an account that was opened with other values."""
+
+
+class LedgerVersionError(LedgerError):
+    """A ledger written in an older or a newer format."""
+
+
+class LedgerCorruptError(LedgerError):
+    """A ledger that is damaged, was changed by hand, or is none."""
+
+
+class LedgerBusyError(LedgerError):
+    """Another process was writing to the ledger. Roll back and try again."""
+
+
+class UnknownPartyError(LedgerError):
+    """A party without an account."""
+
+
+class StepError(LedgerError):
+    """A charge that does not continue its stream of releases."""
+
+
+class ClockError(LedgerError):
+    """A clock that runs backwards."""
+
+
+class MissingExtraError(FedbanditsError, ImportError):
+    """A part of this package whose libraries are not installed."""
 
 
 class OutputExistsError(FedbanditsError):

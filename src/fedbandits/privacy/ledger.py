@@ -1,0 +1,323 @@
+"""A durable privacy ledger: who may spend how much, what was spent, and the noise it was spent on.
+
+What is charged, the noise that is drawn and whatever the caller writes with them are committed in
+one transaction, or not at all. Release only what was committed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from fedbandits._typing import Floats
+from fedbandits.errors import ClaimError, LedgerMismatchError, MissingExtraError
+
+try:
+    import sqlalchemy as sa
+    from sqlalchemy.engine import Connection, Engine
+except ModuleNotFoundError as error:
+    raise MissingExtraError(
+        "a privacy ledger needs SQLAlchemy: install fedbandits[federation]"
+    ) from error
+
+from fedbandits.privacy import gaussian, ledger_checks
+from fedbandits.privacy.accounting import Event
+from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.ledger_charges import Till, unknown
+from fedbandits.privacy.ledger_database import Synchronous, engine_at, named_errors, transaction
+from fedbandits.privacy.ledger_noise import Draws, LedgeredNoise
+from fedbandits.privacy.ledger_statement import Statement, StreamStatement, state
+from fedbandits.privacy.ledger_tables import (
+    ACCOUNTS,
+    decode_claim,
+    encode_claim,
+    encode_draw,
+    genesis,
+)
+
+__all__ = ["Ledger", "LedgeredNoise", "Statement", "StreamStatement"]
+
+
+class Ledger:
+    """The accounts of one federation's parties at one organisation. See :meth:`open`.
+
+    Every operation works on the caller's connection, in the caller's transaction: what is charged
+    is spent if, and only if, that transaction is committed. An engine must not be carried over a
+    fork: open the ledger in the process that uses it.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        federation: str,
+        clock: Callable[[], float],
+        clock_tolerance: float,
+        owned: bool,
+    ) -> None:
+        self.engine = engine
+        self.federation = federation
+        self._till = Till(engine.dialect, clock, clock_tolerance)
+        self._draws = Draws(engine.dialect)
+        self._owned = owned  # closed with the ledger
+
+    @classmethod
+    def open(
+        cls,
+        where: str | os.PathLike[str] | Engine,
+        federation: str,
+        clock: Callable[[], float] = time.time,
+        *,
+        clock_tolerance: float = 1.0,
+        synchronous: Synchronous = "FULL",
+        busy_timeout: float = 30.0,
+    ) -> Self:
+        """Open a ledger, or create it.
+
+        Parameters
+        ----------
+        where
+            A file, a database's URL, or an engine, which is left as it is: give it
+            ``hide_parameters=True``, for the noise is secret.
+        federation
+            Whose ledger it is.
+        clock
+            Seconds since 1970.
+        clock_tolerance
+            Seconds that the clock may run backwards; times that are recorded never do.
+        synchronous
+            How SQLite waits for the disk. ``NORMAL`` may lose the last commits in a power failure,
+            and with them the knowledge of what was released.
+        busy_timeout
+            Seconds to wait for SQLite's other writers.
+
+        Raises
+        ------
+        LedgerMismatchError
+            If it belongs to another federation.
+        LedgerVersionError
+            If it has another format.
+        LedgerCorruptError
+            If it is damaged or its totals do not add up.
+        LedgerBusyError
+            If others are writing for longer than ``busy_timeout``.
+        LedgerError
+            If there can be no database.
+        """
+        given = isinstance(where, Engine)
+        engine = where if isinstance(where, Engine) else engine_at(where, synchronous, busy_timeout)
+        ledger = cls(engine, federation, clock, clock_tolerance, owned=not given)
+        with contextlib.ExitStack() as on_failure:
+            on_failure.callback(ledger.close)
+            ledger._prepare()
+            on_failure.pop_all()
+        return ledger
+
+    def _prepare(self) -> None:
+        with named_errors(), self.read() as connection:
+            exists = ledger_checks.is_ledger(connection)
+        if not exists:
+            with named_errors(), self.begin() as connection:
+                ledger_checks.create(connection, self.federation)
+        with named_errors(), self.read() as connection:
+            ledger_checks.check_opened(connection, self.federation)
+
+    def close(self) -> None:
+        """Close all connections, unless the engine was given."""
+        if self._owned:
+            self.engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Ledger(federation={self.federation!r})"
+
+    def begin(self) -> contextlib.AbstractContextManager[Connection]:
+        """A connection in a write transaction, for those who have none; others wait until its end.
+
+        It is committed when the block ends, and rolled back when an error leaves it.
+        """
+        return transaction(self.engine, "IMMEDIATE")
+
+    def read(self) -> contextlib.AbstractContextManager[Connection]:
+        """A connection that sees one state of the ledger and holds nobody up."""
+        return transaction(self.engine, "DEFERRED")
+
+    def open_account(
+        self,
+        connection: Connection,
+        party: str,
+        claim: PrivacyClaim,
+        epsilon: float,
+        delta: float,
+    ) -> None:
+        """Give a party a budget. With the same values again it changes nothing.
+
+        Raises
+        ------
+        ClaimError
+            If ε or δ is none.
+        LedgerMismatchError
+            If the party has an account with other values: a budget cannot be changed.
+        """
+        try:
+            mu = gaussian.mu_of(epsilon, delta)
+        except ValueError as error:
+            raise ClaimError(f"party {party!r}: {error}") from error
+        terms = (encode_claim(claim), float(epsilon), float(delta), mu)
+        with named_errors():
+            found = self._account(connection, party)
+            if found is None:
+                self._insert_account(connection, party, terms)
+            elif (decode_claim(found.claim, party), *found[2:4]) != (claim, epsilon, delta):
+                raise LedgerMismatchError(
+                    f"party {party!r} has an account with another claim or budget "
+                    f"(ε = {found.epsilon:g} at δ = {found.delta:g}): a budget cannot be changed"
+                )
+
+    def _insert_account(
+        self, connection: Connection, party: str, terms: tuple[str, float, float, float]
+    ) -> None:
+        newest = connection.execute(sa.select(sa.func.max(ACCOUNTS.c.time))).scalar()
+        opened = self._till.now(newest)
+        fixed = (party, *terms, opened)
+        row = (*fixed, 0, "0", opened, genesis(self.federation, fixed))
+        connection.execute(sa.insert(ACCOUNTS).values(row))
+
+    def charge(
+        self, connection: Connection, party: str, stream: str, step: int, event: Event
+    ) -> None:
+        """Charge the ``step``-th release of a stream.
+
+        Parameters
+        ----------
+        connection
+            In the transaction that what is released is written in, too.
+        party
+            Who pays.
+        stream
+            Names a sequence of releases. Its price is that of its latest event, for a running sum
+            is priced as a whole; a single release is a stream by itself. Streams compose.
+        step
+            Counts from 1.
+        event
+            What this release and the stream's earlier ones are together.
+
+        Raises
+        ------
+        BudgetExceededError
+            If it would cost more than is left.
+        StepError
+            If it does not continue its stream.
+        ClockError
+            If the clock runs backwards.
+        UnknownEventError
+            If the event has no price.
+        UnknownPartyError
+            If the party has no account.
+        LedgerBusyError
+            If another process charged in between; only on a connection not made by :meth:`begin`.
+        """
+        self._till.write(connection, self._till.priced(connection, party, stream, step, event))
+
+    def draw(
+        self,
+        connection: Connection,
+        party: str,
+        stream: str,
+        step: int,
+        event: Event,
+        make: Callable[[], Floats],
+    ) -> Floats:
+        """Charge a release, make its noise once, and keep it.
+
+        Parameters
+        ----------
+        connection, party, stream, step, event
+            As for :meth:`charge`, which raises the same.
+        make
+            Called once, after the release was found affordable.
+
+        Returns
+        -------
+        array of float64
+            What ``make`` returned.
+
+        Raises
+        ------
+        NoiseReuseError
+            If that step's noise was drawn before.
+        """
+        entry = self._till.priced(connection, party, stream, step, event)
+        draw = np.asarray(make(), dtype=np.float64)
+        shape, data, digest = encode_draw(draw)
+        self._till.write(connection, entry, digest)
+        self._draws.keep(connection, party, stream, step, (shape, data))
+        return draw
+
+    def draws(self, connection: Connection, party: str, stream: str) -> list[Floats]:
+        """The noise that was drawn for a stream, in order of its steps, to restart from.
+
+        Raises
+        ------
+        UnknownPartyError
+            If the party has no account.
+        LedgerCorruptError
+            If a draw is not as it was written.
+        """
+        with named_errors():
+            self._require_account(connection, party)
+        return self._draws.every(connection, party, stream)
+
+    def parties(self, connection: Connection) -> list[str]:
+        """Who has an account, in order of names."""
+        with named_errors():
+            found = connection.execute(sa.select(ACCOUNTS.c.party).order_by(ACCOUNTS.c.party))
+            return list(found.scalars())
+
+    def statement(self, connection: Connection, party: str) -> Statement:
+        """What a party has spent and what is left.
+
+        Raises
+        ------
+        UnknownPartyError
+            If the party has no account.
+        LedgerCorruptError
+            If the account is not as it was written.
+        """
+        with named_errors():
+            return state(connection, self._require_account(connection, party))
+
+    def verify(self, connection: Connection) -> None:
+        """Check every row: hash chains, order, prices, totals, budgets, draws.
+
+        Raises
+        ------
+        LedgerCorruptError
+            Names the first party and charge that are not as they were written.
+        """
+        with named_errors():
+            ledger_checks.verify(connection, self.federation)
+
+    def _account(self, connection: Connection, party: str) -> Any:
+        return connection.execute(sa.select(ACCOUNTS).where(ACCOUNTS.c.party == party)).first()
+
+    def _require_account(self, connection: Connection, party: str) -> Any:
+        account = self._account(connection, party)
+        if account is None:
+            raise unknown(party)
+        return account

@@ -1,0 +1,183 @@
+"""How a ledger charges: one look, one row more, and an account that moves on if nobody else did."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from fedbandits.errors import (
+    BudgetExceededError,
+    ClockError,
+    LedgerBusyError,
+    NoiseReuseError,
+    UnknownPartyError,
+)
+from fedbandits.privacy.accounting import Event
+from fedbandits.privacy.ledger_checks import ROUNDING, Tail, require_next
+from fedbandits.privacy.ledger_database import Compiled, named_errors
+from fedbandits.privacy.ledger_tables import (
+    ACCOUNTS,
+    CHARGES,
+    Charge,
+    digits,
+    encode_event,
+    link,
+    price,
+    root,
+    squared,
+)
+
+
+class Entry(NamedTuple):
+    """What a charge would write: its row, Σ μ² with it, and the hash that it continues."""
+
+    charge: Charge
+    spent: int
+    head: str
+
+
+class Till:
+    """Prices charges and writes them down.
+
+    Parameters
+    ----------
+    dialect
+        Of the connections that it will be given.
+    clock, tolerance
+        See :meth:`fedbandits.privacy.ledger.Ledger.open`.
+    """
+
+    def __init__(self, dialect: sa.Dialect, clock: Callable[[], float], tolerance: float) -> None:
+        self._clock, self._tolerance = clock, tolerance
+        self._look = Compiled(_looking(), dialect)
+        self._advance = Compiled(_advancing(), dialect)
+        self._append = Compiled(sa.insert(CHARGES), dialect, [c.name for c in CHARGES.columns])
+
+    def now(self, newest: float | None) -> float:
+        """The time to record, never before the newest one that was.
+
+        Raises
+        ------
+        ClockError
+            If the clock is behind that by more than the tolerance, or tells no time.
+        """
+        told = float(self._clock())
+        if not math.isfinite(told):
+            raise ClockError(f"the clock says {told}: nothing was spent")
+        if newest is None:
+            return told
+        if told < newest - self._tolerance:
+            raise ClockError(
+                f"the clock says {told:.3f}, but the last entry is of {newest:.3f}: "
+                "set it right; nothing was spent"
+            )
+        return max(told, newest)
+
+    def priced(
+        self, connection: Connection, party: str, stream: str, step: int, event: Event
+    ) -> Entry:
+        """What there would be to write. Refuses what may not be charged; writes nothing."""
+        mu = price(event)
+        row = self._look.first(connection, {"payer": party, "name": stream})
+        if row is None:
+            raise unknown(party)
+        number, text, head, budget, newest, *latest = row
+        place, tail = f"party {party!r}, {stream!r}", Tail(*latest) if latest[0] else None
+        if tail is not None and step <= tail.step:
+            _refuse_reuse(connection, party, stream, step)
+        require_next(f"{place}, step {step}", tail, step, event)
+        before = 0.0 if tail is None else tail.mu
+        spent = _affordable(f"{place}, step {step}", digits(text, party), before, mu, budget)
+        written, time = encode_event(event), self.now(newest)
+        added = mu**2 - before**2
+        charge = Charge(party, number + 1, stream, step, written, mu, added, time, None)
+        return Entry(charge, spent, head)
+
+    def write(self, connection: Connection, entry: Entry, digest: str | None = None) -> None:
+        """Write a charge, and the digest of the draw that goes with it.
+
+        Raises
+        ------
+        LedgerBusyError
+            If somebody else charged this party after it was priced.
+        """
+        charge = entry.charge._replace(digest=digest)
+        head = link(entry.head, charge)
+        account = {
+            "payer": charge.party,
+            "before": charge.number - 1,
+            "new_charges": charge.number,
+            "new_spent": str(entry.spent),
+            "new_time": charge.time,
+            "new_head": head,
+        }
+        if self._advance.run(connection, account) != 1:
+            raise LedgerBusyError(
+                f"party {charge.party!r} was charged by another process at this moment: "
+                "nothing was spent, roll back and try again"
+            )
+        self._append.run(connection, {**charge._asdict(), "hash": head})
+
+
+def _looking() -> Any:
+    """Where an account and one of its streams stand."""
+    party, stream = sa.bindparam("payer", type_=sa.Text), sa.bindparam("name", type_=sa.Text)
+    own = (CHARGES.c.party == party) & (CHARGES.c.stream == stream)
+    latest = sa.select(sa.func.max(CHARGES.c.step)).where(own).scalar_subquery()
+    newest = sa.select(sa.func.max(ACCOUNTS.c.time)).scalar_subquery()
+    account = (ACCOUNTS.c.charges, ACCOUNTS.c.spent, ACCOUNTS.c.head, ACCOUNTS.c.mu)
+    return (
+        sa.select(*account, newest, CHARGES.c.step, CHARGES.c.event, CHARGES.c.mu)
+        .select_from(ACCOUNTS.outerjoin(CHARGES, own & (CHARGES.c.step == latest)))
+        .where(ACCOUNTS.c.party == party)
+    )
+
+
+def _advancing() -> Any:
+    """Move an account on, unless it has moved since it was looked at: right on every database."""
+    moved: dict[str, Any] = {
+        name: sa.bindparam(f"new_{name}") for name in ("charges", "spent", "time", "head")
+    }
+    unmoved = ACCOUNTS.c.charges == sa.bindparam("before")
+    return (
+        sa.update(ACCOUNTS).where(ACCOUNTS.c.party == sa.bindparam("payer"), unmoved).values(moved)
+    )
+
+
+def _affordable(place: str, spent: int, before: float, mu: float, budget: float) -> int:
+    """Σ μ² after a stream's price went from ``before`` to ``mu``.
+
+    Raises
+    ------
+    BudgetExceededError
+        If that is more than the budget.
+    """
+    total = spent - squared(before) + squared(mu) if math.isfinite(mu) else None
+    reached = math.inf if total is None else root(total)
+    if total is None or reached > budget * ROUNDING:
+        raise BudgetExceededError(
+            f"{place}: refused, all releases together would have μ = {reached:.6g}, "
+            f"the budget is {budget:.6g}; nothing was spent"
+        )
+    return total
+
+
+def _refuse_reuse(connection: Connection, party: str, stream: str, step: int) -> None:
+    """Refuse a step that was drawn before; one that was only charged is out of order, no more."""
+    here = (CHARGES.c.party == party) & (CHARGES.c.stream == stream) & (CHARGES.c.step == step)
+    with named_errors():
+        drawn = connection.execute(sa.select(CHARGES.c.digest).where(here)).scalar()
+    if drawn is not None:
+        raise NoiseReuseError(
+            f"party {party!r}, {stream!r}: the noise of step {step} was drawn before; "
+            "restore the state that was saved with it"
+        )
+
+
+def unknown(party: str) -> UnknownPartyError:
+    """The error for a party without an account."""
+    return UnknownPartyError(f"party {party!r} has no account in this ledger: open one first")

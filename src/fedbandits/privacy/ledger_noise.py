@@ -1,0 +1,114 @@
+"""Noise that is charged for before it is drawn, and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from fedbandits._typing import Floats
+from fedbandits.privacy.accounting import ContinualSum
+from fedbandits.privacy.ledger_database import Compiled
+from fedbandits.privacy.ledger_tables import CHARGES, NOISE, Charge, decode_draw
+
+if TYPE_CHECKING:
+    from fedbandits.privacy.ledger import Ledger
+
+
+class Draws:
+    """The table of draws, which is secret: it is neither logged nor shown.
+
+    Parameters
+    ----------
+    dialect
+        Of the connections that it will be read on.
+    """
+
+    def __init__(self, dialect: sa.Dialect) -> None:
+        self._insert = Compiled(sa.insert(NOISE), dialect, [c.name for c in NOISE.columns])
+        own = _of(NOISE) & (CHARGES.c.party == NOISE.c.party)
+        same = (CHARGES.c.stream == NOISE.c.stream) & (CHARGES.c.step == NOISE.c.step)
+        kept = sa.select(NOISE.c.step, NOISE.c.shape, NOISE.c.draw, CHARGES.c.digest)
+        joined = kept.select_from(NOISE.join(CHARGES, same)).where(own)
+        self._select = Compiled(joined.order_by(NOISE.c.step), dialect)
+        at = NOISE.c.step == sa.bindparam("at")
+        self._one = Compiled(sa.select(NOISE.c.shape, NOISE.c.draw).where(_of(NOISE), at), dialect)
+
+    def keep(
+        self, connection: Connection, party: str, stream: str, step: int, written: tuple[str, bytes]
+    ) -> None:
+        """Keep a draw, given as shape and bytes."""
+        shape, data = written
+        values = {"party": party, "stream": stream, "step": step, "shape": shape, "draw": data}
+        self._insert.run(connection, values)
+
+    def every(self, connection: Connection, party: str, stream: str) -> list[Floats]:
+        """All draws of a stream, in order of their steps, each checked against its charge."""
+        rows = self._select.every(connection, {"payer": party, "name": stream})
+        place = f"party {party!r}, {stream!r}"
+        return [
+            decode_draw(shape, data, digest, f"{place}, step {step}")
+            for step, shape, data, digest in rows
+        ]
+
+    def check(self, connection: Connection, charge: Charge, place: str) -> None:
+        """Refuse a charge whose draw is missing or is another one."""
+        where = {"payer": charge.party, "name": charge.stream, "at": charge.step}
+        if charge.digest is not None:
+            shape, data = self._one.first(connection, where) or (None, None)
+            decode_draw(shape, data, charge.digest, place)
+
+
+def _of(table: sa.Table) -> Any:
+    party, stream = sa.bindparam("payer", type_=sa.Text), sa.bindparam("name", type_=sa.Text)
+    return (table.c.party == party) & (table.c.stream == stream)
+
+
+class LedgeredNoise:
+    """A source of noise that is charged for, and whose every draw is kept.
+
+    Parameters
+    ----------
+    ledger, party, stream
+        Who pays for which stream.
+    event
+        The running sum; of its k-th release the first k are charged.
+    source
+        Draws step k's noise. It must be secure: a seed protects nobody.
+    connection
+        In whose transaction to charge and draw. Without one each draw is committed by itself; a
+        process that stops before it has saved its own state cannot ask for that step again.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        party: str,
+        stream: str,
+        event: ContinualSum,
+        source: Callable[..., Floats],
+        connection: Connection | None = None,
+    ) -> None:
+        self._ledger, self._party, self._stream = ledger, party, stream
+        self._event, self._source, self._connection = event, source, connection
+
+    def __call__(self, step: int, *args: Any) -> Floats:
+        """Draw step ``step``, passing on what else the source is given; see :meth:`Ledger.draw`."""
+        if self._connection is not None:
+            return self._draw(self._connection, step, args)
+        with self._ledger.begin() as connection:
+            return self._draw(connection, step, args)
+
+    def _draw(self, connection: Connection, step: int, args: tuple[Any, ...]) -> Floats:
+        event = msgspec.structs.replace(self._event, releases=step)
+        return self._ledger.draw(
+            connection,
+            self._party,
+            self._stream,
+            step,
+            event,
+            lambda: self._source(step, *args),
+        )

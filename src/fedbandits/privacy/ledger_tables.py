@@ -1,0 +1,230 @@
+"""The tables of a privacy ledger, and how its rows are written, added up and chained.
+
+Σ μ² is kept as a whole number of 2⁻¹²⁸, in decimal digits: it does not depend on the order of
+the charges, nothing is lost however many there are, and a total that was carried along must equal
+one that is computed anew, to the last digit.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import math
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import sqlalchemy as sa
+
+from fedbandits._typing import Floats
+from fedbandits.errors import LedgerCorruptError, UnknownEventError
+from fedbandits.privacy import accounting
+from fedbandits.privacy.accounting import Event
+from fedbandits.privacy.claims import PrivacyClaim
+
+#: Version of the tables; a ledger of another version is refused.
+SCHEMA = 1
+
+METADATA = sa.MetaData()
+#: ``schema`` and ``federation``.
+META = sa.Table(
+    "ledger_meta",
+    METADATA,
+    sa.Column("name", sa.String(50), primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
+)
+#: One row a party; the columns below ``opened`` change with every charge.
+ACCOUNTS = sa.Table(
+    "ledger_accounts",
+    METADATA,
+    sa.Column("party", sa.String(200), primary_key=True),
+    sa.Column("claim", sa.Text, nullable=False),
+    sa.Column("epsilon", sa.Double, nullable=False),
+    sa.Column("delta", sa.Double, nullable=False),
+    sa.Column("mu", sa.Double, nullable=False),  # the budget
+    sa.Column("opened", sa.Double, nullable=False),
+    sa.Column("charges", sa.Integer, nullable=False),
+    sa.Column("spent", sa.Text, nullable=False),  # Σ μ², see above
+    sa.Column("time", sa.Double, nullable=False, index=True),  # of the last charge
+    sa.Column("head", sa.String(64), nullable=False),  # hash of the last charge
+)
+#: One row a charge, never changed.
+CHARGES = sa.Table(
+    "ledger_charges",
+    METADATA,
+    sa.Column("party", sa.String(200), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),  # from 1
+    sa.Column("stream", sa.String(200), nullable=False),
+    sa.Column("step", sa.Integer, nullable=False),  # from 1
+    sa.Column("event", sa.Text, nullable=False),
+    sa.Column("mu", sa.Double, nullable=False),  # of the stream, this release included
+    sa.Column("added", sa.Double, nullable=False),  # to Σ μ²
+    sa.Column("time", sa.Double, nullable=False),
+    sa.Column("digest", sa.String(64)),  # of the draw, if one is kept
+    sa.Column("hash", sa.String(64), nullable=False),
+    sa.UniqueConstraint("party", "stream", "step"),
+)
+#: One row a draw, never changed, and secret: with it a release can be undone.
+NOISE = sa.Table(
+    "ledger_noise",
+    METADATA,
+    sa.Column("party", sa.String(200), primary_key=True),
+    sa.Column("stream", sa.String(200), primary_key=True),
+    sa.Column("step", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("shape", sa.Text, nullable=False),
+    sa.Column("draw", sa.LargeBinary, nullable=False),  # float64, little-endian
+)
+
+_FRACTION = 128
+_DECODER: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
+
+
+class Charge(NamedTuple):
+    """A row of :data:`CHARGES` without its hash."""
+
+    party: str
+    number: int
+    stream: str
+    step: int
+    event: str
+    mu: float
+    added: float
+    time: float
+    digest: str | None
+
+
+def squared(mu: float) -> int:
+    """μ² in units of 2⁻¹²⁸, exact or rounded up; μ must be finite."""
+    numerator, denominator = mu.as_integer_ratio()  # the denominator is a power of two
+    excess = 2 * (denominator.bit_length() - 1) - _FRACTION
+    square = numerator * numerator
+    return -(-square >> excess) if excess > 0 else square << -excess
+
+
+def root(total: int) -> float:
+    """μ of a Σ μ² in units of 2⁻¹²⁸, to the nearest float; the inverse of :func:`squared`."""
+    return math.sqrt(total / (1 << _FRACTION))
+
+
+def digits(text: str, owner: str) -> int:
+    """A Σ μ² as it is stored.
+
+    Raises
+    ------
+    LedgerCorruptError
+        If it is no number.
+    """
+    if not (isinstance(text, str) and text.isascii() and text.isdigit()):
+        raise LedgerCorruptError(f"party {owner!r}: the total is no number")
+    return int(text)
+
+
+def link(previous: str, charge: Charge) -> str:
+    """SHA-256 of a charge and of the hash before it, as hexadecimal digits."""
+    return hashlib.sha256(msgspec.json.encode((previous, *charge))).hexdigest()
+
+
+def genesis(federation: str, account: tuple[str, str, float, float, float, float]) -> str:
+    """Where a party's chain begins: federation, party, claim, ε, δ, μ and the time of opening."""
+    return hashlib.sha256(msgspec.json.encode((federation, *account))).hexdigest()
+
+
+def encode_event(event: Event) -> str:
+    """An event as JSON.
+
+    Raises
+    ------
+    UnknownEventError
+        If what would be read back is not what was charged, as with an infinite deviation.
+    """
+    text = msgspec.json.encode(event, enc_hook=_plain).decode()
+    try:
+        if _decoded(text) == event:
+            return text
+    except msgspec.MsgspecError as error:
+        raise UnknownEventError(f"{type(event).__name__} cannot be written down") from error
+    raise UnknownEventError(f"{type(event).__name__} cannot be written down")
+
+
+def decode_event(text: str, place: str) -> Event:
+    """The counterpart of :func:`encode_event`.
+
+    Raises
+    ------
+    LedgerCorruptError
+        If it is no event.
+    """
+    try:
+        return _decoded(text)
+    except (msgspec.MsgspecError, TypeError, ValueError) as error:
+        raise LedgerCorruptError(f"{place}: the event cannot be read") from error
+
+
+@functools.lru_cache(maxsize=64)  # what was written is looked at again with the next charge
+def _decoded(text: str) -> Event:
+    return _DECODER.decode(text)
+
+
+def price(event: Event) -> float:
+    """μ of an event, a number ≥ 0 or infinite.
+
+    Raises
+    ------
+    UnknownEventError
+        If it has no such price.
+    """
+    mu = float(accounting.mu(event))
+    if not mu >= 0.0:
+        raise UnknownEventError(f"{type(event).__name__} has no price: μ = {mu}")
+    return mu
+
+
+def encode_claim(claim: PrivacyClaim) -> str:
+    """A claim as JSON, in which an ε may be ``Infinity``."""
+    return json.dumps(msgspec.to_builtins(claim, enc_hook=_plain), ensure_ascii=False)
+
+
+def decode_claim(text: str, party: str) -> PrivacyClaim:
+    """The counterpart of :func:`encode_claim`.
+
+    Raises
+    ------
+    LedgerCorruptError
+        If it is no claim.
+    """
+    try:
+        return msgspec.convert(json.loads(text), PrivacyClaim)
+    except (msgspec.MsgspecError, TypeError, ValueError) as error:
+        raise LedgerCorruptError(f"party {party!r}: the claim cannot be read") from error
+
+
+def encode_draw(draw: Floats) -> tuple[str, bytes, str]:
+    """Shape, bytes and digest of a draw."""
+    shape, data = json.dumps(draw.shape), draw.astype("<f8").tobytes()
+    return shape, data, _digest(shape, data)
+
+
+def decode_draw(shape: Any, data: Any, digest: str | None, place: str) -> Floats:
+    """The counterpart of :func:`encode_draw`.
+
+    Raises
+    ------
+    LedgerCorruptError
+        If the draw is missing or is not the one that was charged.
+    """
+    written = isinstance(shape, str) and isinstance(data, bytes | memoryview)
+    if not written or _digest(shape, bytes(data)) != digest:
+        raise LedgerCorruptError(f"{place}: the draw is not the one that was charged")
+    return np.frombuffer(data, "<f8").astype(np.float64).reshape(json.loads(shape))
+
+
+def _digest(shape: str, data: bytes) -> str:
+    return hashlib.sha256(shape.encode() + data).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of numpy as Python's own."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise UnknownEventError(f"{type(value).__name__} cannot be written down")

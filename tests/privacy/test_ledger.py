@@ -1,0 +1,446 @@
+from __future__ import annotations
+
+import math
+import stat
+import subprocess
+import sys
+
+import msgspec
+import numpy as np
+import pytest
+import sqlalchemy as sa
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from fedbandits.errors import (
+    BudgetExceededError,
+    ClaimError,
+    ClockError,
+    LedgerBusyError,
+    LedgerError,
+    LedgerMismatchError,
+    NoiseReuseError,
+    ReleaseRefusedError,
+    StepError,
+    UnknownEventError,
+    UnknownPartyError,
+)
+from fedbandits.privacy import accounting, continual
+from fedbandits.privacy.accounting import Clear, ContinualSum, GaussianRelease
+from fedbandits.privacy.ledger import LedgeredNoise
+from fedbandits.privacy.ledger_tables import root, squared
+from tests.privacy.ledgers import (
+    BUDGET,
+    CLAIM,
+    DELTA,
+    EPSILON,
+    Clock,
+    ledger_at,
+    running_sum,
+    single,
+)
+
+MEMORY = "sqlite://"
+ROUNDING = 1.0 + 2.0**-50
+
+
+@pytest.fixture
+def ledger():
+    with ledger_at(MEMORY, "A", "B") as ledger:
+        yield ledger
+
+
+@pytest.fixture
+def connection(ledger):
+    with ledger.begin() as connection:
+        yield connection
+
+
+def fill(ledger, connection, event, party="A", stream="sum"):
+    for step in range(1, event.plan.releases + 1):
+        charged = msgspec.structs.replace(event, releases=step)
+        ledger.charge(connection, party, stream, step, charged)
+
+
+@given(st.floats(1e-12, 1e12))
+def test_what_is_squared_has_the_root_that_it_came_from(mu):
+    assert math.sqrt(float(squared(mu)) / 2.0**128) == pytest.approx(mu, rel=1e-15)
+    if mu > 1e-6:
+        assert root(squared(mu)) == mu
+
+
+@given(st.sampled_from(["tree", "toeplitz"]), st.integers(1, 80), st.floats(0.01, 50.0))
+def test_the_last_release_of_a_plan_is_not_refused_and_no_other_is_left(mechanism, n, record_norm):
+    plan = continual.calibrated(mechanism, n, BUDGET, record_norm)
+    with ledger_at(MEMORY, "A") as ledger, ledger.begin() as connection:
+        for step in range(1, n + 1):
+            ledger.charge(connection, "A", "sum", step, ContinualSum(plan, record_norm, step))
+        assert ledger.statement(connection, "A").spent_mu <= BUDGET
+        with pytest.raises(BudgetExceededError, match="'more'"):
+            ledger.charge(connection, "A", "more", 1, single(1e-6 * BUDGET))
+
+
+@given(st.integers(1, 60))
+@example(65)  # the shares, rounded to the nearest, are together one last digit too much
+def test_a_budget_in_equal_shares_reaches_to_the_last(n):
+    share = GaussianRelease(1.0, math.sqrt(n) / BUDGET)
+    with ledger_at(MEMORY, "A") as ledger, ledger.begin() as connection:
+        for k in range(n):
+            ledger.charge(connection, "A", f"release {k}", 1, share)
+        with pytest.raises(BudgetExceededError):
+            ledger.charge(connection, "A", "one more", 1, share)
+
+
+charges = st.tuples(st.sampled_from(["A", "B"]), st.integers(0, 5), st.floats(0.0, 0.6 * BUDGET))
+
+
+@given(st.lists(charges, max_size=40))
+def test_random_charges_never_exceed_and_add_up_as_accounting_says(tmp_path_factory, wishes):
+    path = tmp_path_factory.mktemp("ledger") / "ledger.db"
+    spent = {"A": {}, "B": {}}
+    with ledger_at(path, "A", "B") as ledger, ledger.begin() as connection:
+        for party, stream, mu in wishes:
+            mine = spent[party]
+            name, step, event = f"sum {stream}", len(mine.get(stream, [])) + 1, None
+            if stream == 0:
+                event = ContinualSum(running_sum(8, 0.7 * BUDGET).plan, 2.0, step)
+            else:
+                name, step, event = f"single {len(mine)}, {stream}, {mu}", 1, single(mu)
+            before = ledger.statement(connection, party)
+            try:
+                ledger.charge(connection, party, name, step, event)
+            except BudgetExceededError:
+                assert ledger.statement(connection, party) == before
+            except StepError:  # of the running sum's ninth release
+                assert step > 1
+            else:
+                mine[stream if stream == 0 else name] = [event] * step
+        statements = [ledger.statement(connection, party) for party in "AB"]
+        ledger.verify(connection)
+    for statement in statements:
+        events = [made[-1] for made in spent[statement.party].values()]
+        assert statement.spent_mu == pytest.approx(accounting.total_mu(events), rel=1e-14)
+        assert statement.spent_mu <= BUDGET * ROUNDING
+        assert statement.charges == sum(map(len, spent[statement.party].values()))
+    with ledger_at(path, "A", "B") as again, again.begin() as connection:
+        assert [again.statement(connection, party) for party in "AB"] == statements
+
+
+def test_a_statement_tells_what_was_spent_and_what_is_left(ledger, connection):
+    event = running_sum(10, 0.6 * BUDGET)
+    fill(ledger, connection, event)
+    ledger.charge(connection, "A", "membership", 1, single(0.3 * BUDGET))
+    statement = ledger.statement(connection, "A")
+    assert (statement.party, statement.claim) == ("A", CLAIM)
+    assert (statement.epsilon, statement.delta, statement.mu) == (EPSILON, DELTA, BUDGET)
+    assert statement.spent_mu == pytest.approx(math.hypot(0.6, 0.3) * BUDGET)
+    assert statement.left_mu == pytest.approx(math.sqrt(1.0 - 0.45) * BUDGET)
+    assert statement.spent_epsilon < EPSILON < statement.spent_epsilon + statement.left_epsilon
+    assert statement.charges == 11
+    assert statement.first < statement.last
+    assert [(s.name, s.steps) for s in statement.streams] == [("membership", 1), ("sum", 10)]
+    assert "toeplitz running sum, 10 releases planned" in statement.streams[1].description
+    assert ledger.statement(connection, "B").spent_mu == 0.0
+    assert ledger.statement(connection, "B").first is None
+    assert ledger.parties(connection) == ["A", "B"]
+
+
+def test_what_was_left_can_be_spent(ledger, connection):
+    ledger.charge(connection, "A", "first", 1, single(0.3 * BUDGET))
+    left = ledger.statement(connection, "A").left_mu
+    ledger.charge(connection, "A", "second", 1, single(left))
+    assert ledger.statement(connection, "A").left_mu <= 1e-7 * BUDGET
+
+
+def test_an_account_is_opened_once(ledger, connection):
+    ledger.charge(connection, "A", "sum", 1, single(0.1))
+    before = ledger.statement(connection, "A")
+    ledger.open_account(connection, "A", CLAIM, EPSILON, DELTA)
+    assert ledger.statement(connection, "A") == before
+    other = msgspec.structs.replace(CLAIM, unit="one user")
+    for terms in ((CLAIM, 2.0, DELTA), (CLAIM, EPSILON, 1e-6), (other, EPSILON, DELTA)):
+        with pytest.raises(LedgerMismatchError, match=r"'A'.*cannot be changed"):
+            ledger.open_account(connection, "A", *terms)
+    assert ledger.statement(connection, "A") == before
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0.0, 0.1), (math.inf, 0.1), (1.0, 0.0), (1.0, 1.0)]
+)
+def test_a_budget_must_be_one(ledger, connection, epsilon, delta):
+    with pytest.raises(ClaimError, match="'C'"):
+        ledger.open_account(connection, "C", CLAIM, epsilon, delta)
+    assert ledger.parties(connection) == ["A", "B"]
+
+
+def test_a_claim_without_unit_is_refused():
+    with pytest.raises(ClaimError, match="unit"):
+        msgspec.structs.replace(CLAIM, unit=" ")
+
+
+def test_claims_without_a_finite_epsilon_can_be_kept(ledger, connection):
+    timing = msgspec.structs.replace(CLAIM, epsilon=math.inf, holds_for="nothing")
+    ledger.open_account(connection, "C", timing, EPSILON, DELTA)
+    assert ledger.statement(connection, "C").claim == timing
+
+
+@pytest.mark.parametrize(
+    ("refused", "stream", "step", "event"),
+    [
+        (BudgetExceededError, "new", 1, Clear()),
+        (BudgetExceededError, "new", 1, ContinualSum(continual.ContinualPlan("none", 5, 0.0), 2.0)),
+        (BudgetExceededError, "new", 1, single(1.01 * BUDGET)),
+        (UnknownEventError, "new", 1, "a tree, surely"),
+        (UnknownEventError, "new", 1, single(math.nan)),
+        (UnknownEventError, "new", 1, single(-1.0)),
+        (UnknownEventError, "new", 1, GaussianRelease(1.0, math.inf)),
+        (StepError, "new", 2, running_sum(5)),
+        (StepError, "new", 0, running_sum(5)),
+        (StepError, "sum", 1, running_sum(5)),
+        (StepError, "sum", 3, running_sum(5)),
+        (StepError, "sum", 2, running_sum(6)),
+        (StepError, "sum", 2, msgspec.structs.replace(running_sum(5), releases=1)),
+        (StepError, "sum", 2, single(0.1 * BUDGET)),
+        (StepError, "single", 2, single(0.1 * BUDGET)),
+    ],
+)  # fmt: skip
+def test_what_is_refused_costs_nothing(ledger, connection, refused, stream, step, event):
+    """A second single release in a stream would replace the first one's price, and hide it."""
+    ledger.charge(connection, "A", "sum", 1, msgspec.structs.replace(running_sum(5), releases=1))
+    ledger.charge(connection, "A", "single", 1, single(0.1 * BUDGET))
+    before = ledger.statement(connection, "A")
+    with pytest.raises(refused):
+        ledger.charge(connection, "A", stream, step, event)
+    with pytest.raises(refused):
+        ledger.draw(connection, "A", stream, step, event, lambda: pytest.fail("was drawn"))
+    assert ledger.statement(connection, "A") == before
+    ledger.verify(connection)
+
+
+def test_overspending_is_a_refused_release():
+    assert issubclass(BudgetExceededError, ReleaseRefusedError)
+    assert issubclass(NoiseReuseError, ReleaseRefusedError)
+
+
+def test_strangers_have_no_account(ledger, connection):
+    for action in (
+        lambda: ledger.charge(connection, "C", "sum", 1, single(0.1)),
+        lambda: ledger.draw(connection, "C", "sum", 1, single(0.1), lambda: np.zeros(1)),
+        lambda: ledger.draws(connection, "C", "sum"),
+        lambda: ledger.statement(connection, "C"),
+    ):
+        with pytest.raises(UnknownPartyError, match="'C'"):
+            action()
+
+
+def test_numbers_of_numpy_are_numbers(ledger, connection):
+    ledger.charge(connection, "A", "sum", 1, GaussianRelease(np.float64(0.1), np.float32(1.0)))
+    ledger.verify(connection)
+
+
+def test_a_clock_that_runs_backwards_stops_everybody():
+    clock = Clock()
+    with ledger_at(MEMORY, "A", "B", clock=clock) as ledger, ledger.begin() as connection:
+        clock.now = 5000.0
+        ledger.charge(connection, "A", "one", 1, single(0.01))
+        for wrong in (3000.0, 4998.9, math.nan, math.inf):
+            clock.now = wrong
+            with pytest.raises(ClockError, match="nothing was spent"):
+                ledger.charge(connection, "B", "one", 1, single(0.01))
+            clock.now = wrong
+            with pytest.raises(ClockError):
+                ledger.open_account(connection, "C", CLAIM, EPSILON, DELTA)
+        clock.now = 5000.2 - 1.0
+        ledger.charge(connection, "B", "one", 1, single(0.01))
+        assert ledger.statement(connection, "B").last == 5001.0, "recorded times never decrease"
+        assert ledger.statement(connection, "B").charges == 1
+
+
+def test_draws_are_given_back_as_they_were(tmp_path):
+    rng = np.random.default_rng(1)
+    event = running_sum(4)
+    with ledger_at(tmp_path / "ledger.db", "A") as ledger, ledger.begin() as connection:
+        drawn = [
+            ledger.draw(connection, "A", "sum", k, event, lambda: rng.normal(size=(2, 3)))
+            for k in (1, 2)
+        ]
+    later = Clock(2000.0)
+    with ledger_at(tmp_path / "ledger.db", clock=later) as ledger, ledger.begin() as connection:
+        np.testing.assert_array_equal(ledger.draws(connection, "A", "sum"), drawn)
+        assert ledger.draws(connection, "A", "another") == []
+        for step in (1, 2):
+            with pytest.raises(NoiseReuseError, match=f"step {step} was drawn before; restore"):
+                ledger.draw(connection, "A", "sum", step, event, lambda: rng.normal(size=3))
+        third = ledger.draw(connection, "A", "sum", 3, event, lambda: rng.normal(size=(2, 3)))
+        np.testing.assert_array_equal(ledger.draws(connection, "A", "sum"), [*drawn, third])
+        ledger.verify(connection)
+
+
+def test_a_source_that_fails_leaves_nothing(ledger, connection):
+    def broken():
+        raise OSError("no entropy")
+
+    with pytest.raises(OSError, match="no entropy"):
+        ledger.draw(connection, "A", "sum", 1, running_sum(4), broken)
+    assert ledger.statement(connection, "A").charges == 0
+    ledger.draw(connection, "A", "sum", 1, running_sum(4), lambda: np.ones(2))
+
+
+def outbox(connection):
+    connection.exec_driver_sql("CREATE TABLE IF NOT EXISTS outbox (step INTEGER)")
+    return lambda: connection.exec_driver_sql("SELECT count(*) FROM outbox").scalar()
+
+
+@pytest.mark.parametrize("own_engine", [True, False])
+def test_a_callers_rollback_undoes_charge_and_draw(tmp_path, own_engine):
+    """Also on an engine with sqlite3's habits: no transaction until something is written."""
+    engine = sa.create_engine(f"sqlite:///{tmp_path / 'ledger.db'}", hide_parameters=True)
+    where = tmp_path / "ledger.db" if own_engine else engine
+    with ledger_at(where, "A") as ledger:
+        event = running_sum(3)
+        connect = ledger.begin if own_engine else engine.connect
+        with connect() as connection:
+            outbox(connection)
+            ledger.draw(connection, "A", "sum", 1, event, lambda: np.ones(2))
+            connection.exec_driver_sql("INSERT INTO outbox VALUES (1)")
+            connection.commit()
+        with connect() as connection:
+            ledger.draw(connection, "A", "sum", 2, event, lambda: np.ones(2))
+            connection.exec_driver_sql("INSERT INTO outbox VALUES (2)")
+            connection.rollback()
+        with connect() as connection:
+            assert outbox(connection)() == 1
+            assert ledger.statement(connection, "A").charges == 1
+            assert len(ledger.draws(connection, "A", "sum")) == 1
+            ledger.draw(connection, "A", "sum", 2, event, lambda: np.ones(2))
+            ledger.verify(connection)
+            connection.commit()
+    engine.dispose()
+
+
+def test_an_error_in_the_block_undoes_it(tmp_path):
+    with ledger_at(tmp_path / "ledger.db", "A") as ledger:
+
+        def charge_and_fail():
+            with ledger.begin() as connection:
+                ledger.charge(connection, "A", "sum", 1, single(0.1))
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            charge_and_fail()
+        with ledger.read() as connection:
+            assert ledger.statement(connection, "A").charges == 0
+
+
+def test_writers_come_one_at_a_time_and_readers_any_time(tmp_path):
+    path = tmp_path / "ledger.db"
+    with ledger_at(path, "A") as one, ledger_at(path, busy_timeout=0.0) as other:
+        with one.begin() as connection:
+            with pytest.raises(LedgerBusyError), other.begin():
+                pytest.fail("two writers at once")
+            one.charge(connection, "A", "sum", 1, single(0.1))
+            with other.read() as reading:
+                assert other.statement(reading, "A").charges == 0
+        with other.begin() as connection:
+            assert other.statement(connection, "A").charges == 1
+
+
+def test_on_any_engine_a_charge_in_between_is_noticed(tmp_path):
+    """Between look and write somebody else spends the last; sqlite3 alone would not stop it."""
+    path, clock = tmp_path / "ledger.db", Clock()
+    engine = sa.create_engine(f"sqlite:///{path}", hide_parameters=True)
+    with ledger_at(path, "A") as other, ledger_at(engine, clock=lambda: interfere()) as ledger:
+
+        def interfere():
+            with other.begin() as connection:
+                other.charge(connection, "A", "theirs", 1, single(0.9 * BUDGET))
+            return clock()
+
+        with engine.connect() as connection:
+            with pytest.raises(LedgerBusyError, match=r"'A'.*try again"):
+                ledger.charge(connection, "A", "ours", 1, single(0.9 * BUDGET))
+            connection.rollback()
+        with other.begin() as connection:
+            assert [s.name for s in other.statement(connection, "A").streams] == ["theirs"]
+            other.verify(connection)
+    engine.dispose()
+
+
+def test_ledgered_noise_is_charged_drawn_and_kept(ledger):
+    rng = np.random.default_rng(3)
+    plan = continual.calibrated("toeplitz", 3, BUDGET, 2.0)
+    noise = LedgeredNoise(ledger, "A", "sum", ContinualSum(plan, 2.0), lambda k: rng.normal(size=2))
+    state = continual.init(plan, 2)
+    for _ in range(3):
+        state, _released = continual.release(plan, state, np.zeros(2), np.ones(2), noise)
+    with ledger.begin() as connection:
+        np.testing.assert_array_equal(ledger.draws(connection, "A", "sum"), state.draws)
+        statement = ledger.statement(connection, "A")
+        assert statement.streams[0].event == ContinualSum(plan, 2.0, 3)
+    with pytest.raises(NoiseReuseError):
+        noise(3)
+    with pytest.raises(BudgetExceededError):
+        noise(4)
+
+
+def test_ledgered_noise_passes_on_what_it_is_given_in_the_callers_transaction(ledger):
+    event = running_sum(3)
+    with ledger.begin() as connection:
+        noise = LedgeredNoise(
+            ledger, "A", "sum", event, lambda step, encoded: encoded + step, connection
+        )
+        np.testing.assert_array_equal(noise(1, np.ones(2)), [2.0, 2.0])
+        connection.rollback()
+    with ledger.begin() as connection:
+        assert ledger.statement(connection, "A").charges == 0
+
+
+def test_nothing_secret_is_shown(tmp_path, caplog):
+    """Neither in errors nor in the log of an engine whose owner shows every statement."""
+    secret = np.array([1.2345678901234567])
+    draw = ("A", "sum", 1, running_sum(3), lambda: secret)
+    with caplog.at_level("DEBUG", "sqlalchemy"):
+        engine = sa.create_engine(f"sqlite:///{tmp_path / 'ledger.db'}")
+        with ledger_at(engine, "A") as ledger, engine.connect() as connection:
+            ledger.draw(connection, *draw)
+            ledger.draws(connection, "A", "sum")
+            ledger.verify(connection)
+            connection.exec_driver_sql("DELETE FROM ledger_charges")
+            connection.exec_driver_sql("UPDATE ledger_accounts SET charges = 0, spent = '0'")
+            with pytest.raises(LedgerBusyError) as caught:  # that draw is there already
+                ledger.draw(connection, *draw)
+    assert "ledger_accounts" in caplog.text
+    shown = f"{caught.value} {caught.value.__cause__} {ledger!r} {caplog.text}"
+    assert repr(secret.tobytes())[2:10] not in shown
+    assert "1.23456" not in shown
+    assert repr(ledger) == "Ledger(federation='hospitals')"
+    engine.dispose()
+
+
+def test_a_new_file_is_its_owners_alone_and_durable(tmp_path):
+    path = tmp_path / "ledger.db"
+    with ledger_at(path, "A") as ledger, ledger.begin() as connection:
+        ledger.charge(connection, "A", "sum", 1, single(0.1))
+        for file in tmp_path.iterdir():
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+
+
+@pytest.mark.parametrize("where", ["no such folder/ledger.db", ".", "nosuch://host/ledger"])
+def test_where_no_database_can_be_none_is_opened(tmp_path, monkeypatch, where):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LedgerError), ledger_at(where):
+        pytest.fail("was opened")
+
+
+def test_without_sqlalchemy_only_the_ledger_is_missing():
+    program = (
+        "import sys; sys.modules['sqlalchemy'] = None\n"
+        "import fedbandits, fedbandits.privacy.accounting\n"
+        "from fedbandits.errors import MissingExtraError\n"
+        "try:\n    import fedbandits.privacy.ledger\n"
+        "except MissingExtraError as error:\n    print(error)\n"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert b"install fedbandits[federation]" in told.stdout
