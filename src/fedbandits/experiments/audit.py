@@ -45,7 +45,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         The largest bound from contents, over what accounting says of contents: how much of the
         noise's price an attacker can show. Far below 1, noise is wasted, or runs are too few.
     noise_factor
-        How many times the noise that (ε, δ) needs is added; 1 where it is calibrated.
+        How many times the noise that (ε, δ) needs is charged for; 1 where it is calibrated.
+    noise_measured
+        The same as the audit measured it in contents; NaN where it did not.
     confidence
         With which all bounds of this system hold together.
     findings
@@ -60,6 +62,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     epsilon_low: float
     tightness: float
     noise_factor: float
+    noise_measured: float
     confidence: float
     findings: tuple[Finding, ...]
 
@@ -163,6 +166,7 @@ def judge(
     contents = max(
         (f.epsilon_low for f in findings if f.looks_at.startswith("contents")), default=0.0
     )
+    measured = next((f.mu for f in findings if f.looks_at.startswith("contents")), math.nan)
     outcome: Outcome = "nothing claimed"
     if findings and math.isfinite(epsilon):
         outcome = "broken" if low > epsilon or contents > claim.epsilon_contents else "holds"
@@ -174,7 +178,8 @@ def judge(
         delta=claim.delta,
         epsilon_low=low,
         tightness=contents / claim.epsilon_contents if claim.epsilon_contents > 0.0 else 0.0,
-        noise_factor=_noise_factor(claim, epsilon),
+        noise_factor=_noise_factor(claim.mu, epsilon, claim.delta),
+        noise_measured=_noise_factor(measured, epsilon, claim.delta),
         confidence=confidence,
         findings=findings,
     )
@@ -201,8 +206,8 @@ def _bearing(claim: PrivacyClaim, findings: tuple[Finding, ...]) -> Iterator[Fin
         yield finding
 
 
-def _noise_factor(claim: PrivacyClaim, epsilon: float) -> float:
-    """Deviation of the noise over that which would do, for contents."""
-    if not (0.0 < claim.mu < math.inf and 0.0 < epsilon < math.inf and claim.delta > 0.0):
-        return 1.0
-    return gaussian.mu_of(epsilon, claim.delta) / claim.mu
+def _noise_factor(mu: float, epsilon: float, delta: float) -> float:
+    """Deviation of noise that costs μ, over the deviation that would do for (ε, δ)."""
+    if not (0.0 < mu < math.inf and 0.0 < epsilon < math.inf and delta > 0.0):
+        return math.nan
+    return gaussian.mu_of(epsilon, delta) / mu

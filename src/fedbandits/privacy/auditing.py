@@ -77,6 +77,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         A side, those counted.
     confidence
         With which all bounds of this game hold together.
+    mu
+        The μ that the likelihood ratio measures, its distance between the worlds in deviations: an
+        estimate, not a bound. NaN without one.
     """
 
     neighbours: str
@@ -85,6 +88,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     attack: str
     runs: int
     confidence: float
+    mu: float = math.nan
 
 
 class _Attack(NamedTuple):
@@ -150,10 +154,12 @@ def audit(
     runs = min(runs, game.runs)
     training = training or max(200, min(runs // 10, 5000))
     attacks, learned = _choose(game, training, delta)
-    errors = np.zeros((len(attacks), 2), dtype=np.int64)
+    errors, moments = np.zeros((len(attacks), 2), dtype=np.int64), np.zeros((2, 2))
     for world in (0, 1):
         for transcripts in _chunks(game, world, training, runs):
             scores = _with_learned(transcripts, learned)
+            first = transcripts.scores[:, :1]
+            moments[world] += first.sum(), (first**2).sum()
             for i, attack in enumerate(attacks):
                 guesses = _guess(attack, scores, transcripts.patterns)
                 errors[i, world] += int((guesses != bool(world)).sum())
@@ -173,7 +179,16 @@ def audit(
         attack=name,
         runs=runs,
         confidence=confidence,
+        mu=_measured_mu(moments / runs),
     )
+
+
+def _measured_mu(moments: Floats) -> float:
+    """Distance of means in deviations, from first and second moments of both worlds, (2, 2)."""
+    variance = float((moments[:, 1] - moments[:, 0] ** 2).mean())
+    if not variance > 0.0:
+        return math.nan
+    return float(abs(moments[1, 0] - moments[0, 0])) / math.sqrt(variance)
 
 
 def _chunks(game: Game, world: int, first: int, count: int) -> Iterator[Transcripts]:
