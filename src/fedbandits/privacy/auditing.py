@@ -129,7 +129,8 @@ def direct_bound(positives: tuple[float, float], delta: float) -> float:
 def gaussian_bound(positives: tuple[float, float], delta: float) -> float:
     """ε from bounds on both error rates of a mechanism that is priced as Gaussian."""
     false_positive, false_negative = positives
-    mu = float(ndtri(1.0 - false_positive) - ndtri(false_negative))
+    # Φ⁻¹(1 - FPR), which rounding would spoil where FPR is small.
+    mu = -float(ndtri(false_positive) + ndtri(false_negative))
     return gaussian.epsilon_of(mu, delta) if mu > 0.0 and math.isfinite(mu) else 0.0
 
 
