@@ -49,9 +49,9 @@ def decoder(plan: ContinualPlan, releases: Ints) -> Floats:
 
 
 def likelihood_weights(
-    plan: ContinualPlan, change: Floats, pattern: Floats, releases: Ints
+    plan: ContinualPlan, change: Floats, pattern: Floats, releases: Ints, batch: int = 1
 ) -> Floats:
-    """Σ⁻¹ Δ for a record in the first batch, (releases, size): the weight of every number.
+    """Σ⁻¹ Δ for a record in one batch, (releases, size): the weight of every number.
 
     Parameters
     ----------
@@ -62,8 +62,10 @@ def likelihood_weights(
     pattern : (size,) float64
         Deviations of the noise's entries relative to the plan's scale.
     releases : ints
-        The numbers of those that are looked at; the record is in all of them.
+        The numbers of those that are looked at.
+    batch : int
+        Of the record, from 1: it is in this release and in all later ones.
     """
     mixing = decoder(plan, releases)
-    over_time = np.linalg.solve(mixing @ mixing.T, np.ones(len(releases)))
+    over_time = np.linalg.solve(mixing @ mixing.T, (releases >= batch).astype(np.float64))
     return np.outer(over_time, change / (plan.scale * pattern) ** 2)

@@ -83,6 +83,20 @@ def opposite_records(
     return Record(one, reward_bound), Record(other, reward_bound)
 
 
+def different_records(
+    dimension: int, context_bound: float, reward_bound: float
+) -> tuple[Record, Record]:
+    """Two records within bounds that differ in every number of their packed statistics.
+
+    Those that are furthest apart may differ in a single number, and would never show that there is
+    no noise in another.
+    """
+    length = context_bound * (1.0 - 1e-6)
+    one, other = np.zeros(dimension), np.full(dimension, length / np.sqrt(dimension + 1.0))
+    one[0] = length
+    return Record(one, reward_bound), Record(other, -reward_bound)
+
+
 def packed_record(record: Record) -> Floats:
     """A record's packed statistic: the upper triangle of x xᵀ, then x y."""
     x = record.context.astype(np.float32).astype(np.float64)

@@ -19,7 +19,7 @@ def small_clusters() -> Clustered:
 
 
 class ServersRun:
-    """Users who come in turn; what the first one is shown first, and what it earns, differs.
+    """Users who come in turn; what the first one is shown once, and what it earns, differs.
 
     Parameters
     ----------
@@ -35,13 +35,15 @@ class ServersRun:
         Names the draws of an interactive run; a fixed log is one log.
     likeness
         Of the other users' tastes with the first one's, from -1 to 1.
+    record_round
+        In which the replaced record comes; one of the first user's.
     """
 
     def __init__(
         self, world: Any, pair: tuple[Record, Record], offset: float, fixed: bool, run: int,
-        likeness: float = -1.0,
+        likeness: float = -1.0, record_round: int = 1,
     ) -> None:  # fmt: skip
-        self.pair = pair
+        self.pair, self._round = pair, record_round
         self._home, self._offset, self._fixed = world.server, offset, fixed
         self._key, self._likeness = audit_key(0 if fixed else run), likeness
 
@@ -54,7 +56,7 @@ class ServersRun:
         user = self.user(round_)
         server = int(self._home[user])
         place = int((self._home[:user] == server).sum())
-        if round_ == 1:
+        if round_ == self._round:
             record = self.pair[world]
             items = np.tile(record.context[:, None], ITEMS).astype(np.float32)
             return server, place, items, record.reward + self._offset

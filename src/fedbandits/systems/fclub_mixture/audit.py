@@ -12,6 +12,7 @@ from fedbandits.environments.clustered import Clustered
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import likelihood_weights, telling_releases
 from fedbandits.random import Purpose, normals
+from fedbandits.systems.fclub.arrivals import USERS as ARRIVING
 from fedbandits.systems.fclub.arrivals import ServersRun, small_clusters
 from fedbandits.systems.fclub_mixture.config import MixtureFCLUB
 from fedbandits.systems.fclub_mixture.federate import FederatedRun
@@ -23,6 +24,7 @@ from fedbandits.systems.games import (
     Neighbours,
     Record,
     audit_key,
+    different_records,
     opposite_records,
     packed_record,
 )
@@ -36,32 +38,47 @@ def games(config: MixtureFCLUB, environment: Clustered, rounds: int) -> Sequence
     resolved = plan(config, environment, rounds)
     if not resolved.private:
         return []
-    found: list[Game] = [_contents_game(resolved)]
-    return found + [_messages_game(kind, config) for kind in _KINDS]
+    sums = resolved.sums is not None
+    batches = (1, 2) if sums and resolved.release_count > 1 else (1,)
+    found: list[Game] = [_contents_game(resolved, batch) for batch in batches]
+    found += [_messages_game(kind, config, 1) for kind in _KINDS]
+    if sums and len(plan(config, small_clusters(), _ROUNDS).rules.phase_ends) > 2:
+        found.append(_messages_game("fixed log", config, 2))
+    return found
 
 
-def _records(dimension: int, offset: float) -> tuple[Record, Record]:
-    """The pair with rewards as they enter sums, less ``offset``: at most 1 - offset in size."""
-    return opposite_records(dimension, 1.0, 1.0 - offset)
+def _records(dimension: int, offset: float, batch: int) -> tuple[Record, Record]:
+    """The pair with rewards as they enter sums, less ``offset``: at most 1 - offset in size.
+
+    A record of the first batch is in all releases, and the pair is as far apart as any. Later it
+    misses some, so that noise which two of them share shows, and the pair differs in every number.
+    """
+    kind = opposite_records if batch == 1 else different_records
+    return kind(dimension, 1.0, 1.0 - offset)
 
 
-def _contents_game(resolved: Plan) -> ContentsGame:
-    """The row of the record's user, or of its cluster, in all releases that it is in."""
+def _which(batch: int) -> str:
+    return "" if batch == 1 else f", a record of batch {batch}"
+
+
+def _contents_game(resolved: Plan, batch: int) -> ContentsGame:
+    """The row of the record's user, or of its cluster."""
     rules = resolved.rules
-    moved = [packed_record(record) for record in _records(rules.dimension, rules.offset)]
+    moved = [packed_record(record) for record in _records(rules.dimension, rules.offset, batch)]
     change = moved[1] - moved[0]
     if resolved.sums is not None:
         steps = telling_releases(resolved.sums)
-        weights = likelihood_weights(resolved.sums, change, resolved.pattern, steps)
+        weights = likelihood_weights(resolved.sums, change, resolved.pattern, steps, batch)
     else:
         steps = np.array([1], np.int64)
         weights = (change / (resolved.deviation * resolved.pattern) ** 2)[None, :]
     looks_at = f"contents of {len(steps)} of {resolved.release_count} releases, one row"
-    return ContentsGame(looks_at, partial(_released, resolved, steps, moved), weights)
+    play = partial(_released, resolved, steps, moved, batch)
+    return ContentsGame(looks_at + _which(batch), play, weights)
 
 
 def _released(
-    resolved: Plan, steps: Ints, moved: list[Floats], world: int, first: int, count: int
+    resolved: Plan, steps: Ints, moved: list[Floats], batch: int, world: int, first: int, count: int
 ) -> Floats:
     """All runs at once: to the release code they are so many users."""
     rows = np.tile(moved[world], (count, 1))
@@ -69,7 +86,7 @@ def _released(
     draws, values = np.zeros((count, slots, rows.shape[1])), []
     for step in steps.tolist():
         fresh = partial(_normals, rows.shape, first, step)
-        values.append(simulated_rows(resolved, step, draws, fresh, rows))
+        values.append(simulated_rows(resolved, step, draws, fresh, rows * (step >= batch)))
     return np.stack(values, axis=1)
 
 
@@ -78,36 +95,42 @@ def _normals(shape: tuple[int, int], first: int, step: int) -> Floats:
     return drawn.reshape(shape)
 
 
-def _messages_game(neighbours: Neighbours, config: MixtureFCLUB) -> MessagesGame:
+def _messages_game(neighbours: Neighbours, config: MixtureFCLUB, batch: int) -> MessagesGame:
     fixed = neighbours == "fixed log"
     resolved = plan(config, small_clusters(), _ROUNDS)
     follows = fixed or config.local_view == "released"
     informed = follows and resolved.releases == USERS and resolved.sums is not None
 
     def begin(run: int) -> _Run:
-        return _Run(config, run, fixed, informed)
+        return _Run(config, run, fixed, informed, batch)
 
+    looks_at = f"messages of 2 servers in {_ROUNDS} rounds{_which(batch)}"
     return MessagesGame(
-        neighbours, f"messages of 2 servers in {_ROUNDS} rounds", "server-0", _ROUNDS, begin,
-        gaussian=informed, scores=int(informed),
+        neighbours, looks_at, "server-0", _ROUNDS, begin, gaussian=informed, scores=int(informed)
     )  # fmt: skip
 
 
 class _Run(ServersRun):
     """Servers of this family, between whose phases something is to be done."""
 
-    def __init__(self, config: MixtureFCLUB, run: int, fixed: bool, informed: bool) -> None:
+    def __init__(
+        self, config: MixtureFCLUB, run: int, fixed: bool, informed: bool, batch: int
+    ) -> None:
         played = FederatedRun(config, small_clusters(), _ROUNDS, 0, run)
         rules = played.plan.rules
-        pair = _records(rules.dimension, rules.offset)
-        super().__init__(played.world, pair, rules.offset, fixed, run)
+        pair = _records(rules.dimension, rules.offset, batch)
+        # The first user's first record in a batch.
+        before = 0 if batch == 1 else int(rules.phase_ends[batch - 2])
+        round_ = 1 - (-before // ARRIVING) * ARRIVING
+        super().__init__(played.world, pair, rules.offset, fixed, run, record_round=round_)
+        self._batch = batch
         self.network = played.network
         self._run, self._informed, self._score, self._phase = played, informed, 0.0, 0
         sums = played.plan.sums
         if informed and sums is not None:
             change = packed_record(pair[1]) - packed_record(pair[0])
             steps = telling_releases(sums)
-            self._weights = likelihood_weights(sums, change, played.plan.pattern, steps)
+            self._weights = likelihood_weights(sums, change, played.plan.pattern, steps, batch)
 
     def play_round(self, world: int, round_: int) -> None:
         """One user is served; all servers end a phase where one ends."""
@@ -129,7 +152,9 @@ class _Run(ServersRun):
         size = self._run.plan.size
         sent = [m for _, m in self.network.transcript.deliveries if m.sender == server.name]
         row = np.frombuffer(sent[-1].sums)[:size]  # type: ignore[attr-defined]
-        others = server.sums[0, :size] - packed_record(self.pair[world])
+        others = server.sums[0, :size]
+        if self._phase >= self._batch:
+            others = others - packed_record(self.pair[world])
         self._score += float(self._weights[self._phase - 1] @ (row - others))
 
     def scores(self) -> Floats:

@@ -23,12 +23,14 @@ from fedbandits.systems.feducb.federate import FederatedRun, PlayedRun
 from fedbandits.systems.feducb.parts import Determinant
 from fedbandits.systems.feducb.play import simulate_release
 from fedbandits.systems.feducb.rules import Plan, Rules, plan
+from fedbandits.systems.feducb.sync import next_sync
 from fedbandits.systems.games import (
     ContentsGame,
     MessagesGame,
     Record,
     audit_key,
     contexts,
+    different_records,
     opposite_records,
     packed_record,
 )
@@ -56,51 +58,68 @@ def games(config: FedUCB, environment: ContextualEnvironment, rounds: int) -> Se
 
 
 def contents_games(config: FedUCB, resolved: Plan) -> list[Game]:
-    """The releases of one agent as configured, of the model that the record is in."""
+    """The releases of one agent as configured, of the model that the record is in.
+
+    First a record of the first batch, which is in all releases; then one that is not in all of
+    them: that noise is the same in two releases shows in their difference alone.
+    """
     if not config.is_private or resolved.release.releases == 0:
         return []
+    bounds = resolved.rules.dimension, config.context_bound, config.reward_bound
+    found: list[Game] = [_contents_game(resolved, opposite_records(*bounds), 1)]
+    if resolved.release.releases > 1:
+        found.append(_contents_game(resolved, different_records(*bounds), 2))
+    return found
+
+
+def _contents_game(resolved: Plan, pair: tuple[Record, Record], batch: int) -> ContentsGame:
     size = len(resolved.rules.pattern) // resolved.rules.models
     pattern = resolved.rules.pattern[:size]
-    pair = opposite_records(resolved.rules.dimension, config.context_bound, config.reward_bound)
     moved = [packed_record(record) for record in pair]
     # Of the agent with the largest ε, which the claim goes by.
     rules = resolved.rules._replace(
         models=1, pattern=pattern, noise_deviation=np.array([resolved.release.scale])
     )
     release, steps = resolved.release, telling_releases(resolved.release)
-    looks_at = f"contents of {release.releases} releases of {size} numbers"
-    weights = likelihood_weights(release, moved[1] - moved[0], pattern, steps)
-    return [ContentsGame(looks_at, partial(_released, rules, release, steps, moved), weights)]
+    which = "" if batch == 1 else f", a record of batch {batch}"
+    looks_at = f"contents of {release.releases} releases of {size} numbers{which}"
+    weights = likelihood_weights(release, moved[1] - moved[0], pattern, steps, batch)
+    play = partial(_released, rules, release, steps, moved, batch)
+    return ContentsGame(looks_at, play, weights)
 
 
 def _released(
-    rules: Rules, release: ContinualPlan, steps: Ints, moved: list[Floats], world: int, first: int,
-    count: int,
+    rules: Rules, release: ContinualPlan, steps: Ints, moved: list[Floats], batch: int, world: int,
+    first: int, count: int,
 ) -> Floats:  # fmt: skip
     values = np.zeros((count, len(steps), moved[0].size))
+    sums = np.where(steps[:, None, None] >= batch, moved[world], 0.0)
     draws = np.zeros((release.slots, moved[0].size))
-    play_releases(rules, steps, moved[world][None, :], draws, audit_key(0), first, values)
+    play_releases(rules, steps, sums, draws, audit_key(0), first, values)
     return values
 
 
 @compiled
 def play_releases(
-    rules: Rules, steps: Ints, record: Floats, draws: Floats, key: Key, first: int, values: Floats
+    rules: Rules, steps: Ints, sums: Floats, draws: Floats, key: Key, first: int, values: Floats
 ) -> None:
-    """Run after run some releases of a sum with one record, into ``values`` (runs, steps, p).
+    """Run after run some releases, into ``values`` (runs, steps, p).
 
-    What other records add to the sum is known to the attacker and left out.
+    What other records add to the ``sums`` (steps, 1, p) is known to the attacker and left out.
     """
     for run in range(values.shape[0]):
         draws[:] = 0.0
         for place in range(steps.size):
             name = (first + run) * steps.size + place
             noisy = values[run, place]
-            simulate_release(rules, record, draws, steps[place], key, 0, name, noisy)
+            simulate_release(rules, sums[place], draws, steps[place], key, 0, name, noisy)
 
 
 def messages_games(config: FedUCB, make: MakeRun) -> list[Game]:
-    """Whole parties in a small world: on a fixed log, and reacting."""
+    """Whole parties in a small world: on a fixed log, and reacting.
+
+    Where syncs are fixed in advance, once more with a record that misses the first release.
+    """
     if not config.is_private:
         return []
     small = small_world(config)
@@ -108,11 +127,19 @@ def messages_games(config: FedUCB, make: MakeRun) -> list[Game]:
     rounds = next((t for t in _HORIZONS if _releases(small, environment, t)), 0)
     if not rounds:
         return []
-    pair = opposite_records(DIMENSION, config.context_bound, config.reward_bound)
-    return [
+    bounds = DIMENSION, config.context_bound, config.reward_bound
+    pair = opposite_records(*bounds)
+    found: list[Game] = [
         _messages_game(kind, "messages", small, environment, rounds, pair, 1, make)
         for kind in ("fixed log", "interactive")
     ]
+    late = next_sync(plan(small, environment, rounds).rules, 0) + 1
+    if late <= rounds and not isinstance(config.schedule, Determinant):
+        looks_at, pair = "messages, a record of batch 2,", different_records(*bounds)
+        found.append(
+            _messages_game("fixed log", looks_at, small, environment, rounds, pair, late, make)
+        )
+    return found
 
 
 def small_world(config: FedUCB) -> Any:
@@ -186,8 +213,12 @@ class AgentsRun:
             resolved: Plan = run.plan  # type: ignore[attr-defined]
             moved = packed_record(pair[1]) - packed_record(pair[0])
             steps = np.arange(1, resolved.release.releases + 1)
+            # Of the batch that the record is in: that which the first sync after it ends.
+            batch, sync = 1, next_sync(resolved.rules, 0)
+            while sync < round_:
+                batch, sync = batch + 1, next_sync(resolved.rules, sync)
             self._weights = likelihood_weights(
-                resolved.release, moved, resolved.rules.pattern, steps
+                resolved.release, moved, resolved.rules.pattern, steps, batch
             )
 
     def play_round(self, world: int, round_: int) -> None:
@@ -220,7 +251,9 @@ class AgentsRun:
         """Add to the score what a release says of the record, all others being known."""
         releases = {m.release: m.statistic for m in messages if hasattr(m, "statistic")}  # type: ignore[attr-defined]
         for number, statistic in releases.items():
-            others = agent.statistic.reshape(-1) - packed_record(self._pair[world])
+            others = agent.statistic.reshape(-1)
+            if agent.round >= self._round:
+                others = others - packed_record(self._pair[world])
             seen = unpack(statistic, others.size) - others
             self._score += float(self._weights[number - 1] @ seen)
 

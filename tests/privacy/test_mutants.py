@@ -1,0 +1,303 @@
+"""Mistakes that an audit must find: each is one change to a mechanism that holds without it.
+
+First mechanisms made of the package's own parts with one part wrong, then whole parties in which
+one function that they call is replaced. Each unmutated counterpart must hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import pytest
+
+from fedbandits.environments import Linear
+from fedbandits.errors import NoiseReuseError
+from fedbandits.experiments.audit import judge
+from fedbandits.experiments.config import system
+from fedbandits.privacy import gaussian, running_sum
+from fedbandits.privacy.accounting import ContinualSum
+from fedbandits.privacy.auditing import audit
+from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.continual import ContinualPlan, calibrated, noise_pattern
+from fedbandits.privacy.ledger import LedgeredNoise
+from fedbandits.privacy.likelihood import likelihood_weights
+from fedbandits.random import Purpose, normals
+from fedbandits.systems.feducb import audit as feducb_audit
+from fedbandits.systems.feducb.federate import FederatedRun
+from fedbandits.systems.games import ContentsGame, audit_key, opposite_records, packed_record
+from fedbandits.systems.pfcb import audit as pfcb_audit
+from fedbandits.systems.pfcb import disclosure
+from fedbandits.systems.pfcb import protocol as pfcb_protocol
+from tests.privacy.ledgers import ledger_at
+
+# ---------------------------------------------------------------- mechanisms with one part wrong
+
+EPSILON, DELTA = 4.0, 0.01
+RELEASES, DIMENSION = 4, 2
+#: Different bounds make the noise's shape matter, large ones its unit.
+CONTEXT_BOUND, REWARD_BOUND = 2.0, 1.0
+NORM = gaussian.record_sensitivity(CONTEXT_BOUND, REWARD_BOUND)
+PATTERN = noise_pattern(1, DIMENSION)
+SIZE = len(PATTERN)
+RUNS = 3000
+#: Standard normals by step.
+Draw = Callable[[int], np.ndarray]
+
+
+class Parts(NamedTuple):
+    """A mechanism that releases running sums in which a record is replaced."""
+
+    plan: ContinualPlan
+    pattern: np.ndarray = PATTERN
+    batches: tuple[int, ...] = (1,)  # in which the record is counted
+    noise: Callable[[Draw], Draw] = lambda draw: draw  # what the releasing code is given
+    restarts: bool = False  # after the last release, and makes all of them again
+    frozen: bool = False  # every release carries the last one's noise
+
+
+def stated(mechanism="toeplitz"):
+    return calibrated(mechanism, RELEASES, gaussian.mu_of(EPSILON, DELTA), NORM)
+
+
+def play(parts: Parts, record: np.ndarray, run: int) -> np.ndarray:
+    """All releases of one run, by the code that parties release with."""
+
+    def draw(step):
+        return normals(SIZE, audit_key(1), run, step, Purpose.PRIVACY_NOISE)
+
+    noise, nothing = parts.noise(draw), running_sum.init(parts.plan, SIZE)
+    released = _released(parts, record, nothing, noise)
+    if parts.frozen:
+        kept = released[-1] - _total(parts, record, RELEASES)
+        released = [kept + _total(parts, record, k) for k in range(1, RELEASES + 1)]
+    if parts.restarts:
+        released += _released(parts, record, nothing, lambda step: noise(step + RELEASES))
+    return np.array(released)
+
+
+def _released(parts, record, state, noise):
+    released = []
+    for step in range(1, RELEASES + 1):
+        total = _total(parts, record, step)
+        state, noisy = running_sum.release(parts.plan, state, total, parts.pattern, noise)
+        released.append(noisy)
+    return released
+
+
+def _total(parts, record, step):
+    return record * float(sum(batch <= step for batch in parts.batches))
+
+
+def game_of(parts: Parts) -> ContentsGame:
+    """The attacker knows the mechanism as it is stated; whatever is wrong it must find out."""
+    pair = opposite_records(DIMENSION, CONTEXT_BOUND, REWARD_BOUND)
+    moved = [packed_record(record) for record in pair]
+    steps = np.arange(1, RELEASES + 1)
+    weights = likelihood_weights(stated(), moved[1] - moved[0], PATTERN, steps)
+    if parts.restarts:
+        weights = np.concatenate([weights, weights])
+
+    def release(world, first, count):
+        return np.array([play(parts, moved[world], first + i) for i in range(count)])
+
+    return ContentsGame("contents of releases", release, weights)
+
+
+def attacked(parts: Parts):
+    return audit(game_of(parts), RUNS, DELTA)
+
+
+def judged(finding):
+    claim = PrivacyClaim(
+        unit="one record",
+        from_whom="everybody",
+        relation="replace-one",
+        holds_for="fixed log",
+        epsilon=EPSILON,
+        epsilon_contents=EPSILON,
+        delta=DELTA,
+        mu=gaussian.mu_of(EPSILON, DELTA),
+    )
+    return judge("mechanism", claim, (finding,), 0.99)
+
+
+def reused(draw: Draw) -> Draw:
+    """Noise that was drawn once serves all steps."""
+    return lambda step: draw(1)
+
+
+def missing(draw: Draw) -> Draw:
+    return lambda step: np.zeros(SIZE)
+
+
+def wrong_column(draw: Draw) -> Draw:
+    """The moment's noise h is a column of the Gram matrix's noise H: u - V e₁ has none."""
+    rows, _ = np.triu_indices(DIMENSION)
+    first = np.flatnonzero(rows == 0)
+
+    def taken(step):
+        drawn = draw(step).copy()
+        drawn[len(rows) :] = (PATTERN * drawn)[first]
+        return drawn
+
+    return taken
+
+
+def scaled(plan, scale):
+    return msgspec.structs.replace(plan, scale=scale)
+
+
+SOUND = stated()
+MUTANTS = {
+    "noise is not added": Parts(SOUND, noise=missing),
+    "noise is drawn once and reused": Parts(SOUND, noise=reused),
+    "noise of a tree is drawn once and reused": Parts(stated("tree"), noise=reused),
+    "h is a column of H": Parts(SOUND, noise=wrong_column),
+    "the deviation is taken for a variance": Parts(scaled(SOUND, SOUND.scale**0.5)),
+    # Replacing a record moves z zᵀ by √2 (L² + B²), not by what adding one does.
+    "sensitivity lacks √2": Parts(scaled(SOUND, SOUND.scale / 2**0.5)),
+    # A noise matrix of equal entries is not isotropic: a change of diagonal entries sticks out.
+    "diagonal entries lack √2": Parts(SOUND, pattern=np.ones(SIZE)),
+    # One release's price for all of them: a record is in every running sum.
+    "composition is forgotten": Parts(scaled(SOUND, SOUND.scale / SOUND.sensitivity())),
+    # A record of the first batch is in all releases: no difference of two tells of it.
+    "all releases carry the same noise": Parts(SOUND, batches=(2,), frozen=True),
+    "steps are drawn again after a restart": Parts(SOUND, restarts=True),
+    "a record is counted in two batches": Parts(SOUND, batches=(1, 2)),
+}
+
+
+@pytest.mark.parametrize("mechanism", ["tree", "toeplitz"])
+@pytest.mark.parametrize("batch", [1, 2, RELEASES])
+def test_without_a_mistake_the_claim_holds(mechanism, batch):
+    verdict = judged(attacked(Parts(stated(mechanism), batches=(batch,))))
+    assert verdict.outcome == "holds", verdict.line
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_the_mistake_is_found(name):
+    verdict = judged(attacked(MUTANTS[name]))
+    assert verdict.epsilon_low > EPSILON, verdict.line
+    assert verdict.outcome == "broken"
+
+
+def test_a_variance_taken_for_a_deviation_wastes_noise_and_is_seen_too():
+    """It breaks nothing, and would go unnoticed if verdicts did not say how tight a claim is."""
+    right, wasteful = attacked(Parts(SOUND)), attacked(Parts(scaled(SOUND, SOUND.scale**2)))
+    assert judged(wasteful).outcome == "holds"
+    assert judged(right).tightness >= 0.8 > judged(wasteful).tightness
+    assert judged(right).noise_measured == pytest.approx(1.0, rel=0.1)
+    assert judged(wasteful).noise_measured == pytest.approx(SOUND.scale, rel=0.2)
+
+
+# -------------------------------------------------------------------------------- whole parties
+
+#: So few suffice: whole parties are dear, and what is broken here is broken thoroughly.
+PARTY_RUNS, TRAINING = 100, 100
+
+
+def attacked_parties(game, training=TRAINING):
+    return audit(game, PARTY_RUNS, DELTA, training=training)
+
+
+def agents(schedule="growing(2, 4)", privatizer="toeplitz"):
+    config = system("feducb", schedule=schedule, privatizer=privatizer, delta=DELTA).config
+    return config, feducb_audit.messages_games(config, FederatedRun)[0]
+
+
+def holds(finding, epsilon=1.0):
+    return finding.epsilon_low <= epsilon
+
+
+class TestAgents:
+    """FedUCB's agents and controller, and everything that an agent sends."""
+
+    @pytest.mark.parametrize("privatizer", ["tree", "toeplitz"])
+    def test_without_a_mistake_the_claim_holds(self, privatizer):
+        assert holds(attacked_parties(agents(privatizer=privatizer)[1]))
+
+    def test_noise_that_is_not_added_is_found(self, monkeypatch):
+        monkeypatch.setattr(running_sum, "add_release_noise", lambda *_: None)
+        assert not holds(attacked_parties(agents()[1]))
+
+    @pytest.mark.parametrize("privatizer", ["tree", "toeplitz"])
+    def test_noise_that_is_reused_is_found(self, monkeypatch, privatizer):
+        real = running_sum.release
+
+        def release(plan, state, total, pattern, noise):
+            return real(plan, state, total, pattern, lambda _: noise(1))
+
+        monkeypatch.setattr(running_sum, "release", release)
+        assert not holds(attacked_parties(agents(privatizer=privatizer)[1]))
+
+    def test_one_number_that_got_no_noise_is_found(self, monkeypatch):
+        real = running_sum.release
+
+        def release(plan, state, total, pattern, noise):
+            state, released = real(plan, state, total, pattern, noise)
+            released[1] = total[1]
+            return state, released
+
+        monkeypatch.setattr(running_sum, "release", release)
+        assert not holds(attacked_parties(agents()[1]))
+
+    def test_a_trigger_on_raw_data_is_found(self):
+        config = system("feducb-published", delta=DELTA).config
+        (game,) = feducb_audit.trigger_games(config, FederatedRun)
+        finding = attacked_parties(game, training=40)
+        assert not holds(finding)
+        assert "which messages there are" in finding.attack
+
+    def test_a_schedule_fixed_in_advance_has_nothing_to_find(self):
+        config, _ = agents()
+        assert feducb_audit.trigger_games(config, FederatedRun) == []
+
+
+class TestBuyers:
+    """P-FCB's buyers, and all reports that one sends."""
+
+    @pytest.fixture
+    def game(self, monkeypatch):
+        monkeypatch.setattr(pfcb_audit, "_ROUNDS", 24)
+        config = system("pfcb", schedule="every", delta=DELTA).config
+        return pfcb_audit._messages_game("fixed log", config)
+
+    def test_without_a_mistake_the_claim_holds(self, game):
+        assert holds(attacked_parties(game))
+
+    def test_a_purchase_that_is_counted_in_two_batches_is_found(self, monkeypatch, game):
+        """What was reported is still fresh when the next report is due."""
+
+        def disclose(resolved, release, capacity, books, state, noise):
+            fresh = books.fresh.copy()
+            done = disclosure.disclose(resolved, release, capacity, books, state, noise)
+            books.fresh[:] = fresh
+            return done
+
+        monkeypatch.setattr(pfcb_protocol, "disclose", disclose)
+        assert not holds(attacked_parties(game))
+
+
+class TestRestart:
+    """What a party that forgot its state would do; the audit above shows what it would cost."""
+
+    def test_the_ledger_refuses_to_draw_a_step_again(self, tmp_path):
+        """An agent that begins anew gets as far as its first release, which does not leave."""
+        config = system("feducb", schedule="every(4)", delta=1e-5).config
+        world = Linear(agents=1, dim=2, arms=3)
+        with ledger_at(tmp_path / "ledger.db", "agent-0") as ledger:
+            for attempt in range(2):
+                run = FederatedRun(config, world, 12, 0, 0)
+                (agent,) = run.agents
+                priced = ContinualSum(run.plan.release, run.plan.record_norm)
+                agent._noise = LedgeredNoise(ledger, "agent-0", "sums", priced, agent._noise)
+                if attempt == 0:
+                    run.advance(6)
+                    assert run.network.transcript.messages["Upload"] == 1
+                else:
+                    with pytest.raises(NoiseReuseError, match="step 1 was drawn before"):
+                        run.advance(6)
+                    assert run.network.transcript.messages["Upload"] == 0
