@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.errors import ClaimError, LedgerMismatchError, MissingExtraError
+from fedbandits.errors import ClaimError, LedgerError, LedgerMismatchError, MissingExtraError
 
 try:
     import sqlalchemy as sa
@@ -117,6 +117,25 @@ class Ledger:
             ledger._prepare()
             on_failure.pop_all()
         return ledger
+
+    @classmethod
+    def existing(cls, path: str | os.PathLike[str]) -> Self:
+        """Open a ledger's file to look at it, whatever its federation; none is created.
+
+        Raises
+        ------
+        LedgerError
+            If there is no such file, or one of its kinds, as :meth:`open` raises.
+        """
+        if not os.path.isfile(path):
+            raise LedgerError(f"{os.fspath(path)}: no ledger there")
+        engine = engine_at(path, "FULL", 30.0)
+        try:
+            with named_errors(), transaction(engine, "DEFERRED") as connection:
+                federation = ledger_checks.federation_of(connection)
+        finally:
+            engine.dispose()
+        return cls.open(path, federation)
 
     def _prepare(self) -> None:
         with named_errors(), self.read() as connection:
