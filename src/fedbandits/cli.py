@@ -142,7 +142,7 @@ def privacy(
     With --ledger: check a deployment's ledger, and show what its parties have spent.
     """
     if ledger is not None:
-        _show_ledger(ledger)
+        console.show_ledger(ledger)
         if config is None and not every:
             return
     from fedbandits.experiments import claims_page
@@ -161,21 +161,6 @@ def privacy(
     shown = console.output()
     for label, claim in claims.items():
         shown.print(console.claim_table(label, claim))
-
-
-def _show_ledger(path: pathlib.Path) -> None:
-    from fedbandits.privacy.ledger import Ledger
-
-    shown = console.output()
-    with Ledger.existing(path) as ledger, ledger.read() as connection:
-        ledger.verify(connection)
-        parties = ledger.parties(connection)
-        for party in parties:
-            shown.print(console.statement_table(ledger.statement(connection, party)), "")
-        typer.echo(
-            f"{path}: ledger of federation {ledger.federation!r}, {len(parties)} parties, "
-            "every row verified"
-        )
 
 
 @app.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import pathlib
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -82,6 +83,22 @@ def audit_table(audit: Audit) -> Table:
                 escape(finding.attack),
             )
     return table
+
+
+def show_ledger(path: pathlib.Path) -> None:
+    """Verify every row of a ledger, then print its parties' statements."""
+    from fedbandits.privacy.ledger import Ledger
+
+    shown = output()
+    with Ledger.existing(path) as ledger, ledger.read() as connection:
+        ledger.verify(connection)
+        parties = ledger.parties(connection)
+        for party in parties:
+            shown.print(statement_table(ledger.statement(connection, party)), "")
+        shown.print(
+            f"{escape(str(path))}: ledger of federation {ledger.federation!r}, "
+            f"{len(parties)} parties, every row verified"
+        )
 
 
 def statement_table(statement: Statement) -> Table:

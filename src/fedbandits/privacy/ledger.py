@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.errors import ClaimError, LedgerError, LedgerMismatchError, MissingExtraError
+from fedbandits.errors import ClaimError, LedgerMismatchError, MissingExtraError
 
 try:
     import sqlalchemy as sa
@@ -44,7 +44,7 @@ from fedbandits.privacy.ledger_tables import (
 __all__ = ["Ledger", "LedgeredNoise", "Statement", "StreamStatement"]
 
 
-class Ledger:
+class Ledger(contextlib.AbstractContextManager["Ledger"]):
     """The accounts of one federation's parties at one organisation. See :meth:`open`.
 
     Every operation works on the caller's connection, in the caller's transaction: what is charged
@@ -120,22 +120,8 @@ class Ledger:
 
     @classmethod
     def existing(cls, path: str | os.PathLike[str]) -> Self:
-        """Open a ledger's file to look at it, whatever its federation; none is created.
-
-        Raises
-        ------
-        LedgerError
-            If there is no such file, or one of its kinds, as :meth:`open` raises.
-        """
-        if not os.path.isfile(path):
-            raise LedgerError(f"{os.fspath(path)}: no ledger there")
-        engine = engine_at(path, "FULL", 30.0)
-        try:
-            with named_errors(), transaction(engine, "DEFERRED") as connection:
-                federation = ledger_checks.federation_of(connection)
-        finally:
-            engine.dispose()
-        return cls.open(path, federation)
+        """Open a ledger's file to look at it, whatever its federation; none is created."""
+        return cls.open(path, ledger_checks.federation_at(path))
 
     def _prepare(self) -> None:
         with named_errors(), self.read() as connection:
@@ -150,9 +136,6 @@ class Ledger:
         """Close all connections, unless the engine was given."""
         if self._owned:
             self.engine.dispose()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(
         self,

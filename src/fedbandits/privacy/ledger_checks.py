@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -11,11 +12,13 @@ from sqlalchemy.engine import Connection
 
 from fedbandits.errors import (
     LedgerCorruptError,
+    LedgerError,
     LedgerMismatchError,
     LedgerVersionError,
     StepError,
 )
 from fedbandits.privacy.accounting import ContinualSum, Event, Parallel
+from fedbandits.privacy.ledger_database import engine_at, named_errors, transaction
 from fedbandits.privacy.ledger_noise import Draws
 from fedbandits.privacy.ledger_tables import (
     ACCOUNTS,
@@ -65,14 +68,27 @@ def is_ledger(connection: Connection) -> bool:
     return META.name not in missing
 
 
-def federation_of(connection: Connection) -> str:
-    """Whose ledger it is.
+def federation_at(path: str | os.PathLike[str]) -> str:
+    """Whose ledger a file is; none is created.
 
     Raises
     ------
+    LedgerError
+        If there is no such file.
     LedgerCorruptError
-        If there is no ledger, or none that says so.
+        If it is no ledger, or one that does not say whose it is.
     """
+    if not os.path.isfile(path):
+        raise LedgerError(f"{os.fspath(path)}: no ledger there")
+    engine = engine_at(path, "FULL", 30.0)
+    try:
+        with named_errors(), transaction(engine, "DEFERRED") as connection:
+            return _federation_of(connection)
+    finally:
+        engine.dispose()
+
+
+def _federation_of(connection: Connection) -> str:
     found = None
     if is_ledger(connection):
         named = sa.select(META.c.value).where(META.c.name == "federation")

@@ -12,7 +12,7 @@ post-processing of values that are private as they stand. Encoding rounds, by le
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -46,6 +46,25 @@ class ContinualState(NamedTuple):
 def init(plan: ContinualPlan, size: int) -> ContinualState:
     """The state before the first release of a ``size``-vector."""
     return ContinualState(0, np.zeros((plan.slots, size)), np.zeros((plan.slots, size)))
+
+
+def resume(plan: ContinualPlan, draws: Sequence[Floats], sums: Sequence[Floats]) -> ContinualState:
+    """The state after some releases, from what the source gave for each and the exact sums then.
+
+    Parameters
+    ----------
+    draws : sequence of (size,) float64
+        As a ledger keeps them, in order of steps.
+    sums : sequence of (size,) float64
+        Running sums at those releases, from the party's own records.
+    """
+    if len(draws) != len(sums) or not len(draws) <= plan.releases:
+        raise ValueError(f"{len(draws)} draws, {len(sums)} sums, {plan.releases} releases planned")
+    state = init(plan, draws[0].size if draws else 0)
+    for k, (draw, running_sum) in enumerate(zip(draws, sums, strict=True), 1):
+        slot = draw_slot(plan.code, k)
+        state.draws[slot], state.sums[slot] = draw, running_sum
+    return state._replace(made=len(draws))
 
 
 def release(
