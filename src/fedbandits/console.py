@@ -97,7 +97,7 @@ def show_ledger(path: pathlib.Path) -> None:
             shown.print(statement_table(ledger.statement(connection, party)), "")
         shown.print(
             f"{escape(str(path))}: ledger of federation {ledger.federation!r}, "
-            f"{len(parties)} parties, every row verified"
+            f"{len(parties)} {'party' if len(parties) == 1 else 'parties'}, every row verified"
         )
 
 
