@@ -112,10 +112,10 @@ def release(
     sums[slot] = running_sum
     if isinstance(noise, CoveringNoise):
         values = encode(plan, sums, k) / (plan.scale * pattern)
-        draws[slot] = _checked(noise.cover(k, values), pattern.size)
+        draws[slot] = checked_noise(noise.cover(k, values), pattern.size)
         released[:] = 0.0
     else:
-        draws[slot] = _checked(noise(k), pattern.size)
+        draws[slot] = checked_noise(noise(k), pattern.size)
     add_release_noise(plan.code, plan.scale, plan.coefficients(), pattern, draws, k, released)
     return ContinualState(k, draws, sums), released
 
@@ -140,9 +140,9 @@ def release_once(
     """
     scales = deviation * pattern
     if isinstance(noise, CoveringNoise):
-        covered: Floats = scales * _checked(noise.cover(step, values / scales), pattern.size)
+        covered: Floats = scales * checked_noise(noise.cover(step, values / scales), pattern.size)
         return covered
-    noisy: Floats = values + scales * _checked(
+    noisy: Floats = values + scales * checked_noise(
         noise(step).reshape(-1)[: pattern.size], pattern.size
     )
     return noisy
@@ -161,8 +161,14 @@ class _Renamed(NamedTuple):
         return self.noise.cover(self.name(step), values)
 
 
-def _checked(drawn: Floats, size: int) -> Floats:
-    """Noise that could be no noise is refused before anything is booked."""
+def checked_noise(drawn: Floats, size: int) -> Floats:
+    """What a source gave, (size,): noise that could be none is refused before anything is booked.
+
+    Raises
+    ------
+    NoiseError
+        If it is not so many finite numbers.
+    """
     if np.size(drawn) != size or not np.isfinite(drawn).all():
         raise NoiseError(f"release refused: its noise must be {size} finite numbers")
     return np.reshape(drawn, size)
