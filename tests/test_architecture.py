@@ -11,7 +11,8 @@ ROOT = pathlib.Path(fedbandits.__file__).parent
 #: A room may import from rooms at its own level or below.
 LEVELS = {
     "errors": 0, "_typing": 0, "_compile": 0, "random": 1, "environments": 2, "learners": 2,
-    "privacy": 2, "crypto": 2, "federation": 3, "systems": 4, "experiments": 5, "cli": 6,
+    "privacy": 2, "crypto": 2, "federation": 3, "systems": 4, "experiments": 5, "console": 6,
+    "cli": 6,
 }  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 import warnings
@@ -8,6 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from fedbandits import cli
+from fedbandits.experiments.audit import Audit, Verdict
+from fedbandits.privacy.accounting import GaussianRelease
+from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.ledger import Ledger
 
 TOML = """
 name = "tiny"
@@ -107,6 +112,74 @@ def test_privacy_as_markdown(folder, monkeypatch, capsys):
 def test_privacy_is_of_a_file_or_of_all_presets(folder, monkeypatch, capsys, arguments):
     assert call(monkeypatch, "privacy", *arguments) == 2
     assert "name a CONFIG.toml, or give --all" in capsys.readouterr().err
+
+
+class TestAudit:
+    few = ("--runs", "200", "--set", "rounds=60")
+
+    def test_verdicts_come_last_and_a_broken_claim_is_no_error(self, folder, monkeypatch, capsys):
+        assert call(monkeypatch, "audit", "tiny.toml", *self.few) == 0
+        *_, sound, published, summary = capsys.readouterr().out.splitlines()
+        assert sound.startswith("feducb: holds: ε_low = ")
+        assert published.startswith("feducb-published: broken: ε_low = ")
+        assert "which messages there are" in published
+        assert summary.startswith("audit of 2 systems: 1 hold, 1 broken (feducb-published)")
+        page = (folder / "runs" / "tiny" / "audit.html").read_text(encoding="utf-8")
+        assert "feducb-published" in page
+        assert call(monkeypatch, "run", "tiny.toml", "--set", "rounds=60") == 0
+        report = (folder / "runs" / "tiny" / "report.html").read_text(encoding="utf-8")
+        assert summary.replace("'", "&#x27;") in report
+
+    @pytest.mark.parametrize(("outcome", "code"), [("broken", 1), ("holds", 0)])
+    def test_strict_ends_with_1_where_a_claim_is_broken(
+        self, folder, monkeypatch, capsys, outcome, code
+    ):
+        verdict = Verdict(
+            system="[b]x", outcome=outcome, claimed_by="the paper", epsilon=1.0, delta=0.1,
+            epsilon_low=2.0, tightness=0.5, noise_factor=1.0, noise_measured=math.nan,
+            confidence=0.99, findings=(),
+        )  # fmt: skip
+        monkeypatch.setattr("fedbandits.experiments.audit.audit", lambda *_: Audit((verdict,)))
+        assert call(monkeypatch, "audit", "tiny.toml", "--strict") == code
+        assert call(monkeypatch, "audit", "tiny.toml") == 0
+        assert f"[b]x: {outcome}" in capsys.readouterr().out
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (("nothing.toml",), "no such file"),
+            (("tiny.toml", "--set", "systems.0.epsilon=-1"), "systems[0].epsilon: given -1"),
+            (("tiny.toml", "--runs", "3"), "runs"),
+        ],
+    )
+    def test_what_is_refused_ends_with_code_2(
+        self, folder, monkeypatch, capsys, arguments, message
+    ):
+        assert call(monkeypatch, "audit", *arguments) == 2
+        assert message in capsys.readouterr().err
+
+    def test_a_damaged_audit_is_named(self, folder, monkeypatch, capsys):
+        assert call(monkeypatch, "run", "tiny.toml") == 0
+        (folder / "runs" / "tiny" / "audit.json").write_text("{")
+        assert call(monkeypatch, "run", "tiny.toml") == 2
+        assert "audit.json: cannot be read; delete it or audit again" in capsys.readouterr().err
+
+
+def test_a_ledger_is_verified_and_shown(folder, monkeypatch, capsys):
+    claim = PrivacyClaim(
+        unit="one [bold]visit", from_whom="all others", relation="replace-one",
+        holds_for="interactive", epsilon=1.0, epsilon_contents=1.0, delta=1e-5, mu=0.3,
+    )  # fmt: skip
+    with Ledger.open(folder / "ledger.db", "hospitals") as ledger, ledger.begin() as connection:
+        ledger.open_account(connection, "north", claim, 1.0, 1e-5)
+        ledger.charge(connection, "north", "sum", 1, GaussianRelease(1.0, 10.0))
+    assert call(monkeypatch, "privacy", "--ledger", "ledger.db") == 0
+    shown = capsys.readouterr().out
+    assert "one [bold]visit" in shown
+    assert "1 releases, μ = 0.1: Gaussian, sensitivity 1, deviation 10" in shown
+    assert "ledger of federation 'hospitals', 1 party, every row verified" in shown
+    assert call(monkeypatch, "privacy", "--ledger", "no.db") == 2
+    assert "no.db: no ledger there" in capsys.readouterr().err
 
 
 def test_the_version_is_told(monkeypatch, capsys):

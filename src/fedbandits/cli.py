@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import io
-import math
 import pathlib
 import sys
 import warnings
-from typing import Annotated, Any, TextIO
+from typing import Annotated, TextIO
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from fedbandits import console
 from fedbandits.errors import ConfigError, ConfigWarning, FedbanditsError
-from fedbandits.experiments.config import Experiment, load
-from fedbandits.experiments.progress import rounded
-from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.experiments.config import load
 
 app = typer.Typer(
     help="Private federated bandits: simulate it, deploy it, prove it, with the same code.",
@@ -99,7 +97,7 @@ def run(
     changes += [f"replicates={replicates}"] if replicates is not None else []
     experiment = load(config, changes)
     folder = out or pathlib.Path("runs") / experiment.name
-    console = Console(stderr=True)
+    stderr = Console(stderr=True)
     try:
         result = run_experiment(
             experiment,
@@ -107,13 +105,13 @@ def run(
             jobs=jobs,
             backend=backend,
             scheduler=scheduler,
-            progress=TerminalProgress(console),
+            progress=TerminalProgress(stderr),
             resume=resume,
         )
     except KeyboardInterrupt:
         typer.echo("Interrupted before any replicate was finished; --resume goes on.", err=True)
         raise typer.Exit(130) from None
-    _console().print(_summary_table(experiment, summarise(experiment, result)))
+    console.output().print(console.summary_table(experiment, summarise(experiment, result)))
     typer.echo(f"Report: {folder / 'report.html'}")
     if result.attrs["interrupted"]:
         typer.echo(
@@ -134,8 +132,19 @@ def privacy(
         bool, typer.Option("--all", help="All presets instead, in worlds of reference.")
     ] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As a page of Markdown.")] = False,
+    ledger: Annotated[
+        pathlib.Path | None,
+        typer.Option(metavar="FILE", help="A privacy ledger: what was spent, and what is left."),
+    ] = None,
 ) -> None:
-    """Show what every system would claim and spend, before anything runs."""
+    """Show what every system would claim and spend, before anything runs.
+
+    With --ledger: check a deployment's ledger, and show what its parties have spent.
+    """
+    if ledger is not None:
+        console.show_ledger(ledger)
+        if config is None and not every:
+            return
     from fedbandits.experiments import claims_page
 
     if every == (config is not None) or (every and assignments):
@@ -149,9 +158,57 @@ def privacy(
     if markdown:
         typer.echo(page(claims), nl=False)
         return
-    console = _console()
+    shown = console.output()
     for label, claim in claims.items():
-        console.print(_claim_table(label, claim))
+        shown.print(console.claim_table(label, claim))
+
+
+@app.command()
+def audit(
+    config: ConfigFile,
+    assignments: Assignments = None,
+    runs: Annotated[
+        int, typer.Option(min=200, help="Runs in either world, for the contents of releases.")
+    ] = 100_000,
+    confidence: Annotated[
+        float, typer.Option(min=0.5, max=0.999999, help="With which all bounds of a system hold.")
+    ] = 0.99,
+    out: Annotated[
+        pathlib.Path | None, typer.Option(help="Output folder.  [default: runs/NAME]")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 if a claim is broken.")
+    ] = False,
+) -> None:
+    """Attack what every system claims: lower bounds on ε from two neighbouring worlds.
+
+    Plays the configured releases, and whole parties in a small world, many times with one record
+    replaced, and looks at contents, existence, times and number of messages. A claim holds as far
+    as no attack shows more ε than it allows; that is evidence, not proof. Writes audit.json and
+    audit.html; a run's report in the same folder shows the verdicts too.
+    """
+    from fedbandits.experiments.audit import audit as audit_experiment
+    from fedbandits.experiments.output import check_output, write_audit
+    from fedbandits.experiments.progress import audit_progress
+
+    experiment = load(config, assignments or [])
+    experiment.check()
+    folder = out or pathlib.Path("runs") / experiment.name
+    check_output(folder, experiment)
+    try:
+        with audit_progress(Console(stderr=True)) as progress:
+            found = audit_experiment(experiment, runs, confidence, progress)
+    except KeyboardInterrupt:
+        typer.echo("Interrupted: nothing is written.", err=True)
+        raise typer.Exit(130) from None
+    write_audit(folder, experiment, found)
+    console.output().print(console.audit_table(found))
+    typer.echo(f"Audit: {folder / 'audit.html'}")
+    for verdict in found.verdicts:
+        typer.echo(verdict.line)
+    typer.echo(found.summary)
+    if strict and found.broken:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -204,10 +261,10 @@ def reproduce(
                 for value in row.values()
             )
         )
-    console = _console()
-    console.print(table)
+    shown = console.output()
+    shown.print(table)
     for remark in outcome.remarks:
-        console.print(f"• {escape(remark)}")
+        shown.print(f"• {escape(remark)}")
     typer.echo(f"Figure: {folder / 'figure.png'}")
 
 
@@ -218,72 +275,26 @@ def list_() -> None:
     from fedbandits.experiments.reproduce import FIGURES
     from fedbandits.systems import FAMILIES
 
-    console = _console()
+    shown = console.output()
     for name, family in FAMILIES.items():
         table = Table(title=f"{name}: {family.paper}", title_justify="left", box=None)
         table.add_column("preset", style="bold", no_wrap=True)
         table.add_column("what it is")
         for preset_name, preset in family.presets.items():
             table.add_row(preset_name, preset.description)
-        console.print(table, "")
+        shown.print(table, "")
     table = Table(title="environments", title_justify="left", box=None)
     table.add_column("kind", style="bold", no_wrap=True)
     table.add_column("what it is")
     for kind, environment in ENVIRONMENTS.items():
         table.add_row(kind, (environment.__doc__ or "").partition("\n")[0])
-    console.print(table, "")
+    shown.print(table, "")
     table = Table(title="figures", title_justify="left", box=None)
     table.add_column("name", style="bold", no_wrap=True)
     table.add_column("what it shows")
     for name, figure in FIGURES.items():
         table.add_row(name, f"{figure.title}, {figure.source}")
-    console.print(table)
-
-
-def _console() -> Console:
-    """Standard output, wide enough for the tables where no terminal sets a width."""
-    console = Console()
-    return console if console.is_terminal else Console(width=120)
-
-
-def _summary_table(experiment: Experiment, rows: list[dict[str, Any]]) -> Table:
-    environment = experiment.environment
-    parties = f"{environment.parties} {environment.PARTIES}"
-    table = Table(title=f"{experiment.name}: {experiment.rounds:,} rounds, {parties}")
-    table.add_column("system", style="bold", no_wrap=True)
-    several = environment.acting > 1
-    share = ["an agent"] if several else []
-    for title in ("runs", "regret", "± s.e.", *share, "reward", "syncs", "ε", "steps/s"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(
-            escape(row["system"]),
-            str(row["replicates"]),
-            f"{row['regret_mean']:,.1f}",
-            "–" if math.isnan(row["regret_sem"]) else f"{row['regret_sem']:,.1f}",
-            *([f"{row['regret_mean'] / environment.acting:,.1f}"] if several else []),
-            f"{row['reward_mean']:,.0f}",
-            f"{row['syncs']:,.0f}",
-            _epsilon(row["epsilon_accounted"]),
-            rounded(row["agent_steps_per_second"]),
-        )
-    return table
-
-
-def _claim_table(label: str, claim: PrivacyClaim) -> Table:
-    table = Table(
-        title=f"{escape(label)}: {claim.headline}", title_justify="left", show_header=False
-    )
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    for title, lines in claim.rows():
-        for line in lines:
-            table.add_row(title, escape(line))
-    return table
-
-
-def _epsilon(value: float) -> str:
-    return "∞" if math.isinf(value) else f"{value:.4g}"
+    shown.print(table)
 
 
 def _show_warning(

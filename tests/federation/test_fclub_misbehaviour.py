@@ -262,7 +262,7 @@ def test_misuse_is_the_callers_error():
     misuse("begin_phase is not possible", lambda: server.begin_phase(6))
     for reward in (1.5, -0.1, float("nan")):
         before = snapshot(server)
-        with pytest.raises(BoundExceededError, match="between 0 and 1"):
+        with pytest.raises(BoundExceededError, match=r"outside its bounds|not a finite"):
             server.observe(reward)
         assert snapshot(server) == before
     server.observe(1.0)

@@ -214,7 +214,7 @@ def test_names_costs_and_capacities_must_fit(case):
 
 BAD_NOISE = {
     "too little": lambda _: np.zeros(SIZE - 1), "one for all": lambda _: np.array([0.7]),
-    "two rows": lambda _: np.zeros((2, 2)), "nan": lambda _: np.full(SIZE, np.nan),
+    "too much": lambda _: np.zeros((SIZE, 2)), "nan": lambda _: np.full(SIZE, np.nan),
     "infinite": lambda _: np.array([0.0, np.inf, 0.0, 0.0]),
 }  # fmt: skip
 

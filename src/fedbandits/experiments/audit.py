@@ -72,7 +72,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         if self.outcome == "nothing claimed":
             return f"{self.system}: nothing claimed, no ε to put to the test"
         sign = "≤" if self.outcome == "holds" else ">"
-        waste = f", noise {self.noise_factor:.1f} × needed" if self.noise_factor > 1.05 else ""
+        waste = ""
+        if self.noise_factor > 1.05:
+            waste = f", noise {self.noise_factor:.1f} × needed, {self.noise_measured:.1f} measured"
         worst = max(self.findings, key=lambda finding: finding.epsilon_low, default=None)
         shown = f"; {worst.looks_at}: {worst.attack}" if worst and self.outcome == "broken" else ""
         return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import tempfile
@@ -9,13 +10,17 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import xarray as xr
 
 from fedbandits.errors import OutputExistsError
+from fedbandits.experiments.audit import Audit
 from fedbandits.experiments.config import Experiment
 from fedbandits.experiments.plots import draw_plots
-from fedbandits.experiments.report import render_report
+from fedbandits.experiments.report import render_audit, render_report
 from fedbandits.experiments.result import summarise, summary_csv
+
+_AUDIT = "audit.json"
 
 
 def check_output(out: pathlib.Path, experiment: Experiment) -> None:
@@ -88,15 +93,46 @@ def holds_complete_run(out: pathlib.Path) -> bool:
         return False
 
 
+def write_audit(out: pathlib.Path, experiment: Experiment, audit: Audit) -> None:
+    """Write an audit into the folder of a run, and into the run's report if there is one."""
+    out.mkdir(parents=True, exist_ok=True)
+    found = json.dumps(msgspec.to_builtins(audit), indent=1, ensure_ascii=False)
+    (out / _AUDIT).write_text(found, encoding="utf-8")
+    (out / "audit.html").write_text(render_audit(experiment, audit), encoding="utf-8")
+    if not (out / "results.nc").is_file():
+        (out / "config.toml").write_text(experiment.to_toml(), encoding="utf-8")
+        return
+    with xr.load_dataset(out / "results.nc", engine="h5netcdf") as result:
+        write_output(out, experiment, result)
+
+
+def read_audit(out: pathlib.Path) -> Audit | None:
+    """The audit in a run's folder, if there is one.
+
+    Raises
+    ------
+    OutputExistsError
+        If it cannot be read.
+    """
+    path = out / _AUDIT
+    if not path.is_file():
+        return None
+    try:
+        return msgspec.convert(json.loads(path.read_text(encoding="utf-8")), Audit)
+    except (ValueError, msgspec.ValidationError):
+        raise OutputExistsError(f"{path}: cannot be read; delete it or audit again") from None
+
+
 def write_output(out: pathlib.Path, experiment: Experiment, result: xr.Dataset) -> None:
     """Write everything into a folder beside ``out``, then put it in place."""
+    audit = read_audit(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as temporary:
         stage = pathlib.Path(temporary) / "run"
         (stage / "plots").mkdir(parents=True)
         rows = summarise(experiment, result)
         plots = draw_plots(experiment, result)
-        report = render_report(experiment, result, rows, plots)
+        report = render_report(experiment, result, rows, plots, audit)
         result.to_netcdf(stage / "results.nc", engine="h5netcdf")
         (stage / "summary.csv").write_text(summary_csv(rows), encoding="utf-8")
         (stage / "report.html").write_text(report, encoding="utf-8")

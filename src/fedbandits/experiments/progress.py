@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Protocol
 
@@ -59,6 +59,19 @@ class _SpeedColumn(ProgressColumn):
     def render(self, task: Task) -> Text:
         speed = task.speed or 0.0
         return Text(f"{rounded(speed * task.fields['acting']):>6} steps/s", style="cyan")
+
+
+@contextmanager
+def audit_progress(console: Console) -> Iterator[Callable[[str, str, int, int], None]]:
+    """One bar for an audit: how many games are done, and which one is being played."""
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn()
+    with RichProgress(*columns, TextColumn("games"), console=console) as bar:
+        task = bar.add_task("audit")
+
+        def report(system: str, looks_at: str, done: int, total: int) -> None:
+            bar.update(task, description=f"{system}: {looks_at}", completed=done, total=total)
+
+        yield report
 
 
 class TerminalProgress:

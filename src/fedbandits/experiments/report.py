@@ -10,6 +10,8 @@ from typing import Any
 
 import xarray as xr
 
+from fedbandits.experiments.audit import Audit
+from fedbandits.experiments.audit_report import audit_section
 from fedbandits.experiments.claims_page import OVERVIEW, OVERVIEW_NOTE, overview
 from fedbandits.experiments.config import Experiment
 from fedbandits.experiments.result import own_metrics
@@ -47,6 +49,7 @@ def render_report(
     result: xr.Dataset,
     rows: list[dict[str, Any]],
     plots: dict[str, bytes],
+    audit: Audit | None = None,
 ) -> str:
     """The report as HTML text, images embedded."""
     claims = experiment.claims()
@@ -61,15 +64,35 @@ def render_report(
         "<h2>What each system claims about privacy</h2>",
         _claims_overview(claims),
         *(_claim(label, claim) for label, claim in claims.items()),
+        *([] if audit is None else ["<h2>Audit</h2>", audit_section(audit)]),
         "<h2>Configuration</h2>",
         "<p class=note>Resolved; save it as a file to run this again.</p>",
         f"<pre>{_text(experiment.to_toml())}</pre>",
         f"<p class=note>{_text(_versions(result))}</p>",
     ]
+    return _page(experiment.name, parts)
+
+
+def render_audit(experiment: Experiment, audit: Audit) -> str:
+    """An audit as an HTML page of its own, with the claims that were attacked."""
+    claims = experiment.claims()
+    parts = [
+        f"<h1>Audit of {_text(experiment.name)}</h1>",
+        audit_section(audit),
+        "<h2>What each system claims about privacy</h2>",
+        _claims_overview(claims),
+        *(_claim(label, claim) for label, claim in claims.items()),
+        "<h2>Configuration</h2>",
+        f"<pre>{_text(experiment.to_toml())}</pre>",
+    ]
+    return _page(f"Audit of {experiment.name}", parts)
+
+
+def _page(title: str, parts: list[str]) -> str:
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width">'
-        f"<title>{_text(experiment.name)}</title><style>{_STYLE}</style>"
+        f"<title>{_text(title)}</title><style>{_STYLE}</style>"
         f"<body>{''.join(parts)}</body></html>\n"
     )
 

@@ -77,7 +77,7 @@ def mu(event: Any) -> float:
     Raises
     ------
     UnknownEventError
-        If the event is none that this accountant knows.
+        If the event is none that this accountant knows, or its numbers are none.
     """
     match event:
         case GaussianRelease():
@@ -121,8 +121,8 @@ def laplace_mu(sensitivity: float, scale: float) -> float:
 def _check(sensitivity: float, noise: float) -> None:
     """NaN, or less than nothing, must not pass for a small price."""
     if not (sensitivity >= 0.0 and noise >= 0.0):
-        raise ValueError(
-            f"sensitivity and noise must be numbers ≥ 0, got {sensitivity} and {noise}"
+        raise UnknownEventError(
+            f"sensitivity and noise must be numbers ≥ 0, got {sensitivity} and {noise}: not charged"
         )
 
 
@@ -132,8 +132,19 @@ def total_mu(events: Iterable[Any]) -> float:
 
 
 def epsilon(events: Iterable[Any], delta: float) -> float:
-    """ε of all events together at the given δ."""
-    return gaussian.epsilon_of(total_mu(events), delta)
+    """ε of all events together at the given δ.
+
+    A Laplace release is (Δ/b, 0)-private too, so its ε may be added to that of the others, where
+    this is less than composing all of them as Gaussian.
+    """
+    known = list(events)
+    laplace = [event for event in known if isinstance(event, LaplaceRelease)]
+    composed = gaussian.epsilon_of(total_mu(known), delta)
+    if not laplace:
+        return composed
+    others = total_mu(event for event in known if not isinstance(event, LaplaceRelease))
+    pure = sum(e.sensitivity / e.scale if e.scale > 0.0 else math.inf for e in laplace)
+    return min(composed, pure + gaussian.epsilon_of(others, delta))
 
 
 def basic_epsilon(events: Iterable[Any], delta: float) -> float:

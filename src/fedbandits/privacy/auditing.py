@@ -27,6 +27,8 @@ from fedbandits.privacy import gaussian
 
 #: Runs that are looked at together.
 _CHUNK = 2000
+#: Runs with the same noise in both worlds, to measure μ on.
+_PAIRED = 100
 #: Most numbers of a transcript from which an attack is learned.
 _MOST_LEARNED = 2000
 
@@ -155,12 +157,13 @@ def audit(
     runs = min(runs, game.runs)
     training = training or max(200, min(runs // 10, 5000))
     attacks, learned = _choose(game, training, delta)
-    errors, moments = np.zeros((len(attacks), 2), dtype=np.int64), np.zeros((2, 2))
+    errors, moments = np.zeros((len(attacks), 2), dtype=np.int64), np.zeros(2)
     for world in (0, 1):
         for transcripts in _chunks(game, world, training, runs):
             scores = _with_learned(transcripts, learned)
-            first = transcripts.scores[:, :1]
-            moments[world] += first.sum(), (first**2).sum()
+            if world == 0:
+                first = transcripts.scores[:, :1]
+                moments += first.sum(), (first**2).sum()
             for i, attack in enumerate(attacks):
                 guesses = _guess(attack, scores, transcripts.patterns)
                 errors[i, world] += int((guesses != bool(world)).sum())
@@ -180,16 +183,21 @@ def audit(
         attack=name,
         runs=runs,
         confidence=confidence,
-        mu=_measured_mu(moments / runs),
+        mu=_measured_mu(game, moments / runs),
     )
 
 
-def _measured_mu(moments: Floats) -> float:
-    """Distance of means in deviations, from first and second moments of both worlds, (2, 2)."""
-    variance = float((moments[:, 1] - moments[:, 0] ** 2).mean())
+def _measured_mu(game: Game, moments: Floats) -> float:
+    """Distance of the likelihood ratio's means in deviations.
+
+    The deviation is that of the counted runs, of which ``moments`` has the first two moments. Means
+    are compared on runs with the same noise in both worlds, where it cancels.
+    """
+    variance = float(moments[1] - moments[0] ** 2)
     if not variance > 0.0:
         return math.nan
-    return float(abs(moments[1, 0] - moments[0, 0])) / math.sqrt(variance)
+    means = [float(game.play(world, 0, _PAIRED).scores[:, 0].mean()) for world in (0, 1)]
+    return abs(means[1] - means[0]) / math.sqrt(variance)
 
 
 def _chunks(game: Game, world: int, first: int, count: int) -> Iterator[Transcripts]:

@@ -44,7 +44,7 @@ from fedbandits.privacy.ledger_tables import (
 __all__ = ["Ledger", "LedgeredNoise", "Statement", "StreamStatement"]
 
 
-class Ledger:
+class Ledger(contextlib.AbstractContextManager["Ledger"]):
     """The accounts of one federation's parties at one organisation. See :meth:`open`.
 
     Every operation works on the caller's connection, in the caller's transaction: what is charged
@@ -118,6 +118,11 @@ class Ledger:
             on_failure.pop_all()
         return ledger
 
+    @classmethod
+    def existing(cls, path: str | os.PathLike[str]) -> Self:
+        """Open a ledger's file to look at it, whatever its federation; none is created."""
+        return cls.open(path, ledger_checks.federation_at(path))
+
     def _prepare(self) -> None:
         with named_errors(), self.read() as connection:
             exists = ledger_checks.is_ledger(connection)
@@ -131,9 +136,6 @@ class Ledger:
         """Close all connections, unless the engine was given."""
         if self._owned:
             self.engine.dispose()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(
         self,

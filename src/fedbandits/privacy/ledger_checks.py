@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -11,11 +12,13 @@ from sqlalchemy.engine import Connection
 
 from fedbandits.errors import (
     LedgerCorruptError,
+    LedgerError,
     LedgerMismatchError,
     LedgerVersionError,
     StepError,
 )
-from fedbandits.privacy.accounting import ContinualSum, Event
+from fedbandits.privacy.accounting import ContinualSum, Event, Parallel
+from fedbandits.privacy.ledger_database import engine_at, named_errors, transaction
 from fedbandits.privacy.ledger_noise import Draws
 from fedbandits.privacy.ledger_tables import (
     ACCOUNTS,
@@ -63,6 +66,36 @@ def is_ledger(connection: Connection) -> bool:
     if META.name in missing and len(missing) < len(METADATA.tables):
         raise LedgerCorruptError(f"the ledger is damaged: no {META.name}")
     return META.name not in missing
+
+
+def federation_at(path: str | os.PathLike[str]) -> str:
+    """Whose ledger a file is; none is created.
+
+    Raises
+    ------
+    LedgerError
+        If there is no such file.
+    LedgerCorruptError
+        If it is no ledger, or one that does not say whose it is.
+    """
+    if not os.path.isfile(path):
+        raise LedgerError(f"{os.fspath(path)}: no ledger there")
+    engine = engine_at(path, "FULL", 30.0)
+    try:
+        with named_errors(), transaction(engine, "DEFERRED") as connection:
+            return _federation_of(connection)
+    finally:
+        engine.dispose()
+
+
+def _federation_of(connection: Connection) -> str:
+    found = None
+    if is_ledger(connection):
+        named = sa.select(META.c.value).where(META.c.name == "federation")
+        found = connection.execute(named).scalar()
+    if found is None:
+        raise LedgerCorruptError("this is no ledger, or one that does not say whose it is")
+    return str(found)
 
 
 def _missing(connection: Connection) -> list[str]:
@@ -172,8 +205,9 @@ def require_next(place: str, tail: Tail | None, step: int, event: Event) -> None
     Raises
     ------
     StepError
-        If the step is not the next one, or the event does not cover what came before it. Only a
-        running sum has a price as a whole; anything else would replace what it should add to.
+        If the step is not the next one, or the event does not cover what came before it. A running
+        sum has a price as a whole, and so have releases about disjoint records; anything else would
+        replace what it should add to.
     """
     due = 1 if tail is None else tail.step + 1
     if step != due:
@@ -182,16 +216,19 @@ def require_next(place: str, tail: Tail | None, step: int, event: Event) -> None
         covered = event.plan.releases if event.releases is None else event.releases
         if covered < step:
             raise StepError(f"{place}: the event covers {covered} releases only")
-    if tail is not None and _mechanism(event) != _mechanism(decode_event(tail.event, place)):
+    if tail is not None and not _continues(decode_event(tail.event, place), event):
         raise StepError(
             f"{place}: not the running sum that this stream began with; "
             "charge a single release to a stream of its own"
         )
 
 
-def _mechanism(event: Event) -> object:
-    """What all releases of a stream share; for a single release nothing can equal it."""
-    return (event.plan, event.record_norm) if isinstance(event, ContinualSum) else object()
+def _continues(before: Event, event: Event) -> bool:
+    """Whether an event is about what was charged before, and more of the same."""
+    if isinstance(before, ContinualSum) and isinstance(event, ContinualSum):
+        return (before.plan, before.record_norm) == (event.plan, event.record_norm)
+    both_parallel = isinstance(before, Parallel) and isinstance(event, Parallel)
+    return both_parallel and set(before.parts) <= set(event.parts)  # type: ignore[union-attr]
 
 
 def verify(connection: Connection, federation: str) -> None:

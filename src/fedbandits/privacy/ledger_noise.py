@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from fedbandits._typing import Floats
-from fedbandits.privacy.accounting import ContinualSum
+from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.ledger_database import Compiled
 from fedbandits.privacy.ledger_tables import CHARGES, NOISE, Charge, decode_draw
+from fedbandits.privacy.running_sum import CoveringNoise
 
 if TYPE_CHECKING:
     from fedbandits.privacy.ledger import Ledger
@@ -68,16 +68,19 @@ def _of(table: sa.Table) -> Any:
 
 
 class LedgeredNoise:
-    """A source of noise that is charged for, and whose every draw is kept.
+    """A source of noise that is charged for, and of which everything it gave is kept.
+
+    It covers values as its own source does, see :class:`.secure_noise.SecureNoise`, and keeps the
+    covered values: to these all that is released is a consequence.
 
     Parameters
     ----------
     ledger, party, stream
         Who pays for which stream.
     event
-        The running sum; of its k-th release the first k are charged.
+        What the stream's first k releases are together, as the plans of all systems say.
     source
-        Draws step k's noise. It must be secure: a seed protects nobody.
+        Covers the values of step k. It must be secure: a seed protects nobody.
     connection
         In whose transaction to charge and draw. Without one each draw is committed by itself; a
         process that stops before it has saved its own state cannot ask for that step again.
@@ -88,27 +91,26 @@ class LedgeredNoise:
         ledger: Ledger,
         party: str,
         stream: str,
-        event: ContinualSum,
-        source: Callable[..., Floats],
+        event: Callable[[int], Event],
+        source: CoveringNoise,
         connection: Connection | None = None,
     ) -> None:
         self._ledger, self._party, self._stream = ledger, party, stream
         self._event, self._source, self._connection = event, source, connection
 
-    def __call__(self, step: int, *args: Any) -> Floats:
-        """Draw step ``step``, passing on what else the source is given; see :meth:`Ledger.draw`."""
+    def cover(self, step: int, values: Floats) -> Floats:
+        """Charge step ``step``, then cover its values and keep them; see :meth:`Ledger.draw`."""
         if self._connection is not None:
-            return self._draw(self._connection, step, args)
+            return self._draw(self._connection, step, values)
         with self._ledger.begin() as connection:
-            return self._draw(connection, step, args)
+            return self._draw(connection, step, values)
 
-    def _draw(self, connection: Connection, step: int, args: tuple[Any, ...]) -> Floats:
-        event = msgspec.structs.replace(self._event, releases=step)
+    def _draw(self, connection: Connection, step: int, values: Floats) -> Floats:
         return self._ledger.draw(
             connection,
             self._party,
             self._stream,
             step,
-            event,
-            lambda: self._source(step, *args),
+            self._event(step),
+            lambda: self._source.cover(step, values),
         )

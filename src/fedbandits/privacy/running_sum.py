@@ -12,7 +12,7 @@ post-processing of values that are private as they stand. Encoding rounds, by le
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -46,6 +46,25 @@ class ContinualState(NamedTuple):
 def init(plan: ContinualPlan, size: int) -> ContinualState:
     """The state before the first release of a ``size``-vector."""
     return ContinualState(0, np.zeros((plan.slots, size)), np.zeros((plan.slots, size)))
+
+
+def resume(plan: ContinualPlan, draws: Sequence[Floats], sums: Sequence[Floats]) -> ContinualState:
+    """The state after some releases, from what the source gave for each and the exact sums then.
+
+    Parameters
+    ----------
+    draws : sequence of (size,) float64
+        As a ledger keeps them, in order of steps.
+    sums : sequence of (size,) float64
+        Running sums at those releases, from the party's own records.
+    """
+    if len(draws) != len(sums) or not len(draws) <= plan.releases:
+        raise ValueError(f"{len(draws)} draws, {len(sums)} sums, {plan.releases} releases planned")
+    state = init(plan, draws[0].size if draws else 0)
+    for k, (draw, running_sum) in enumerate(zip(draws, sums, strict=True), 1):
+        slot = draw_slot(plan.code, k)
+        state.draws[slot], state.sums[slot] = draw, running_sum
+    return state._replace(made=len(draws))
 
 
 def release(
@@ -93,10 +112,10 @@ def release(
     sums[slot] = running_sum
     if isinstance(noise, CoveringNoise):
         values = encode(plan, sums, k) / (plan.scale * pattern)
-        draws[slot] = _checked(noise.cover(k, values), pattern.size)
+        draws[slot] = checked_noise(noise.cover(k, values), pattern.size)
         released[:] = 0.0
     else:
-        draws[slot] = _checked(noise(k), pattern.size)
+        draws[slot] = checked_noise(noise(k), pattern.size)
     add_release_noise(plan.code, plan.scale, plan.coefficients(), pattern, draws, k, released)
     return ContinualState(k, draws, sums), released
 
@@ -121,9 +140,9 @@ def release_once(
     """
     scales = deviation * pattern
     if isinstance(noise, CoveringNoise):
-        covered: Floats = scales * _checked(noise.cover(step, values / scales), pattern.size)
+        covered: Floats = scales * checked_noise(noise.cover(step, values / scales), pattern.size)
         return covered
-    noisy: Floats = values + scales * _checked(
+    noisy: Floats = values + scales * checked_noise(
         noise(step).reshape(-1)[: pattern.size], pattern.size
     )
     return noisy
@@ -142,8 +161,14 @@ class _Renamed(NamedTuple):
         return self.noise.cover(self.name(step), values)
 
 
-def _checked(drawn: Floats, size: int) -> Floats:
-    """Noise that could be no noise is refused before anything is booked."""
+def checked_noise(drawn: Floats, size: int) -> Floats:
+    """What a source gave, (size,): noise that could be none is refused before anything is booked.
+
+    Raises
+    ------
+    NoiseError
+        If it is not so many finite numbers.
+    """
     if np.size(drawn) != size or not np.isfinite(drawn).all():
         raise NoiseError(f"release refused: its noise must be {size} finite numbers")
     return np.reshape(drawn, size)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from fedbandits.environments.clustered import Clustered
 from fedbandits.privacy import gaussian
-from fedbandits.privacy.accounting import Clear, ContinualSum, Event, GaussianRelease, total_mu
+from fedbandits.privacy.accounting import Event, total_mu
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.statements import (
     IN_CLEAR,
@@ -72,13 +72,7 @@ def _reach(
 
 def _events(resolved: Plan) -> tuple[Event, ...]:
     """What one record is charged for."""
-    if resolved.release_count == 0:
-        return ()
-    if resolved.sums is not None:
-        return (ContinualSum(plan=resolved.sums, record_norm=resolved.record_norm),)
-    if resolved.deviation > 0.0:
-        return (GaussianRelease(sensitivity=resolved.record_norm, deviation=resolved.deviation),)
-    return (Clear(),)
+    return (resolved.event(),) if resolved.release_count else ()
 
 
 def _conditions(resolved: Plan) -> tuple[str, ...]:

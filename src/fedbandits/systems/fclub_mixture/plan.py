@@ -13,6 +13,7 @@ from fedbandits.environments.clustered import Clustered
 from fedbandits.errors import ConfigError
 from fedbandits.learners.ridge import packed_size
 from fedbandits.privacy import gaussian
+from fedbandits.privacy.accounting import Clear, ContinualSum, Event, GaussianRelease, Parallel
 from fedbandits.privacy.continual import ContinualPlan, calibrated, noise_pattern
 from fedbandits.systems.fclub_mixture.config import Growing, MixtureFCLUB
 
@@ -106,6 +107,14 @@ class Plan(msgspec.Struct, frozen=True):
         if self.sums is not None:
             return self.sums.mu(self.record_norm, releases)
         return self.record_norm / self.deviation if self.deviation > 0.0 else math.inf
+
+    def event(self, releases: int | None = None) -> Event:
+        """What a record is charged for after so many releases; after all of them if not given."""
+        if self.sums is not None:
+            return ContinualSum(self.sums, self.record_norm, releases)
+        if self.deviation > 0.0:  # a record is in one phase's sum alone
+            return Parallel((GaussianRelease(self.record_norm, self.deviation),))
+        return Clear()
 
     def epsilon_spent(self, releases: int, delta: float) -> float:
         """ε that the contents of a server's first ``releases`` releases cost, at the given δ."""

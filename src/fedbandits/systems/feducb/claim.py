@@ -7,7 +7,7 @@ from typing import Literal
 
 from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.privacy import gaussian
-from fedbandits.privacy.accounting import Clear, ContinualSum, Event, total_mu
+from fedbandits.privacy.accounting import Event, total_mu
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.statements import AGENT_INTERACTION, IN_CLEAR, SECURE_NOISE
 from fedbandits.systems.feducb.config import FedUCB
@@ -77,9 +77,7 @@ def claim_of_plan(
 def _events(config: FedUCB, resolved: Plan) -> tuple[Event, ...]:
     if isinstance(config.schedule, Never) or resolved.release.releases == 0:
         return ()
-    if not config.is_private:
-        return (Clear(),)
-    return (ContinualSum(plan=resolved.release, record_norm=resolved.record_norm),)
+    return (resolved.event(),)
 
 
 def _paper_claims(config: FedUCB, agents: int) -> tuple[float, float] | None:

@@ -18,6 +18,7 @@ from fedbandits.learners.confidence import (
     least_eigenvalue_factor,
 )
 from fedbandits.privacy import gaussian
+from fedbandits.privacy.accounting import Clear, ContinualSum, Event
 from fedbandits.privacy.continual import ContinualPlan, noise_pattern
 from fedbandits.systems.feducb.config import FedUCB
 from fedbandits.systems.feducb.noise import Releases, releases_of_all, ridge, spectral_bounds
@@ -82,6 +83,12 @@ class Plan(msgspec.Struct, frozen=True):
     release: ContinualPlan  # of the agent with the largest ε, where budgets differ
     record_norm: float  # L² + B²
     bounds: SpectralBounds | None  # of one agent's shifted noise, published confidence only
+
+    def event(self, releases: int | None = None) -> Event:
+        """What a record is charged for after so many releases; after all of them if not given."""
+        if self.release.mechanism == "none":
+            return Clear()
+        return ContinualSum(self.release, self.record_norm, releases)
 
     def epsilon_spent(self, releases: int, delta: float) -> float:
         """ε that the contents of an agent's first ``releases`` releases cost, at the given δ."""

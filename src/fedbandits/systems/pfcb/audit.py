@@ -1,7 +1,7 @@
 """P-FCB in two neighbouring worlds, for an audit.
 
-The record is one purchase: ten units of one producer are bought in the first round of a batch, of
-which none is good in one world and all in the other. No two purchases are further apart.
+The record is one purchase from one producer: ten units that are all good in one world; in the other
+nothing was bought, or, where only outcomes are covered, none of the ten is good.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def games(config: PFCB, environment: Procurement, rounds: int) -> Sequence[Game]
         return []
     small = msgspec.structs.replace(config, window="auto")
     kinds: tuple[Neighbours, ...] = ("fixed log", "interactive")
-    found: list[Game] = [_contents_game(resolved)]
+    found: list[Game] = [_contents_game(config, resolved)]
     return found + [_messages_game(kind, small) for kind in kinds]
 
 
@@ -51,7 +51,7 @@ class _Log(NamedTuple):
     own: Floats  # (2, 1): all of it
 
 
-def _contents_game(resolved: Plan) -> ContentsGame:
+def _contents_game(config: PFCB, resolved: Plan) -> ContentsGame:
     """Reports about one producer: of running sums all, of batches the record's and the next."""
     rules = resolved.rules._replace(producers=1)
     if resolved.continual is not None:
@@ -64,12 +64,14 @@ def _contents_game(resolved: Plan) -> ContentsGame:
         steps = np.array([least, *([least + 1] if least < rules.releases else [])], np.int64)
         over_time = np.eye(len(steps))[0]
         scale = resolved.deviation(least)
-    change = np.array([0.0, _UNITS])
+    # Nothing, or all of it bought and good; where amounts are not covered, none good or all.
+    bought = 1 if config.local_view == "raw" else 0
+    change = np.array([bought * _UNITS, _UNITS], np.float64)
     deviation = scale * _UNITS
     weights = np.outer(over_time, np.linalg.solve(rules.covariance * deviation**2, change))
     logs = []
     for world in (0, 1):
-        own = np.array([[_UNITS], [_UNITS * world]], np.float64)
+        own = np.array([[_UNITS], [_UNITS]]) - (1 - world) * change[:, None]
         fresh = np.zeros((len(steps), 2, 1))
         fresh[0] = own
         logs.append(_Log(steps, fresh, own))

@@ -8,11 +8,7 @@ from typing import Literal
 from fedbandits.environments.procurement import Procurement
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import (
-    Clear,
-    ContinualSum,
     Event,
-    GaussianRelease,
-    Parallel,
     total_mu,
 )
 from fedbandits.privacy.claims import PrivacyClaim
@@ -20,9 +16,6 @@ from fedbandits.privacy.statements import IN_CLEAR, SECURE_NOISE
 from fedbandits.systems.pfcb.config import PFCB
 from fedbandits.systems.pfcb.parts import Never, Published
 from fedbandits.systems.pfcb.plan import CLEAR, Plan, plan
-
-#: Later published budgets are the same in float64: ε/2^(z+1) is nothing beside ε/(2 log₂ T).
-_DIFFERENT = 64
 
 _PURCHASE = (
     "one purchase (units bought, units found good) of one buyer from one producer, one round"
@@ -90,18 +83,7 @@ def cautions(config: PFCB, environment: Procurement, rounds: int) -> tuple[str, 
 
 def _events(resolved: Plan) -> tuple[Event, ...]:
     """What one purchase is charged for; lengths are in capacities."""
-    rules = resolved.rules
-    if rules.releases == 0:
-        return ()
-    if rules.reports == CLEAR:
-        return (Clear(),)
-    if resolved.continual is not None:
-        return (ContinualSum(plan=resolved.continual, record_norm=resolved.sensitivity),)
-    # Reports alike in noise cost the same, however many there are.
-    reports = range(1, min(rules.releases, _DIFFERENT) + 1)
-    deviations = sorted({resolved.deviation(z) for z in reports})
-    batches = (GaussianRelease(resolved.sensitivity, deviation) for deviation in deviations)
-    return (Parallel(tuple(batches)),)
+    return (resolved.event(resolved.rules.releases),) if resolved.rules.releases else ()
 
 
 def _conditions(config: PFCB, resolved: Plan) -> tuple[str, ...]:

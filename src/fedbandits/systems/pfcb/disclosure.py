@@ -7,9 +7,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.errors import NoiseError
 from fedbandits.privacy.continual import TOEPLITZ, draw_slot
-from fedbandits.privacy.running_sum import CoveringNoise, NoiseSource, encode
+from fedbandits.privacy.running_sum import CoveringNoise, NoiseSource, checked_noise, encode
 from fedbandits.systems.pfcb.books import Books
 from fedbandits.systems.pfcb.plan import CLEAR, RUNNING, Plan
 from fedbandits.systems.pfcb.reports import draw_deviation, write_report
@@ -66,10 +65,10 @@ def disclose(
     written = books
     if isinstance(noise, CoveringNoise):
         values = _values(resolved, release, slot, capacity, books, sums)
-        draws[slot] = _checked(noise.cover(release, values), values.size)
+        draws[slot] = checked_noise(noise.cover(release, values), values.size)
         written = books._replace(own=np.zeros_like(books.own), fresh=np.zeros_like(books.fresh))
     else:
-        draws[slot] = _checked(noise(release), 2 * len(capacity))
+        draws[slot] = checked_noise(noise(release), 2 * len(capacity))
     write_report(rules, release, capacity, draws, written, report)
     books.fresh[:] = 0.0
     return Disclosed(draws, sums), report
@@ -87,10 +86,3 @@ def _values(
         values: Floats = sums[slot] / draw_deviation(rules, release)
         return values
     return encode(resolved.continual, sums, release) / rules.scale
-
-
-def _checked(drawn: Floats, size: int) -> Floats:
-    """Noise that could be no noise is refused before anything is booked."""
-    if np.shape(drawn) != (size,) or not np.isfinite(drawn).all():
-        raise NoiseError(f"report refused: its noise must be {size} finite numbers")
-    return drawn

@@ -14,6 +14,7 @@ from fedbandits.environments.procurement import Procurement
 from fedbandits.errors import ConfigError
 from fedbandits.learners.purchasing import EXACT, GREEDY
 from fedbandits.privacy import gaussian
+from fedbandits.privacy.accounting import Clear, ContinualSum, Event, GaussianRelease, Parallel
 from fedbandits.privacy.continual import ContinualPlan, calibrated
 from fedbandits.systems.pfcb.config import PFCB
 from fedbandits.systems.pfcb.parts import (
@@ -35,6 +36,9 @@ CLEAR, BATCHES, RUNNING = 0, 1, 2
 ALWAYS, WITHIN_RADIUS, WITHIN_DEVIATIONS = 0, 1, 2
 #: Later than any round.
 _NEVER = 2**62
+
+#: Later published budgets are the same in float64: ε/2^(z+1) is nothing beside ε/(2 log₂ T).
+_DIFFERENT = 64
 
 #: Buyers that act on reports alone know nothing before the first ones.
 _FIRST_RELEASED = 10
@@ -102,6 +106,17 @@ class Plan(msgspec.Struct, frozen=True):
         if self.continual is not None:
             return self.continual.mu(self.sensitivity, releases)
         return self.sensitivity / min(self.deviation(z) for z in (1, releases))
+
+    def event(self, releases: int) -> Event:
+        """What one purchase is charged for after so many reports; lengths are in capacities."""
+        if self.rules.reports == CLEAR:
+            return Clear()
+        if self.continual is not None:
+            return ContinualSum(self.continual, self.sensitivity, releases)
+        # Reports alike in noise cost the same, however many there are.
+        reports = range(1, min(releases, _DIFFERENT) + 1)
+        deviations = sorted({self.deviation(z) for z in reports})
+        return Parallel(tuple(GaussianRelease(self.sensitivity, d) for d in deviations))
 
     def deviation(self, release: int) -> float:
         """Scale of a report's noise, in capacities."""

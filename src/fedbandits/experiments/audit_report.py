@@ -1,0 +1,83 @@
+"""An audit as HTML: a table of verdicts, and what every attack found."""
+
+from __future__ import annotations
+
+import html
+import math
+
+from fedbandits.experiments.audit import Audit, Verdict
+from fedbandits.privacy.auditing import Finding
+
+_VERDICTS = (
+    "system",
+    "verdict",
+    "claimed",
+    "ε at least",
+    "tightness",
+    "noise × needed",
+    "measured",
+)
+_FINDINGS = ("system", "what attackers saw", "neighbours", "ε at least", "best attack", "runs")
+_NOTE = (
+    "Every system was played many times in two worlds that differ in one record. Attacks were "
+    "chosen on runs of their own; bounds on ε follow from their errors on others (Clopper & "
+    "Pearson), and hold together for a system with the stated confidence. A claim that holds was "
+    "attacked without success: that is evidence, not proof. Tightness is the bound from contents "
+    "over what accounting says of contents; noise is compared with what the claimed (ε, δ) needs, "
+    "as charged and as measured."
+)
+
+
+def audit_section(audit: Audit) -> str:
+    """The body of a report's section."""
+    verdicts = [_verdict_row(verdict) for verdict in audit.verdicts]
+    findings = [
+        _finding_row(verdict.system, finding)
+        for verdict in audit.verdicts
+        for finding in verdict.findings
+    ]
+    return (
+        f"<p><b>{html.escape(audit.summary)}</b></p>"
+        f"{_table(_VERDICTS, verdicts)}<p class=note>{html.escape(_NOTE)}</p>"
+        f"{_table(_FINDINGS, findings) if findings else ''}"
+    )
+
+
+def _verdict_row(verdict: Verdict) -> tuple[str, ...]:
+    claimed = f"ε = {_number(verdict.epsilon)}, δ = {verdict.delta:g}, {verdict.claimed_by}"
+    if verdict.outcome == "nothing claimed":
+        return (verdict.system, verdict.outcome, "–", "–", "–", "–", "–")
+    return (
+        verdict.system,
+        verdict.outcome,
+        claimed,
+        _number(verdict.epsilon_low),
+        _number(verdict.tightness),
+        _number(verdict.noise_factor),
+        _number(verdict.noise_measured),
+    )
+
+
+def _finding_row(system: str, finding: Finding) -> tuple[str, ...]:
+    return (
+        system,
+        finding.looks_at,
+        finding.neighbours,
+        _number(finding.epsilon_low),
+        finding.attack,
+        f"{finding.runs:,}",
+    )
+
+
+def _table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    head = "".join(f"<th>{html.escape(title)}</th>" for title in titles)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows
+    )
+    return f"<div class=wide><table class=overview><tr>{head}</tr>{body}</table></div>"
+
+
+def _number(value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    return "∞" if math.isinf(value) else f"{value:.3g}"
