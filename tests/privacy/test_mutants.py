@@ -18,12 +18,12 @@ from fedbandits.errors import NoiseReuseError
 from fedbandits.experiments.audit import judge
 from fedbandits.experiments.config import system
 from fedbandits.privacy import gaussian, running_sum
-from fedbandits.privacy.accounting import ContinualSum
 from fedbandits.privacy.auditing import audit
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.continual import ContinualPlan, calibrated, noise_pattern
 from fedbandits.privacy.ledger import LedgeredNoise
 from fedbandits.privacy.likelihood import likelihood_weights
+from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.random import Purpose, normals
 from fedbandits.systems.feducb import audit as feducb_audit
 from fedbandits.systems.feducb.federate import FederatedRun
@@ -42,7 +42,7 @@ CONTEXT_BOUND, REWARD_BOUND = 2.0, 1.0
 NORM = gaussian.record_sensitivity(CONTEXT_BOUND, REWARD_BOUND)
 PATTERN = noise_pattern(1, DIMENSION)
 SIZE = len(PATTERN)
-RUNS = 3000
+RUNS = 2000
 #: Standard normals by step.
 Draw = Callable[[int], np.ndarray]
 
@@ -199,13 +199,17 @@ def test_a_variance_taken_for_a_deviation_wastes_noise_and_is_seen_too():
 PARTY_RUNS, TRAINING = 100, 100
 
 
-def attacked_parties(game, training=TRAINING):
-    return audit(game, PARTY_RUNS, DELTA, training=training)
+def attacked_parties(game, runs=PARTY_RUNS, training=TRAINING):
+    return audit(game, runs, DELTA, training=training)
 
 
-def agents(schedule="growing(2, 4)", privatizer="toeplitz"):
-    config = system("feducb", schedule=schedule, privatizer=privatizer, delta=DELTA).config
-    return config, feducb_audit.messages_games(config, FederatedRun)[0]
+FIRST, LATE = 0, 2
+
+
+def agents(which=FIRST, privatizer="toeplitz"):
+    """A game of agents in which a record of the first batch is replaced, or of the second."""
+    config = system("feducb", schedule="every(4)", privatizer=privatizer, delta=DELTA).config
+    return feducb_audit.messages_games(config, FederatedRun)[which]
 
 
 def holds(finding, epsilon=1.0):
@@ -215,34 +219,51 @@ def holds(finding, epsilon=1.0):
 class TestAgents:
     """FedUCB's agents and controller, and everything that an agent sends."""
 
-    @pytest.mark.parametrize("privatizer", ["tree", "toeplitz"])
-    def test_without_a_mistake_the_claim_holds(self, privatizer):
-        assert holds(attacked_parties(agents(privatizer=privatizer)[1]))
+    @pytest.fixture(autouse=True)
+    def three_releases(self, monkeypatch):
+        monkeypatch.setattr(feducb_audit, "_HORIZONS", (16,))
+
+    @pytest.mark.parametrize("which", [FIRST, LATE])
+    def test_without_a_mistake_the_claim_holds(self, which):
+        assert holds(attacked_parties(agents(which)))
 
     def test_noise_that_is_not_added_is_found(self, monkeypatch):
         monkeypatch.setattr(running_sum, "add_release_noise", lambda *_: None)
-        assert not holds(attacked_parties(agents()[1]))
+        assert not holds(attacked_parties(agents()))
 
     @pytest.mark.parametrize("privatizer", ["tree", "toeplitz"])
-    def test_noise_that_is_reused_is_found(self, monkeypatch, privatizer):
+    def test_draws_that_are_reused_are_found(self, monkeypatch, privatizer):
         real = running_sum.release
 
         def release(plan, state, total, pattern, noise):
             return real(plan, state, total, pattern, lambda _: noise(1))
 
         monkeypatch.setattr(running_sum, "release", release)
-        assert not holds(attacked_parties(agents(privatizer=privatizer)[1]))
+        assert not holds(attacked_parties(agents(privatizer=privatizer)))
 
-    def test_one_number_that_got_no_noise_is_found(self, monkeypatch):
+    def test_all_noise_that_is_reused_is_found_by_a_record_that_misses_a_release(self, monkeypatch):
+        real = running_sum.release
+
+        def release(plan, state, total, pattern, noise):
+            fresh = running_sum.init(plan, len(total))
+            _, first = real(plan, fresh, total, pattern, noise)
+            return state._replace(made=state.made + 1), first
+
+        monkeypatch.setattr(running_sum, "release", release)
+        assert not holds(attacked_parties(agents(LATE)))
+
+    @pytest.mark.parametrize("number", [0, 1, 4])
+    def test_any_number_that_gets_no_noise_is_found(self, monkeypatch, number):
+        """The records that are furthest apart differ in one number alone where L = B."""
         real = running_sum.release
 
         def release(plan, state, total, pattern, noise):
             state, released = real(plan, state, total, pattern, noise)
-            released[1] = total[1]
+            released[number] = total[number]
             return state, released
 
         monkeypatch.setattr(running_sum, "release", release)
-        assert not holds(attacked_parties(agents()[1]))
+        assert not holds(attacked_parties(agents(LATE)))
 
     def test_a_trigger_on_raw_data_is_found(self):
         config = system("feducb-published", delta=DELTA).config
@@ -252,7 +273,7 @@ class TestAgents:
         assert "which messages there are" in finding.attack
 
     def test_a_schedule_fixed_in_advance_has_nothing_to_find(self):
-        config, _ = agents()
+        config = system("feducb", delta=DELTA).config
         assert feducb_audit.trigger_games(config, FederatedRun) == []
 
 
@@ -261,7 +282,7 @@ class TestBuyers:
 
     @pytest.fixture
     def game(self, monkeypatch):
-        monkeypatch.setattr(pfcb_audit, "_ROUNDS", 24)
+        monkeypatch.setattr(pfcb_audit, "_ROUNDS", 24)  # makes 23 reports
         config = system("pfcb", schedule="every", delta=DELTA).config
         return pfcb_audit._messages_game("fixed log", config)
 
@@ -269,7 +290,7 @@ class TestBuyers:
         assert holds(attacked_parties(game))
 
     def test_a_purchase_that_is_counted_in_two_batches_is_found(self, monkeypatch, game):
-        """What was reported is still fresh when the next report is due."""
+        """What was reported is still fresh when the next report is due, and ever after."""
 
         def disclose(resolved, release, capacity, books, state, noise):
             fresh = books.fresh.copy()
@@ -278,7 +299,7 @@ class TestBuyers:
             return done
 
         monkeypatch.setattr(pfcb_protocol, "disclose", disclose)
-        assert not holds(attacked_parties(game))
+        assert not holds(attacked_parties(game, runs=200, training=400))
 
 
 class TestRestart:
@@ -286,18 +307,18 @@ class TestRestart:
 
     def test_the_ledger_refuses_to_draw_a_step_again(self, tmp_path):
         """An agent that begins anew gets as far as its first release, which does not leave."""
-        config = system("feducb", schedule="every(4)", delta=1e-5).config
+        config = system("feducb", schedule="every(4)", epsilon=1.0, delta=1e-5).config
         world = Linear(agents=1, dim=2, arms=3)
         with ledger_at(tmp_path / "ledger.db", "agent-0") as ledger:
-            for attempt in range(2):
-                run = FederatedRun(config, world, 12, 0, 0)
-                (agent,) = run.agents
-                priced = ContinualSum(run.plan.release, run.plan.record_norm)
-                agent._noise = LedgeredNoise(ledger, "agent-0", "sums", priced, agent._noise)
-                if attempt == 0:
-                    run.advance(6)
-                    assert run.network.transcript.messages["Upload"] == 1
-                else:
-                    with pytest.raises(NoiseReuseError, match="step 1 was drawn before"):
-                        run.advance(6)
-                    assert run.network.transcript.messages["Upload"] == 0
+            first, again = (FederatedRun(config, world, 12, 0, 0) for _ in range(2))
+            for run in (first, again):
+                run.agents[0]._noise = LedgeredNoise(
+                    ledger, "agent-0", "sums", run.plan.event, SecureNoise()
+                )
+            first.advance(9)
+            assert first.network.transcript.messages["Upload"] == 2
+            with pytest.raises(NoiseReuseError, match="step 1 was drawn before"):
+                again.advance(9)
+            assert again.network.transcript.messages["Upload"] == 0
+            with ledger.read() as connection:
+                assert len(ledger.draws(connection, "agent-0", "sums")) == 2

@@ -1,0 +1,306 @@
+"""Noise as a deployed party draws it: the same releases as in a simulation, and no more revealed.
+
+A secure source is given values before anything is released of them, and covers them. What can leave
+is a function of covered values, so a guarantee is that of these: no record moves all of them
+together, in deviations of the noise, by more than the claimed μ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedbandits.environments import Classification, Clustered, Linear, Procurement
+from fedbandits.experiments.config import system
+from fedbandits.privacy.secure_noise import SecureNoise
+from fedbandits.systems import FAMILIES
+from fedbandits.systems.fclub_mixture.federate import FederatedRun as ServersRun
+from fedbandits.systems.feducb.federate import FederatedRun as AgentsRun
+from fedbandits.systems.feducb_p2p.federate import PeerRun
+from fedbandits.systems.games import opposite_records
+from fedbandits.systems.pfcb.federate import FederatedRun as BuyersRun
+from tests import strategies as own
+
+DELTA = 1e-3
+LINEAR = Linear(agents=2, dim=2, arms=4)
+CLASSES = Classification(agents=2, dataset="wine", components=2)
+CLUSTERED = Clustered(users=6, clusters=2, servers=2, dim=2, items=4)
+BUYERS = Procurement(agents=2, producers=3, max_capacity=6, quality_threshold=0.3)
+
+
+class Covering:
+    """Adds what a simulated source gives where a secure one covers; keeps what it was given."""
+
+    def __init__(self, noise):
+        self.noise, self.seen = noise, {}
+
+    def cover(self, step, values):
+        assert step not in self.seen, "a step was asked for twice"
+        self.seen[step] = values.copy()
+        drawn = np.reshape(self.noise(step), -1)[: values.size]
+        return values + drawn.reshape(values.shape)
+
+
+class Family(NamedTuple):
+    """How a variant is played."""
+
+    preset: str
+    parts: dict[str, Any]
+    environment: Any
+    run: Callable[..., Any]
+    parties: str
+    rounds: int = 60
+
+    def config(self, **more):
+        return system(self.preset, **{"epsilon": 1.0, "delta": DELTA, **self.parts, **more}).config
+
+    def begin(self, seed=0, noise=None, **more):
+        """A run; ``noise`` makes the source of every party of its simulated one."""
+        run = self.run(self.config(**more), self.environment, self.rounds, seed, 0)
+        for party in getattr(run, self.parties) if noise else ():
+            party._noise = noise(party._noise)
+        return run
+
+    def claim(self, **more):
+        family = FAMILIES[system(self.preset).family]
+        return family.claim(self.config(**more), self.environment, self.rounds)
+
+
+PEERS = {"graph": "complete"}
+VARIANTS = {
+    "agents": Family("feducb", {}, LINEAR, AgentsRun, "agents"),
+    "agents, a model an arm": Family("feducb", {}, CLASSES, AgentsRun, "agents"),
+    "agents, trees": Family("ldp-silo", {}, LINEAR, AgentsRun, "agents"),
+    "agents, as published": Family(
+        "feducb-published", {"schedule": "determinant(3)"}, LINEAR, AgentsRun, "agents"
+    ),
+    "peers": Family("feducb-p2p", PEERS, LINEAR, PeerRun, "agents"),
+    "peers, raw": Family("feducb-p2p", PEERS | {"local_view": "raw"}, LINEAR, PeerRun, "agents"),
+    "peers, as published": Family(
+        "feducb-p2p-published", PEERS | {"schedule": "determinant(3)", "gamma": 2},
+        LINEAR, PeerRun, "agents",
+    ),
+    "buyers": Family("pfcb", {}, BUYERS, BuyersRun, "buyers"),
+    "buyers, one draw a number": Family(
+        "pfcb", {"privatizer": "independent"}, BUYERS, BuyersRun, "buyers"
+    ),
+    "buyers, running sums": Family(
+        "pfcb", {"privatizer": "continual"}, BUYERS, BuyersRun, "buyers"
+    ),
+    "buyers, as published": Family("pfcb-published", {}, BUYERS, BuyersRun, "buyers"),
+    "buyers, on releases": Family("pfcb-interactive", {}, BUYERS, BuyersRun, "buyers"),
+    "servers": Family("fclub", {}, CLUSTERED, ServersRun, "servers"),
+    "servers, on releases": Family("fclub-released", {}, CLUSTERED, ServersRun, "servers"),
+    "servers, by cluster": Family("fclub-clusters", {}, CLUSTERED, ServersRun, "servers"),
+}  # fmt: skip
+every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
+
+
+def contents(message):
+    """All numbers in a message."""
+    fields = (getattr(message, name) for name in message.__struct_fields__)
+    return np.concatenate(
+        [np.zeros(0), *(np.frombuffer(f) for f in fields if isinstance(f, bytes))]
+    )
+
+
+def sent(run):
+    return [message for _, message in run.network.transcript.deliveries]
+
+
+def played(run):
+    """What was decided, round after round, as far as a driver shows it."""
+    steps = []
+    for stop in range(1, run.rounds + 1):
+        run.advance(stop)
+        steps.append((run.regret.copy(), run.reward.copy()))
+    return np.array(steps)
+
+
+@every_variant
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_same_noise_gives_the_same_releases_and_decisions(variant, seed):
+    added, covered = variant.begin(seed), variant.begin(seed, Covering)
+    np.testing.assert_array_equal(played(added), played(covered))
+    ours, theirs = sent(added), sent(covered)
+    assert len(ours) == len(theirs)
+    compared = 0
+    for one, other in zip(ours, theirs, strict=True):
+        assert type(one) is type(other)
+        assert one.sender == other.sender
+        mine, yours = contents(one), contents(other)
+        size = np.abs(mine).max(initial=1.0)
+        np.testing.assert_allclose(yours, mine, rtol=1e-9, atol=1e-9 * size)
+        compared += mine.size
+    assert compared > 0
+
+
+class Silent(Covering):
+    """Tells nothing of what it was given, and adds nothing."""
+
+    def cover(self, step, values):
+        super().cover(step, values)
+        return np.zeros_like(values)
+
+
+@every_variant
+def test_all_that_is_released_is_made_of_covered_values(variant):
+    """Where the source says zero, every number that leaves is zero: nothing goes past it."""
+    run = variant.begin(0, Silent)
+    run.advance(run.rounds)
+    assert all((contents(message) == 0.0).all() for message in sent(run))
+    for party in getattr(run, variant.parties):
+        assert any(np.abs(values).max() > 0.0 for values in party._noise.seen.values())
+
+
+@every_variant
+def test_secure_noise_plays_a_whole_run_that_nobody_can_foresee(variant):
+    seen = []
+    for _ in range(3):
+        run = variant.begin(0, lambda _: SecureNoise())
+        decisions = played(run)
+        assert run.done == run.rounds
+        assert run.syncs > 0
+        seen.append((decisions, [contents(m) for m in sent(run)]))
+    first = [next(c for c in messages if c.size) for _, messages in seen]
+    assert (first[0] != first[1]).any()
+    assert (first[1] != first[2]).any()
+
+
+@pytest.mark.parametrize("name", ["agents", "peers", "buyers, on releases", "servers, on releases"])
+def test_decisions_follow_the_noise(name):
+    """Where all that is acted on is noisy, runs part ways."""
+    runs = [VARIANTS[name].begin(0, lambda _: SecureNoise()) for _ in range(4)]
+    decided = [played(run) for run in runs]
+    assert any((decided[0] != other).any() for other in decided[1:])
+
+
+# ------------------------------------------------- no record moves more than the claim says
+
+
+class Log(NamedTuple):
+    """Records of all parties in all rounds, of which the first party's in one round is replaced."""
+
+    rng: np.random.Generator
+    round_: int
+    record: tuple[np.ndarray, float]
+
+    def taken(self, party, round_):
+        """A context and a reward in [-1, 1]."""
+        context, reward = unit(self.rng), self.rng.uniform(-1.0, 1.0)
+        return self.record if (party, round_) == (0, self.round_) else (context, reward)
+
+
+def unit(rng, length=1.0):
+    drawn = rng.normal(size=2)
+    return (1.0 - 1e-6) * length * drawn / np.linalg.norm(drawn)
+
+
+def play_agents(run, log):
+    for round_ in range(1, run.rounds + 1):
+        for index, agent in enumerate(run.players):
+            context, reward = log.taken(index, round_)
+            agent.decide(np.tile(context[:, None], LINEAR.arms).astype(np.float32))
+            run.network.send(agent.observe(reward))
+        run.network.settle()
+
+
+def play_buyers(run, log):
+    """A record is (units bought of the first producer, units found good)."""
+    for round_ in range(1, run.rounds + 1):
+        for index, buyer in enumerate(run.buyers):
+            buyer.decide()
+            bought = log.rng.integers(0, run.world.capacity[index] + 1)
+            good = log.rng.integers(0, bought + 1)
+            if (index, round_) == (0, log.round_):
+                bought[0], good[0] = log.record
+            run.network.send(buyer.observe(good, bought))
+        run.network.settle()
+
+
+def play_servers(run, log):
+    """The first party is a user; all items of a round are alike."""
+    phase, ends = 0, run.plan.rules.phase_ends
+    for round_ in range(1, run.rounds + 1):
+        user = 0 if round_ == log.round_ else int(log.rng.integers(CLUSTERED.users))
+        context, reward = log.taken(user, round_)
+        server, place = run._place[user]
+        items = np.tile(context[:, None], CLUSTERED.items).astype(np.float32)
+        run.servers[server].recommend(place, items)
+        run.servers[server].observe(abs(reward))
+        if round_ == ends[phase]:
+            phase += 1
+            for other in run.servers:
+                run.network.send(other.end_phase(round_))
+            run.network.settle()
+
+
+PLAYS = {"agents": play_agents, "buyers": play_buyers, "servers": play_servers}
+#: Of the first buyer for what the first producer sells.
+CAPACITY = int(VARIANTS["buyers"].begin(0).world.capacity[0, 0])
+#: A trigger or a partition may move with a record: claims of contents are for those that stay.
+STAYS = {
+    "agents, as published": {"schedule": "every(7)"},
+    "peers, as published": {"schedule": "every(7)", "gamma": 1},
+    "servers, by cluster": {"clustering": "population"},
+}
+ON_A_LOG = {name: variant for name, variant in VARIANTS.items() if variant.environment != CLASSES}
+
+
+def moved(name, seed, round_, pair):
+    """How far the first party's covered values lie apart, and those of all others; and μ."""
+    variant, more = ON_A_LOG[name], STAYS.get(name, {})
+    seen = []
+    for record in pair:
+        run = variant.begin(0, Covering, **more)
+        PLAYS[variant.parties](run, Log(np.random.default_rng(seed), round_, record))
+        parties = getattr(run, variant.parties)
+        seen.append([party._noise.seen for party in parties])
+    apart = [
+        np.sqrt(sum(np.sum((one[step] - other[step]) ** 2) for step in one | other))
+        for one, other in zip(*seen, strict=True)
+    ]
+    return apart[0], max(apart[1:]), variant.claim(**more).mu
+
+
+@st.composite
+def pairs(draw, buyers):
+    """Two records within bounds."""
+    rng = np.random.default_rng(draw(own.seeds))
+    if buyers:
+        bought = [draw(st.integers(0, CAPACITY)) for _ in range(2)]
+        return [(b, draw(st.integers(0, b))) for b in bought]
+    lengths = [draw(st.sampled_from([1.0, 0.0, 0.5])) for _ in range(2)]
+    return [(unit(rng, length), draw(st.sampled_from([-1.0, 0.0, 1.0]))) for length in lengths]
+
+
+@pytest.mark.parametrize("name", ON_A_LOG)
+@settings(max_examples=12)
+@given(data=st.data())
+def test_no_record_moves_what_is_covered_by_more_than_is_claimed(name, data):
+    variant = ON_A_LOG[name]
+    seed, round_ = data.draw(own.seeds), data.draw(st.integers(1, variant.rounds))
+    pair = data.draw(pairs(variant.parties == "buyers"))
+    own_move, others_move, mu = moved(name, seed, round_, pair)
+    assert own_move <= mu * (1 + 1e-6)
+    assert others_move == 0.0
+
+
+@pytest.mark.parametrize("name", ON_A_LOG)
+def test_some_record_moves_it_as_far(name):
+    """Claims are tight: the furthest pair, in the batch that is in all releases."""
+    variant = ON_A_LOG[name]
+    far = [tuple(r) for r in opposite_records(2, 1.0, 1.0)]
+    if variant.parties == "servers":  # rewards enter less ½
+        one, other = opposite_records(2, 1.0, 0.5)
+        far = [(one.context, 1.0), (other.context, 1.0)]
+    if variant.parties == "buyers":
+        far = [(0, 0), (CAPACITY, CAPACITY)]
+    own_move, _, mu = moved(name, 3, 1, far)
+    assert own_move <= mu * (1 + 1e-6)
+    assert own_move >= 0.99 * mu
