@@ -29,7 +29,7 @@ from fedbandits.errors import (
 from fedbandits.privacy import accounting, continual
 from fedbandits.privacy.accounting import Clear, ContinualSum, GaussianRelease, Parallel
 from fedbandits.privacy.ledger import LedgeredNoise
-from fedbandits.privacy.ledger_tables import root, squared
+from fedbandits.privacy.ledger.tables import root, squared
 from fedbandits.privacy.running_sum import init, release
 from fedbandits.privacy.secure_noise import GRID_BITS, SecureNoise
 from tests.privacy.ledgers import (

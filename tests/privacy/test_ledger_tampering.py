@@ -18,7 +18,7 @@ from fedbandits.errors import (
 )
 from fedbandits.privacy.accounting import ContinualSum
 from fedbandits.privacy.ledger import Ledger
-from fedbandits.privacy.ledger_tables import METADATA
+from fedbandits.privacy.ledger.tables import METADATA
 from tests.privacy.ledgers import BUDGET, Clock, ledger_at, running_sum, single
 
 

@@ -15,6 +15,7 @@ release to release is in :mod:`fedbandits.privacy.running_sum`.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Literal
 
@@ -83,7 +84,7 @@ class ContinualPlan(msgspec.Struct, frozen=True):
         if self.mechanism == "tree":
             return math.sqrt(k.bit_length())
         if self.mechanism == "toeplitz":
-            return float(np.linalg.norm(toeplitz_coefficients(k)))
+            return float(_toeplitz_norms(max(k, self.releases))[k - 1])
         return math.inf
 
     def mu(self, record_norm: float, releases: int | None = None) -> float:
@@ -127,6 +128,13 @@ def toeplitz_coefficients(count: int) -> Floats:
     """c₀ … c_{count-1} of the square root of the all-ones lower-triangular Toeplitz matrix."""
     k = np.arange(1, max(count, 1), dtype=np.float64)
     return np.concatenate([[1.0], np.cumprod(1.0 - 0.5 / k)])[:count]
+
+
+@functools.lru_cache(maxsize=256)
+def _toeplitz_norms(count: int) -> Floats:
+    """‖c₀ … c_{k-1}‖₂ for k = 1 … count: a ledger asks for one a charge."""
+    norms: Floats = np.sqrt(np.cumsum(toeplitz_coefficients(count) ** 2))
+    return norms
 
 
 @compiled

@@ -26,6 +26,7 @@ from fedbandits.systems.games import (
     Neighbours,
     Record,
     audit_key,
+    opposite_records,
     packed_record,
 )
 
@@ -60,7 +61,8 @@ def _pair(dimension: int) -> tuple[Record, Record]:
 def _contents_game(resolved: Plan, tree: ContinualPlan) -> ContentsGame:
     """The totals of one cluster through the trees of all phases, each a fresh one."""
     rules = resolved.rules
-    moved = [packed_record(record) for record in _pair(rules.dimension)]
+    pair = opposite_records(rules.dimension, 1.0, 1.0)
+    moved = [packed_record(record) for record in pair]
     steps = telling_releases(tree)
     one = likelihood_weights(tree, moved[1] - moved[0], rules.pattern, steps)
     weights = np.tile(one, (resolved.phases, 1))

@@ -10,8 +10,8 @@ from sqlalchemy.engine import Connection
 
 from fedbandits._typing import Floats
 from fedbandits.privacy.accounting import Event
-from fedbandits.privacy.ledger_database import Compiled
-from fedbandits.privacy.ledger_tables import CHARGES, NOISE, Charge, decode_draw
+from fedbandits.privacy.ledger.database import Compiled
+from fedbandits.privacy.ledger.tables import CHARGES, NOISE, Charge, decode_draw
 from fedbandits.privacy.running_sum import CoveringNoise
 
 if TYPE_CHECKING:

@@ -14,34 +14,26 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Engine
 
 from fedbandits._typing import Floats
-from fedbandits.errors import ClaimError, LedgerMismatchError, MissingExtraError
-
-try:
-    import sqlalchemy as sa
-    from sqlalchemy.engine import Connection, Engine
-except ModuleNotFoundError as error:
-    raise MissingExtraError(
-        "a privacy ledger needs SQLAlchemy: install fedbandits[federation]"
-    ) from error
-
-from fedbandits.privacy import gaussian, ledger_checks
+from fedbandits.errors import ClaimError, LedgerMismatchError
+from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.privacy.ledger_charges import Till, unknown
-from fedbandits.privacy.ledger_database import Synchronous, engine_at, named_errors, transaction
-from fedbandits.privacy.ledger_noise import Draws, LedgeredNoise
-from fedbandits.privacy.ledger_statement import Statement, StreamStatement, state
-from fedbandits.privacy.ledger_tables import (
+from fedbandits.privacy.ledger import checks
+from fedbandits.privacy.ledger.charges import Till, unknown
+from fedbandits.privacy.ledger.database import Synchronous, engine_at, named_errors, transaction
+from fedbandits.privacy.ledger.noise import Draws
+from fedbandits.privacy.ledger.statement import Statement, state
+from fedbandits.privacy.ledger.tables import (
     ACCOUNTS,
     decode_claim,
     encode_claim,
     encode_draw,
     genesis,
 )
-
-__all__ = ["Ledger", "LedgeredNoise", "Statement", "StreamStatement"]
 
 
 class Ledger(contextlib.AbstractContextManager["Ledger"]):
@@ -121,16 +113,16 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
     @classmethod
     def existing(cls, path: str | os.PathLike[str]) -> Self:
         """Open a ledger's file to look at it, whatever its federation; none is created."""
-        return cls.open(path, ledger_checks.federation_at(path))
+        return cls.open(path, checks.federation_at(path))
 
     def _prepare(self) -> None:
         with named_errors(), self.read() as connection:
-            exists = ledger_checks.is_ledger(connection)
+            exists = checks.is_ledger(connection)
         if not exists:
             with named_errors(), self.begin() as connection:
-                ledger_checks.create(connection, self.federation)
+                checks.create(connection, self.federation)
         with named_errors(), self.read() as connection:
-            ledger_checks.check_opened(connection, self.federation)
+            checks.check_opened(connection, self.federation)
 
     def close(self) -> None:
         """Close all connections, unless the engine was given."""
@@ -313,7 +305,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
             Names the first party and charge that are not as they were written.
         """
         with named_errors():
-            ledger_checks.verify(connection, self.federation)
+            checks.verify(connection, self.federation)
 
     def _account(self, connection: Connection, party: str) -> Any:
         return connection.execute(sa.select(ACCOUNTS).where(ACCOUNTS.c.party == party)).first()

@@ -17,9 +17,9 @@ from fedbandits.errors import (
     UnknownPartyError,
 )
 from fedbandits.privacy.accounting import Event
-from fedbandits.privacy.ledger_checks import ROUNDING, Tail, require_next
-from fedbandits.privacy.ledger_database import Compiled, named_errors
-from fedbandits.privacy.ledger_tables import (
+from fedbandits.privacy.ledger.checks import ROUNDING, Tail, require_next
+from fedbandits.privacy.ledger.database import Compiled, named_errors
+from fedbandits.privacy.ledger.tables import (
     ACCOUNTS,
     CHARGES,
     Charge,

@@ -18,9 +18,9 @@ from fedbandits.errors import (
     StepError,
 )
 from fedbandits.privacy.accounting import ContinualSum, Event, Parallel
-from fedbandits.privacy.ledger_database import engine_at, named_errors, transaction
-from fedbandits.privacy.ledger_noise import Draws
-from fedbandits.privacy.ledger_tables import (
+from fedbandits.privacy.ledger.database import engine_at, named_errors, transaction
+from fedbandits.privacy.ledger.noise import Draws
+from fedbandits.privacy.ledger.tables import (
     ACCOUNTS,
     CHARGES,
     META,

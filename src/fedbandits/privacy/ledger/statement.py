@@ -11,8 +11,8 @@ from sqlalchemy.engine import Connection
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Event, describe
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.privacy.ledger_checks import streams
-from fedbandits.privacy.ledger_tables import (
+from fedbandits.privacy.ledger.checks import streams
+from fedbandits.privacy.ledger.tables import (
     CHARGES,
     decode_claim,
     decode_event,

@@ -1,0 +1,18 @@
+"""A durable privacy ledger: who may spend how much, what was spent, and what it was spent on."""
+
+from __future__ import annotations
+
+from fedbandits.errors import MissingExtraError
+
+try:
+    import sqlalchemy as _  # noqa: F401
+except ModuleNotFoundError as error:
+    raise MissingExtraError(
+        "a privacy ledger needs SQLAlchemy: install fedbandits[federation]"
+    ) from error
+
+from fedbandits.privacy.ledger.book import Ledger
+from fedbandits.privacy.ledger.noise import LedgeredNoise
+from fedbandits.privacy.ledger.statement import Statement, StreamStatement
+
+__all__ = ["Ledger", "LedgeredNoise", "Statement", "StreamStatement"]
