@@ -98,7 +98,8 @@ class AsyncAgent(Player):
             If context or reward exceed L or B; the agent goes on waiting for a reward.
         """
         rules = self._plan.rules
-        self._record(reward, self.local, self.pool, self.view, rules.log_term)
+        record = self._checked_record(reward)
+        self._learn(record, self.local, self.pool, self.view, rules.log_term)
         if not exchange_due(rules.threshold, self.pool.terms, self.view.trigger_log_det):
             self._move("observe", "ready")
             return []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from fedbandits.privacy.bounds import record_fault, require_within
 from fedbandits.systems.feducb import agent as act
 from fedbandits.systems.feducb.agent import Pool, Views
 from fedbandits.systems.feducb.rules import TRIGGERED, Plan
+from fedbandits.systems.feducb.sync import next_sync
 
 
 class Player(Party):
@@ -80,10 +82,8 @@ class Player(Party):
         if features.shape != expected or not np.isfinite(features).all():
             raise LocalProtocolError(f"{self.name}: a decision set is {expected} finite numbers")
 
-    def _record(
-        self, reward: float, statistic: Floats, pool: Pool, view: Views, log_term: float
-    ) -> None:
-        """Take up the last decision's record: in the running sum, and in a raw view at once.
+    def _checked_record(self, reward: float) -> Record:
+        """The last decision's record, held to its bounds. Nothing has changed yet.
 
         Raises
         ------
@@ -94,18 +94,46 @@ class Player(Party):
         rules = self._plan.rules
         shared = rules.models == 1
         context = self._features[:, self._arm if shared else 0].astype(np.float64)
-        model = 0 if shared else self._arm
         fault, recorded = record_fault(
             context, float(reward), rules.context_bound, -rules.reward_bound, rules.reward_bound,
             rules.clip,
         )  # fmt: skip
         require_within(fault, f"{self.name}, round {self.round + 1}")
-        add_record(statistic, model, context, recorded)
+        return Record(0 if shared else self._arm, context, recorded)
+
+    def _learn(
+        self, record: Record, statistic: Floats, pool: Pool, view: Views, log_term: float
+    ) -> None:
+        """Take up a record: in the running sum, and in a raw view at once."""
+        rules = self._plan.rules
+        model, context, reward = record
+        add_record(statistic, model, context, reward)
         gain = np.empty(rules.dimension)
         if rules.raw_view:
-            act.observe_raw(view, model, context, recorded, rules.schedule == TRIGGERED, gain)
+            act.observe_raw(view, model, context, reward, rules.schedule == TRIGGERED, gain)
             beta = act.view_radius(pool.terms, view.log_det, model, rules.reward_noise, log_term)
             act.refresh_view(view, model, rules.exploration_scale * beta)
         elif rules.schedule == TRIGGERED:
             act.observe_growth(view, model, context, gain)
         self.round += 1
+
+    def _release_due(self, made: int) -> bool:
+        """Whether the round that is being played ends with a release, by a schedule in advance."""
+        rules = self._plan.rules
+        if rules.schedule == TRIGGERED or made >= rules.releases:
+            return False
+        return bool(next_sync(rules, self.round) == self.round + 1)
+
+
+class Record(NamedTuple):
+    """One interaction, within its bounds."""
+
+    model: int
+    context: Floats  # (d,)
+    reward: float
+
+    def added_to(self, statistic: Floats) -> Floats:
+        """A running sum (models, d (d + 3) / 2) with this record; the given one stays."""
+        total = statistic.copy()
+        add_record(total, self.model, self.context, self.reward)
+        return total

@@ -28,7 +28,7 @@ from fedbandits.privacy.running_sum import NoiseSource
 from fedbandits.systems.feducb import agent as act
 from fedbandits.systems.feducb.player import Player
 from fedbandits.systems.feducb.rules import TRIGGERED, Plan
-from fedbandits.systems.feducb.sync import next_sync, sync_due
+from fedbandits.systems.feducb.sync import sync_due
 
 
 class SyncRequest(Message, frozen=True, kw_only=True, tag="feducb.sync-request"):
@@ -131,46 +131,49 @@ class Agent(Player):
         Raises
         ------
         BoundExceededError
-            If context or reward exceed L or B; the agent goes on waiting for a reward.
+            If context or reward exceed L or B. Nothing has changed then, nor if the noise raises:
+            the agent goes on waiting for the reward, and counts it once.
         """
-        self._record(reward, self.statistic, self.pool, self.view, self._plan.rules.log_term)
+        record = self._checked_record(reward)
+        due = self._release_due(self.released.made)
+        noisy = self._release(record.added_to(self.statistic)) if due else None
+        self._learn(record, self.statistic, self.pool, self.view, self._plan.rules.log_term)
         self._waited += 1
-        return self._after_round()
-
-    def _after_round(self) -> list[Message]:
-        rules = self._plan.rules
-        if self.released.made >= rules.releases:
-            self._move("observe", "ready")
-            return []
-        if rules.schedule != TRIGGERED:
-            due = next_sync(rules, self.round - 1) == self.round
-            return self._upload("observe") if due else self._stay()
+        if noisy is not None:
+            self._move("observe", "waiting")
+            return [self._upload(noisy)]
         self._move("observe", "ready")
+        return self._request()
+
+    def _request(self) -> list[Message]:
+        """Ask for a sync, if data-dependent ones are due."""
+        rules = self._plan.rules
+        if rules.schedule != TRIGGERED or self.released.made >= rules.releases:
+            return []
         due = sync_due(rules.threshold, self.pool.terms, self.view.trigger_log_det, self._waited)
         request = SyncRequest(sender=self.name, receiver=self._controller, round=self.round)
         return [self._numbered(request)] if due else []
 
-    def _stay(self) -> list[Message]:
-        self._move("observe", "ready")
-        return []
-
-    def _upload(self, event: str) -> list[Message]:
-        """Release, and wait for the sum. The noise state is settled before anything leaves."""
+    def _release(self, statistic: Floats) -> Floats:
+        """The next release of a running sum. The noise state is settled before anything leaves."""
         self.released, noisy = running_sum.release(
             self._plan.release,
             self.released,
-            self.statistic.reshape(-1),
+            statistic.reshape(-1),
             self._plan.rules.pattern,
             self._noise,
         )
-        self._move(event, "waiting")
-        message = Upload(
-            sender=self.name,
-            receiver=self._controller,
-            release=self.released.made,
-            statistic=pack(noisy),
+        return noisy
+
+    def _upload(self, noisy: Floats) -> Message:
+        return self._numbered(
+            Upload(
+                sender=self.name,
+                receiver=self._controller,
+                release=self.released.made,
+                statistic=pack(noisy),
+            )
         )
-        return [self._numbered(message)]
 
     def _handle(self, message: Message) -> list[Message]:
         match message:
@@ -181,7 +184,9 @@ class Agent(Player):
                     raise OutOfOrderError(
                         f"{self.name}: sync call for round {message.round}, this is {self.round}"
                     )
-                return self._upload("SyncCall")
+                noisy = self._release(self.statistic)
+                self._move("SyncCall", "waiting")
+                return [self._upload(noisy)]
             case Pooled():
                 self._take_over(message)
                 return []

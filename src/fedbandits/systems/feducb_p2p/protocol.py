@@ -12,7 +12,7 @@ from typing import ClassVar
 import msgspec
 import numpy as np
 
-from fedbandits._typing import Floats32
+from fedbandits._typing import Floats, Floats32
 from fedbandits.errors import RemoteProtocolError
 from fedbandits.federation.messages import (
     Message,
@@ -28,7 +28,7 @@ from fedbandits.privacy.running_sum import NoiseSource, renamed
 from fedbandits.systems.feducb import agent as act
 from fedbandits.systems.feducb.player import Player
 from fedbandits.systems.feducb.rules import TRIGGERED
-from fedbandits.systems.feducb.sync import next_sync, sync_due
+from fedbandits.systems.feducb.sync import sync_due
 from fedbandits.systems.feducb_p2p.flooding import Floods
 from fedbandits.systems.feducb_p2p.knowledge import Knowledge, Known
 from fedbandits.systems.feducb_p2p.messages import Call, Flooded, Release
@@ -119,13 +119,18 @@ class PeerAgent(Player):
         Raises
         ------
         BoundExceededError
-            If context or reward exceed L or B; the agent goes on waiting for a reward.
+            If context or reward exceed L or B. Nothing has changed then, nor if the noise of a
+            release that is due by a schedule raises: the agent goes on waiting for the reward.
         """
         g = (self.round + 1) % self._peers.estimators
-        self._record(reward, self.statistic[g], self._pools[g], self._views[g], self._log_term)
+        record = self._checked_record(reward)
+        noisy = None
+        if self._release_due(self.released[0].made):
+            noisy = self._draw(0, record.added_to(self.statistic[0]))
+        self._learn(record, self.statistic[g], self._pools[g], self._views[g], self._log_term)
         self._waited[g] += 1
         self._move("observe", "ready")
-        due = self._triggered(g) if self._plan.rules.schedule == TRIGGERED else self._scheduled()
+        due = self._triggered(g) if noisy is None else self._announce(0, noisy)
         # What arrived before this round is passed on at its end.
         passed = self._floods.due(self.round - 1, self._neighbours)
         self._floods.forget(self.round - 2 * self._peers.gamma)
@@ -136,14 +141,11 @@ class PeerAgent(Player):
         self.refresh(estimator)
         return self._pools[estimator]
 
-    def _scheduled(self) -> list[Message]:
-        rules = self._plan.rules
-        due = next_sync(rules, self.round - 1) == self.round
-        return self._release(0) if due and self.released[0].made < rules.releases else []
-
     def _triggered(self, g: int) -> list[Message]:
         """Call for a sync if that is due, and answer calls whose time has come."""
         rules, outgoing = self._plan.rules, list[Message]()
+        if rules.schedule != TRIGGERED:
+            return outgoing
         terms, view = self._pools[g].terms, self._views[g]
         fires = sync_due(rules.threshold, terms, view.trigger_log_det, self._waited[g])
         if fires and self.released[g].made < rules.releases:
@@ -160,17 +162,25 @@ class PeerAgent(Player):
         return outgoing
 
     def _release(self, g: int) -> list[Message]:
-        """Release an estimator. The noise state is settled before anything leaves."""
-        plan, count = self._plan, self._peers.estimators
-        if self.released[g].made >= plan.rules.releases:
+        """Release an estimator as it stands, if there are releases left."""
+        if self.released[g].made >= self._plan.rules.releases:
             return []
+        return self._announce(g, self._draw(g, self.statistic[g]))
+
+    def _draw(self, g: int, statistic: Floats) -> Floats:
+        """The next release of a sum. The noise state is settled before anything leaves."""
+        plan, count = self._plan, self._peers.estimators
         self.released[g], noisy = running_sum.release(
             plan.release,
             self.released[g],
-            self.statistic[g].reshape(-1),
+            statistic.reshape(-1),
             plan.rules.pattern,
             renamed(self._noise, lambda k: (k - 1) * count + g + 1),
         )
+        return noisy
+
+    def _announce(self, g: int, noisy: Floats) -> list[Message]:
+        """Tell all neighbours of a release, and take it up oneself."""
         self._released_in[g], self._waited[g] = self.round, 0
         self._settled[g] = self.statistic[g]
         number = self.released[g].made

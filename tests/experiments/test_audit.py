@@ -1,0 +1,203 @@
+"""Verdicts: which findings bear on which claim, and what is said of it."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fedbandits as fb
+from fedbandits.environments import Linear
+from fedbandits.experiments.audit import Audit, audit, judge
+from fedbandits.privacy import gaussian
+from fedbandits.privacy.auditing import Finding
+from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.systems.feducb import audit as feducb_audit
+
+DELTA = 0.01
+
+
+def claim_of(epsilon=1.0, holds_for="interactive", contents=None, paper=None):
+    contents = epsilon if contents is None else contents
+    return PrivacyClaim(
+        unit="a record",
+        from_whom="everybody",
+        relation="replace-one",
+        holds_for=holds_for,
+        epsilon=epsilon,
+        epsilon_contents=contents,
+        delta=DELTA,
+        mu=gaussian.mu_of(contents, DELTA) if math.isfinite(contents) else math.inf,
+        paper_claims=paper and (paper, DELTA),
+    )
+
+
+def found(low, neighbours="fixed log", looks_at="messages of two agents", mu=math.nan):
+    return Finding(
+        neighbours=neighbours,
+        looks_at=looks_at,
+        epsilon_low=low,
+        attack="learned (direct): 1 and 2 errors in 100 runs each",
+        runs=100,
+        confidence=0.99,
+        mu=mu,
+    )
+
+
+def contents(low, mu=math.nan):
+    return found(low, looks_at="contents of 3 releases", mu=mu)
+
+
+def judged(claim, *findings):
+    return judge("label", claim, findings, 0.99)
+
+
+class TestJudge:
+    def test_a_claim_above_all_findings_holds(self):
+        verdict = judged(claim_of(), contents(0.9), found(0.3), found(0.5, "interactive"))
+        assert verdict.outcome == "holds"
+        assert (verdict.epsilon_low, verdict.epsilon) == (0.9, 1.0)
+        assert verdict.tightness == 0.9
+        assert verdict.claimed_by == "accounting"
+        assert verdict.line.startswith("label: holds: ε_low = 0.9 ≤ ε = 1 at δ = 0.01")
+
+    def test_a_claim_below_one_is_broken_and_the_worst_is_shown(self):
+        verdict = judged(claim_of(), contents(0.9), found(3.0, "interactive"))
+        assert verdict.outcome == "broken"
+        assert verdict.epsilon_low == 3.0
+        assert "ε_low = 3 > ε = 1" in verdict.line
+        assert "messages of two agents: learned (direct): 1 and 2 errors" in verdict.line
+
+    def test_a_claim_for_a_fixed_log_says_nothing_of_reactions(self):
+        claim = claim_of(holds_for="fixed log")
+        verdict = judged(claim, contents(0.9), found(3.0, "interactive"))
+        assert verdict.outcome == "holds"
+        assert verdict.epsilon_low == 0.9
+        assert judged(claim, contents(0.9), found(3.0)).outcome == "broken"
+
+    def test_a_paper_s_claim_is_held_against_everything(self):
+        for finding in (found(3.0, "interactive"), found(3.0), contents(3.0)):
+            for claim in (
+                claim_of(math.inf, "nothing", contents=4.0, paper=1.0),
+                claim_of(4.0, "fixed log", paper=1.0),
+            ):
+                verdict = judged(claim, contents(0.1), finding)
+                assert verdict.outcome == "broken"
+                assert verdict.claimed_by == "the paper"
+                assert verdict.epsilon == 1.0
+
+    def test_a_paper_s_claim_may_stand_while_its_accounting_does_not(self):
+        """Less noise than is charged for is a mistake, however much a paper asks for."""
+        claim = claim_of(0.1, "fixed log", paper=1.0)
+        assert judged(claim, contents(0.05)).outcome == "holds"
+        assert judged(claim, contents(0.5)).outcome == "broken"
+
+    def test_of_a_variant_that_claims_contents_alone_contents_are_judged(self):
+        claim = claim_of(math.inf, "nothing", contents=1.0)
+        verdict = judged(claim, contents(0.8), found(5.0), found(5.0, "interactive"))
+        assert verdict.outcome == "holds"
+        assert verdict.epsilon_low == 0.8
+        assert "contents alone" in verdict.claimed_by
+        assert judged(claim, contents(1.2)).outcome == "broken"
+
+    def test_without_games_or_without_a_finite_epsilon_nothing_is_claimed(self):
+        for verdict in (judged(claim_of()), judged(claim_of(math.inf, "nothing"), found(3.0))):
+            assert verdict.outcome == "nothing claimed"
+            assert verdict.line == "label: nothing claimed, no ε to put to the test"
+
+    def test_noise_that_is_too_much_is_said_and_measured(self):
+        wasteful = msgspec.structs.replace(
+            claim_of(paper=1.0), mu=0.25 * gaussian.mu_of(1.0, DELTA), epsilon_contents=0.2
+        )
+        verdict = judged(wasteful, contents(0.1, mu=0.2 * gaussian.mu_of(1.0, DELTA)))
+        assert verdict.noise_factor == pytest.approx(4.0)
+        assert verdict.noise_measured == pytest.approx(5.0)
+        assert "noise 4.0 × needed, 5.0 measured" in verdict.line
+        assert "needed" not in judged(claim_of(), contents(0.9)).line
+
+    @given(st.lists(st.tuples(st.floats(0.0, 5.0), st.booleans(), st.booleans()), min_size=1))
+    def test_one_finding_too_many_breaks_a_claim_and_no_other_mends_it(self, lows):
+        findings = [
+            found(low, "interactive" if reacts else "fixed log", "contents" if of else "messages")
+            for low, reacts, of in lows
+        ]
+        verdict = judged(claim_of(), *findings)
+        assert (verdict.outcome == "broken") == (max(low for low, _, _ in lows) > 1.0)
+
+
+class TestSummary:
+    def test_it_counts_outcomes_and_names_what_is_broken(self):
+        verdicts = (
+            judged(claim_of(), contents(0.9)),
+            msgspec.structs.replace(judged(claim_of(), contents(2.0)), system="leaky"),
+            judged(claim_of()),
+        )
+        whole = Audit(verdicts)
+        assert whole.broken
+        assert whole.summary == (
+            "audit of 3 systems: 1 hold, 1 broken (leaky), 1 nothing claimed "
+            "(confidence 0.99 a system)"
+        )
+        assert not Audit(verdicts[::2]).broken
+        assert "broken" not in Audit(verdicts[::2]).summary
+        assert Audit(verdicts[:1]).summary.startswith("audit of 1 system: 1 hold ")
+
+
+@pytest.fixture(scope="module")
+def audited():
+    """What an audit of three systems came to, and what it told while it went on."""
+    experiment = fb.Experiment(
+        rounds=60,
+        environment=Linear(agents=2, dim=2, arms=3),
+        systems=tuple(
+            fb.system(name, label=name, **budget)
+            for name, budget in (
+                ("feducb", {"epsilon": 1.0, "delta": DELTA, "schedule": "every(4)"}),
+                ("feducb-published", {"epsilon": 1.0, "delta": DELTA}),
+                ("linucb-alone", {}),
+            )
+        ),
+    )
+    told = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(feducb_audit, "_HORIZONS", (16,))  # whole parties are dear
+        return audit(experiment, 80, progress=lambda *progress: told.append(progress)), told
+
+
+class TestAudit:
+    def test_every_system_gets_its_verdict(self, audited):
+        outcomes = {verdict.system: verdict.outcome for verdict in audited[0].verdicts}
+        assert outcomes == {
+            "feducb": "holds",
+            "feducb-published": "broken",
+            "linucb-alone": "nothing claimed",
+        }
+        assert audited[0].broken
+
+    def test_what_breaks_the_published_system_is_that_a_message_exists(self, audited):
+        verdict = audited[0].verdicts[1]
+        worst = max(verdict.findings, key=lambda finding: finding.epsilon_low)
+        assert "which messages there are" in worst.attack
+        assert verdict.claimed_by == "the paper"
+
+    def test_bounds_of_one_system_hold_together(self, audited):
+        for verdict in audited[0].verdicts:
+            failures = [1.0 - finding.confidence for finding in verdict.findings]
+            assert sum(failures) <= 0.01 * (1 + 1e-9)
+
+    def test_progress_is_told_before_every_game(self, audited):
+        whole, told = audited
+        games = [(v.system, finding.looks_at) for v in whole.verdicts for finding in v.findings]
+        assert [(system, looks_at) for system, looks_at, _, _ in told] == games
+        assert [done for _, _, done, _ in told] == list(range(len(games)))
+        assert {total for _, _, _, total in told} == {len(games)}
+
+    def test_both_kinds_of_neighbours_and_contents_and_messages_are_looked_at(self, audited):
+        for verdict in audited[0].verdicts[:2]:
+            kinds = {(f.neighbours, f.looks_at.split()[0].strip(",")) for f in verdict.findings}
+            assert kinds >= {
+                ("fixed log", "contents"), ("fixed log", "messages"), ("interactive", "messages"),
+            }  # fmt: skip
