@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from fedbandits.environments import Classification, Clustered, Linear, Procurement
 from fedbandits.experiments.config import system
+from fedbandits.federation.memory import MemoryNetwork
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.systems import FAMILIES
 from fedbandits.systems.fclub_mixture.federate import FederatedRun as ServersRun
@@ -24,6 +25,7 @@ from fedbandits.systems.feducb.federate import FederatedRun as AgentsRun
 from fedbandits.systems.feducb_p2p.federate import PeerRun
 from fedbandits.systems.games import opposite_records
 from fedbandits.systems.pfcb.federate import FederatedRun as BuyersRun
+from fedbandits.systems.pfcb.protocol import CODEC, Buyer
 from tests import strategies as own
 
 DELTA = 1e-3
@@ -304,3 +306,31 @@ def test_some_record_moves_it_as_far(name):
     own_move, _, mu = moved(name, 3, 1, far)
     assert own_move <= mu * (1 + 1e-6)
     assert own_move >= 0.99 * mu
+
+
+@pytest.mark.parametrize("privatizer", ["correlated", "independent", "continual", "published"])
+def test_a_producer_of_no_capacity_is_reported_as_nothing(privatizer):
+    """Noise comes in capacities: of nothing there is none, and nothing to hide."""
+    config = VARIANTS["buyers"].config(privatizer=privatizer)
+    resolved = BuyersRun(config, BUYERS, 60, 0, 0).plan
+    capacities, names = np.array([[0, 5, 0], [4, 0, 0]]), ["one", "other"]
+    simulated = {name: np.random.default_rng(i) for i, name in enumerate(names)}
+    buyers = {
+        name: Buyer(
+            name, names, resolved, np.full(3, 0.1), capacities,
+            Covering(lambda _, rng=simulated[name]: rng.normal(size=6)),
+        )
+        for name in names
+    }  # fmt: skip
+    network = MemoryNetwork(buyers, CODEC)
+    for _ in range(60):
+        for buyer in buyers.values():
+            bought = buyer.decide()
+            network.send(buyer.observe(bought // 2))
+        network.settle()
+    reports = [(m.sender, contents(m).reshape(2, -1)) for _, m in network.transcript.deliveries]
+    assert len(reports) == 2 * resolved.rules.releases > 0
+    for sender, report in reports:
+        empty = capacities[names.index(sender)] == 0
+        assert (report[:, empty] == 0.0).all()
+        assert (report[:, ~empty] != 0.0).all()

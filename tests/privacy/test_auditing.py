@@ -21,6 +21,7 @@ from fedbandits.privacy.auditing import (
     gaussian_bound,
     rate_bound,
 )
+from fedbandits.systems import games
 from tests import strategies as own
 
 DELTA = 1e-5
@@ -274,3 +275,20 @@ class TestRuns:
     def test_no_more_are_played_than_suffice(self):
         game = Synthetic(shifted(1.0), runs=70)
         assert audit(game, 10_000, DELTA, training=20).runs == 70
+
+
+def test_releases_that_do_not_fit_into_memory_are_scored_a_few_at_a_time(monkeypatch):
+    """What is kept of each run is its score; runs have the numbers that they would have."""
+    asked = []
+
+    def release(world, first, count):
+        asked.append((first, count))
+        runs = first + np.arange(count, dtype=np.float64)
+        return np.ones((count, 3, 1000)) * runs[:, None, None]
+
+    monkeypatch.setattr(games, "_MOST_NUMBERS", 7 * 3000)
+    game = games.ContentsGame("contents", release, np.full((3, 1000), 1 / 3000))
+    seen = game.play(0, 5, 20)
+    np.testing.assert_allclose(seen.scores[:, 0], np.arange(5.0, 25.0))
+    assert seen.values.shape == (20, 0)
+    assert asked == [(5, 7), (12, 7), (19, 6)]

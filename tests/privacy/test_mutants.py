@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from fedbandits.environments import Linear
+from fedbandits.environments import Linear, Procurement
 from fedbandits.errors import NoiseReuseError
 from fedbandits.experiments.audit import judge
 from fedbandits.experiments.config import system
@@ -284,7 +284,7 @@ class TestBuyers:
     def game(self, monkeypatch):
         monkeypatch.setattr(pfcb_audit, "_ROUNDS", 24)  # makes 23 reports
         config = system("pfcb", schedule="every", delta=DELTA).config
-        return pfcb_audit._messages_game("fixed log", config)
+        return pfcb_audit._messages_game("fixed log", config, 1)
 
     def test_without_a_mistake_the_claim_holds(self, game):
         assert holds(attacked_parties(game))
@@ -300,6 +300,33 @@ class TestBuyers:
 
         monkeypatch.setattr(pfcb_protocol, "disclose", disclose)
         assert not holds(attacked_parties(game, runs=200, training=400))
+
+    @pytest.mark.parametrize("row", [0, 1])
+    def test_units_bought_or_good_without_noise_are_found(self, monkeypatch, game, row):
+        def disclose(resolved, release, capacity, books, state, noise):
+            raw = books.fresh[row].copy()
+            state, report = disclosure.disclose(resolved, release, capacity, books, state, noise)
+            report[row] = raw
+            return state, report
+
+        monkeypatch.setattr(pfcb_protocol, "disclose", disclose)
+        assert not holds(attacked_parties(game))
+
+    def test_noise_of_running_sums_that_is_reused_is_found_by_a_later_purchase(self, monkeypatch):
+        config = system("pfcb", schedule="growing(2)", privatizer="continual", delta=DELTA).config
+        world = Procurement(agents=2, producers=2, max_capacity=5)
+        late = pfcb_audit.games(config, world, 100)[-1]
+        assert "a purchase of round" in late.looks_at
+        first = {}
+
+        def disclose(resolved, release, capacity, books, state, noise):
+            exact = books.own.copy()
+            _, report = disclosure.disclose(resolved, release, capacity, books, state, noise)
+            kept = first.setdefault(noise, report - exact)  # a source a buyer and run
+            return state, exact + kept
+
+        monkeypatch.setattr(pfcb_protocol, "disclose", disclose)
+        assert not holds(attacked_parties(late, runs=60, training=60))
 
 
 class TestRestart:

@@ -30,7 +30,7 @@ _CHUNK = 2000
 #: Runs with the same noise in both worlds, to measure μ on.
 _PAIRED = 100
 #: Most numbers of a transcript from which an attack is learned.
-_MOST_LEARNED = 2000
+MOST_LEARNED = 2000
 
 
 class Transcripts(NamedTuple):
@@ -243,7 +243,7 @@ def _learn(zero: Floats, one: Floats) -> Floats:
     Numbers that hardly vary get a large weight: that is where noise is missing.
     """
     features = zero.shape[1]
-    if not 0 < features <= _MOST_LEARNED:
+    if not 0 < features <= MOST_LEARNED:
         return np.zeros((features, 0))
     gap = one.mean(axis=0) - zero.mean(axis=0)
     spread = np.sqrt(0.5 * (zero.var(axis=0) + one.var(axis=0)))

@@ -16,13 +16,15 @@ import numpy as np
 from fedbandits._typing import Floats
 from fedbandits.federation.memory import MemoryNetwork
 from fedbandits.federation.messages import Message
-from fedbandits.privacy.auditing import Transcripts
+from fedbandits.privacy.auditing import MOST_LEARNED, Transcripts
 from fedbandits.random import Key, Purpose, normals, replicate_key
 
 #: Runs of parties are dear: so many suffice to show what they can show.
 PARTY_RUNS = 1000
 #: Numbers of a transcript of parties that an attack is learned from.
 _MOST_VALUES = 400
+#: Numbers of releases that are made at once; 64 MB.
+_MOST_NUMBERS = 2**23
 #: Seed of the audit's own draws, told apart from those of experiments by its size.
 _SEED = 0xA0D17
 _FOREVER = 2**31
@@ -55,10 +57,21 @@ class ContentsGame(NamedTuple):
     runs: int = _FOREVER
 
     def play(self, world: int, first: int, count: int) -> Transcripts:
-        """Runs first … first + count - 1 of a world."""
-        values = self.release(world, first, count).reshape(count, -1)
-        scores = values @ self.weights.reshape(-1, 1)
-        return Transcripts(scores, values, np.zeros(count, np.int64))
+        """Runs first … first + count - 1 of a world.
+
+        Of more numbers than an attack is learned from only scores are kept, which are made of a few
+        runs at a time: so many do not fit into memory.
+        """
+        size, patterns = self.weights.size, np.zeros(count, np.int64)
+        if size <= MOST_LEARNED:
+            values = self.release(world, first, count).reshape(count, -1)
+            return Transcripts(values @ self.weights.reshape(-1, 1), values, patterns)
+        at_once, scores = max(1, _MOST_NUMBERS // size), np.zeros((count, 1))
+        for start in range(0, count, at_once):
+            few = min(at_once, count - start)
+            values = self.release(world, first + start, few).reshape(few, -1)
+            scores[start : start + few] = values @ self.weights.reshape(-1, 1)
+        return Transcripts(scores, np.zeros((count, 0)), patterns)
 
 
 class Record(NamedTuple):

@@ -25,7 +25,7 @@ from fedbandits.systems.pfcb.config import PFCB
 from fedbandits.systems.pfcb.federate import FederatedRun
 from fedbandits.systems.pfcb.loop import draw_noise
 from fedbandits.systems.pfcb.plan import CLEAR, Plan, Rules, plan
-from fedbandits.systems.pfcb.reports import write_report
+from fedbandits.systems.pfcb.reports import next_exchange, write_report
 
 _UNITS = 10
 _ROUNDS = 48
@@ -39,8 +39,13 @@ def games(config: PFCB, environment: Procurement, rounds: int) -> Sequence[Game]
         return []
     small = msgspec.structs.replace(config, window="auto")
     kinds: tuple[Neighbours, ...] = ("fixed log", "interactive")
-    found: list[Game] = [_contents_game(config, resolved)]
-    return found + [_messages_game(kind, small) for kind in kinds]
+    found: list[Game] = [_contents_game(config, resolved, 1)]
+    found += [_messages_game(kind, small, 1) for kind in kinds]
+    late = int(next_exchange(plan(small, _WORLD, _ROUNDS).rules, 0)) + 1
+    # The first record is in all running sums: only another shows what two have in common.
+    if resolved.continual is not None and resolved.rules.releases > 1 and late <= _ROUNDS:
+        found += [_contents_game(config, resolved, 2), _messages_game("fixed log", small, late)]
+    return found
 
 
 class _Log(NamedTuple):
@@ -48,16 +53,19 @@ class _Log(NamedTuple):
 
     steps: Ints  # numbers of the reports
     fresh: Floats  # (reports, 2, 1): what came since the last one
-    own: Floats  # (2, 1): all of it
+    own: Floats  # (reports, 2, 1): all of it so far
 
 
-def _contents_game(config: PFCB, resolved: Plan) -> ContentsGame:
-    """Reports about one producer: of running sums all, of batches the record's and the next."""
+def _contents_game(config: PFCB, resolved: Plan, batch: int) -> ContentsGame:
+    """Reports about one producer: of running sums all, of batches the record's and the next.
+
+    ``batch`` is that of the record, in running sums.
+    """
     rules = resolved.rules._replace(producers=1)
     if resolved.continual is not None:
         steps = telling_releases(resolved.continual)
         mixing = decoder(resolved.continual, steps)
-        over_time = np.linalg.solve(mixing @ mixing.T, np.ones(len(steps)))
+        over_time = np.linalg.solve(mixing @ mixing.T, (steps >= batch).astype(np.float64))
         scale = resolved.continual.scale
     else:
         least = min((1, rules.releases), key=resolved.deviation)
@@ -74,8 +82,9 @@ def _contents_game(config: PFCB, resolved: Plan) -> ContentsGame:
         own = np.array([[_UNITS], [_UNITS]]) - (1 - world) * change[:, None]
         fresh = np.zeros((len(steps), 2, 1))
         fresh[0] = own
-        logs.append(_Log(steps, fresh, own))
-    looks_at = f"contents of {len(steps)} of {rules.releases} reports, one producer"
+        logs.append(_Log(steps, fresh, np.where(steps[:, None, None] >= batch, own, 0.0)))
+    which = "" if batch == 1 else f", a purchase of batch {batch}"
+    looks_at = f"contents of {len(steps)} of {rules.releases} reports, one producer{which}"
     return ContentsGame(looks_at, partial(_reported, rules, resolved, logs), weights)
 
 
@@ -97,27 +106,29 @@ def play_reports(
 ) -> None:  # fmt: skip
     """Run after run the reports of a log, into ``values`` (runs, reports, 2)."""
     report = np.zeros((2, 1))
-    books.own[:] = log.own
     for run in range(values.shape[0]):
         for place in range(log.steps.size):
             release = log.steps[place]
             draw_noise(rules, key, first + run, release, draws)
-            books.fresh[:] = log.fresh[place]
+            books.own[:], books.fresh[:] = log.own[place], log.fresh[place]
             write_report(rules, release, capacity, draws, books, report)
             values[run, place, 0] = report[0, 0]
             values[run, place, 1] = report[1, 0]
 
 
-def _messages_game(neighbours: Neighbours, config: PFCB) -> MessagesGame:
+def _messages_game(neighbours: Neighbours, config: PFCB, round_: int) -> MessagesGame:
     fixed = neighbours == "fixed log"
+    which = "" if round_ == 1 else f", a purchase of round {round_}"
     return MessagesGame(
-        neighbours, f"messages of 2 buyers in {_ROUNDS} rounds", "buyer-0", _ROUNDS,
-        lambda run: BuyersRun(config, run, fixed),
+        neighbours, f"messages of 2 buyers in {_ROUNDS} rounds{which}", "buyer-0", _ROUNDS,
+        lambda run: BuyersRun(config, run, fixed, round_),
     )  # fmt: skip
 
 
 class BuyersRun:
-    """Two buyers; in the first round the first one finds no good unit, or none but good ones.
+    """Two buyers; in one round the first one finds no good unit, or none but good ones.
+
+    On a fixed log, where amounts are covered too, it buys nothing there in the first world.
 
     Parameters
     ----------
@@ -127,20 +138,25 @@ class BuyersRun:
         Names the draws.
     fixed
         Everybody buys all there is in every round, whatever was decided.
+    record_round
+        In which the replaced purchase is.
     """
 
-    def __init__(self, config: PFCB, run: int, fixed: bool) -> None:
+    def __init__(self, config: PFCB, run: int, fixed: bool, record_round: int) -> None:
         self._run = FederatedRun(config, _WORLD, _ROUNDS, 0, run)
         self._fixed, self._key = fixed, audit_key(0) if fixed else audit_key(run)
+        self._amounts, self._round = fixed and config.local_view == "raw", record_round
         self.network = self._run.network
 
     def play_round(self, world: int, round_: int) -> None:
         """Both buyers buy and find out what was good."""
         for index, buyer in enumerate(self._run.buyers):
             decided, capacity = buyer.decide(), self._run.world.capacity[index]
-            bought = capacity if self._fixed or round_ == 1 else decided
+            replaced = index == 0 and round_ == self._round
+            bought = (capacity if self._fixed or round_ == 1 or replaced else decided).copy()
             good = np.array([self._good(index, round_, i, int(n)) for i, n in enumerate(bought)])
-            if index == 0 and round_ == 1:
+            if replaced:
+                bought[0] *= world if self._amounts else 1
                 good[0] = bought[0] * world
             self.network.send(buyer.observe(good, bought))
         self.network.settle()
