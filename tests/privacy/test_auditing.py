@@ -233,7 +233,7 @@ class TestCoverage:
         assert self.failures(draw, True, 1e-9) <= self.MOST
 
     def test_of_patterns_among_which_suspects_are_searched_for(self):
-        """Were they chosen on the runs that are counted, nearly every audit would fail."""
+        """Some patterns are suspicious by chance in training, and no more."""
 
         def draw(world, rng, count):
             return only_patterns(rng.integers(0, 60, count))
