@@ -159,3 +159,32 @@ def test_what_cannot_be_calibrated_or_priced_is_refused():
     for event in (GaussianRelease(math.nan, 1.0), LaplaceRelease(1.0, -1.0)):
         with pytest.raises(UnknownEventError, match="numbers ≥ 0"):
             accounting.mu(event)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        ContinualSum(ContinualPlan("tree", 4, 1.0), math.nan),
+        ContinualSum(ContinualPlan("tree", 4, 1.0), -2.0),
+        GaussianRelease(math.inf, math.inf),
+        GaussianRelease(1.0, math.inf),
+    ],
+)
+def test_numbers_that_are_none_do_not_pass_for_a_small_price(bad):
+    good = GaussianRelease(1.0, 10.0)
+    for event in (bad, Parallel((good, bad)), Parallel((bad, good))):
+        with pytest.raises(UnknownEventError):
+            accounting.total_mu([event, good])
+
+
+def test_a_tree_without_releases_costs_nothing():
+    for event in (
+        ContinualSum(ContinualPlan("tree", 4, 1.0), 1.0, 0),
+        ContinualSum(ContinualPlan("tree", 0, 1.0), 1.0),
+    ):
+        assert accounting.basic_epsilon([event], 1e-5) == 0.0
+
+
+def test_laplace_noise_is_calibrated_by_its_own_price_where_that_is_less():
+    scale = accounting.calibrate(lambda b: [LaplaceRelease(1.0, b)], 1.0, 1e-5)
+    assert scale == pytest.approx(1.0)

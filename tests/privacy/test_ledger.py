@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import math
+import sqlite3
 import stat
 import subprocess
 import sys
 from functools import partial
+from types import SimpleNamespace
 
 import msgspec
 import numpy as np
@@ -18,8 +20,10 @@ from fedbandits.errors import (
     ClaimError,
     ClockError,
     LedgerBusyError,
+    LedgerCorruptError,
     LedgerError,
     LedgerMismatchError,
+    NoiseError,
     NoiseReuseError,
     ReleaseRefusedError,
     StepError,
@@ -28,7 +32,7 @@ from fedbandits.errors import (
 )
 from fedbandits.privacy import accounting, continual
 from fedbandits.privacy.accounting import Clear, ContinualSum, GaussianRelease, Parallel
-from fedbandits.privacy.ledger import LedgeredNoise
+from fedbandits.privacy.ledger import Ledger, LedgeredNoise
 from fedbandits.privacy.ledger.tables import root, squared
 from fedbandits.privacy.running_sum import init, release
 from fedbandits.privacy.secure_noise import GRID_BITS, SecureNoise
@@ -458,3 +462,64 @@ def test_without_sqlalchemy_only_the_ledger_is_missing():
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert b"install fedbandits[federation]" in told.stdout
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"party": 5}, {"party": "a\nb"}, {"stream": 5.0}, {"stream": "\ud800"}, {"step": 1.0},
+        {"step": True}, {"step": np.int64(1)},
+    ],
+)  # fmt: skip
+def test_what_would_come_back_as_something_else_is_refused(tmp_path, names):
+    given = {"party": "A", "stream": "sum", "step": 1} | names
+    with ledger_at(tmp_path / "ledger.db", "A") as ledger, ledger.begin() as connection:
+        with pytest.raises(LedgerError):
+            ledger.charge(connection, *given.values(), single(0.1 * BUDGET))
+        if "party" in names:
+            with pytest.raises(LedgerError):
+                ledger.open_account(connection, names["party"], CLAIM, EPSILON, DELTA)
+        zero = ContinualSum(continual.ContinualPlan("tree", 4, 1.0), -0.0, 1)
+        ledger.charge(connection, "A", "nothing", 1, zero)
+    with Ledger.open(tmp_path / "ledger.db", "hospitals") as ledger, ledger.read() as connection:
+        ledger.verify(connection)
+
+
+@pytest.mark.parametrize("federation", [None, 5, "a\ud800"])
+def test_a_federation_has_a_name(tmp_path, federation):
+    with pytest.raises(LedgerError, match="federation"):
+        Ledger.open(tmp_path / "ledger.db", federation)
+
+
+def test_a_budget_larger_than_the_claim_is_refused(tmp_path):
+    with ledger_at(tmp_path / "ledger.db") as ledger, ledger.begin() as connection:
+        with pytest.raises(ClaimError, match="the claim promises"):
+            ledger.open_account(connection, "A", CLAIM, 2.0 * EPSILON, DELTA)
+        ledger.open_account(connection, "A", CLAIM, 0.5 * EPSILON, DELTA)
+
+
+def test_looking_at_a_file_does_not_change_it(tmp_path):
+    path = tmp_path / "other.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE x (y)")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(LedgerCorruptError):
+        Ledger.existing(path)
+    assert path.read_bytes() == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["other.db"]
+    with ledger_at(tmp_path / "ledger.db", "A"):
+        pass
+    with Ledger.existing(tmp_path / "ledger.db") as ledger:
+        assert ledger.federation == "hospitals"
+
+
+def test_noise_that_is_none_is_not_booked(ledger):
+    source = SimpleNamespace(cover=lambda _, values: values * math.nan)
+    noise = LedgeredNoise(
+        ledger, "A", "sum", partial(ContinualSum, running_sum(3).plan, 2.0), source
+    )
+    with pytest.raises(NoiseError):
+        noise.cover(1, np.ones(2))
+    source.cover = SecureNoise().cover
+    assert np.isfinite(noise.cover(1, np.ones(2))).all()

@@ -139,10 +139,16 @@ class TestGrid:
         np.testing.assert_array_equal(source.cover(1, np.array([0.4 * STEP])), [7 * STEP])
         np.testing.assert_array_equal(source.cover(1, np.array([-5.6 * STEP])), [STEP])
 
+    @pytest.mark.parametrize("value", [2.0**23, -(2.0**30), 1e15])
+    def test_no_sum_is_too_large(self, value):
+        """A refusal that depends on data would tell of it."""
+        covered = SecureNoise(lambda _: [1 << GRID_BITS]).cover(1, np.array([value]))
+        np.testing.assert_array_equal(covered, [value + 1.0])
+
     def test_shapes_stay(self):
         assert SecureNoise(lambda count: [0] * count).cover(1, np.ones((2, 3))).shape == (2, 3)
 
-    @pytest.mark.parametrize("value", [math.nan, math.inf, 2.0**23])
+    @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
     def test_what_does_not_fit_is_refused_before_anything_is_drawn(self, value):
         source = SecureNoise(lambda _: pytest.fail("drawn"))
         with pytest.raises(BoundExceededError):

@@ -88,7 +88,7 @@ class Reference:
         self.times = self.schedule()
         if config.local_view == "released" and self.times:
             self.explore = max(self.explore, self.times[0])
-        mu = mu_of(config.epsilon, config.delta) / (1 + 2.0**-21)  # room for rounding
+        mu = mu_of(config.epsilon, config.delta) / (1 + 2.0**-16)  # room for rounding
         self.ellipse = 4 / 3 * np.array([[1, 0.5], [0.5, 1]])  # of the noise of (w, y)
         if isinstance(config.privatizer, p.Continual):
             c = toeplitz_coefficients(len(self.times))

@@ -158,7 +158,7 @@ class Reference:
             return size * math.log(2 / config.delta) / self.epsilon(agent)
         norm = config.context_bound**2 + config.reward_bound**2
         return (
-            (1 + 2.0**-21)
+            (1 + 2.0**-16)
             * release.sensitivity()
             * norm
             / gaussian.mu_of(self.epsilon(agent), config.delta)

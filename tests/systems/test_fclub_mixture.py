@@ -232,20 +232,20 @@ class TestClaims:
 
     def test_the_sound_variant_keeps_its_budget_for_a_fixed_log(self):
         stated = self.of("fclub", epsilon=1.0, delta=1e-5)
-        assert stated.epsilon == pytest.approx(1.0, rel=2e-6)
+        assert stated.epsilon == pytest.approx(1.0, rel=5e-5)
         assert stated.holds_for == "fixed log"
         assert gaussian.epsilon_of(total_mu(stated.events), 1e-5) == stated.epsilon
 
     def test_acting_on_releases_alone_makes_it_interactive(self):
         stated = self.of("fclub-released", epsilon=2.0)
         assert stated.holds_for == "interactive"
-        assert stated.epsilon == pytest.approx(2.0, rel=2e-6)
+        assert stated.epsilon == pytest.approx(2.0, rel=5e-5)
 
     def test_clusters_found_in_raw_data_are_not_covered(self):
         stated = self.of("fclub-clusters", epsilon=1.0)
         assert stated.holds_for == "nothing"
         assert stated.epsilon == math.inf
-        assert stated.epsilon_contents == pytest.approx(1.0, rel=2e-6)
+        assert stated.epsilon_contents == pytest.approx(1.0, rel=5e-5)
         assert any("clusters stay as they are" in line for line in stated.conditional_on)
         assert any("whose records are in which" in line for line in stated.not_protected)
 
@@ -263,7 +263,7 @@ class TestClaims:
             spent.append(run.epsilon)
         assert spent[0] == 0.0
         assert spent == sorted(spent)
-        assert spent[-1] == pytest.approx(1.0, rel=2e-6)
+        assert spent[-1] == pytest.approx(1.0, rel=5e-5)
 
 
 def late(name, world, rounds=12_000, **more):

@@ -95,7 +95,7 @@ class TestClaims:
 
     def test_the_sound_variant_keeps_its_budget_for_a_fixed_log(self):
         stated = self.of("pfcb", epsilon=1.0, delta=0.01)
-        assert stated.epsilon == pytest.approx(1.0, rel=2e-6)
+        assert stated.epsilon == pytest.approx(1.0, rel=5e-5)
         assert stated.holds_for == "fixed log"
         assert stated.paper_claims is None
         assert gaussian.epsilon_of(total_mu(stated.events), 0.01) == stated.epsilon
@@ -104,7 +104,7 @@ class TestClaims:
         for privatizer in ("correlated", "continual"):
             stated = self.of("pfcb-interactive", privatizer=privatizer)
             assert stated.holds_for == "interactive"
-            assert stated.epsilon == pytest.approx(1.0, rel=2e-6)
+            assert stated.epsilon == pytest.approx(1.0, rel=5e-5)
             assert stated.unit.startswith("how many units of one purchase turned out good")
             for line in (stated.unit, " ".join(stated.not_protected)):
                 assert "reports and the buyer's own costs" in line or (

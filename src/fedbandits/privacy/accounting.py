@@ -79,6 +79,13 @@ def mu(event: Any) -> float:
     UnknownEventError
         If the event is none that this accountant knows, or its numbers are none.
     """
+    price = _price(event)
+    if not price >= 0.0:  # NaN, or less than nothing, must not pass for a small price
+        raise UnknownEventError(f"{type(event).__name__} with numbers that are none: not charged")
+    return price
+
+
+def _price(event: Any) -> float:
     match event:
         case GaussianRelease():
             return gaussian_mu(event.sensitivity, event.deviation)
@@ -87,7 +94,7 @@ def mu(event: Any) -> float:
         case ContinualSum():
             return event.plan.mu(event.record_norm, event.releases)
         case Parallel():
-            return max((mu(part) for part in event.parts), default=0.0)
+            return max([mu(part) for part in event.parts], default=0.0)
         case Encrypted():
             return 0.0
         case Clear():
@@ -119,8 +126,8 @@ def laplace_mu(sensitivity: float, scale: float) -> float:
 
 
 def _check(sensitivity: float, noise: float) -> None:
-    """NaN, or less than nothing, must not pass for a small price."""
-    if not (sensitivity >= 0.0 and noise >= 0.0):
+    """Neither may be NaN or negative, and infinite noise is a mistake, not protection."""
+    if not (sensitivity >= 0.0 and 0.0 <= noise < math.inf):
         raise UnknownEventError(
             f"sensitivity and noise must be numbers ≥ 0, got {sensitivity} and {noise}: not charged"
         )
@@ -167,6 +174,8 @@ def _elementary(event: Any) -> list[float]:
     if isinstance(event, ContinualSum) and event.plan.mechanism == "tree":
         made = event.plan.releases if event.releases is None else event.releases
         levels = made.bit_length()
+        if not levels:
+            return []
         return [whole / math.sqrt(levels)] * levels
     return [whole] if whole > 0.0 else []
 
@@ -193,8 +202,14 @@ def _ratio(deviation: float, record: float) -> float:
     return deviation / record if record > 0.0 else 0.0
 
 
+_epsilon = epsilon  # its name is a budget's below
+
+
 def calibrate(events_at: Callable[[float], Iterable[Any]], epsilon: float, delta: float) -> float:
     """The least noise, rounded up, whose events are together (ε, δ)-private.
+
+    Without :data:`~fedbandits.privacy.gaussian.ROUNDING_MARGIN`, of which noise that leaves a real
+    party needs so much more.
 
     Parameters
     ----------
@@ -208,9 +223,9 @@ def calibrate(events_at: Callable[[float], Iterable[Any]], epsilon: float, delta
     ValueError
         If no noise is enough, or the budget is none.
     """
-    budget = gaussian.mu_of(epsilon, delta)
+    gaussian.mu_of(epsilon, delta)  # refuses a budget that is none
     low, high = 0.0, 1.0
-    while total_mu(events_at(high)) > budget:
+    while _epsilon(events_at(high), delta) > epsilon:
         low, high = high, 2.0 * high
         if high > _LOUDEST:
             raise ValueError("no noise brings these events within the budget")
@@ -218,7 +233,7 @@ def calibrate(events_at: Callable[[float], Iterable[Any]], epsilon: float, delta
         middle = 0.5 * (low + high)
         if middle in (low, high):
             break
-        if total_mu(events_at(middle)) <= budget:
+        if _epsilon(events_at(middle), delta) <= epsilon:
             high = middle
         else:
             low = middle

@@ -120,6 +120,8 @@ def calibrated(mechanism: Mechanism, releases: int, mu: float, record_norm: floa
     """The plan with the least noise whose ``releases`` releases are together μ-GDP."""
     if mechanism == "none":
         return ContinualPlan(mechanism, releases, 0.0)
+    if not mu > 0.0:
+        raise ValueError(f"mu must be positive, got {mu}")
     unit = ContinualPlan(mechanism, max(releases, 1), 1.0).mu(record_norm)
     return ContinualPlan(mechanism, releases, least_deviation(unit, mu))
 

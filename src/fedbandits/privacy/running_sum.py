@@ -6,8 +6,9 @@
 running sums of batches, the mechanism is B (E q + ξ): at step k the party encodes its batches,
 (E q)_k, has the noise source put that on a grid and cover it, and releases Σ_j w_kj y_j of the
 covered values y. In exact arithmetic that is the same release; in floating point all of it is
-post-processing of values that are private as they stand. Encoding rounds, by less than
-:data:`~fedbandits.privacy.gaussian.ROUNDING_MARGIN` of a record: calibrated noise has room for it.
+post-processing of values that are private as they stand. Adding records up, encoding and the grid
+round; calibrated noise has room for that, see
+:data:`~fedbandits.privacy.gaussian.ROUNDING_MARGIN`. Noise of a paper's constant has none.
 """
 
 from __future__ import annotations

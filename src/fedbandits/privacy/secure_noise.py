@@ -27,9 +27,6 @@ from fedbandits.privacy.discrete_gaussian import discrete_gaussian
 #: A grid step is 2⁻⁴⁰ deviations of the noise.
 GRID_BITS = 40
 _DEVIATION = 1 << GRID_BITS
-#: Beyond it a covered value would not fit into 64 bits.
-_LARGEST = float(1 << 62)
-
 #: So many independent samples of the discrete Gaussian with deviation 2⁴⁰.
 Sampler = Callable[[int], Sequence[int]]
 
@@ -55,7 +52,8 @@ class SecureNoise:
             Which release this is for; it decides nothing here, and names the draw where one is
             booked (:mod:`fedbandits.privacy.ledger`).
         values : float64, any shape
-            In deviations of the noise, of size below 2²².
+            In deviations of the noise; of any size, for a release that is refused because of data
+            would tell of it.
 
         Returns
         -------
@@ -65,15 +63,16 @@ class SecureNoise:
         Raises
         ------
         BoundExceededError
-            If a value is not a number, or too large. Nothing is drawn then.
+            If a value is not a finite number. Nothing is drawn then.
         """
         del step
         steps = np.rint(values * _DEVIATION)
-        if not (np.abs(steps) < _LARGEST).all():
-            raise BoundExceededError("a sum is not a number, or too large for its noise")
-        drawn = np.array(self._sampler(steps.size), dtype=np.int64).reshape(steps.shape)
-        covered: Floats = (steps.astype(np.int64) + drawn).astype(np.float64) / _DEVIATION
-        return covered
+        if not np.isfinite(steps).all():
+            raise BoundExceededError("a sum to be released is not a finite number")
+        drawn = self._sampler(steps.size)
+        # Python's whole numbers have no largest one.
+        sums = [int(at) + z for at, z in zip(steps.flat, drawn, strict=True)]
+        return np.array(sums, dtype=np.float64).reshape(steps.shape) / _DEVIATION
 
 
 def own_sampler(count: int) -> Sequence[int]:

@@ -23,7 +23,7 @@ from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.ledger import checks
-from fedbandits.privacy.ledger.charges import Till, unknown
+from fedbandits.privacy.ledger.charges import Till, require_kept, unknown
 from fedbandits.privacy.ledger.database import Synchronous, engine_at, named_errors, transaction
 from fedbandits.privacy.ledger.noise import Draws
 from fedbandits.privacy.ledger.statement import Statement, state
@@ -33,6 +33,7 @@ from fedbandits.privacy.ledger.tables import (
     encode_claim,
     encode_draw,
     genesis,
+    require_names,
 )
 
 
@@ -101,6 +102,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         LedgerError
             If there can be no database.
         """
+        require_names(federation=federation)
         given = isinstance(where, Engine)
         engine = where if isinstance(where, Engine) else engine_at(where, synchronous, busy_timeout)
         ledger = cls(engine, federation, clock, clock_tolerance, owned=not given)
@@ -164,7 +166,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         Raises
         ------
         ClaimError
-            If ε or δ is none.
+            If ε or δ is none, or the budget is larger than what the claim promises.
         LedgerMismatchError
             If the party has an account with other values: a budget cannot be changed.
         """
@@ -172,10 +174,12 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
             mu = gaussian.mu_of(epsilon, delta)
         except ValueError as error:
             raise ClaimError(f"party {party!r}: {error}") from error
+        require_names(party=party)
         terms = (encode_claim(claim), float(epsilon), float(delta), mu)
         with named_errors():
             found = self._account(connection, party)
             if found is None:
+                require_kept(party, claim, mu)
                 self._insert_account(connection, party, terms)
             elif (decode_claim(found.claim, party), *found[2:4]) != (claim, epsilon, delta):
                 raise LedgerMismatchError(

@@ -11,12 +11,15 @@ from sqlalchemy.engine import Connection
 
 from fedbandits.errors import (
     BudgetExceededError,
+    ClaimError,
     ClockError,
     LedgerBusyError,
     NoiseReuseError,
     UnknownPartyError,
 )
+from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Event
+from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.ledger.checks import ROUNDING, Tail, require_next
 from fedbandits.privacy.ledger.database import Compiled, named_errors
 from fedbandits.privacy.ledger.tables import (
@@ -27,9 +30,13 @@ from fedbandits.privacy.ledger.tables import (
     encode_event,
     link,
     price,
+    require_names,
     root,
     squared,
 )
+
+#: A budget may exceed a claim by as much as rounding, and margins for it, come to.
+_SLACK = 1e-3
 
 
 class Entry(NamedTuple):
@@ -81,6 +88,7 @@ class Till:
         self, connection: Connection, party: str, stream: str, step: int, event: Event
     ) -> Entry:
         """What there would be to write. Refuses what may not be charged; writes nothing."""
+        require_names(party=party, stream=stream)
         mu = price(event)
         row = self._look.first(connection, {"payer": party, "name": stream})
         if row is None:
@@ -181,3 +189,20 @@ def _refuse_reuse(connection: Connection, party: str, stream: str, step: int) ->
 def unknown(party: str) -> UnknownPartyError:
     """The error for a party without an account."""
     return UnknownPartyError(f"party {party!r} has no account in this ledger: open one first")
+
+
+def require_kept(party: str, claim: PrivacyClaim, mu: float) -> None:
+    """Refuse a budget under which a claim could be broken.
+
+    Raises
+    ------
+    ClaimError
+    """
+    if not (claim.is_private and claim.delta > 0.0):
+        return
+    allowed = gaussian.epsilon_of(mu, claim.delta)
+    if allowed > claim.epsilon * (1.0 + _SLACK):
+        raise ClaimError(
+            f"party {party!r}: the budget allows ε = {allowed:.4g} at δ = {claim.delta:g}, "
+            f"the claim promises {claim.epsilon:.4g}"
+        )

@@ -18,7 +18,7 @@ from fedbandits.errors import (
     StepError,
 )
 from fedbandits.privacy.accounting import ContinualSum, Event, Parallel
-from fedbandits.privacy.ledger.database import engine_at, named_errors, transaction
+from fedbandits.privacy.ledger.database import engine_that_reads, named_errors
 from fedbandits.privacy.ledger.noise import Draws
 from fedbandits.privacy.ledger.tables import (
     ACCOUNTS,
@@ -80,9 +80,9 @@ def federation_at(path: str | os.PathLike[str]) -> str:
     """
     if not os.path.isfile(path):
         raise LedgerError(f"{os.fspath(path)}: no ledger there")
-    engine = engine_at(path, "FULL", 30.0)
+    engine = engine_that_reads(path)
     try:
-        with named_errors(), transaction(engine, "DEFERRED") as connection:
+        with named_errors(), engine.connect() as connection:
             return _federation_of(connection)
     finally:
         engine.dispose()
@@ -210,6 +210,8 @@ def require_next(place: str, tail: Tail | None, step: int, event: Event) -> None
         replace what it should add to.
     """
     due = 1 if tail is None else tail.step + 1
+    if type(step) is not int:  # 1.0 and True are equal to 1, and are written down as something else
+        raise StepError(f"{place}: a step is a whole number, not a {type(step).__name__}")
     if step != due:
         raise StepError(f"{place}: out of order, the next step is {due}")
     if isinstance(event, ContinualSum):

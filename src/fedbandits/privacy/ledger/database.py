@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import urllib.parse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -80,7 +81,7 @@ class Compiled:
 def named(error: BaseException) -> LedgerError:
     """A driver's error as one of ours."""
     kind, what = type(error).__name__, str(error)
-    if kind == "IntegrityError" or "locked" in what:
+    if (kind == "IntegrityError" and "NULL" not in what) or "locked" in what:
         return LedgerBusyError(f"another process is writing to the ledger, try again: {what}")
     # SQLite's bare DatabaseError: no database, or malformed. The others: tables are not as written.
     if kind == "DatabaseError" or "no such" in what or "decode" in what:
@@ -128,6 +129,13 @@ def engine_at(
     return engine
 
 
+def engine_that_reads(path: str | os.PathLike[str]) -> Engine:
+    """An engine that cannot change the file: it may be somebody else's, and no ledger."""
+    quoted = urllib.parse.quote(os.path.abspath(path))
+    url = URL.create("sqlite", database=f"file:{quoted}", query={"mode": "ro", "uri": "true"})
+    return sa.create_engine(url, hide_parameters=True)
+
+
 def _url(where: str | os.PathLike[str]) -> URL:
     text = os.fspath(where)
     if isinstance(where, str) and "://" in where:
@@ -141,7 +149,10 @@ def _url(where: str | os.PathLike[str]) -> URL:
 def _touch(url: URL) -> None:
     """Create the file for its owner's eyes only: it will hold noise. SQLite's others follow it."""
     if url.database and url.database != ":memory:" and "uri" not in url.query:
-        pathlib.Path(url.database).touch(mode=0o600)
+        path = pathlib.Path(url.database)
+        path.touch(mode=0o600)
+        if path.stat().st_size == 0:
+            path.chmod(0o600)
 
 
 def begin_sqlite(connection: Connection) -> None:

@@ -12,7 +12,7 @@ from fedbandits._typing import Floats
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.ledger.database import Compiled
 from fedbandits.privacy.ledger.tables import CHARGES, NOISE, Charge, decode_draw
-from fedbandits.privacy.running_sum import CoveringNoise
+from fedbandits.privacy.running_sum import CoveringNoise, checked_noise
 
 if TYPE_CHECKING:
     from fedbandits.privacy.ledger import Ledger
@@ -112,5 +112,6 @@ class LedgeredNoise:
             self._stream,
             step,
             self._event(step),
-            lambda: self._source.cover(step, values),
+            # What is no noise must not be booked: the step could never be drawn again.
+            lambda: checked_noise(self._source.cover(step, values), values.size),
         )

@@ -18,7 +18,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from fedbandits._typing import Floats
-from fedbandits.errors import LedgerCorruptError, UnknownEventError
+from fedbandits.errors import LedgerCorruptError, LedgerError, UnknownEventError
 from fedbandits.privacy import accounting
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.claims import PrivacyClaim
@@ -177,7 +177,20 @@ def price(event: Event) -> float:
     mu = float(accounting.mu(event))
     if not mu >= 0.0:
         raise UnknownEventError(f"{type(event).__name__} has no price: μ = {mu}")
-    return mu
+    return mu + 0.0  # -0.0 would come back from a database as 0.0
+
+
+def require_names(**names: object) -> None:
+    """Refuse names that would come back from a database as something else, or not at all.
+
+    Raises
+    ------
+    LedgerError
+        If one is no text that can be written down.
+    """
+    for what, name in names.items():
+        if type(name) is not str or not name.isprintable():
+            raise LedgerError(f"{what}: given a {type(name).__name__}, allowed: printable text")
 
 
 def encode_claim(claim: PrivacyClaim) -> str:

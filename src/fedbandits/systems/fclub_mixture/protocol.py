@@ -7,6 +7,7 @@ what it is told; it needs to know nothing about users, and never sees noise or r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -27,7 +28,7 @@ from fedbandits.learners.mixture import Mixture, one_cluster
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.bounds import contexts_fault, record_fault, require_within
 from fedbandits.privacy.continual import ContinualPlan
-from fedbandits.privacy.running_sum import NoiseSource
+from fedbandits.privacy.running_sum import ContinualState, NoiseSource
 from fedbandits.systems.fclub_mixture.loop import observe, recommend
 from fedbandits.systems.fclub_mixture.phases import (
     Ready,
@@ -191,9 +192,13 @@ class LocalServer(Party):
         end = int(resolved.rules.phase_ends[self.releases])
         if round_ != end:
             raise LocalProtocolError(f"{self.name}: phase {release} does not end in round {round_}")
-        before = self._before.copy()
-        ready = make_release(resolved, release, self.sums, before, self._disclose, self._mixture)
+        before, released = self._before.copy(), [self.released]
+        ready = make_release(
+            resolved, release, self.sums, before, partial(self._disclose, released), self._mixture
+        )
+        # All at once, or nothing: whatever fails above can be tried again.
         self._before, self.releases, self._ready = before, release, ready
+        self.released = released[-1]
         if resolved.releases == NEVER:
             self._learn(ready.rows[:0])
             self._move("end_phase", "ready")
@@ -206,14 +211,15 @@ class LocalServer(Party):
             )
         ]
 
-    def _disclose(self, rows: Floats) -> Floats:
-        """Rows with noise: running sums, or sums that are released once."""
+    def _disclose(self, released: list[ContinualState], rows: Floats) -> Floats:
+        """Rows with noise, of running sums or released once; a new state goes to ``released``."""
         resolved, exact = self._plan, rows.reshape(-1)
         pattern = np.tile(resolved.pattern, len(rows))
         if resolved.sums is not None:
-            self.released, noisy = running_sum.release(
+            state, noisy = running_sum.release(
                 resolved.sums, self.released, exact, pattern, self._noise
             )
+            released.append(state)
         elif resolved.deviation > 0.0:
             noisy = running_sum.release_once(
                 resolved.deviation, exact, pattern, self.releases + 1, self._noise
