@@ -59,7 +59,7 @@ def test_the_example_of_a_ledger_works(tmp_path, monkeypatch):
         exec("\n".join(code_blocks("docs/ledger.md")), names)  # noqa: S102
         assert len(names["sent"]) == sent
         assert names["statement"].charges == 3
-        assert names["statement"].left_mu < 1e-3  # calibration leaves room for rounding
+        assert names["statement"].left_mu < 2e-3  # calibration leaves room for rounding
 
 
 @pytest.mark.parametrize(

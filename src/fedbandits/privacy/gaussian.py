@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from scipy.special import log_ndtr, ndtr
 
 _ITERATIONS = 200
-#: Share by which calibrated noise is larger than it must be in exact arithmetic. It covers the grid,
-#: encoding, and what float64 loses where a million records are added up (measured: 1.1e-5 of a
-#: record's reach, if every record is the largest there is).
+#: Share by which calibrated noise is larger than it must be in exact arithmetic. It covers the
+#: grid, encoding, and what float64 loses where a million records are added up (measured: 1.1e-5 of
+#: a record's reach, where every record is the largest there is).
 ROUNDING_MARGIN = 2.0**-16
 
 
