@@ -125,8 +125,8 @@ def test_the_radius_still_holds():
 class TestClaim:
     def test_it_states_the_largest_budget_and_every_one(self):
         stated = claim(config("feducb", BUDGETS), ENVIRONMENT, 1000)
-        assert stated.epsilon == stated.epsilon_contents == pytest.approx(8.0, rel=1e-6)
-        assert stated.epsilon_each == pytest.approx(BUDGETS, rel=1e-6)
+        assert stated.epsilon == stated.epsilon_contents == pytest.approx(8.0, rel=5e-5)
+        assert stated.epsilon_each == pytest.approx(BUDGETS, rel=5e-5)
         assert all(e <= b * (1 + 1e-12) for e, b in zip(stated.epsilon_each, BUDGETS, strict=True))
         lines = dict(stated.rows())["contents, by party"]
         assert lines == [

@@ -135,7 +135,7 @@ class TestClaims:
         config = config_of(graph="ring", gamma=3, epsilon=0.5, delta=1e-6)
         stated = claim(config, ENVIRONMENT, 1000)
         assert stated.holds_for == "interactive"
-        assert stated.epsilon == pytest.approx(0.5, rel=1e-6)
+        assert stated.epsilon == pytest.approx(0.5, rel=5e-5)
         assert stated.epsilon <= 0.5 * (1 + 1e-12)
         assert "all other agents together" in stated.from_whom
         assert "controller" not in stated.from_whom
@@ -162,7 +162,7 @@ class TestClaims:
     def test_contents_of_the_published_one_cost_a_single_estimator_s_sum(self):
         config = config_of("feducb-p2p-published", gamma=3, graph="line", privatizer="tree")
         stated = claim(config, ENVIRONMENT, 900)
-        assert stated.epsilon_contents == pytest.approx(1.0, rel=1e-6)
+        assert stated.epsilon_contents == pytest.approx(1.0, rel=5e-5)
         central = central_claim(
             system("feducb-published", privatizer="tree", delta=0.1).config, ENVIRONMENT, 300
         )

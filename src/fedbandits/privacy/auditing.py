@@ -213,6 +213,9 @@ def _choose(game: Game, training: int, delta: float) -> tuple[list[_Attack], Flo
     learned = _learn(seen[0].values, seen[1].values)
     scores = [_with_learned(one, learned) for one in seen]
     attacks = []
+    suspects = _suspects(seen[0].patterns, seen[1].patterns)
+    if suspects:
+        attacks.append(_Attack("which messages there are, and when", -1, 0.0, 1.0, suspects, False))
     names = ["likelihood ratio"] * seen[0].scores.shape[1] + ["learned"] * learned.shape[1]
     for column, name in enumerate(names):
         sides = scores[0][:, column], scores[1][:, column]
@@ -227,9 +230,6 @@ def _choose(game: Game, training: int, delta: float) -> tuple[list[_Attack], Flo
                     f"{name} ({kind})", column, threshold, sign, frozenset(), kind == "Gaussian"
                 )
             )
-    suspects = _suspects(seen[0].patterns, seen[1].patterns)
-    if suspects:
-        attacks.append(_Attack("which messages there are, and when", -1, 0.0, 1.0, suspects, False))
     return attacks, learned
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from fedbandits._typing import Floats
+from fedbandits._typing import Floats, Ints
 from fedbandits.federation.memory import MemoryNetwork
 from fedbandits.federation.messages import Message
 from fedbandits.privacy.auditing import MOST_LEARNED, Transcripts
@@ -25,6 +25,8 @@ PARTY_RUNS = 1000
 _MOST_VALUES = 400
 #: Numbers of releases that are made at once; 64 MB.
 _MOST_NUMBERS = 2**23
+#: Rounds at which messages are counted, at most.
+_TIMES = 32
 #: Seed of the audit's own draws, told apart from those of experiments by its size.
 _SEED = 0xA0D17
 _FOREVER = 2**31
@@ -173,7 +175,9 @@ class MessagesGame(NamedTuple):
 
     def play(self, world: int, first: int, count: int) -> Transcripts:
         """Runs first … first + count - 1 of a world."""
-        values, patterns = np.zeros((count, _MOST_VALUES)), np.zeros(count, np.int64)
+        times = np.unique(np.linspace(1, self.rounds, _TIMES).astype(np.int64))
+        values = np.zeros((count, len(times) + _MOST_VALUES))
+        patterns = np.zeros(count, np.int64)
         scores = np.zeros((count, self.scores))
         for i in range(count):
             run, seen = self.begin(first + i), Seen()
@@ -182,7 +186,7 @@ class MessagesGame(NamedTuple):
                 run.play_round(world, round_)
                 seen.take(self.audited, round_, (m for _, m in deliveries[known:]))
                 known = len(deliveries)
-            numbers = seen.numbers()[:_MOST_VALUES]
+            numbers = np.concatenate([seen.sent_by(times), seen.numbers()[:_MOST_VALUES]])
             values[i, : len(numbers)] = numbers
             patterns[i] = seen.pattern()
             scores[i] = run.scores()
@@ -212,6 +216,15 @@ class Seen:
                 else:
                     envelope.append(value)
             self._envelopes.append(tuple(envelope))
+
+    def sent_by(self, rounds: Ints) -> Floats:
+        """How many messages there were by the end of each round: timing that can be learned from.
+
+        Where no two runs have the same messages at the same times, patterns tell nothing.
+        """
+        when = np.array([envelope[0] for envelope in self._envelopes], dtype=np.int64)
+        counts: Floats = (when[None, :] <= rounds[:, None]).sum(axis=1).astype(np.float64)
+        return counts
 
     def numbers(self) -> Floats:
         """All contents, one after the other."""
