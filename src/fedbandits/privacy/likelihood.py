@@ -14,16 +14,21 @@ from scipy.special import binom
 from fedbandits._typing import Floats, Ints
 from fedbandits.privacy.continual import ContinualPlan
 
+#: Toeplitz releases that are looked at: their cost grows with the square of their number, what they
+#: say of a record with its logarithm.
+MOST_TOEPLITZ = 256
+
 
 def telling_releases(plan: ContinualPlan) -> Ints:
     """The releases, from 1, that together say all there is to say of a record in the first batch.
 
-    Of a tree those are the powers of two, one a level: each is one block that begins with it.
+    Of a tree those are the powers of two, one a level: each is one block that begins with it. Of a
+    Toeplitz plan they are all, of which the first :data:`MOST_TOEPLITZ` are given.
     """
     n = plan.releases
     if plan.mechanism == "tree":
         return np.int64(1) << np.arange(n.bit_length(), dtype=np.int64)
-    return np.arange(1, n + 1, dtype=np.int64)
+    return np.arange(1, min(n, MOST_TOEPLITZ) + 1, dtype=np.int64)
 
 
 def decoder(plan: ContinualPlan, releases: Ints) -> Floats:

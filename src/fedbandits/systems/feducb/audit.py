@@ -82,7 +82,8 @@ def _contents_game(resolved: Plan, pair: tuple[Record, Record], batch: int) -> C
     )
     release, steps = resolved.release, telling_releases(resolved.release)
     which = "" if batch == 1 else f", a record of batch {batch}"
-    looks_at = f"contents of {release.releases} releases of {size} numbers{which}"
+    all_of = "" if len(steps) == release.releases else f"{len(steps)} of "
+    looks_at = f"contents of {all_of}{release.releases} releases of {size} numbers{which}"
     weights = likelihood_weights(release, moved[1] - moved[0], pattern, steps, batch)
     play = partial(_released, rules, release, steps, moved, batch)
     return ContentsGame(looks_at, play, weights)
@@ -94,7 +95,7 @@ def _released(
 ) -> Floats:  # fmt: skip
     values = np.zeros((count, len(steps), moved[0].size))
     sums = np.where(steps[:, None, None] >= batch, moved[world], 0.0)
-    draws = np.zeros((release.slots, moved[0].size))
+    draws = np.zeros((min(release.slots, int(steps.max())), moved[0].size))  # no more are in use
     play_releases(rules, steps, sums, draws, audit_key(0), first, values)
     return values
 
