@@ -15,6 +15,7 @@ from rich.table import Table
 
 from fedbandits import console
 from fedbandits.errors import ConfigError, ConfigWarning, FedbanditsError
+from fedbandits.experiments.audit import CONFIDENCE, RUNS
 from fedbandits.experiments.config import load
 
 app = typer.Typer(
@@ -169,10 +170,10 @@ def audit(
     assignments: Assignments = None,
     runs: Annotated[
         int, typer.Option(min=200, help="Runs in either world, for the contents of releases.")
-    ] = 100_000,
+    ] = RUNS,
     confidence: Annotated[
         float, typer.Option(min=0.5, max=0.999999, help="With which all bounds of a system hold.")
-    ] = 0.99,
+    ] = CONFIDENCE,
     out: Annotated[
         pathlib.Path | None, typer.Option(help="Output folder.  [default: runs/NAME]")
     ] = None,

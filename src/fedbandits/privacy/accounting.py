@@ -202,10 +202,9 @@ def _ratio(deviation: float, record: float) -> float:
     return deviation / record if record > 0.0 else 0.0
 
 
-_epsilon = epsilon  # its name is a budget's below
-
-
-def calibrate(events_at: Callable[[float], Iterable[Any]], epsilon: float, delta: float) -> float:
+def calibrate(
+    events_at: Callable[[float], Iterable[Any]], target_epsilon: float, delta: float
+) -> float:
     """The least noise, rounded up, whose events are together (ε, δ)-private.
 
     Without :data:`~fedbandits.privacy.gaussian.ROUNDING_MARGIN`, of which noise that leaves a real
@@ -215,7 +214,7 @@ def calibrate(events_at: Callable[[float], Iterable[Any]], epsilon: float, delta
     ----------
     events_at
         The events at a noise scale > 0; louder noise must never cost more.
-    epsilon, delta : float
+    target_epsilon, delta : float
         The budget.
 
     Raises
@@ -223,9 +222,9 @@ def calibrate(events_at: Callable[[float], Iterable[Any]], epsilon: float, delta
     ValueError
         If no noise is enough, or the budget is none.
     """
-    gaussian.mu_of(epsilon, delta)  # refuses a budget that is none
+    gaussian.mu_of(target_epsilon, delta)  # refuses a budget that is none
     low, high = 0.0, 1.0
-    while _epsilon(events_at(high), delta) > epsilon:
+    while epsilon(events_at(high), delta) > target_epsilon:
         low, high = high, 2.0 * high
         if high > _LOUDEST:
             raise ValueError("no noise brings these events within the budget")
@@ -233,7 +232,7 @@ def calibrate(events_at: Callable[[float], Iterable[Any]], epsilon: float, delta
         middle = 0.5 * (low + high)
         if middle in (low, high):
             break
-        if _epsilon(events_at(middle), delta) <= epsilon:
+        if epsilon(events_at(middle), delta) <= target_epsilon:
             high = middle
         else:
             low = middle

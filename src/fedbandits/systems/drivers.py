@@ -49,16 +49,10 @@ class TalliedReplicate(Replicate):
         return reward
 
 
-class PartyReplicate(Replicate):
-    """Parties that play side by side in one process, over a network that counts their messages."""
+class CountedMessages:
+    """Parties whose network counts what it delivers."""
 
     network: MemoryNetwork
-
-    def __init__(self, environment: Environment, rounds: int, seed: int, replicate: int) -> None:
-        super().__init__(environment, rounds, seed, replicate)
-        self.regret: Floats = np.zeros(environment.parties)
-        self.reward: Floats = np.zeros(environment.parties)
-        self.done = 0
 
     @property
     def messages(self) -> int:
@@ -69,3 +63,13 @@ class PartyReplicate(Replicate):
     def bytes(self) -> int:
         """Bytes of payload delivered so far."""
         return self.network.transcript.payload_bytes
+
+
+class PartyReplicate(Replicate, CountedMessages):
+    """Parties that play side by side in one process."""
+
+    def __init__(self, environment: Environment, rounds: int, seed: int, replicate: int) -> None:
+        super().__init__(environment, rounds, seed, replicate)
+        self.regret: Floats = np.zeros(environment.parties)
+        self.reward: Floats = np.zeros(environment.parties)
+        self.done = 0

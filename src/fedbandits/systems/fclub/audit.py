@@ -14,7 +14,7 @@ from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.continual import ContinualPlan, draw_slot
 from fedbandits.privacy.likelihood import likelihood_weights, telling_releases
 from fedbandits.random import Key, Purpose, fill_normal
-from fedbandits.systems.fclub.arrivals import ServersRun, small_clusters
+from fedbandits.systems.fclub.audit_world import ServersRun, small_clusters
 from fedbandits.systems.fclub.config import FCLUB
 from fedbandits.systems.fclub.exchange import add_noise
 from fedbandits.systems.fclub.federate import FederatedRun

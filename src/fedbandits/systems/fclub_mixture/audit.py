@@ -12,8 +12,8 @@ from fedbandits.environments.clustered import Clustered
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import likelihood_weights, telling_releases
 from fedbandits.random import Purpose, normals
-from fedbandits.systems.fclub.arrivals import USERS as ARRIVING
-from fedbandits.systems.fclub.arrivals import ServersRun, small_clusters
+from fedbandits.systems.fclub.audit_world import USERS as ARRIVING
+from fedbandits.systems.fclub.audit_world import ServersRun, small_clusters
 from fedbandits.systems.fclub_mixture.config import MixtureFCLUB
 from fedbandits.systems.fclub_mixture.federate import FederatedRun
 from fedbandits.systems.fclub_mixture.plan import USERS, Plan, plan

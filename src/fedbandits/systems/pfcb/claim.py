@@ -7,10 +7,7 @@ from typing import Literal
 
 from fedbandits.environments.procurement import Procurement
 from fedbandits.privacy import gaussian
-from fedbandits.privacy.accounting import (
-    Event,
-    total_mu,
-)
+from fedbandits.privacy.accounting import Event, total_mu
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.statements import IN_CLEAR, SECURE_NOISE
 from fedbandits.systems.pfcb.config import PFCB

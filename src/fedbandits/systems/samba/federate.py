@@ -13,6 +13,7 @@ from fedbandits.environments.bernoulli import Bernoulli, BernoulliWorld, pull_ar
 from fedbandits.federation.memory import MemoryNetwork, Route
 from fedbandits.learners.index_rules import fill_arm_keys
 from fedbandits.random import Key, replicate_key
+from fedbandits.systems.drivers import CountedMessages
 from fedbandits.systems.samba.comp import Comp
 from fedbandits.systems.samba.config import Samba
 from fedbandits.systems.samba.controller import Controller
@@ -28,7 +29,7 @@ def _pull(world: Any, key: Key, arm: int, round_: int) -> float:
     return pull_arm(world, key, arm, round_)
 
 
-class FederatedRun:
+class FederatedRun(CountedMessages):
     """One replicate played by parties; the counterpart of the compiled ``Simulation``.
 
     Parameters
@@ -139,13 +140,3 @@ class FederatedRun:
     def syncs(self) -> int:
         """Iterations of steps 2 to 5 so far."""
         return self.network.transcript.messages["BitList"]
-
-    @property
-    def messages(self) -> int:
-        """Messages delivered so far."""
-        return self.network.transcript.messages.total()
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of ciphertexts delivered so far."""
-        return self.network.transcript.payload_bytes
