@@ -38,6 +38,7 @@ def claim_of(epsilon=1.0, holds_for="interactive", contents=None, paper=None):
 def found(low, neighbours="fixed log", looks_at="messages of two agents", mu=math.nan):
     return Finding(
         neighbours=neighbours,
+        sees=looks_at.split()[0],
         looks_at=looks_at,
         epsilon_low=low,
         attack="learned (direct): 1 and 2 errors in 100 runs each",
@@ -197,7 +198,7 @@ class TestAudit:
 
     def test_both_kinds_of_neighbours_and_contents_and_messages_are_looked_at(self, audited):
         for verdict in audited[0].verdicts[:2]:
-            kinds = {(f.neighbours, f.looks_at.split()[0].strip(",")) for f in verdict.findings}
+            kinds = {(f.neighbours, f.sees) for f in verdict.findings}
             assert kinds >= {
                 ("fixed log", "contents"), ("fixed log", "messages"), ("interactive", "messages"),
             }  # fmt: skip

@@ -36,6 +36,7 @@ class Synthetic(NamedTuple):
     runs: int = 10**9
     neighbours: str = "fixed log"
     looks_at: str = "contents that were made up"
+    sees: str = "contents"
 
     def play(self, world, first, count):
         return self.draw(world, np.random.default_rng([self.seed, first]), count)

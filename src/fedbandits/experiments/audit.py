@@ -165,10 +165,8 @@ def judge(
     claimed_by, epsilon = _claimed(claim)
     bearing = list(_bearing(claim, findings))
     low = max((finding.epsilon_low for finding in bearing), default=0.0)
-    contents = max(
-        (f.epsilon_low for f in findings if f.looks_at.startswith("contents")), default=0.0
-    )
-    measured = next((f.mu for f in findings if f.looks_at.startswith("contents")), math.nan)
+    contents = max((f.epsilon_low for f in findings if f.sees == "contents"), default=0.0)
+    measured = next((f.mu for f in findings if f.sees == "contents"), math.nan)
     outcome: Outcome = "nothing claimed"
     if findings and math.isfinite(epsilon):
         outcome = "broken" if low > epsilon or contents > claim.epsilon_contents else "holds"
@@ -200,7 +198,7 @@ def _bearing(claim: PrivacyClaim, findings: tuple[Finding, ...]) -> Iterator[Fin
     """Findings that bear on the claim: a claim for a fixed log says nothing of reactions."""
     for finding in findings:
         contents_only = claim.paper_claims is None and not claim.is_private
-        if contents_only and not finding.looks_at.startswith("contents"):
+        if contents_only and finding.sees != "contents":
             continue
         fixed_only = claim.paper_claims is None and claim.holds_for == "fixed log"
         if fixed_only and finding.neighbours == "interactive":

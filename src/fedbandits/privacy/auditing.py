@@ -33,6 +33,9 @@ _PAIRED = 100
 MOST_LEARNED = 2000
 
 
+Sees = Literal["contents", "messages"]
+
+
 class Transcripts(NamedTuple):
     """What an attacker saw in some runs."""
 
@@ -49,8 +52,12 @@ class Game(Protocol):
         """Whether all other records stay as they are, or may react."""
 
     @property
+    def sees(self) -> Sees:
+        """Contents of releases alone, or all messages of a party, their existence and times too."""
+
+    @property
     def looks_at(self) -> str:
-        """What the attacker sees."""
+        """What the attacker sees, in words."""
 
     @property
     def gaussian(self) -> bool:
@@ -69,7 +76,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     Parameters
     ----------
-    neighbours, looks_at
+    neighbours, sees, looks_at
         Of the game.
     epsilon_low
         ε at the given δ cannot be less, with the stated confidence.
@@ -85,6 +92,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     neighbours: str
+    sees: Sees
     looks_at: str
     epsilon_low: float
     attack: str
@@ -178,6 +186,7 @@ def audit(
             name = f"{attack.name}: {positive:,} and {negative:,} errors in {runs:,} runs each"
     return Finding(
         neighbours=game.neighbours,
+        sees=game.sees,
         looks_at=game.looks_at,
         epsilon_low=best,
         attack=name,

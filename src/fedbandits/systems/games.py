@@ -16,7 +16,7 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.federation.memory import MemoryNetwork
 from fedbandits.federation.messages import Message
-from fedbandits.privacy.auditing import MOST_LEARNED, Transcripts
+from fedbandits.privacy.auditing import MOST_LEARNED, Sees, Transcripts
 from fedbandits.random import Key, Purpose, normals, replicate_key
 
 #: Runs of parties are dear: so many suffice to show what they can show.
@@ -56,6 +56,7 @@ class ContentsGame(NamedTuple):
     weights: Floats
     neighbours: Neighbours = "fixed log"
     gaussian: bool = True
+    sees: Sees = "contents"
     runs: int = _FOREVER
 
     def play(self, world: int, first: int, count: int) -> Transcripts:
@@ -170,6 +171,7 @@ class MessagesGame(NamedTuple):
     rounds: int
     begin: Callable[[int], PartyRun]
     gaussian: bool = False
+    sees: Sees = "messages"
     runs: int = PARTY_RUNS
     scores: int = 0
 
