@@ -12,8 +12,8 @@ import sys
 import numpy as np
 
 from fedbandits.environments import Clustered
-from fedbandits.experiments.config import system
-from fedbandits.systems.fclub import Simulation
+from fedbandits.settings.experiment import system
+from fedbandits.systems.fclub_published import Simulation
 
 DATA = pathlib.Path(__file__).parents[2] / "shared" / "data" / "clustered"
 FILES = {

@@ -12,7 +12,7 @@ import sys
 import numpy as np
 
 from fedbandits.environments import Clustered
-from fedbandits.experiments.config import system
+from fedbandits.settings.experiment import system
 from fedbandits.systems import FAMILIES
 
 DATA = pathlib.Path(__file__).parents[2] / "shared/data/clustered"

@@ -6,10 +6,10 @@ import statistics
 import time
 
 from fedbandits.environments import Clustered
-from fedbandits.experiments.config import system
+from fedbandits.settings.experiment import system
 from fedbandits.systems import FAMILIES
-from fedbandits.systems.fclub.federate import FederatedRun
-from fedbandits.systems.fclub_mixture.federate import FederatedRun as MixtureRun
+from fedbandits.systems.fclub.federate import FederatedRun as MixtureRun
+from fedbandits.systems.fclub_published.federate import FederatedRun
 
 ROUNDS, REPETITIONS = 100_000, 3
 

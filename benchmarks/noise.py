@@ -5,7 +5,7 @@ from __future__ import annotations
 from fedbandits import system
 from fedbandits.environments import Linear
 from fedbandits.privacy.continual import calibrated
-from fedbandits.systems.feducb.rules import plan
+from fedbandits.systems.agents.plan import make_plan
 
 
 def main() -> None:
@@ -18,7 +18,9 @@ def main() -> None:
     print("deviation of the released sum, M=10, d=10, T=60,000, ε=1:  δ  feducb  published  ratio")
     for delta in (0.1, 1e-5):
         sums = [
-            plan(system(preset, delta=delta).config, Linear(), 60_000).release.largest_deviation()
+            make_plan(
+                system(preset, delta=delta).config, Linear().facts, 60_000
+            ).release.largest_deviation()
             for preset in ("feducb", "feducb-published")
         ]
         print(f"  {delta:6g}  {sums[0]:.2f}  {sums[1]:.1f}  {sums[1] / sums[0]:.0f}")

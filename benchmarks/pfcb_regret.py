@@ -13,8 +13,8 @@ import numpy as np
 
 import fedbandits as fb
 from fedbandits.environments import Procurement
-from fedbandits.experiments.config import system
-from fedbandits.experiments.reproduce.pfcb import ACCOUNTED
+from fedbandits.reproduce.pfcb import ACCOUNTED
+from fedbandits.settings.experiment import system
 
 WINDOW = (200, 40_000)
 EARLY = (10, 40_000)

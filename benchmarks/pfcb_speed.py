@@ -6,7 +6,7 @@ import statistics
 import time
 
 from fedbandits.environments import Procurement
-from fedbandits.experiments.config import system
+from fedbandits.settings.experiment import system
 from fedbandits.systems.pfcb import PRESETS, Simulation
 from fedbandits.systems.pfcb.federate import FederatedRun
 

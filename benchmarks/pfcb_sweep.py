@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import fedbandits as fb
 from fedbandits.environments import Procurement
-from fedbandits.experiments.config import system
-from fedbandits.experiments.reproduce.pfcb import STATED
+from fedbandits.reproduce.pfcb import STATED
+from fedbandits.settings.experiment import system
 
 WINDOW = (200, 40_000)
 ZETAS, REVENUES = (0.1, 0.3, 0.6, 1.0), (0.5, 1.0, 2.0)

@@ -22,10 +22,10 @@ from fedbandits.experiments.claims_page import (
     REFERENCE_ROUNDS,
     reference_world,
 )
-from fedbandits.experiments.config import System
 from fedbandits.privacy.accounting import ContinualSum
+from fedbandits.settings.experiment import System
 from fedbandits.systems import FAMILIES
-from fedbandits.systems.pfcb.plan import plan as pfcb_plan
+from fedbandits.systems.pfcb.plan import make_plan as pfcb_plan
 
 #: SAMBA decrypts and encrypts in every round.
 SAMBA_ROUNDS = 2_000
@@ -42,10 +42,10 @@ def noise_of_sums(entry: System, world: Environment) -> float:
 
 def noise_of_reports(entry: System, world: Environment) -> float:
     """Deviation of units bought or found good in the noisiest report, in capacities."""
-    resolved = pfcb_plan(entry.config, world, REFERENCE_ROUNDS)
-    rules = resolved.rules
-    scale = max(resolved.deviation(z) for z in range(1, rules.releases + 1))
-    return scale * float(np.sqrt(rules.covariance.diagonal().max()))
+    plan = pfcb_plan(entry.config, world, REFERENCE_ROUNDS)
+    constants = plan.constants
+    scale = max(plan.deviation(z) for z in range(1, constants.releases + 1))
+    return scale * float(np.sqrt(constants.covariance.diagonal().max()))
 
 
 class Comparison(NamedTuple):

@@ -7,7 +7,7 @@ import statistics
 from fedbandits import system
 from fedbandits.crypto import paillier
 from fedbandits.environments import Bernoulli
-from fedbandits.systems.samba.attack import success_rate
+from fedbandits.systems.samba.audit import success_rate
 from fedbandits.systems.samba.federate import FederatedRun
 
 BUDGET, SEEDS = 1000, 5

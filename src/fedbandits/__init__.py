@@ -14,9 +14,10 @@ from fedbandits.errors import (
     ReleaseRefusedError,
     UnknownEventError,
 )
-from fedbandits.experiments.config import Experiment, System, load, system
 from fedbandits.experiments.run import run
 from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.settings.experiment import Experiment, Variant, load, system
+from fedbandits.systems import System, register
 
 __version__ = "0.1.0"
 
@@ -33,9 +34,11 @@ __all__ = [
     "ReleaseRefusedError",
     "System",
     "UnknownEventError",
+    "Variant",
     "__version__",
     "environments",
     "load",
+    "register",
     "run",
     "system",
 ]

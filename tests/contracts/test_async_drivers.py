@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandits.environments import Classification, Linear
-from fedbandits.experiments.config import system
+from fedbandits.settings.experiment import system
 from fedbandits.systems.fedlinucb_async import AsyncSimulation
 from fedbandits.systems.fedlinucb_async.federate import AsyncRun
 

@@ -16,16 +16,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandits.environments import Classification, Clustered, Linear, Procurement
-from fedbandits.experiments.config import system
 from fedbandits.federation.memory import MemoryNetwork
 from fedbandits.privacy.secure_noise import SecureNoise
+from fedbandits.settings.experiment import system
 from fedbandits.systems import FAMILIES
-from fedbandits.systems.fclub_mixture.federate import FederatedRun as ServersRun
+from fedbandits.systems.fclub.federate import FederatedRun as ServersRun
 from fedbandits.systems.feducb.federate import FederatedRun as AgentsRun
 from fedbandits.systems.feducb_p2p.federate import PeerRun
 from fedbandits.systems.games import opposite_records
 from fedbandits.systems.pfcb.federate import FederatedRun as BuyersRun
-from fedbandits.systems.pfcb.protocol import CODEC, Buyer
+from fedbandits.systems.pfcb.roles import CODEC, Buyer
 from tests import strategies as own
 
 DELTA = 1e-3
@@ -227,7 +227,7 @@ def play_buyers(run, log):
 
 def play_servers(run, log):
     """The first party is a user; all items of a round are alike."""
-    phase, ends = 0, run.plan.rules.phase_ends
+    phase, ends = 0, run.plan.constants.phase_ends
     for round_ in range(1, run.rounds + 1):
         user = 0 if round_ == log.round_ else int(log.rng.integers(CLUSTERED.users))
         context, reward = log.taken(user, round_)
@@ -312,12 +312,12 @@ def test_some_record_moves_it_as_far(name):
 def test_a_producer_of_no_capacity_is_reported_as_nothing(privatizer):
     """Noise comes in capacities: of nothing there is none, and nothing to hide."""
     config = VARIANTS["buyers"].config(privatizer=privatizer)
-    resolved = BuyersRun(config, BUYERS, 60, 0, 0).plan
+    plan = BuyersRun(config, BUYERS, 60, 0, 0).plan
     capacities, names = np.array([[0, 5, 0], [4, 0, 0]]), ["one", "other"]
     simulated = {name: np.random.default_rng(i) for i, name in enumerate(names)}
     buyers = {
         name: Buyer(
-            name, names, resolved, np.full(3, 0.1), capacities,
+            name, names, plan, np.full(3, 0.1), capacities,
             Covering(lambda _, rng=simulated[name]: rng.normal(size=6)),
         )
         for name in names
@@ -329,7 +329,7 @@ def test_a_producer_of_no_capacity_is_reported_as_nothing(privatizer):
             network.send(buyer.observe(bought // 2))
         network.settle()
     reports = [(m.sender, contents(m).reshape(2, -1)) for _, m in network.transcript.deliveries]
-    assert len(reports) == 2 * resolved.rules.releases > 0
+    assert len(reports) == 2 * plan.constants.releases > 0
     for sender, report in reports:
         empty = capacities[names.index(sender)] == 0
         assert (report[:, empty] == 0.0).all()

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandits.environments import Classification, Linear
-from fedbandits.experiments.config import system
+from fedbandits.settings.experiment import system
 from fedbandits.systems.feducb import PRESETS, Simulation
 from fedbandits.systems.feducb.federate import FederatedRun
 

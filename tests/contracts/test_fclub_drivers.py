@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandits.environments import Clustered
-from fedbandits.experiments.config import system
-from fedbandits.systems.fclub import PRESETS, Simulation
-from fedbandits.systems.fclub.federate import FederatedRun
-from fedbandits.systems.fclub.plan import ALWAYS, DELAYED, EDGES, PHASED, SETS
+from fedbandits.settings.experiment import system
+from fedbandits.systems.fclub_published import PRESETS, Simulation
+from fedbandits.systems.fclub_published.federate import FederatedRun
+from fedbandits.systems.fclub_published.plan import ALWAYS, DELAYED, EDGES, PHASED, SETS
 
 environments = st.builds(
     Clustered, users=st.integers(4, 9), clusters=st.integers(1, 3), servers=st.integers(1, 4),
@@ -57,7 +57,7 @@ variants = st.one_of(
 
 def same_clusters(compiled, parties):
     """Everything that local servers hold, row by row."""
-    rules, local = compiled.plan.rules, compiled.state.local
+    constants, local = compiled.plan.constants, compiled.state.local
     for server in parties.servers:
         users, mine = server.users, server.local
         np.testing.assert_array_equal(local.sums[users], mine.sums)
@@ -67,16 +67,16 @@ def same_clusters(compiled, parties):
             np.testing.assert_array_equal(ours[rows], theirs[mine.model_of])
         np.testing.assert_array_equal(local.partners[rows], mine.partners[mine.model_of])
         named = np.unique(mine.cluster_of)
-        if rules.sharing == DELAYED:
+        if constants.sharing == DELAYED:
             for name in ("shared", "buffer", "base_log_det", "stale"):
                 ours, theirs = getattr(local, name)[users[named]], getattr(mine, name)[named]
                 np.testing.assert_array_equal(ours, theirs, err_msg=name)
-        if rules.private:
+        if constants.private:
             for ours, theirs in zip(local.trees, mine.trees, strict=True):
                 np.testing.assert_array_equal(ours[users[named]], theirs[named])
-        if rules.clustering in (PHASED, EDGES):
+        if constants.clustering in (PHASED, EDGES):
             np.testing.assert_array_equal(local.edges[np.ix_(users, users)], mine.edges)
-        if rules.clustering == SETS:
+        if constants.clustering == SETS:
             np.testing.assert_array_equal(local.sets.checked[users], mine.sets.checked)
             np.testing.assert_array_equal(
                 local.sets.pending[users[named]], mine.sets.pending[named]
@@ -85,8 +85,8 @@ def same_clusters(compiled, parties):
 
 def same_hub(compiled, parties):
     ours, theirs = compiled.state.hub, parties.hub.hub
-    names = ours._fields if compiled.plan.rules.sharing == DELAYED else ("group_of", "audience")
-    if compiled.plan.rules.sharing in (ALWAYS, DELAYED):
+    names = ours._fields if compiled.plan.constants.sharing == DELAYED else ("group_of", "audience")
+    if compiled.plan.constants.sharing in (ALWAYS, DELAYED):
         for name in names:
             np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), err_msg=name)
 

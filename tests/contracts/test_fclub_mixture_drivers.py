@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandits.environments import Clustered
-from fedbandits.experiments.config import system
-from fedbandits.systems.fclub_mixture import PRESETS, Simulation
-from fedbandits.systems.fclub_mixture.federate import FederatedRun
+from fedbandits.settings.experiment import system
+from fedbandits.systems.fclub import PRESETS, Simulation
+from fedbandits.systems.fclub.federate import FederatedRun
 
 environments = st.builds(
     Clustered, users=st.integers(6, 12), servers=st.integers(1, 4), clusters=st.integers(1, 3),

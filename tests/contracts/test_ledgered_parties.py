@@ -7,11 +7,11 @@ import pytest
 
 from fedbandits.environments import Clustered, Linear, Procurement
 from fedbandits.errors import BudgetExceededError
-from fedbandits.experiments.config import system
 from fedbandits.privacy.ledger import Ledger, LedgeredNoise
 from fedbandits.privacy.secure_noise import SecureNoise
+from fedbandits.settings.experiment import system
 from fedbandits.systems import FAMILIES
-from fedbandits.systems.fclub_mixture.federate import FederatedRun as ServersRun
+from fedbandits.systems.fclub.federate import FederatedRun as ServersRun
 from fedbandits.systems.feducb.federate import FederatedRun as AgentsRun
 from fedbandits.systems.feducb_p2p.federate import PeerRun
 from fedbandits.systems.pfcb.federate import FederatedRun as BuyersRun

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandits.environments import Classification, Linear
-from fedbandits.experiments.config import system
-from fedbandits.systems.feducb import agent as act
-from fedbandits.systems.feducb.rules import TRIGGERED
+from fedbandits.settings.experiment import system
+from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.plan import TRIGGERED
 from fedbandits.systems.feducb_p2p import PRESETS, PeerSimulation
 from fedbandits.systems.feducb_p2p.federate import PeerRun
 
@@ -77,7 +77,9 @@ def assert_same_knowledge(compiled: PeerSimulation, parties: PeerRun):
     compiled.refresh()
     count = compiled.plan.peers.estimators
     # What serves the trigger is not made where there is none.
-    made = act.Pool._fields if compiled.plan.rules.schedule == TRIGGERED else act.Pool._fields[:4]
+    made = (
+        act.Pool._fields if compiled.plan.constants.schedule == TRIGGERED else act.Pool._fields[:4]
+    )
     for cell in range(len(parties.agents) * count):
         agent, g = parties.agents[cell // count], cell % count
         for name in made:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fedbandits.environments import Procurement
 from fedbandits.environments.procurement import draw_good_units
-from fedbandits.experiments.config import system
+from fedbandits.settings.experiment import system
 from fedbandits.systems.pfcb import PRESETS, Simulation
 from fedbandits.systems.pfcb.federate import FederatedRun
 

@@ -5,7 +5,7 @@ import pytest
 import fedbandits as fb
 from fedbandits.environments import Linear
 from fedbandits.errors import ConfigError
-from fedbandits.systems.feducb.parts import Determinant, Every, Growing
+from fedbandits.systems.agents.config import Determinant, Every, Growing
 
 TOML = """
 name = "small"

@@ -7,7 +7,8 @@ import pytest
 
 from fedbandits.environments import Clustered
 from fedbandits.errors import ConfigError
-from fedbandits.experiments.reproduce import (
+from fedbandits.random import Key
+from fedbandits.reproduce import (
     Context,
     fclub,
     fclub_regret,
@@ -15,8 +16,7 @@ from fedbandits.experiments.reproduce import (
     fclub_worlds,
     write_outcome,
 )
-from fedbandits.experiments.reproduce.fclub_worlds import ALONE, Scale, given_world
-from fedbandits.random import Key
+from fedbandits.reproduce.fclub_worlds import ALONE, Scale, given_world
 
 SWEEPS = {("fclub-dc", "U = D"): (1.01, 2.0), ("fclub", "trust"): (0.0, 1.0)}
 

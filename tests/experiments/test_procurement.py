@@ -13,8 +13,8 @@ import fedbandits as fb
 from fedbandits.environments import Linear, Procurement
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
-from fedbandits.experiments.reproduce import Context, pfcb
 from fedbandits.experiments.result import ReplicateTrace, own_metrics, regret_ratio
+from fedbandits.reproduce import Context, pfcb
 from fedbandits.systems import metrics_of
 from fedbandits.systems.pfcb import Simulation
 

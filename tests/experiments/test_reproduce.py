@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from fedbandits.cli import app, main
 from fedbandits.environments import Linear
 from fedbandits.errors import ConfigError, DataError, OutputExistsError
-from fedbandits.experiments.config import Experiment, system
-from fedbandits.experiments.reproduce import (
+from fedbandits.experiments.run import run as run_experiment
+from fedbandits.reproduce import (
     FIGURES,
     Context,
     Figure,
@@ -22,7 +22,7 @@ from fedbandits.experiments.reproduce import (
     samba_times,
     write_outcome,
 )
-from fedbandits.experiments.run import run as run_experiment
+from fedbandits.settings.experiment import Experiment, system
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_what_is_complete_is_not_run_again(tmp_path, monkeypatch):
     )
     first = Context(tmp_path).run("point", experiment)
     monkeypatch.setattr(
-        "fedbandits.experiments.reproduce.context.run",
+        "fedbandits.reproduce.context.run",
         lambda *_, **__: pytest.fail("it was run again"),
     )
     again = Context(tmp_path, resume=True).run("point", experiment)
@@ -91,7 +91,7 @@ def test_an_interruption_ends_the_figure(tmp_path, monkeypatch):
     def interrupted(*args, **options):
         return run_experiment(*args, **options).assign_attrs(interrupted=1)
 
-    monkeypatch.setattr("fedbandits.experiments.reproduce.context.run", interrupted)
+    monkeypatch.setattr("fedbandits.reproduce.context.run", interrupted)
     experiment = Experiment(
         rounds=20, environment=Linear(agents=2, dim=2, arms=3), systems=(system("feducb"),)
     )

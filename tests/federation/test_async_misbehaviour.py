@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from fedbandits.environments import Linear
 from fedbandits.errors import BoundExceededError, LocalProtocolError, RemoteProtocolError
-from fedbandits.experiments.config import system
 from fedbandits.federation import messages as m
 from fedbandits.federation.messages import pack
+from fedbandits.settings.experiment import system
 from fedbandits.systems.fedlinucb_async.federate import AsyncRun
-from fedbandits.systems.fedlinucb_async.protocol import CODEC, Download, Upload
-from fedbandits.systems.feducb.protocol import Pooled
+from fedbandits.systems.fedlinucb_async.messages import CODEC, Download, Upload
+from fedbandits.systems.feducb.messages import Pooled
 
 ENVIRONMENT = Linear(agents=2, dim=2, arms=3)
 SIZE = 5  # d (d + 3) / 2

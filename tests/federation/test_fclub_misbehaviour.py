@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 
 from fedbandits.environments import Clustered
 from fedbandits.errors import BoundExceededError, LocalProtocolError, RemoteProtocolError
-from fedbandits.experiments.config import system
 from fedbandits.federation import messages as m
 from fedbandits.federation.messages import pack
-from fedbandits.systems.fclub.federate import HUB, FederatedRun
-from fedbandits.systems.fclub.global_server import GlobalServer
-from fedbandits.systems.fclub.messages import (
+from fedbandits.settings.experiment import system
+from fedbandits.systems.fclub_published.federate import HUB, FederatedRun
+from fedbandits.systems.fclub_published.messages import (
     CODEC,
     Download,
     ImplausibleSumError,
@@ -30,8 +29,9 @@ from fedbandits.systems.fclub.messages import (
     UnknownClusterError,
     Upload,
 )
-from fedbandits.systems.fclub.protocol import LocalServer
-from fedbandits.systems.pfcb.protocol import Report
+from fedbandits.systems.fclub_published.roles.global_server import GlobalServer
+from fedbandits.systems.fclub_published.roles.local_server import LocalServer
+from fedbandits.systems.pfcb.messages import Report
 
 WORLD = Clustered(users=7, clusters=2, servers=3, dim=3, items=4)  # servers of 3, 2 and 2 users
 SIZE = 10  # six entries of a triangle, three of a vector, a count

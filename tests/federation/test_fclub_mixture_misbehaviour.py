@@ -8,7 +8,6 @@ import pytest
 
 from fedbandits.environments import Clustered
 from fedbandits.errors import BoundExceededError, LocalProtocolError
-from fedbandits.experiments.config import system
 from fedbandits.federation.messages import (
     NotFiniteError,
     OutOfOrderError,
@@ -16,13 +15,14 @@ from fedbandits.federation.messages import (
     WrongShapeError,
     pack,
 )
-from fedbandits.systems.fclub_mixture.federate import FederatedRun
-from fedbandits.systems.fclub_mixture.plan import plan
-from fedbandits.systems.fclub_mixture.protocol import GlobalServer, LocalServer, Others, Release
+from fedbandits.settings.experiment import system
+from fedbandits.systems.fclub.federate import FederatedRun
+from fedbandits.systems.fclub.plan import make_plan
+from fedbandits.systems.fclub.roles import GlobalServer, LocalServer, Others, Release
 
 WORLD = Clustered(users=5, servers=2, clusters=2, dim=3, items=4)
 SIZE = 9
-PLAN = plan(system("fclub").config, WORLD, 300)
+PLAN = make_plan(system("fclub").config, WORLD.facts, 300)
 ITEMS = np.full((3, 4), 0.5, np.float32)
 
 
@@ -30,8 +30,8 @@ def noise(_):
     return np.zeros((3, SIZE))
 
 
-def server(source=noise, resolved=PLAN):
-    return LocalServer("a", "hub", resolved, 3, [2], source)
+def server(source=noise, plan=PLAN):
+    return LocalServer("a", "hub", plan, 3, [2], source)
 
 
 def waiting():
@@ -95,8 +95,8 @@ def test_others_are_not_heard_before_they_are_waited_for():
 
 
 def test_a_flood_of_clusters_is_refused():
-    resolved = plan(system("fclub-clusters").config, WORLD, 300)
-    party = LocalServer("a", "hub", resolved, 3, [2], lambda _: np.zeros((3, SIZE)))
+    plan = make_plan(system("fclub-clusters").config, WORLD.facts, 300)
+    party = LocalServer("a", "hub", plan, 3, [2], lambda _: np.zeros((3, SIZE)))
     party.end_phase(25)
     with pytest.raises(WrongShapeError, match="33 rows"):
         party.receive(others(count=33))
@@ -139,7 +139,9 @@ class TestLocalMisuse:
                 party.recommend(user, items)
 
     def test_no_phase_is_left_after_the_last(self):
-        party = LocalServer("a", "hub", plan(system("fclub").config, WORLD, 20), 3, [2], noise)
+        party = LocalServer(
+            "a", "hub", make_plan(system("fclub").config, WORLD.facts, 20), 3, [2], noise
+        )
         with pytest.raises(LocalProtocolError, match="phase 1 does not end in round 25"):
             party.end_phase(25)
 

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from fedbandits.environments import Linear
 from fedbandits.errors import BoundExceededError, LocalProtocolError, RemoteProtocolError
-from fedbandits.experiments.config import system
 from fedbandits.federation import messages as m
 from fedbandits.federation.messages import pack
+from fedbandits.settings.experiment import system
 from fedbandits.systems.feducb.federate import FederatedRun
-from fedbandits.systems.feducb.protocol import CODEC, Pooled, SyncCall, SyncRequest, Upload
+from fedbandits.systems.feducb.messages import CODEC, Pooled, SyncCall, SyncRequest, Upload
 
 ENVIRONMENT = Linear(agents=2, dim=2, arms=3)
 SIZE = 5  # d (d + 3) / 2

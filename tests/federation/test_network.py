@@ -5,10 +5,10 @@ import pytest
 
 from fedbandits.environments import Linear
 from fedbandits.errors import FedbanditsError, LocalProtocolError
-from fedbandits.experiments.config import system
 from fedbandits.federation.memory import MemoryNetwork
+from fedbandits.settings.experiment import system
 from fedbandits.systems.feducb.federate import FederatedRun
-from fedbandits.systems.feducb.protocol import CODEC, Pooled, SyncRequest, Upload
+from fedbandits.systems.feducb.messages import CODEC, Pooled, SyncRequest, Upload
 
 ENVIRONMENT = Linear(agents=3, dim=2, arms=3)
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from fedbandits.environments import Linear
 from fedbandits.errors import BoundExceededError, LocalProtocolError, RemoteProtocolError
-from fedbandits.experiments.config import system
 from fedbandits.federation import messages as m
 from fedbandits.federation.messages import pack
+from fedbandits.settings.experiment import system
 from fedbandits.systems.feducb_p2p.federate import PeerRun
 from fedbandits.systems.feducb_p2p.messages import CODEC, Call, Release
 

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 from fedbandits.environments import Procurement
 from fedbandits.errors import BoundExceededError, LocalProtocolError, RemoteProtocolError
-from fedbandits.experiments.config import system
 from fedbandits.federation import messages as m
 from fedbandits.federation.messages import pack
-from fedbandits.systems.feducb.protocol import SyncCall
+from fedbandits.settings.experiment import system
+from fedbandits.systems.feducb.messages import SyncCall
 from fedbandits.systems.pfcb.federate import FederatedRun
-from fedbandits.systems.pfcb.protocol import CODEC, Buyer, ImplausibleReportError, Report
+from fedbandits.systems.pfcb.messages import CODEC, Report
+from fedbandits.systems.pfcb.roles import Buyer, ImplausibleReportError
 
 WORLD = Procurement(agents=3, producers=2, max_capacity=5)
 SIZE = 4  # two rows, two producers
@@ -112,9 +113,9 @@ def test_a_report_is_plausible_up_to_a_batch_of_capacities_and_forty_deviations(
     """Of its sender's capacities; noise has a deviation of √(4/3) k/μ, and none in clear."""
     for outside in (False, True):
         run = second_exchange(preset)
-        rules, capacity = run.plan.rules, run.world.capacity[1]
+        constants, capacity = run.plan.constants, run.world.capacity[1]
         assert not np.array_equal(capacity, run.world.capacity[0])
-        slack = 40.0 * np.sqrt(4 / 3) * rules.scale * capacity
+        slack = 40.0 * np.sqrt(4 / 3) * constants.scale * capacity
         bound = 4.0 * capacity + slack if side > 0 else -slack
         step = np.array([1.0, 0.0]) * side * (1.0 if preset == "fcb" else 1e-6 * slack)
         units = bound + (step if outside else -1e-9 * slack * side)
@@ -137,7 +138,7 @@ def test_nothing_is_taken_beyond_the_plan():
     run = FederatedRun(run.config, WORLD, 40, 0, 0)
     run.advance(30)
     buyer = run.buyers[0]
-    assert buyer.releases == run.plan.rules.releases == 3
+    assert buyer.releases == run.plan.constants.releases == 3
     refuses(buyer, report(number=3, release=4, round=32), m.OutOfOrderError)
 
 

@@ -24,7 +24,7 @@ from fedbandits.errors import (
 from fedbandits.federation import messages as m
 from fedbandits.learners.index_rules import Softmax
 from fedbandits.systems.samba import Simulation
-from fedbandits.systems.samba.controller import Controller
+from fedbandits.systems.samba.config import UCB
 from fedbandits.systems.samba.messages import (
     CODEC,
     Bit,
@@ -38,9 +38,9 @@ from fedbandits.systems.samba.messages import (
     Sum,
     Total,
 )
-from fedbandits.systems.samba.parts import UCB
 from fedbandits.systems.samba.plan import ImpossibleOrderError
-from fedbandits.systems.samba.protocol import Customer
+from fedbandits.systems.samba.roles.controller import Controller
+from fedbandits.systems.samba.roles.owner import Customer
 from fedbandits.systems.samba.sums import WeakKeyError, public_bytes
 from tests.systems.samba_worlds import ALGORITHMS, customer_key, federated, variant
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from fedbandits.environments import Linear
 from fedbandits.learners import confidence
+from fedbandits.systems.agents.config import Every, Growing, NoNoise, Tree
 from fedbandits.systems.feducb import FedUCB, Simulation
-from fedbandits.systems.feducb.parts import Every, Growing, NoNoise, Tree
 
 
 def symmetrised(rng, count, dimension):

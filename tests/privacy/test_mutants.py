@@ -16,7 +16,6 @@ import pytest
 from fedbandits.environments import Linear, Procurement
 from fedbandits.errors import NoiseReuseError
 from fedbandits.experiments.audit import judge
-from fedbandits.experiments.config import system
 from fedbandits.privacy import gaussian, running_sum
 from fedbandits.privacy.auditing import audit
 from fedbandits.privacy.claims import PrivacyClaim
@@ -25,6 +24,7 @@ from fedbandits.privacy.ledger import LedgeredNoise
 from fedbandits.privacy.likelihood import likelihood_weights
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.random import Purpose, normals
+from fedbandits.settings.experiment import system
 from fedbandits.systems.feducb import audit as feducb_audit
 from fedbandits.systems.feducb.federate import FederatedRun
 from fedbandits.systems.games import ContentsGame, audit_key, opposite_records, packed_record
@@ -292,9 +292,9 @@ class TestBuyers:
     def test_a_purchase_that_is_counted_in_two_batches_is_found(self, monkeypatch, game):
         """What was reported is still fresh when the next report is due, and ever after."""
 
-        def disclose(resolved, release, capacity, books, state, noise):
+        def disclose(plan, release, capacity, books, state, noise):
             fresh = books.fresh.copy()
-            done = disclosure.disclose(resolved, release, capacity, books, state, noise)
+            done = disclosure.disclose(plan, release, capacity, books, state, noise)
             books.fresh[:] = fresh
             return done
 
@@ -303,9 +303,9 @@ class TestBuyers:
 
     @pytest.mark.parametrize("row", [0, 1])
     def test_units_bought_or_good_without_noise_are_found(self, monkeypatch, game, row):
-        def disclose(resolved, release, capacity, books, state, noise):
+        def disclose(plan, release, capacity, books, state, noise):
             raw = books.fresh[row].copy()
-            state, report = disclosure.disclose(resolved, release, capacity, books, state, noise)
+            state, report = disclosure.disclose(plan, release, capacity, books, state, noise)
             report[row] = raw
             return state, report
 
@@ -319,9 +319,9 @@ class TestBuyers:
         assert "a purchase of round" in late.looks_at
         first = {}
 
-        def disclose(resolved, release, capacity, books, state, noise):
+        def disclose(plan, release, capacity, books, state, noise):
             exact = books.own.copy()
-            _, report = disclosure.disclose(resolved, release, capacity, books, state, noise)
+            _, report = disclosure.disclose(plan, release, capacity, books, state, noise)
             kept = first.setdefault(noise, report - exact)  # a source a buyer and run
             return state, exact + kept
 

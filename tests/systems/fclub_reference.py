@@ -16,10 +16,10 @@ import networkx as nx
 import numpy as np
 
 from fedbandits.environments import Clustered
-from fedbandits.environments.clustered import draw_arrival, draw_item_reward, draw_items
+from fedbandits.environments.arrivals import draw_arrival, draw_item_reward, draw_items
 from fedbandits.random import Purpose, normals, replicate_key
-from fedbandits.systems.fclub import FCLUB
-from fedbandits.systems.fclub import parts as p
+from fedbandits.systems.fclub_published import FCLUB
+from fedbandits.systems.fclub_published import parts as p
 
 
 def bar(x: float) -> float:

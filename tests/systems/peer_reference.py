@@ -16,9 +16,9 @@ from fedbandits.environments import Environment
 from fedbandits.learners.confidence import bias_norm_factor, least_eigenvalue_factor
 from fedbandits.privacy.continual import toeplitz_coefficients
 from fedbandits.random import Purpose, integer, normals, replicate_key, uniform
-from fedbandits.systems.feducb.parts import Determinant
+from fedbandits.systems.agents.config import Determinant
 from fedbandits.systems.feducb_p2p import PeerFedUCB
-from fedbandits.systems.feducb_p2p.rules import plan
+from fedbandits.systems.feducb_p2p.plan import make_plan
 from tests.systems.reference import narrowest
 from tests.worlds import decision_set
 
@@ -62,7 +62,7 @@ class PeerReference:
         self.config, self.environment, self.rounds = config, environment, rounds
         self.key = replicate_key(seed, rep)
         self.world = environment.world(self.key)
-        self.plan = plan(config, environment, rounds)
+        self.plan = make_plan(config, environment.facts, rounds)
         self.M, self.J, self.d = environment.agents, environment.models, environment.dimension
         self.graph = nx.empty_graph(self.M)
         self.graph.add_edges_from(
@@ -260,12 +260,12 @@ class PeerReference:
         ]
 
     def fires(self, own: Estimator) -> bool:
-        extra = self.plan.rules.trigger_shift * np.eye(self.d)
+        extra = self.plan.constants.trigger_shift * np.eye(self.d)
         growth = sum(
             np.linalg.slogdet(own.now[m] + extra)[1] - np.linalg.slogdet(own.S[m])[1]
             for m in range(self.J)
         )
-        return growth >= self.plan.rules.threshold / own.waited
+        return growth >= self.plan.constants.threshold / own.waited
 
     def end_round(self, t: int, planned: list[int]) -> None:
         """Everybody sends, then everything that was sent arrives."""

@@ -122,7 +122,7 @@ class Reference:
                     if low <= t <= high and (not due or t >= factor * due[-1]):
                         due.append(t)
                 return due
-            case p.Literal():
+            case p.ToTheLetter():
                 tau, due = 1, []
                 for t in rounds:
                     if low <= t <= high and t >= tau:

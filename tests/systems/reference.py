@@ -15,9 +15,9 @@ from fedbandits.environments import Environment
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.continual import toeplitz_coefficients
 from fedbandits.random import Purpose, integer, normals, replicate_key, uniform
+from fedbandits.systems.agents.config import Determinant
+from fedbandits.systems.agents.plan import make_plan
 from fedbandits.systems.feducb import FedUCB
-from fedbandits.systems.feducb.parts import Determinant
-from fedbandits.systems.feducb.rules import plan
 from tests.worlds import decision_set
 
 
@@ -59,7 +59,7 @@ class Reference:
         self.config, self.environment, self.rounds = config, environment, rounds
         self.key = replicate_key(seed, rep)
         self.world = environment.world(self.key)
-        self.plan = plan(config, environment, rounds)
+        self.plan = make_plan(config, environment.facts, rounds)
         self.M, self.J = environment.agents, environment.models
         self.d = environment.dimension
         self.Q = np.zeros((self.M, self.J, self.d + 1, self.d + 1))  # all records
@@ -79,7 +79,7 @@ class Reference:
     def base(self) -> float:
         if self.published:
             return self.M * self.plan.bounds.rho_min
-        return self.plan.rules.base
+        return self.plan.constants.base
 
     def published_bias(self) -> float:
         bounds = self.plan.bounds
@@ -193,24 +193,24 @@ class Reference:
         return released
 
     def choose_terms(self, model: int, gram: np.ndarray, k: int) -> float:
-        config, rules = self.config, self.plan.rules
+        config, constants = self.config, self.plan.constants
         if self.published:
             return 2 * self.plan.bounds.rho_min * self.M if config.is_private else self.base()
         deviation = self.pooled_deviation(k)
-        b, w = rules.norm_factor * deviation, rules.bias_factor * deviation
+        b, w = constants.norm_factor * deviation, constants.bias_factor * deviation
         values = np.linalg.eigvalsh(gram)
         shift, terms = narrowest(values, self.base(), b, w, config, self.log_term())
         self.inflation[model], self.correction[model], self.bias[model] = terms
         return shift
 
     def triggered(self, waited: int) -> bool:
-        extra = self.plan.rules.trigger_shift * np.eye(self.d)
+        extra = self.plan.constants.trigger_shift * np.eye(self.d)
         for agent in range(self.M):
             growth = 0.0
             for model in range(self.J):
                 V = self.S[model] + self.U[agent, model][:-1, :-1] + extra
                 growth += np.linalg.slogdet(V)[1] - np.linalg.slogdet(self.S[model])[1]
-            if growth >= self.plan.rules.threshold / waited:
+            if growth >= self.plan.constants.threshold / waited:
                 return True
         return False
 

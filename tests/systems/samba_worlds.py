@@ -6,7 +6,7 @@ import functools
 
 from fedbandits.crypto import paillier
 from fedbandits.environments import Bernoulli
-from fedbandits.experiments.config import system
+from fedbandits.settings.experiment import system
 from fedbandits.systems.samba import FAMILY, Samba
 from fedbandits.systems.samba.federate import FederatedRun
 

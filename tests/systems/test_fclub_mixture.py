@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from fedbandits.environments import Clustered
-from fedbandits.environments.clustered import (
+from fedbandits.environments.arrivals import (
     draw_arrival,
     draw_item_reward,
     fill_expected,
@@ -18,16 +18,16 @@ from fedbandits.environments.clustered import (
     items_workspace,
 )
 from fedbandits.errors import ConfigError
-from fedbandits.experiments.config import system
 from fedbandits.learners.evidence import decompose, weigh
 from fedbandits.learners.mixture import one_cluster
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import total_mu
 from fedbandits.random import Purpose, normals, replicate_key
-from fedbandits.systems.fclub_mixture import PRESETS, Simulation, claim
-from fedbandits.systems.fclub_mixture.phases import learn_from, make_release
-from fedbandits.systems.fclub_mixture.plan import _check_count, phase_ends, plan
-from fedbandits.systems.fclub_mixture.simulate import simulated_rows
+from fedbandits.settings.experiment import system
+from fedbandits.systems.fclub import PRESETS, Simulation, claim
+from fedbandits.systems.fclub.loop import simulated_rows
+from fedbandits.systems.fclub.phases import learn_from, make_release
+from fedbandits.systems.fclub.plan import _check_count, phase_ends, make_plan
 
 WORLD = Clustered(users=12, servers=3, clusters=3, dim=4, items=5, placement="spread")
 ROUNDS = 700
@@ -50,12 +50,12 @@ def follow_densely(run, world, rounds):
     Early choices are ties, up to rounding, so what was chosen is taken over and only its score
     compared.
     """
-    settings, key, resolved, drawn = run.config, run.key, run.plan, run.world
-    n, d, rules = world.parties, world.dimension, resolved.rules
+    settings, key, plan, drawn = run.config, run.key, run.plan, run.world
+    n, d, constants = world.parties, world.dimension, plan.constants
     mean, precision = np.zeros((n, d)), np.tile(np.eye(d) * 2.0 / 0.25, (n, 1, 1))
-    variance, sums = np.full(n, 0.25), np.zeros((n, resolved.size + 2))
+    variance, sums = np.full(n, 0.25), np.zeros((n, plan.size + 2))
     new = [[] for _ in range(n)]
-    draws = np.zeros((n, resolved.sums.slots, resolved.size))
+    draws = np.zeros((n, plan.sums.slots, plan.size))
     starts = [one_cluster(d) for _ in range(world.servers)]
     workspace, items = items_workspace(drawn), np.zeros((d, world.items), np.float32)
     expected, regret, release, shortfall = np.zeros(world.items), np.zeros(n), 0, 0.0
@@ -65,7 +65,7 @@ def follow_densely(run, world, rounds):
         user = draw_arrival(drawn, key, t)
         fill_items(drawn, workspace, key, t, items)
         x, p, h = items.astype(float), precision[user].copy(), precision[user] @ mean[user]
-        for context, reward in new[user] if rules.raw_view else ():
+        for context, reward in new[user] if constants.raw_view else ():
             p += np.outer(context, context) / variance[user]
             h = h + context * reward / variance[user]
         covariance = np.linalg.inv(p)
@@ -79,21 +79,19 @@ def follow_densely(run, world, rounds):
         new[user].append((x[:, chosen], reward - 0.5))
         gram, moment = np.outer(x[:, chosen], x[:, chosen]), x[:, chosen] * (reward - 0.5)
         sums[user] += np.concatenate([gram[np.triu_indices(d)], moment, [1.0, 0.25]])
-        if t not in rules.phase_ends:
+        if t not in constants.phase_ends:
             continue
         release += 1
         ready = []
         for s, users in enumerate(homes):
             mine = draws[users]
-            fresh = np.stack([normals(resolved.size, key, int(u), release, _NOISE) for u in users])
-            disclose = partial(simulated_rows, resolved, release, mine, lambda f=fresh: f)
-            ready.append(
-                make_release(resolved, release, sums[users], sums[:0], disclose, starts[s])
-            )
+            fresh = np.stack([normals(plan.size, key, int(u), release, _NOISE) for u in users])
+            disclose = partial(simulated_rows, plan, release, mine, lambda f=fresh: f)
+            ready.append(make_release(plan, release, sums[users], sums[:0], disclose, starts[s]))
             draws[users] = mine
         for s, users in enumerate(homes):
             others = np.concatenate([r.rows for o, r in enumerate(ready) if o != s])
-            learned = learn_from(resolved, release, ready[s], decompose(others))
+            learned = learn_from(plan, release, ready[s], decompose(others))
             mean[users], variance[users] = learned.estimates.mean, ready[s].variance
             precision[users] = np.linalg.inv(learned.estimates.covariance)
             starts[s] = learned.mixture
@@ -133,27 +131,27 @@ def test_phases_grow_and_are_fixed_in_advance():
 class TestReleases:
     def rows(self, name, sums, count, **more):
         """The first release of many servers that saw the same."""
-        resolved = plan(config(name, **more), WORLD, ROUNDS)
-        size, out = resolved.size, []
+        plan = make_plan(config(name, **more), WORLD.facts, ROUNDS)
+        size, out = plan.size, []
         sums = np.concatenate([sums, np.full((len(sums), 2), 50.0)], axis=1)
         for r in range(count):
             fresh = normals(len(sums) * size, replicate_key(1, r), 0, 1, _NOISE).reshape(-1, size)
-            slots = 0 if resolved.sums is None else resolved.sums.slots
+            slots = 0 if plan.sums is None else plan.sums.slots
             draws = np.zeros((len(sums), slots, size))
-            disclose = partial(simulated_rows, resolved, 1, draws, lambda f=fresh: f)
-            ready = make_release(resolved, 1, sums, np.zeros_like(sums), disclose, one_cluster(4))
+            disclose = partial(simulated_rows, plan, 1, draws, lambda f=fresh: f)
+            ready = make_release(plan, 1, sums, np.zeros_like(sums), disclose, one_cluster(4))
             out.append(ready.rows)
-        return resolved, np.array(out)
+        return plan, np.array(out)
 
     @pytest.mark.parametrize("name", ["fclub", "fclub-clusters", "fclub-released"])
     def test_noise_is_added_and_has_the_deviation_that_is_charged(self, name):
         sums = np.tile(np.concatenate([np.eye(4)[np.triu_indices(4)] * 5.0, np.ones(4)]), (2, 1))
-        resolved, rows = self.rows(name, sums, 3000)
+        plan, rows = self.rows(name, sums, 3000)
         users = 2 if name != "fclub-clusters" else 1
         assert rows.shape[1] == users
         exact = sums if users == 2 else sums.sum(axis=0, keepdims=True)
-        deviation = math.sqrt(resolved.noise_variance(1))
-        scaled = (rows - exact) / (deviation * resolved.pattern)
+        deviation = math.sqrt(plan.noise_variance(1))
+        scaled = (rows - exact) / (deviation * plan.pattern)
         np.testing.assert_allclose(scaled.std(axis=0), 1.0, atol=0.06)
         np.testing.assert_allclose(scaled.mean(axis=0), 0.0, atol=0.08)
 
@@ -164,8 +162,8 @@ class TestReleases:
     @pytest.mark.parametrize("centred", [True, False])
     def test_no_replaced_record_moves_a_release_further_than_is_charged(self, centred):
         """Over random pairs in the measure of the noise; and some pair nearly does."""
-        resolved = plan(config(center_rewards=centred), WORLD, ROUNDS)
-        offset, d = resolved.rules.offset, 4
+        plan = make_plan(config(center_rewards=centred), WORLD.facts, ROUNDS)
+        offset, d = plan.constants.offset, 4
         rng, furthest = np.random.default_rng(0), 0.0
         for _ in range(40_000):
             x, other = rng.normal(size=(2, d))
@@ -173,13 +171,13 @@ class TestReleases:
             mix = rng.uniform(-1.0, 1.0)
             other -= (other @ x) * x
             other = mix * x + math.sqrt(1.0 - mix * mix) * other / np.linalg.norm(other)
-            moved = np.zeros(resolved.size)
+            moved = np.zeros(plan.size)
             for sign, context, reward in ((1, x, rng.integers(2)), (-1, other, rng.integers(2))):
                 gram = np.outer(context, context)[np.triu_indices(d)]
                 moved += sign * np.concatenate([gram, context * (reward - offset)])
-            furthest = max(furthest, np.linalg.norm(moved / resolved.pattern))
-        assert furthest <= resolved.record_norm * (1 + 1e-12)
-        assert furthest >= 0.995 * resolved.record_norm
+            furthest = max(furthest, np.linalg.norm(moved / plan.pattern))
+        assert furthest <= plan.record_norm * (1 + 1e-12)
+        assert furthest >= 0.995 * plan.record_norm
 
     def test_a_draw_is_used_again_and_never_drawn_again(self):
         """Differences of consecutive releases would else be free of what earlier ones carried."""

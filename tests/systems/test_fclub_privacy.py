@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from fedbandits.environments import Clustered
-from fedbandits.experiments.config import system
 from fedbandits.privacy import gaussian
 from fedbandits.random import Purpose, normals
-from fedbandits.systems.fclub import PRESETS, Simulation, claim
-from fedbandits.systems.fclub.federate import HUB, FederatedRun
-from fedbandits.systems.fclub.plan import levels_of, plan
+from fedbandits.settings.experiment import system
+from fedbandits.systems.fclub_published import PRESETS, Simulation, claim
+from fedbandits.systems.fclub_published.federate import HUB, FederatedRun
+from fedbandits.systems.fclub_published.plan import levels_of, make_plan
 
 WORLD = Clustered(users=8, clusters=2, servers=4, dim=3, items=4)
 PUBLISHED = system("fclub-published").config
@@ -54,15 +54,15 @@ def test_levels_of_the_papers_tree(uploads, levels):
 
 
 def test_the_noise_of_algorithm_5():
-    rules = plan(PUBLISHED, Clustered(), 100_000).rules
+    constants = make_plan(PUBLISHED, Clustered().facts, 100_000).constants
     uploads = math.ceil(10 * math.log(1e5) / math.log(1.01))
     nu = math.ceil(math.log2(uploads + 1)) + 1
-    assert rules.most_releases == uploads + 1
-    assert rules.noise_scale**2 == pytest.approx(64 * nu * math.log(20) ** 2)
-    assert rules.shift == pytest.approx(
+    assert constants.most_releases == uploads + 1
+    assert constants.noise_scale**2 == pytest.approx(64 * nu * math.log(20) ** 2)
+    assert constants.shift == pytest.approx(
         8 * math.sqrt(2 * nu) * math.log(40) * (4 * math.sqrt(10) + 2 * math.log(2 * 25 / 0.01))
     )
-    assert (rules.ridge, rules.private) == (0.0, True)
+    assert (constants.ridge, constants.private) == (0.0, True)
 
 
 class TestNoise:
@@ -76,7 +76,7 @@ class TestNoise:
 
     def test_it_is_in_every_upload_and_report(self):
         run, messages = self.uploads(60)
-        scale, shift = run.plan.rules.noise_scale, run.plan.rules.shift
+        scale, shift = run.plan.constants.noise_scale, run.plan.constants.shift
         reports = [m for m in messages if type(m).__name__ == "PhaseReport" and m.phase == 0]
         noise = np.array([np.frombuffer(m.sums)[:9] for m in reports])
         noise[:, [0, 3, 5]] -= 2 * shift  # nothing was learned yet: all else is noise
@@ -87,7 +87,7 @@ class TestNoise:
     def test_running_sums_of_uploads_carry_the_trees_noise(self):
         """What one cluster has sent by its k-th upload is 2ρ + 3ρ(k-1) + records + H_k."""
         run, messages = self.uploads(120)
-        rules = run.plan.rules
+        constants = run.plan.constants
         trees = run.servers[0].local.trees
         server = run.servers[0]
         sent = [
@@ -99,11 +99,13 @@ class TestNoise:
         total = np.frombuffer(first.sums) + sum(sent)
         held = server.local.trees.held[0]
         shift = np.zeros(9)
-        shift[[0, 3, 5]] = (2.0 + 3.0 * len(sent)) * rules.shift
+        shift[[0, 3, 5]] = (2.0 + 3.0 * len(sent)) * constants.shift
         records = (
             server.local.sums.sum(axis=0)
             - server.local.buffer[0]
-            + np.append(np.where(shift > 0, 3.0 * rules.shift, 0.0) + trees.coming[0] - held, 0.0)
+            + np.append(
+                np.where(shift > 0, 3.0 * constants.shift, 0.0) + trees.coming[0] - held, 0.0
+            )
         )
         np.testing.assert_allclose(total[:9], (records[:9] + shift + held), rtol=1e-6, atol=1e-6)
         assert np.abs(held).min() > 0.0
@@ -112,7 +114,7 @@ class TestNoise:
         run, messages = self.uploads(200, privatizer="published(2)")
         sent = [m for m in messages if type(m).__name__ == "Upload" and m.sender == "server-1"]
         assert len(sent) == 1  # two more releases: one at the renewal, one after this upload
-        assert run.servers[1].local.trees.releases[0] == 3 == run.plan.rules.most_releases
+        assert run.servers[1].local.trees.releases[0] == 3 == run.plan.constants.most_releases
 
     def test_the_global_server_draws_none(self):
         run, _ = self.uploads(30)

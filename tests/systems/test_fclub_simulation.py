@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandits.environments import Clustered
-from fedbandits.environments.clustered import draw_items
+from fedbandits.environments.arrivals import draw_items
 from fedbandits.errors import ConfigError
-from fedbandits.experiments.config import system
-from fedbandits.systems.fclub import PRESETS, Simulation, claim
-from fedbandits.systems.fclub.parts import phase_ends
-from fedbandits.systems.fclub.phases import NotARecordsSumError
+from fedbandits.settings.experiment import system
+from fedbandits.systems.fclub_published import PRESETS, Simulation, claim
+from fedbandits.systems.fclub_published.config import phase_ends
+from fedbandits.systems.fclub_published.phases import NotARecordsSumError
 from tests.systems.fclub_reference import Reference
 
 WORLD = Clustered(users=9, clusters=3, servers=3, dim=4, items=5, gap=0.3)
@@ -27,7 +27,7 @@ def partition(sim):
 
 def played(sim, user, before, round_):
     """Which item the user was shown, from what its sums gained."""
-    items = np.zeros((sim.plan.rules.dimension, sim.plan.rules.items), np.float32)
+    items = np.zeros((sim.plan.constants.dimension, sim.plan.constants.items), np.float32)
     draw_items(sim.world, sim.key, round_, items)
     x = items.astype(np.float64)
     upper = np.triu_indices(len(x))

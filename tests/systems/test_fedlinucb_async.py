@@ -12,7 +12,7 @@ from fedbandits.random import Purpose, integer, replicate_key, uniform
 from fedbandits.systems import FAMILIES
 from fedbandits.systems.fedlinucb_async import AsyncSimulation, claim
 from fedbandits.systems.fedlinucb_async.federate import AsyncRun
-from fedbandits.systems.fedlinucb_async.rules import plan
+from fedbandits.systems.fedlinucb_async.plan import make_plan
 from tests.worlds import decision_set
 
 LINEAR = Linear(agents=3, dim=3, arms=4)
@@ -131,20 +131,22 @@ def test_chunks_do_not_change_a_bit():
 
 def test_growth_is_one_over_m_squared_by_default():
     for agents in (1, 4, 10):
-        rules = plan(config(), Linear(agents=agents, dim=3, arms=4), 100).rules
-        assert rules.threshold == pytest.approx(math.log(1 + agents**-2))
-    assert plan(config(growth=3.0), LINEAR, 100).rules.threshold == pytest.approx(math.log(4))
+        constants = make_plan(config(), Linear(agents=agents, dim=3, arms=4).facts, 100).constants
+        assert constants.threshold == pytest.approx(math.log(1 + agents**-2))
+    assert make_plan(config(growth=3.0), LINEAR.facts, 100).constants.threshold == pytest.approx(
+        math.log(4)
+    )
 
 
 def test_the_radius_is_that_of_the_theorem():
     """M = 4, α = 1/16, λ = 1/S² = 1/4, σ = 1/2, δ = 0.01, d = 3, T = 4 · 250."""
     environment = Linear(agents=4, dim=3, arms=4)
-    rules = plan(config(parameter_bound=2.0), environment, 250).rules
+    constants = make_plan(config(parameter_bound=2.0), environment.facts, 250).constants
     logarithm = math.log((1 + 1000 * 16 * 4) / 0.01)
     factor = math.sqrt(1.25) + 4 * math.sqrt(0.125)
     expected = 1 + factor * (0.5 * math.sqrt(3 * logarithm) + 1)
-    assert rules.published_bias == pytest.approx(expected)
-    assert rules.base == 0.25
+    assert constants.published_bias == pytest.approx(expected)
+    assert constants.base == 0.25
 
 
 def test_an_exchange_concerns_one_agent_and_the_server():
@@ -263,10 +265,10 @@ def test_epsilon_is_infinite_from_the_first_exchange_on():
 
 def test_records_out_of_bounds_are_refused_or_clipped():
     with pytest.raises(ConfigError, match="context_bound"):
-        plan(config(context_bound=0.9), LINEAR, 100)
+        make_plan(config(context_bound=0.9), LINEAR.facts, 100)
     simulation = AsyncSimulation(config(), LINEAR, 100, 0, 0)
-    narrow = simulation.plan.rules._replace(context_bound=0.7)
-    simulation.plan = fb.systems.feducb.rules.Plan(narrow, simulation.plan.release, 2.0, None)
+    narrow = simulation.plan.constants._replace(context_bound=0.7)
+    simulation.plan = fb.systems.feducb.constants.Plan(narrow, simulation.plan.release, 2.0, None)
     with pytest.raises(BoundExceededError, match=r"agent \d, round \d+: a context is longer"):
         simulation.advance(100)
     clipped = AsyncSimulation(config(context_bound=0.6, out_of_bounds="clip"), LINEAR, 50, 0, 0)

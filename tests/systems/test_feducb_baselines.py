@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 import fedbandits as fb
 from fedbandits.environments import Linear
+from fedbandits.systems.agents.config import Determinant, Every, Never, settled, sync_rounds
+from fedbandits.systems.agents.plan import make_plan
 from fedbandits.systems.feducb import Simulation, claim
-from fedbandits.systems.feducb.parts import Determinant, Every, Never, settled, sync_rounds
-from fedbandits.systems.feducb.rules import plan
 
 ENVIRONMENT = Linear(agents=10, dim=10, arms=20)
 
 
 class TestDisLinUCB:
     def test_the_threshold_is_that_of_the_theorem(self):
-        resolved = plan(fb.system("dislinucb").config, ENVIRONMENT, 60_000)
-        assert resolved.rules.threshold == pytest.approx(60_000 * math.log(600_000) / 100)
+        plan = make_plan(fb.system("dislinucb").config, ENVIRONMENT.facts, 60_000)
+        assert plan.constants.threshold == pytest.approx(60_000 * math.log(600_000) / 100)
 
     def test_it_syncs_no_more_than_the_theorem_allows(self):
         """At most about d√M epochs, each with M requests, calls, uploads and downloads."""
@@ -67,10 +67,10 @@ class TestSiloLevel:
         assert run.sync_rounds() == list(range(batch, 60_000, batch))
 
     def test_noise_is_calibrated_to_the_levels_that_there_are(self):
-        resolved = plan(self.CONFIG, ENVIRONMENT, 60_000)
-        assert resolved.release.mechanism == "tree"
-        levels = resolved.release.releases.bit_length()
-        assert resolved.release.sensitivity() == pytest.approx(math.sqrt(levels))
+        plan = make_plan(self.CONFIG, ENVIRONMENT.facts, 60_000)
+        assert plan.release.mechanism == "tree"
+        levels = plan.release.releases.bit_length()
+        assert plan.release.sensitivity() == pytest.approx(math.sqrt(levels))
 
     def test_it_claims_a_fixed_log_and_public_times(self):
         stated = claim(self.CONFIG, ENVIRONMENT, 60_000)

@@ -14,12 +14,12 @@ from fedbandits.environments import Linear
 from fedbandits.errors import ConfigError
 from fedbandits.privacy import gaussian
 from fedbandits.systems import FAMILIES
+from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.plan import make_plan
 from fedbandits.systems.feducb import PRESETS, Simulation, claim
-from fedbandits.systems.feducb import agent as act
 from fedbandits.systems.feducb.federate import FederatedRun
-from fedbandits.systems.feducb.rules import plan
 from fedbandits.systems.feducb_p2p.federate import PeerRun
-from fedbandits.systems.feducb_p2p.simulate import PeerSimulation
+from fedbandits.systems.feducb_p2p.loop import PeerSimulation
 
 ENVIRONMENT = Linear(agents=3, dim=3, arms=4)
 BUDGETS = [0.5, 8.0, 2.0]
@@ -55,11 +55,11 @@ def test_a_list_of_equal_budgets_is_one_budget_for_all(name):
 
 @pytest.mark.parametrize("name", PRIVATE)
 def test_every_agent_s_noise_is_that_of_its_own_budget(name):
-    resolved = plan(config(name, BUDGETS, schedule=schedule(name)), ENVIRONMENT, 200)
+    plan = make_plan(config(name, BUDGETS, schedule=schedule(name)), ENVIRONMENT.facts, 200)
     for agent, epsilon in enumerate(BUDGETS):
-        alone = plan(config(name, epsilon, schedule=schedule(name)), ENVIRONMENT, 200)
-        assert resolved.rules.noise_deviation[agent] == alone.release.scale
-        assert resolved.of_agent(agent).release == alone.release
+        alone = make_plan(config(name, epsilon, schedule=schedule(name)), ENVIRONMENT.facts, 200)
+        assert plan.constants.noise_deviation[agent] == alone.release.scale
+        assert plan.of_agent(agent).release == alone.release
 
 
 def schedule(name):
@@ -69,19 +69,22 @@ def schedule(name):
 @pytest.mark.parametrize("name", PRIVATE)
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_noise_of_the_sum_is_the_root_of_the_sum_of_squares(name, k):
-    resolved = plan(config(name, BUDGETS, schedule=schedule(name)), ENVIRONMENT, 200)
-    each = [resolved.of_agent(i).release.deviation(k) for i in range(3)]
-    pooled = act.basis_of_all(resolved.rules, k).deviation
+    plan = make_plan(config(name, BUDGETS, schedule=schedule(name)), ENVIRONMENT.facts, 200)
+    each = [plan.of_agent(i).release.deviation(k) for i in range(3)]
+    pooled = act.basis_of_all(plan.constants, k).deviation
     assert pooled == pytest.approx(math.hypot(*each), rel=1e-12)
     assert pooled < math.sqrt(3) * max(each)
 
 
 def test_bounds_as_published_follow_the_smallest_budget():
-    many = plan(config("feducb-published", BUDGETS), ENVIRONMENT, 200)
-    least = plan(config("feducb-published", min(BUDGETS)), ENVIRONMENT, 200)
+    many = make_plan(config("feducb-published", BUDGETS), ENVIRONMENT.facts, 200)
+    least = make_plan(config("feducb-published", min(BUDGETS)), ENVIRONMENT.facts, 200)
     assert many.bounds == least.bounds
-    assert (many.rules.shift, many.rules.base) == (least.rules.shift, least.rules.base)
-    assert many.rules.published_bias == least.rules.published_bias
+    assert (many.constants.shift, many.constants.base) == (
+        least.constants.shift,
+        least.constants.base,
+    )
+    assert many.constants.published_bias == least.constants.published_bias
 
 
 def test_the_first_sync_waits_for_the_noise_that_there_is():
@@ -154,7 +157,7 @@ class TestClaim:
 
     def test_what_is_spent_is_that_of_the_least_protected(self):
         run = played(config("feducb", BUDGETS))
-        largest = plan(config("feducb", 8.0), ENVIRONMENT, 150)
+        largest = make_plan(config("feducb", 8.0), ENVIRONMENT.facts, 150)
         spent = gaussian.epsilon_of(largest.release.mu(2.0, run.syncs), 0.1)
         assert run.epsilon == pytest.approx(spent, rel=1e-9)
 
@@ -214,7 +217,7 @@ class TestPeers:
         mine = np.concatenate([agent.statistic for agent in parties.agents])
         np.testing.assert_array_equal(compiled.state.statistic, mine)
         noise = [agent._plan.release.scale for agent in parties.agents]
-        np.testing.assert_array_equal(noise, compiled.plan.rules.noise_deviation)
+        np.testing.assert_array_equal(noise, compiled.plan.constants.noise_deviation)
 
     def test_the_noise_of_what_was_heard_is_added_up_agent_by_agent(self, name, parts):
         system = fb.system(name, epsilon=BUDGETS, delta=0.1, **parts).config
@@ -237,8 +240,8 @@ class TestPeers:
 def test_peers_fix_the_ridge_parameter_by_the_noise_they_can_hear():
     parts = {"graph": "line", "gamma": 1, "delta": 0.1}
     own = fb.system("feducb-p2p", epsilon=BUDGETS, **parts).config
-    resolved = FAMILIES["feducb_p2p"].simulate(own, ENVIRONMENT, 80, 0, 0, 1).plan
-    each = [resolved.of_agent(i).release.largest_deviation() for i in range(3)]
+    plan = FAMILIES["feducb_p2p"].simulate(own, ENVIRONMENT, 80, 0, 0, 1).plan
+    each = [plan.of_agent(i).release.largest_deviation() for i in range(3)]
     heard = np.hypot.reduce(each[:2]), np.hypot.reduce(each), np.hypot.reduce(each[1:])
-    expected = resolved.rules.norm_factor * np.array(heard)
-    np.testing.assert_allclose(resolved.peers.base, np.maximum(expected, 1.0), rtol=1e-12)
+    expected = plan.constants.norm_factor * np.array(heard)
+    np.testing.assert_allclose(plan.peers.base, np.maximum(expected, 1.0), rtol=1e-12)

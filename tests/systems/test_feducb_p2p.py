@@ -7,7 +7,7 @@ import pytest
 
 from fedbandits.environments import Classification, Linear
 from fedbandits.experiments.checkpoint import _leaves
-from fedbandits.experiments.config import system
+from fedbandits.settings.experiment import system
 from fedbandits.systems.feducb import Simulation
 from fedbandits.systems.feducb_p2p import PeerFedUCB, PeerSimulation
 from tests.systems.peer_reference import PeerReference

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 import fedbandits as fb
 from fedbandits.environments import Linear
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
-from fedbandits.experiments.config import system
 from fedbandits.privacy import gaussian
+from fedbandits.settings.experiment import system
+from fedbandits.systems.agents.plan import make_plan as central_plan
+from fedbandits.systems.agents.sync import next_sync
 from fedbandits.systems.feducb import claim as central_claim
-from fedbandits.systems.feducb.rules import plan as central_plan
-from fedbandits.systems.feducb.sync import next_sync
 from fedbandits.systems.feducb_p2p import claim
-from fedbandits.systems.feducb_p2p.rules import next_arrival, plan
+from fedbandits.systems.feducb_p2p.plan import next_arrival, make_plan
 
 ENVIRONMENT = Linear(agents=10, dim=10, arms=20)
 
@@ -33,17 +33,17 @@ def experiment(environment=ENVIRONMENT, **parts):
 
 
 def test_on_the_complete_graph_the_plan_is_the_controller_s():
-    mine = plan(config_of(), ENVIRONMENT, 5000)
+    mine = make_plan(config_of(), ENVIRONMENT.facts, 5000)
     central = central_plan(system("feducb", delta=0.1).config, ENVIRONMENT, 5000)
     assert mine.release == central.release
-    for name, value in central.rules._asdict().items():
-        np.testing.assert_array_equal(getattr(mine.rules, name), value, name)
-    assert set(mine.peers.base) == {central.rules.base}
-    assert set(mine.peers.log_term) == {central.rules.log_term}
+    for name, value in central.constants._asdict().items():
+        np.testing.assert_array_equal(getattr(mine.constants, name), value, name)
+    assert set(mine.peers.base) == {central.constants.base}
+    assert set(mine.peers.log_term) == {central.constants.log_term}
 
 
 def test_a_small_neighbourhood_has_a_small_ridge_parameter():
-    star = plan(config_of(graph="star"), ENVIRONMENT, 5000).peers
+    star = make_plan(config_of(graph="star"), ENVIRONMENT.facts, 5000).peers
     assert star.base[0] == pytest.approx(star.base[1] * math.sqrt(10 / 2))
     assert set(star.base[1:]) == {star.base[1]}
 
@@ -51,12 +51,12 @@ def test_a_small_neighbourhood_has_a_small_ridge_parameter():
 def test_the_noise_does_not_depend_on_the_graph_but_through_the_first_release():
     parts = {"schedule": "growing(1.5, 40)"}
     deviations = {
-        plan(config_of(graph=graph, gamma=gamma, **parts), ENVIRONMENT, 5000).release
+        make_plan(config_of(graph=graph, gamma=gamma, **parts), ENVIRONMENT.facts, 5000).release
         for graph, gamma in (("complete", 1), ("ring", 2), ("line", 9))
     }
     assert len(deviations) == 1
     auto = [
-        int(plan(config_of(graph=graph), ENVIRONMENT, 50_000).rules.sync_times[0])
+        int(make_plan(config_of(graph=graph), ENVIRONMENT.facts, 50_000).constants.sync_times[0])
         for graph in ("complete", "ring")
     ]
     assert auto[0] < auto[1]  # fewer agents need longer to stand out from the noise
@@ -67,13 +67,15 @@ def test_the_noise_does_not_depend_on_the_graph_but_through_the_first_release():
     st.integers(0, 9), st.integers(0, 120),
 )  # fmt: skip
 def test_arrivals_are_releases_that_are_late_by_some_lag(schedule, reach, round_):
-    rules = plan(config_of(schedule=schedule, privatizer="none"), ENVIRONMENT, 150).rules
+    constants = make_plan(
+        config_of(schedule=schedule, privatizer="none"), ENVIRONMENT.facts, 150
+    ).constants
     releases, last = set(), 0
     while last < 300:
-        last = int(next_sync(rules, last))
+        last = int(next_sync(constants, last))
         releases.add(last)
     due = {r + lag for r in releases for lag in range(reach + 1)}
-    assert next_arrival(rules, reach, round_) == min(t for t in due if t > round_)
+    assert next_arrival(constants, reach, round_) == min(t for t in due if t > round_)
 
 
 @given(
@@ -82,33 +84,35 @@ def test_arrivals_are_releases_that_are_late_by_some_lag(schedule, reach, round_
 )
 def test_as_many_releases_are_kept_as_can_be_in_use(schedule, gamma):
     config = config_of(schedule=schedule, privatizer="none", graph="line", gamma=gamma)
-    resolved = plan(config, ENVIRONMENT, 60)
-    longest = int(resolved.peers.reach.max())
-    releases = [t for t in range(1, 60) if int(next_sync(resolved.rules, t - 1)) == t]
+    plan = make_plan(config, ENVIRONMENT.facts, 60)
+    longest = int(plan.peers.reach.max())
+    releases = [t for t in range(1, 60) if int(next_sync(plan.constants, t - 1)) == t]
     needed = max(1 + sum(t - longest < r <= t for r in releases) for t in range(60))
-    assert resolved.peers.depth == needed
+    assert plan.peers.depth == needed
 
 
 class TestPublished:
     def test_noise_and_bounds_are_those_of_remark_6(self):
         """T = 60,000, γ = 3: m = 1 + ⌈log₂ 20,000⌉ = 16 for each of γ estimators."""
         config = config_of("feducb-p2p-published", graph="ring", gamma=3)
-        resolved = plan(config, ENVIRONMENT, 60_000)
-        assert resolved.release.releases == 20_000
-        assert resolved.release.scale**2 == pytest.approx(16 * 16 * 4 * math.log(20) ** 2)
+        plan = make_plan(config, ENVIRONMENT.facts, 60_000)
+        assert plan.release.releases == 20_000
+        assert plan.release.scale**2 == pytest.approx(16 * 16 * 4 * math.log(20) ** 2)
         spread = math.log(2 * 60_000 * 10 / 0.01)
         bound = math.sqrt(32) * 16 * 2 * math.log(40) * (4 * math.sqrt(10) + 2 * spread)
-        assert resolved.bounds.rho_min == pytest.approx(bound)
-        assert set(resolved.peers.base) == {resolved.rules.base}
-        assert resolved.rules.base == pytest.approx(10 * bound)
+        assert plan.bounds.rho_min == pytest.approx(bound)
+        assert set(plan.peers.base) == {plan.constants.base}
+        assert plan.constants.base == pytest.approx(10 * bound)
 
     def test_the_threshold_is_divided(self):
         given_number = config_of("feducb-p2p-published", schedule="determinant(8)")
-        assert plan(given_number, ENVIRONMENT, 100).rules.threshold == 4.0  # 1 + L² = 2
+        assert (
+            make_plan(given_number, ENVIRONMENT.facts, 100).constants.threshold == 4.0
+        )  # 1 + L² = 2
         theory = config_of("feducb-p2p-published", schedule="determinant(theory)", gamma=2)
-        resolved = plan(theory, ENVIRONMENT, 1000)
-        growth = math.log(3 + 500 / (10 * resolved.bounds.rho_min))
-        assert resolved.rules.threshold == pytest.approx(2 * 500 * 10 / (growth + 1) / 2)
+        plan = make_plan(theory, ENVIRONMENT.facts, 1000)
+        growth = math.log(3 + 500 / (10 * plan.bounds.rho_min))
+        assert plan.constants.threshold == pytest.approx(2 * 500 * 10 / (growth + 1) / 2)
 
     def test_named_thresholds_sync_an_estimator_about_as_often_as_they_say(self):
         for threshold, expected in (("M log T", 10), ("M^1.5", 4)):
@@ -123,7 +127,7 @@ class TestPublished:
 
     def test_cliques_cover_the_graph_and_nobody_pools_beyond_its_own(self):
         config = config_of("feducb-p2p-published", graph="line", gamma=2)
-        lag = plan(config, ENVIRONMENT, 100).peers.lag
+        lag = make_plan(config, ENVIRONMENT.facts, 100).peers.lag
         pooled = lag >= 0
         np.testing.assert_array_equal(pooled, pooled.T)
         np.testing.assert_array_equal(pooled @ pooled > 0, pooled)  # cliques do not overlap
@@ -143,7 +147,7 @@ class TestClaims:
         assert stated.paper_claims is None
 
     def test_the_price_is_one_running_sum_whatever_the_graph(self):
-        releases = plan(config_of(graph="line", gamma=9), ENVIRONMENT, 1000).release
+        releases = make_plan(config_of(graph="line", gamma=9), ENVIRONMENT.facts, 1000).release
         stated = claim(config_of(graph="line", gamma=9), ENVIRONMENT, 1000)
         assert stated.mu == releases.mu(2.0)
         assert gaussian.epsilon_of(stated.mu, 0.1) == stated.epsilon
@@ -219,8 +223,8 @@ class TestConfiguration:
 
     def test_more_estimators_than_memory_are_refused(self):
         with pytest.raises(ConfigError, match="gamma: given 1,000,000"):
-            plan(config_of("feducb-p2p-published", gamma=10**6), ENVIRONMENT, 100)
-        plan(config_of(gamma=10**6), ENVIRONMENT, 100)  # one estimator whatever γ
+            make_plan(config_of("feducb-p2p-published", gamma=10**6), ENVIRONMENT.facts, 100)
+        make_plan(config_of(gamma=10**6), ENVIRONMENT.facts, 100)  # one estimator whatever γ
 
     @pytest.mark.parametrize(
         ("parts", "told"),

@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 
 from fedbandits.environments import Classification, Linear
 from fedbandits.errors import ConfigError
-from fedbandits.experiments.config import system
 from fedbandits.privacy import gaussian
-from fedbandits.systems.feducb import FedUCB, claim
-from fedbandits.systems.feducb.noise import published_levels
-from fedbandits.systems.feducb.parts import (
+from fedbandits.settings.experiment import system
+from fedbandits.systems.agents.config import (
     Determinant,
     Every,
     Growing,
@@ -22,7 +20,9 @@ from fedbandits.systems.feducb.parts import (
     first_useful_round,
     sync_rounds,
 )  # fmt: skip
-from fedbandits.systems.feducb.rules import plan
+from fedbandits.systems.agents.noise import published_levels
+from fedbandits.systems.agents.plan import make_plan
+from fedbandits.systems.feducb import FedUCB, claim
 
 ENVIRONMENT = Linear(agents=10, dim=10, arms=20)
 PUBLISHED = system("feducb-published", epsilon=1.0, delta=0.1).config
@@ -30,35 +30,35 @@ PUBLISHED = system("feducb-published", epsilon=1.0, delta=0.1).config
 
 def test_published_noise_is_the_published_constant():
     # T = 60,000: m = 1 + 16 = 17; s² = 16 · 17 · 4 · ln²20 / 1.
-    resolved = plan(PUBLISHED, ENVIRONMENT, 60_000)
+    plan = make_plan(PUBLISHED, ENVIRONMENT.facts, 60_000)
     assert published_levels(60_000) == 17
-    assert resolved.release.scale**2 == pytest.approx(16 * 17 * 4 * math.log(20) ** 2)
-    assert resolved.release.releases == 60_000
+    assert plan.release.scale**2 == pytest.approx(16 * 17 * 4 * math.log(20) ** 2)
+    assert plan.release.releases == 60_000
 
 
 def test_published_shift_is_twice_lambda():
-    resolved = plan(PUBLISHED, ENVIRONMENT, 60_000)
+    plan = make_plan(PUBLISHED, ENVIRONMENT.facts, 60_000)
     spread = math.log(2 * 60_000 * 10 / 0.01)
     bound = math.sqrt(32) * 17 * 2 * math.log(40) * (4 * math.sqrt(10) + 2 * spread)
-    assert resolved.bounds.rho_min == pytest.approx(bound)
-    assert resolved.rules.shift == pytest.approx(10 * 2 * bound)
-    assert resolved.rules.base == pytest.approx(10 * bound)
-    assert resolved.rules.trigger_shift == pytest.approx(10 * 2 * bound)
+    assert plan.bounds.rho_min == pytest.approx(bound)
+    assert plan.constants.shift == pytest.approx(10 * 2 * bound)
+    assert plan.constants.base == pytest.approx(10 * bound)
+    assert plan.constants.trigger_shift == pytest.approx(10 * 2 * bound)
 
 
 @pytest.mark.parametrize(("delta", "factor"), [(0.1, 11.0), (1e-5, 13.1)])
 def test_published_noise_is_eleven_to_thirteen_times_too_large(delta, factor):
     config = system("feducb-published", delta=delta).config
-    resolved = plan(config, ENVIRONMENT, 2**16)
+    plan = make_plan(config, ENVIRONMENT.facts, 2**16)
     needed = math.sqrt(17) * 2.0 / gaussian.mu_of(1.0, delta)
-    assert resolved.release.scale / needed == pytest.approx(factor, rel=0.01)
+    assert plan.release.scale / needed == pytest.approx(factor, rel=0.01)
 
 
 def test_theorem_one_s_threshold():
     config = system("feducb-published", schedule="determinant(theory)", delta=0.1).config
-    resolved = plan(config, ENVIRONMENT, 1000)
-    growth = math.log(3 + 1000 / (10 * resolved.bounds.rho_min))
-    assert resolved.rules.threshold == pytest.approx(2 * 1000 * 10 / (growth + 1))
+    plan = make_plan(config, ENVIRONMENT.facts, 1000)
+    growth = math.log(3 + 1000 / (10 * plan.bounds.rho_min))
+    assert plan.constants.threshold == pytest.approx(2 * 1000 * 10 / (growth + 1))
 
 
 @given(st.integers(1, 20), st.integers(2, 500))
@@ -97,8 +97,8 @@ def test_the_compiled_schedule_is_the_python_schedule():
     for schedule in (Every(3), Growing(1.3, 2), Growing(2.0)):
         config = FedUCB(schedule=schedule, delta=0.1)
         simulation = Simulation(config, ENVIRONMENT, 200, 0, 0)
-        resolved = plan(config, ENVIRONMENT, 200)
-        assert len(simulation.sync_rounds()) == resolved.release.releases
+        plan = make_plan(config, ENVIRONMENT.facts, 200)
+        assert len(simulation.sync_rounds()) == plan.release.releases
 
 
 class TestClaims:
@@ -146,8 +146,8 @@ class TestClaims:
 
 def test_a_tree_with_calibrated_noise_needs_less_than_the_published():
     config = FedUCB(privatizer=Tree(), schedule=Determinant(), local_view="raw", delta=0.1)
-    calibrated = plan(config, ENVIRONMENT, 99)
-    published = plan(PUBLISHED, ENVIRONMENT, 99)
+    calibrated = make_plan(config, ENVIRONMENT.facts, 99)
+    published = make_plan(PUBLISHED, ENVIRONMENT.facts, 99)
     assert calibrated.release.scale * 10 < published.release.scale
 
 
@@ -171,5 +171,5 @@ def test_parts_that_do_not_go_together_are_refused(parts):
 
 def test_too_many_toeplitz_releases_are_refused():
     with pytest.raises(ConfigError, match="tree"):
-        plan(FedUCB(schedule=Every(1)), ENVIRONMENT, 10**6)
-    plan(FedUCB(schedule=Every(1), privatizer=Tree()), ENVIRONMENT, 10**6)
+        make_plan(FedUCB(schedule=Every(1)), ENVIRONMENT.facts, 10**6)
+    make_plan(FedUCB(schedule=Every(1), privatizer=Tree()), ENVIRONMENT.facts, 10**6)

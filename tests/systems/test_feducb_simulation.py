@@ -7,9 +7,9 @@ import pytest
 
 from fedbandits.environments import Classification, Linear
 from fedbandits.errors import BoundExceededError, ConfigError
-from fedbandits.experiments.config import system
+from fedbandits.settings.experiment import system
+from fedbandits.systems.agents.config import Determinant, Every, Growing, NoNoise, Tree
 from fedbandits.systems.feducb import PRESETS, FedUCB, Simulation
-from fedbandits.systems.feducb.parts import Determinant, Every, Growing, NoNoise, Tree
 from tests.systems.reference import Reference
 
 LINEAR = Linear(agents=3, dim=3, arms=4)
@@ -181,7 +181,7 @@ def test_records_out_of_bounds_stop_the_run(local_view):
         Simulation(config, LINEAR, 100, 0, 0)
     simulation = Simulation(FedUCB(local_view=local_view), LINEAR, 100, 0, 0)
     simulation.plan = simulation.plan.__class__(
-        simulation.plan.rules._replace(context_bound=0.7), *_rest(simulation.plan)
+        simulation.plan.constants._replace(context_bound=0.7), *_rest(simulation.plan)
     )
     with pytest.raises(BoundExceededError, match=r"agent \d, round \d+: a context is longer"):
         simulation.advance(100)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from fedbandits.environments import Procurement
-from fedbandits.experiments.config import system
 from fedbandits.privacy import accounting, gaussian
 from fedbandits.privacy.accounting import total_mu
+from fedbandits.settings.experiment import system
 from fedbandits.systems.pfcb import Simulation, claim
 
 WORLD = Procurement(agents=2, producers=3)
@@ -45,7 +45,7 @@ def test_a_raw_view_does():
 
 def moved(run, other):
     """How far the first buyer's next report moves, in what is charged for."""
-    inverse = np.linalg.inv(run.plan.rules.covariance)
+    inverse = np.linalg.inv(run.plan.constants.covariance)
     books = [r.state.books.fresh[0] / run.world.capacity[0] for r in (run, other)]
     difference = books[0] - books[1]
     return math.sqrt(np.einsum("ai,ab,bi->", difference, inverse, difference))
@@ -59,7 +59,7 @@ def test_a_released_view_covers_outcomes_not_amounts():
 
     def played(change=None):
         run = Simulation(config, world, 3000, 0, 0)
-        first, second = (int(t) for t in run.plan.rules.exchange_times[[0, 1]])
+        first, second = (int(t) for t in run.plan.constants.exchange_times[[0, 1]])
         run.advance(first + 1)
         if change:
             change(run)

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from fedbandits.environments import Procurement
-from fedbandits.experiments.config import system
 from fedbandits.random import Purpose, normals, replicate_key
+from fedbandits.settings.experiment import system
 from fedbandits.systems.pfcb import PRESETS, Simulation
-from fedbandits.systems.pfcb.books import Books, decorrelated_units, error_variance, worth
-from fedbandits.systems.pfcb.loop import initial_state
-from fedbandits.systems.pfcb.plan import plan
+from fedbandits.systems.pfcb.kernels import Books, decorrelated_units, error_variance, worth
+from fedbandits.systems.pfcb.plan import make_plan
 from fedbandits.systems.pfcb.reports import noise_deviation, take_report, write_report
+from fedbandits.systems.pfcb.state import initial_state
 
 WORLD = Procurement(agents=2, producers=3)
 ROUNDS = 1000
@@ -28,7 +28,7 @@ PRIVATE = {
 
 def resolved(name, rounds=ROUNDS, world=WORLD, **more):
     preset, parts = PRIVATE[name]
-    return plan(system(preset, **parts | more).config, world, rounds)
+    return make_plan(system(preset, **parts | more).config, world.facts, rounds)
 
 
 def purchases(capacity):
@@ -41,7 +41,7 @@ def purchases(capacity):
 def test_no_replaced_purchase_moves_a_report_further_than_the_sensitivity(name, capacity):
     """In the noise's own measure, over all pairs of purchases; and some pair does."""
     found = resolved(name)
-    inverse = np.linalg.inv(found.rules.covariance)
+    inverse = np.linalg.inv(found.constants.covariance)
     points = np.array(purchases(capacity), float)
     differences = (points[:, None] - points[None]).reshape(-1, 2)
     lengths = np.sqrt(np.einsum("ni,ij,nj->n", differences, inverse, differences))
@@ -65,7 +65,7 @@ def noise_of_reports(found, release, capacity, count=4000):
             ]
         )
         report = np.full((2, m), np.nan)
-        write_report(found.rules, release, capacity, draws, books, report)
+        write_report(found.constants, release, capacity, draws, books, report)
         out.append(report)
     return np.array(out)
 
@@ -74,11 +74,11 @@ def noise_of_reports(found, release, capacity, count=4000):
 @pytest.mark.parametrize("release", [1, 3])
 def test_noise_has_the_covariance_that_is_charged(name, release):
     found, capacity = resolved(name), np.array([1, 7, 50])
-    scale = noise_deviation(found.rules, release)
+    scale = noise_deviation(found.constants, release)
     reports = noise_of_reports(found, release, capacity)
     for i, k in enumerate(capacity):
         covariance = np.cov(reports[:, :, i].T) / (scale * k) ** 2
-        np.testing.assert_allclose(covariance, found.rules.covariance, atol=0.12)
+        np.testing.assert_allclose(covariance, found.constants.covariance, atol=0.12)
     flat = reports.transpose(2, 1, 0).reshape(6, -1)
     across = np.corrcoef(flat)[np.ix_([0, 1], [2, 3, 4, 5])]
     assert np.abs(across).max() < 0.07  # producers have noise of their own
@@ -88,7 +88,7 @@ def test_noise_has_the_covariance_that_is_charged(name, release):
 def test_calibrated_noise_costs_the_budget_and_no_more(name):
     for epsilon, delta in ((0.1, 0.01), (1.0, 0.01), (4.0, 1e-6)):
         found = resolved(name, epsilon=epsilon, delta=delta)
-        spent = [found.epsilon_spent(z, delta) for z in range(found.rules.releases + 1)]
+        spent = [found.epsilon_spent(z, delta) for z in range(found.constants.releases + 1)]
         assert spent[0] == 0.0
         assert spent == sorted(spent)
         assert spent[-1] == pytest.approx(epsilon, rel=5e-5)
@@ -100,7 +100,7 @@ def test_published_noise_is_that_of_equations_10_and_11():
     for z in range(1, 17):
         budget = 1.0 / (2 * math.log2(100_000)) + 1.0 / 2 ** (z + 1)
         expected = math.sqrt(2 * math.log(125.0)) / budget
-        assert noise_deviation(found.rules, z) == pytest.approx(expected, rel=1e-12)
+        assert noise_deviation(found.constants, z) == pytest.approx(expected, rel=1e-12)
         assert found.deviation(z) == pytest.approx(expected, rel=1e-12)
     assert found.mu(16) == pytest.approx(math.sqrt(2.0) / found.deviation(1))
 
@@ -111,7 +111,7 @@ def test_correlated_noise_tells_more_for_the_same_price():
     assert independent.mu(1) == pytest.approx(correlated.mu(1))
     for quality in (0.0, 0.3, 0.5, 0.8, 1.0):
         one, other = (
-            error_variance(found.rules.covariance, noise_deviation(found.rules, 1), quality)
+            error_variance(found.constants.covariance, noise_deviation(found.constants, 1), quality)
             for found in (independent, correlated)
         )
         assert other <= one * (2 / 3 + 1e-12)
@@ -122,8 +122,8 @@ def test_correlated_noise_tells_more_for_the_same_price():
 def test_worth_makes_the_pooled_estimate_as_sure_as_its_count_says():
     rng, quality, units, noise = np.random.default_rng(0), 0.5, 400, 30.0
     found = resolved("correlated")
-    error = error_variance(found.rules.covariance, noise, quality)
-    root = np.linalg.cholesky(found.rules.covariance) * noise
+    error = error_variance(found.constants.covariance, noise, quality)
+    root = np.linalg.cholesky(found.constants.covariance) * noise
     shape = 20_000
     w, y = np.array([[units], [0]]) + root @ rng.normal(size=(2, shape))
     y = y + rng.binomial(units, quality, shape)
@@ -142,27 +142,27 @@ def test_worth_makes_the_pooled_estimate_as_sure_as_its_count_says():
 def test_noisy_reports_pull_no_estimate_to_one_side(name, quality, units):
     """What counts for more must not be what errs upwards: the noise of w̃ and ỹ is shared."""
     found = resolved(name, 100_000, Procurement())
-    rules, pools, own = found.rules, 800, 50
+    constants, pools, own = found.constants, 800, 50
     rng, capacity = np.random.default_rng(4), np.full(pools, 50)
-    root = np.linalg.cholesky(rules.covariance) * found.deviation(1) * 50
+    root = np.linalg.cholesky(constants.covariance) * found.deviation(1) * 50
     pool = np.array([np.full(pools, own), rng.binomial(own, quality, pools)], float)
     judged = np.zeros(2, np.int64)
-    for release in range(1, rules.releases + 1):
+    for release in range(1, constants.releases + 1):
         for _ in range(9):
             sums = np.array([np.full(pools, units), rng.binomial(units, quality, pools)])
             report = sums + root @ rng.normal(size=(2, pools))
-            take_report(rules, release, 200, capacity, report, False, pool, judged)
+            take_report(constants, release, 200, capacity, report, False, pool, judged)
     error = pool[1] / pool[0] - quality
     assert abs(error.mean()) < 0.007  # 0.1 if reports were weighed by w̃, 0.015 if w̃ > 0 mattered
     z = 2.0 * error * np.sqrt(pool[0])
     assert np.sqrt((z**2).mean()) < 1.5
     assert pool[0].mean() > 1.15 * own  # and they do tell something
-    assert judged.sum() == rules.releases * 9 * pools
+    assert judged.sum() == constants.releases * 9 * pools
 
 
 @pytest.mark.parametrize("name", ["correlated", "independent"])
 def test_a_count_without_the_error_in_it_does_not_go_with_it(name):
-    covariance = resolved(name).rules.covariance
+    covariance = resolved(name).constants.covariance
     noise, quality, units, count = 30.0, 0.2, 400, 40_000
     error = error_variance(covariance, noise, quality)
     rng = np.random.default_rng(1)

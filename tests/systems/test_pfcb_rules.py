@@ -7,42 +7,41 @@ import pytest
 from scipy.stats import norm
 
 from fedbandits.environments import Procurement
-from fedbandits.experiments.config import system
-from fedbandits.systems.pfcb.books import Books
-from fedbandits.systems.pfcb.buyer import choose_cautiously, estimate, new_scratch
-from fedbandits.systems.pfcb.plan import plan
+from fedbandits.settings.experiment import system
+from fedbandits.systems.pfcb.kernels import Books, choose_cautiously, estimate, new_scratch
+from fedbandits.systems.pfcb.plan import make_plan
 from fedbandits.systems.pfcb.reports import take_report
 
 
 def rules_of(name, producers, **parts):
     world = Procurement(agents=3, producers=producers, quality_threshold=0.5, revenue=1.5)
-    return plan(system(name, **parts).config, world, 1000).rules
+    return make_plan(system(name, **parts).config, world.facts, 1000).constants
 
 
-def take(rules, capacity, report, pool, *, mine=False):
+def take(constants, capacity, report, pool, *, mine=False):
     judged = np.zeros(2, np.int64)
     report, pool = np.array(report, float), np.array(pool, float)
-    take_report(rules, 1, 10, np.array(capacity), report, mine, pool, judged)
+    take_report(constants, 1, 10, np.array(capacity), report, mine, pool, judged)
     return pool, judged.tolist()
 
 
 @pytest.mark.parametrize("name", ["pfcb-interactive", "pfcb-published"])
 def test_a_buyer_does_not_judge_its_own_report(name):
     """However little it fits what is known."""
-    rules = rules_of(name, 1, epsilon=50.0)
+    constants = rules_of(name, 1, epsilon=50.0)
     known, odd = [[1000.0], [900.0]], [[800.0], [0.0]]
-    pool, judged = take(rules, [5], odd, known)
+    pool, judged = take(constants, [5], odd, known)
     np.testing.assert_array_equal(pool, known)
     assert judged == [0, 1]
-    pool, judged = take(rules, [5], odd, known, mine=True)
+    pool, judged = take(constants, [5], odd, known, mine=True)
     assert (pool[0] > 1000.0).all()
     assert judged == [0, 0]
 
 
 @pytest.mark.parametrize("name", ["pfcb", "pfcb-published", "fcb"])
 def test_nothing_is_heard_of_producers_that_a_sender_cannot_buy_from(name):
-    rules = rules_of(name, 2, epsilon=50.0)
-    pool, judged = take(rules, [0, 5], [[40.0, 40.0], [20.0, 20.0]], np.zeros((2, 2)))
+    constants = rules_of(name, 2, epsilon=50.0)
+    pool, judged = take(constants, [0, 5], [[40.0, 40.0], [20.0, 20.0]], np.zeros((2, 2)))
     assert (pool[:, 0] == 0.0).all()
     assert (pool[:, 1] > 0.0).all()
     assert judged == [1, 0]
@@ -56,23 +55,23 @@ def test_negative_units_are_refused_where_weights_are_constant():
 
 def test_what_counts_is_how_many_units_are_left_without_the_error():
     """A few units below zero by noise that fits q̂ is not the same as an error of one sign."""
-    rules, known = rules_of("pfcb", 1), [[1000.0], [50.0]]
+    constants, known = rules_of("pfcb", 1), [[1000.0], [50.0]]
     error = 300.0  # ỹ - q̂ w̃: much more good than q̂ = 0.05 would have it
     for reported in (-1.0, 1.0):
-        low, judged = take(rules, [50], [[reported], [0.05 * reported - error]], known)
+        low, judged = take(constants, [50], [[reported], [0.05 * reported - error]], known)
         assert judged == [1, 0]
         assert low[1, 0] < 50.0
-        _, judged = take(rules, [50], [[reported], [0.05 * reported + error]], known)
+        _, judged = take(constants, [50], [[reported], [0.05 * reported + error]], known)
         assert judged == [0, 1]
 
 
 @pytest.mark.parametrize(("name", "low"), [("pfcb", 0.0), ("cucb-alone", 1.0)])
 def test_a_producer_that_nothing_is_known_of_may_be_anything(name, low):
     """Quality at most 1, counted on or not, with a deviation of 1: never safe to buy much of."""
-    rules, scratch = rules_of(name, 2), new_scratch(2)
+    constants, scratch = rules_of(name, 2), new_scratch(2)
     pool = np.array([[0.0, 100.0], [0.0, 60.0]])
     books = Books(pool, pool.copy(), np.zeros((2, 2)))
-    estimate(rules, 50, books, 0.0, np.array([0.3, 0.3]), np.array([5, 5]), scratch)
+    estimate(constants, 50, books, 0.0, np.array([0.3, 0.3]), np.array([5, 5]), scratch)
     assert scratch.high[0] == 1.0
     assert scratch.revenue[0] == 1.5 - 0.3
     assert scratch.surplus[0] == low - 0.5
@@ -92,13 +91,13 @@ def test_a_cautious_purchase_may_settle_at_the_third_attempt(
     quality, units, cost, capacity, expected
 ):
     """Two attempts would end with every quality lowered, and less revenue."""
-    rules, scratch = rules_of("pfcb", 4), new_scratch(4)
+    constants, scratch = rules_of("pfcb", 4), new_scratch(4)
     quality, spread = np.array(quality), np.sqrt(0.25 / np.array(units))
     scratch.revenue[:] = 1.5 * quality - np.array(cost)
     scratch.surplus[:] = quality - 0.5
     scratch.high[:] = 1.0
     scratch.spread[:] = spread
-    choose_cautiously(rules, np.array(capacity), scratch)
+    choose_cautiously(constants, np.array(capacity), scratch)
     assert scratch.purchase.tolist() == expected
     needed = norm.ppf(0.999) * np.linalg.norm(scratch.purchase * spread)
     assert scratch.purchase @ (quality - 0.5) >= needed

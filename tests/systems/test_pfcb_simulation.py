@@ -5,10 +5,10 @@ import pytest
 
 from fedbandits.environments import Procurement
 from fedbandits.errors import ConfigError
-from fedbandits.experiments.config import system
+from fedbandits.settings.experiment import system
 from fedbandits.systems.pfcb import PRESETS, Simulation, parts
 from fedbandits.systems.pfcb.federate import FederatedRun
-from fedbandits.systems.pfcb.plan import plan
+from fedbandits.systems.pfcb.plan import make_plan
 from tests.systems.pfcb_reference import Reference
 
 WORLD = Procurement(agents=3, producers=6, max_capacity=9)
@@ -56,7 +56,7 @@ def test_the_compiled_loop_agrees_with_the_reference_round_by_round(name, world)
     np.testing.assert_array_equal(bought, expected.purchases)
     np.testing.assert_allclose(simulation.state.books.pool, expected.pool, rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(simulation.state.tally.judged, expected.judged)
-    explored = simulation.plan.rules.exploration
+    explored = simulation.plan.constants.exploration
     share = missed[explored:].mean(axis=0)
     np.testing.assert_allclose(simulation.metrics["violation_share"], share)
 
@@ -204,10 +204,12 @@ def test_defaults_are_those_that_the_documentation_states():
     assert system("pfcb-interactive").config.exploration_units == "capacity"
     for config in (published, sound):
         assert (config.zeta, config.exploration_units) == (0.6, "one")
-        rules = plan(config, Procurement(), 100_000).rules
-        assert rules.exploration == 5
-        assert rules.exchange_times[0] == 200
-    assert plan(sound, Procurement(), 100_000).rules.caution == pytest.approx(3.0902, abs=1e-4)
+        constants = make_plan(config, Procurement().facts, 100_000).constants
+        assert constants.exploration == 5
+        assert constants.exchange_times[0] == 200
+    assert make_plan(sound, Procurement().facts, 100_000).constants.caution == pytest.approx(
+        3.0902, abs=1e-4
+    )
 
 
 @pytest.mark.parametrize(
@@ -221,7 +223,9 @@ def test_the_automatic_window_keeps_the_papers_proportions(name, rounds, window)
     """Buyers that act on reports alone do not wait for long."""
     given = system(name, window=window, schedule="literal").config
     automatic = system(name, schedule="literal").config
-    found, expected = (plan(c, Procurement(), rounds).rules for c in (automatic, given))
+    found, expected = (
+        make_plan(c, Procurement().facts, rounds).constants for c in (automatic, given)
+    )
     np.testing.assert_array_equal(found.exchange_times, expected.exchange_times)
     assert found.exchange_times[0] == window[0]
     assert found.exchange_times[-2] <= window[1]
@@ -230,14 +234,14 @@ def test_the_automatic_window_keeps_the_papers_proportions(name, rounds, window)
 def test_nobody_that_acts_on_reports_alone_goes_without():
     config = system("pfcb-interactive", schedule="powers", window=(130, 200)).config
     with pytest.raises(ConfigError, match="window: no exchange falls into rounds 130 to 200"):
-        plan(config, Procurement(), 300)
+        make_plan(config, Procurement().facts, 300)
 
 
 def test_a_margin_that_nobody_can_meet_is_refused():
     for margin in (0.6, 0.9):
         with pytest.raises(ConfigError, match=r"quality_margin: given 0\.[69]"):
-            plan(system("pfcb", quality_margin=margin).config, Procurement(), 300)
-    plan(system("pfcb", quality_margin=0.59).config, Procurement(), 300)
+            make_plan(system("pfcb", quality_margin=margin).config, Procurement().facts, 300)
+    make_plan(system("pfcb", quality_margin=0.59).config, Procurement().facts, 300)
 
 
 def test_exact_purchases_are_for_moderate_capacities(tmp_path):
@@ -245,9 +249,9 @@ def test_exact_purchases_are_for_moderate_capacities(tmp_path):
     given.write_text("agent,producer,quality,cost,capacity\na,x,1,0,1001\nb,x,1,0,1000\n")
     for world in (Procurement(max_capacity=1001), Procurement(case=str(given))):
         with pytest.raises(ConfigError, match=r'oracle: given "exact", but .* up to 1,001'):
-            plan(config, world, 300)
-        plan(system("pfcb").config, world, 300)
-    plan(config, Procurement(max_capacity=1000), 300)
+            make_plan(config, world.facts, 300)
+        make_plan(system("pfcb").config, world.facts, 300)
+    make_plan(config, Procurement(max_capacity=1000).facts, 300)
 
 
 class TestTallies:
@@ -273,7 +277,7 @@ class TestTallies:
 
     def test_what_happens_while_exploring_is_not_held_against_anybody(self):
         run, regret, _, units, _ = self.rounds(self.world)
-        explored = run.plan.rules.exploration
+        explored = run.plan.constants.exploration
         missed = units @ (run.world.quality - 0.5) < 0.0
         assert missed[:explored].all()
         assert not missed[explored:].all()
@@ -285,13 +289,13 @@ class TestTallies:
 
     def test_the_parties_count_no_violations_while_exploring_either(self):
         parties = FederatedRun(system("pfcb", zeta=0.25).config, self.world, ROUNDS, 0, 0)
-        parties.advance(parties.plan.rules.exploration)
+        parties.advance(parties.plan.constants.exploration)
         assert not parties.violations.any()
 
     def test_only_rounds_without_a_purchase_are_empty(self):
         hopeful = Procurement(agents=3, producers=3, quality_threshold=0.99, instance=1)
         run, _, _, units, _ = self.rounds(hopeful)
-        late = units[run.plan.rules.exploration :].sum(axis=2)
+        late = units[run.plan.constants.exploration :].sum(axis=2)
         assert 0 < (late == 0).sum() < late.size
         np.testing.assert_array_equal(run.metrics["empty_rounds"], (late == 0).sum(axis=0))
 

@@ -9,17 +9,17 @@ import pytest
 
 from fedbandits.crypto.aead import GcmCipher, TamperedPacketError
 from fedbandits.systems.samba import controller
-from fedbandits.systems.samba.attack import (
+from fedbandits.systems.samba.audit import (
     comp_observations,
     matched_probabilities,
     recover_statistics,
     success_rate,
 )
+from fedbandits.systems.samba.config import UCB
 from fedbandits.systems.samba.draws import ControllerKeys
 from fedbandits.systems.samba.examination import OBSERVER, OWNER, Sight, keys_held
 from fedbandits.systems.samba.federate import COMP, CONTROLLER, CUSTOMER, FederatedRun
 from fedbandits.systems.samba.messages import Score, Setup
-from fedbandits.systems.samba.parts import UCB
 from fedbandits.systems.samba.plan import SimulatedSecrets, agree, channel_cipher
 from fedbandits.systems.samba.security import (
     OTHERS,
@@ -155,14 +155,15 @@ def no_encryption(monkeypatch):
 
 def sums_in_clear(monkeypatch):
     monkeypatch.setattr(
-        "fedbandits.systems.samba.protocol.SumCipher.encrypt", lambda self, v: v.to_bytes(8, "big")
+        "fedbandits.systems.samba.roles.owner.SumCipher.encrypt",
+        lambda self, v: v.to_bytes(8, "big"),
     )
     monkeypatch.setattr(
-        "fedbandits.systems.samba.controller.SumCipher.add",
+        "fedbandits.systems.samba.roles.controller.SumCipher.add",
         lambda self, cs: sum(int.from_bytes(c, "big") for c in cs).to_bytes(8, "big"),
     )
     monkeypatch.setattr(
-        "fedbandits.systems.samba.protocol.decrypt", lambda key, c: int.from_bytes(c, "big")
+        "fedbandits.systems.samba.roles.owner.decrypt", lambda key, c: int.from_bytes(c, "big")
     )
     return federated(variant("ucb"), 4, 30)
 

@@ -15,13 +15,17 @@ at compile time by the type of the world. Two layouts of a decision set exist, t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar
 
 import msgspec
+import numpy as np
 from msgspec import Meta
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Floats32
+from fedbandits.environments.facts import ContextualFacts, Facts
+from fedbandits.environments.stage import Stage
 from fedbandits.random import Key, Purpose, bernoulli
 
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -38,6 +42,8 @@ class Environment(
 
     #: What the parties are called.
     PARTIES: ClassVar[str] = "agents"
+    #: The kind of its facts: systems that plan from them can play here.
+    FACTS: ClassVar[type[Facts]] = Facts
 
     @property
     def parties(self) -> int:
@@ -50,9 +56,9 @@ class Environment(
         return self.parties
 
     @property
-    def public_facts(self) -> tuple[str, ...]:
-        """What a privacy claim must take as public because of how the data was prepared."""
-        return ()
+    def facts(self) -> Facts:
+        """What every party may know of it beforehand."""
+        raise NotImplementedError
 
     def prepare(self) -> None:
         """Load and check what the worlds need, once, before anything runs."""
@@ -61,9 +67,15 @@ class Environment(
         """The arrays of one replicate, a named tuple."""
         raise NotImplementedError
 
+    def stage(self, key: Key) -> Stage:
+        """One replicate, for parties to act in."""
+        raise NotImplementedError
+
 
 class ContextualEnvironment(Environment, frozen=True, kw_only=True):
     """Where contexts come from too: every round each agent sees a decision set."""
+
+    FACTS: ClassVar[type[Facts]] = ContextualFacts
 
     agents: Count = 10
 
@@ -87,23 +99,16 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
         return 1
 
     @property
-    def features_shape(self) -> tuple[int, int]:
-        """Shape of a decision set's features: a column an arm, or one that all arms show."""
-        return self.dimension, self.arm_count if self.models == 1 else 1
+    def facts(self) -> ContextualFacts:
+        return ContextualFacts(
+            parties=self.agents,
+            dimension=self.dimension,
+            arms=self.arm_count,
+            models=self.models,
+        )
 
-    @property
-    def context_norm(self) -> float:
-        """A bound on the Euclidean norm of every context."""
-        return 1.0
-
-    @property
-    def reward_range(self) -> tuple[float, float]:
-        """The smallest and the largest reward."""
-        return 0.0, 1.0
-
-    def visits_per_person(self, rounds: int) -> float | None:
-        """Mean number of rounds that one person's data serves, or None if each is a new person."""
-        return None
+    def stage(self, key: Key) -> ContextualStage:
+        return ContextualStage(self, key)
 
     def true_parameters(self, world: Any) -> Floats | None:
         """Parameters behind the rewards, (models, dimension); None if the truth is not linear."""
@@ -171,3 +176,38 @@ def draw_decision_set(
 def draw_world_reward(world: Any, expected: float, key: Key, agent: int, round_: int) -> float:
     """:func:`draw_reward` for callers outside compiled code."""
     return draw_reward(world, expected, key, agent, round_)
+
+
+class ContextualStage(Stage):
+    """A situation is a decision set, (d, columns) float32; a decision an arm; an outcome a reward.
+
+    Parameters
+    ----------
+    environment
+        Whose world it is.
+    key
+        Names the draws.
+    """
+
+    def __init__(self, environment: ContextualEnvironment, key: Key) -> None:
+        super().__init__(environment.world(key), key, environment.agents)
+        facts = environment.facts
+        self._features = np.zeros(facts.features_shape, np.float32)
+        self._expected = np.zeros(facts.arms, np.float32)
+        self._best = 0
+
+    def acting(self, round_: int) -> Iterable[int]:
+        return range(len(self.regret))
+
+    def situation(self, round_: int, player: int) -> Floats32:
+        self._best = draw_decision_set(
+            self.world, self.key, player, round_, self._features, self._expected
+        )
+        return self._features
+
+    def outcome(self, round_: int, player: int, decision: int) -> float:
+        expected = self._expected
+        reward = draw_world_reward(self.world, expected[decision], self.key, player, round_)
+        self.regret[player] += expected[self._best] - expected[decision]
+        self.reward[player] += reward
+        return reward

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import functools
 import pathlib
+from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from msgspec import Meta
 
-from fedbandits._compile import implements
-from fedbandits._typing import Floats
+from fedbandits._compile import compiled, implements
+from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import Arms, Environment
+from fedbandits.environments.facts import ArmFacts, Facts
 from fedbandits.environments.rating_files import read_ratings
+from fedbandits.environments.stage import Stage
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, bernoulli, uniforms
 
@@ -46,6 +49,7 @@ class Bernoulli(Environment, frozen=True, kw_only=True, tag="bernoulli"):
     """
 
     PARTIES: ClassVar[str] = "data owners"
+    FACTS: ClassVar[type[Facts]] = ArmFacts
 
     means: str | tuple[Annotated[float, Meta(ge=0.0, le=1.0)], ...] = "uniform"
     ratings: str | None = None
@@ -66,6 +70,13 @@ class Bernoulli(Environment, frozen=True, kw_only=True, tag="bernoulli"):
     @property
     def acting(self) -> int:
         return 1
+
+    @property
+    def facts(self) -> ArmFacts:
+        return ArmFacts(parties=self.arms)
+
+    def stage(self, key: Key) -> ArmStage:
+        return ArmStage(self, key)
 
     def prepare(self) -> None:
         self._given()
@@ -135,3 +146,45 @@ def pull_arm(world: Any, key: Any, arm: int, round_: int) -> float:
 @implements(pull_arm, BernoulliWorld)
 def _pull(world: Any, key: Any, arm: Any, round_: Any) -> Any:
     return 1.0 if bernoulli(world.means[arm], key, arm, round_, _REWARD, 0) else 0.0
+
+
+@compiled
+def draw_pull(world: Any, key: Key, arm: int, round_: int) -> float:
+    """:func:`pull_arm` for callers outside compiled code."""
+    return pull_arm(world, key, arm, round_)
+
+
+class ArmStage(Stage):
+    """No situation but the round; the decision is to pull; the outcome is the reward.
+
+    Who pulls when is settled by the parties: nobody acts by itself.
+
+    Parameters
+    ----------
+    environment
+        Whose world it is.
+    key
+        Names the draws.
+    """
+
+    def __init__(self, environment: Bernoulli, key: Key) -> None:
+        world = environment.world(key)
+        super().__init__(world, key, len(world.means))
+        #: Every pull: its round, the arm, its reward. Known to nobody but the owners.
+        self.pulled: list[tuple[int, int, float]] = []
+        self._gaps: Floats = world.means.max() - world.means
+        self._pulls: Ints = np.zeros(len(world.means), np.int64)
+
+    def acting(self, round_: int) -> Iterable[int]:
+        return ()
+
+    def situation(self, round_: int, player: int) -> None:
+        return None
+
+    def outcome(self, round_: int, player: int, decision: bool) -> float:
+        reward = float(draw_pull(self.world, self.key, player, round_))
+        self.pulled.append((round_, player, reward))
+        self._pulls[player] += 1
+        self.regret[player] = self._pulls[player] * self._gaps[player]
+        self.reward[player] += reward
+        return reward

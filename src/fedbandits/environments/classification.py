@@ -7,6 +7,7 @@ import re
 import warnings
 from typing import Annotated, Any, Literal, NamedTuple
 
+import msgspec
 import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
@@ -20,10 +21,16 @@ from fedbandits.environments.base import (
     draw_reward,
     fill_decision_set,
 )
+from fedbandits.environments.facts import ContextualFacts
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, integer, permutation
 
 _CONTEXT = int(Purpose.CONTEXT)
+#: What a privacy claim takes as public.
+_PREPARATION = (
+    "the preparation of the features (column means and deviations, principal components, "
+    "norm quantile, class names), computed here from the whole data set"
+)
 _BUNDLED = ("breast_cancer", "digits", "wine")
 
 
@@ -80,10 +87,9 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
         return self.arm_count
 
     @property
-    def public_facts(self) -> tuple[str, ...]:
-        return (
-            "the preparation of the features (column means and deviations, principal components, "
-            "norm quantile, class names), computed here from the whole data set",
+    def facts(self) -> ContextualFacts:
+        return msgspec.structs.replace(
+            super().facts, public=(_PREPARATION,), persons=len(self._data()[1])
         )
 
     def prepare(self) -> None:
@@ -93,10 +99,6 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
                 f"environment.agents: {self.agents} agents cannot share the {rows} rows of "
                 f'{self.dataset!r}; use at most {rows}, or shards = "shared"'
             )
-
-    def visits_per_person(self, rounds: int) -> float:
-        rows = len(self._data()[1])
-        return rounds * self.agents / rows
 
     def world(self, key: Key) -> ClassificationWorld:
         rows, labels = self._data()

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from msgspec import Meta
-from numba import float32
-from numpy.typing import NDArray
 
-from fedbandits._compile import compiled, fma
-from fedbandits._typing import Floats, Floats32, Ints, Words
+from fedbandits._typing import Floats, Ints
+from fedbandits.environments.arrivals import ClusteredStage
 from fedbandits.environments.base import Arms, Environment
-from fedbandits.environments.directions import coordinate
+from fedbandits.environments.facts import ClusteredFacts, Facts
 from fedbandits.environments.preferences import (
-    HALF,
     block_of,
     cluster_labels,
     drawn_preferences,
@@ -24,15 +21,13 @@ from fedbandits.environments.preferences import (
     read_preferences,
 )
 from fedbandits.errors import ConfigError, DataError
-from fedbandits.random import Key, Purpose, bernoulli, fill_words, uniform
-
-_ARRIVAL, _CONTEXT, _REWARD = int(Purpose.ARRIVAL), int(Purpose.CONTEXT), int(Purpose.REWARD)
-
-#: A little below 1/√2, so that float32 rounding leaves an item's norm at most 1.
-_LENGTH = np.float32(HALF * (1.0 - 4.0e-7))
+from fedbandits.random import Key
 
 #: Most rated items that users are told apart by; Liu et al. (2022) take as many as users.
 _RATED_ITEMS = 1000
+#: What a privacy claim takes as public.
+_ARRIVALS = "who arrives when, on which server each user lives, and the items of every round"
+_COMPUTED = "the preference vectors, computed here from all ratings"
 
 Users = Annotated[int, Meta(ge=1, le=100_000)]
 Dimension = Annotated[int, Meta(ge=2, le=2_000)]
@@ -85,6 +80,7 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
     """
 
     PARTIES: ClassVar[str] = "users"
+    FACTS: ClassVar[type[Facts]] = ClusteredFacts
 
     preferences: str | None = None
     ratings: str | None = None
@@ -152,11 +148,19 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
         return self._clusters if given is None else int(cluster_labels(given).max()) + 1
 
     @property
-    def public_facts(self) -> tuple[str, ...]:
-        facts = ["who arrives when, on which server each user lives, and the items of every round"]
-        if self.ratings is not None:
-            facts.append("the preference vectors, computed here from all ratings")
-        return tuple(facts)
+    def facts(self) -> ClusteredFacts:
+        computed = () if self.ratings is None else (_COMPUTED,)
+        return ClusteredFacts(
+            parties=self.parties,
+            public=(_ARRIVALS, *computed),
+            home=tuple(self._home().tolist()),
+            clusters=self.cluster_count,
+            dimension=self.dimension,
+            items=self.items,
+        )
+
+    def stage(self, key: Key) -> ClusteredStage:
+        return ClusteredStage(self.world(key), key, self.parties)
 
     def prepare(self) -> None:
         self._given()
@@ -166,13 +170,15 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
         n = self.parties
         if theta is None:
             theta = drawn_preferences(key, n, self._clusters, self.dimension, self.gap)
-        if self.placement == "spread":
-            server = np.arange(n, dtype=np.int64) % self.servers
-        else:
-            server = block_of(n, self.servers)
         return ClusteredWorld(
-            np.array(theta), server, self._cumulative(n), cluster_labels(theta), self.items
+            np.array(theta), self._home(), self._cumulative(n), cluster_labels(theta), self.items
         )
+
+    def _home(self) -> Ints:
+        """(users,): the server of each."""
+        if self.placement == "spread":
+            return np.arange(self.parties, dtype=np.int64) % self.servers
+        return block_of(self.parties, self.servers)
 
     def _given(self) -> Floats | None:
         """Preference vectors, (users, d); None if each replicate draws its own."""
@@ -211,82 +217,3 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
         cumulative: Floats = np.cumsum(rates) / rates.sum()
         cumulative[np.flatnonzero(rates)[-1] :] = 1.0  # nobody with rate 0 comes by rounding
         return cumulative
-
-
-@compiled
-def draw_arrival(world: Any, key: Key, round_: int) -> int:
-    """Who comes in a round, the same user in every system."""
-    ticket = uniform(key, 0, round_, _ARRIVAL, 0)
-    low, high = 0, world.cumulative.size - 1
-    while low < high:
-        middle = (low + high) >> 1
-        if world.cumulative[middle] > ticket:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-class ItemsWorkspace(NamedTuple):
-    """Scratch of :func:`fill_items`."""
-
-    words: Words  # (4, blocks): raw Philox words
-    halves: NDArray[np.uint16]  # (d - 1, items): the same memory, a row a coordinate
-    scale: Floats32  # (items,)
-
-
-@compiled
-def items_workspace(world: Any) -> ItemsWorkspace:
-    """Scratch arrays that :func:`fill_items` may use."""
-    rows, items = world.theta.shape[1] - 1, world.items
-    words = np.zeros((4, (rows * items + 7) // 8), dtype=np.uint32)
-    halves = words.reshape(-1).view(np.uint16)[: rows * items].reshape(rows, items)
-    return ItemsWorkspace(words, halves, np.zeros(items, dtype=np.float32))
-
-
-@compiled
-def fill_items(
-    world: Any, workspace: ItemsWorkspace, key: Key, round_: int, items: Floats32
-) -> None:
-    """Write a round's items, the same ones in every system, into ``items`` (d, K) float32."""
-    words, halves, scale = workspace
-    fill_words(words, key, 0, round_, _CONTEXT)
-    scale[:] = float32(1.0e-30)
-    rows, count = halves.shape
-    for row in range(rows):
-        for k in range(count):
-            g = coordinate(halves[row, k])
-            items[row, k] = g
-            scale[k] = fma(g, g, scale[k])
-    for k in range(count):
-        scale[k] = _LENGTH / math.sqrt(scale[k])
-        items[rows, k] = _LENGTH
-    for row in range(rows):
-        for k in range(count):
-            items[row, k] *= scale[k]
-
-
-@compiled
-def fill_expected(world: Any, user: int, items: Floats32, expected: Floats) -> int:
-    """Write the items' expected rewards for a user, (K,), and return the best item."""
-    best = 0
-    for k in range(items.shape[1]):
-        mean = 0.0
-        for i in range(items.shape[0]):
-            mean = fma(world.theta[user, i], float(items[i, k]), mean)
-        expected[k] = min(1.0, max(0.0, mean))
-        if expected[k] > expected[best]:
-            best = k
-    return best
-
-
-@compiled
-def draw_item_reward(expected: float, key: Key, round_: int) -> float:
-    """1 with probability ``expected``, else 0; one uniform draw a round, whatever was shown."""
-    return 1.0 if bernoulli(expected, key, 0, round_, _REWARD, 0) else 0.0
-
-
-@compiled
-def draw_items(world: Any, key: Key, round_: int, items: Floats32) -> None:
-    """:func:`fill_items` for callers outside compiled code."""
-    fill_items(world, items_workspace(world), key, round_, items)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -10,7 +11,9 @@ from msgspec import Meta
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import Environment
+from fedbandits.environments.facts import Facts, ProcurementFacts
 from fedbandits.environments.producer_files import Producers, read_producers
+from fedbandits.environments.stage import Stage
 from fedbandits.errors import DataError
 from fedbandits.learners.exact_purchasing import buy
 from fedbandits.learners.purchasing import EXACT, GREEDY, meets_constraint, total
@@ -76,6 +79,7 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
     """
 
     PARTIES: ClassVar[str] = "buyers"
+    FACTS: ClassVar[type[Facts]] = ProcurementFacts
 
     case: str = "uniform"
     agents: Buyers | None = None
@@ -110,6 +114,19 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
     def largest_capacity(self) -> int:
         """The most units that somebody can buy from somebody in a round."""
         return self.max_capacity if self.is_drawn else int(self._given().capacity.max())
+
+    @property
+    def facts(self) -> ProcurementFacts:
+        return ProcurementFacts(
+            parties=self.parties,
+            producers=self.producer_count,
+            largest_capacity=self.largest_capacity,
+            quality_threshold=self.quality_threshold,
+            revenue=self.revenue,
+        )
+
+    def stage(self, key: Key) -> ProcurementStage:
+        return ProcurementStage(self, key)
 
     def prepare(self) -> None:
         if not self.is_drawn:
@@ -225,3 +242,41 @@ def fill_benchmark(world: Any, oracle: int) -> None:
         for i in range(m):
             least += min(0.0, unit_revenue[i] * world.capacity[j, i])
         world.worst[j] = world.best[j] - least
+
+
+class ProcurementStage(Stage):
+    """No situation but the round; a decision is units by producer, an outcome the good ones.
+
+    Parameters
+    ----------
+    environment
+        Whose world it is.
+    key
+        Names the draws.
+    """
+
+    def __init__(self, environment: Procurement, key: Key) -> None:
+        world = environment.world(key)
+        super().__init__(world, key, len(world.cost))
+        #: (agents, producers): the last round's.
+        self.purchases: Ints = np.zeros(world.cost.shape, np.int64)
+        #: (agents,): whether the last round's purchase missed the constraint.
+        self.missed = np.zeros(len(world.cost), np.bool_)
+
+    def acting(self, round_: int) -> Iterable[int]:
+        return range(len(self.regret))
+
+    def situation(self, round_: int, player: int) -> None:
+        return None
+
+    def outcome(self, round_: int, player: int, decision: Ints) -> Ints:
+        world, good = self.world, np.zeros(decision.size, np.int64)
+        draw_good_units(world, self.key, player, round_, decision, good)
+        regret, self.missed[player] = purchase_regret(
+            world.revenue * world.quality - world.cost[player], world.quality - world.threshold,
+            world.best[player], world.worst[player], decision,
+        )  # fmt: skip
+        self.purchases[player] = decision
+        self.regret[player] += regret
+        self.reward[player] += earned(world, player, decision, good)
+        return good

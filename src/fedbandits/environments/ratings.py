@@ -6,6 +6,7 @@ import functools
 import math
 from typing import Annotated, Any, NamedTuple
 
+import msgspec
 import numpy as np
 from msgspec import Meta
 
@@ -19,11 +20,17 @@ from fedbandits.environments.base import (
     draw_reward,
     fill_decision_set,
 )
+from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.rating_files import read_ratings
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, integer, permutation
 
 _CONTEXT = int(Purpose.CONTEXT)
+#: What a privacy claim takes as public.
+_PREPARATION = (
+    "the factors of users and items, computed here from all ratings, and which items each "
+    "user has rated"
+)
 
 
 class RatingsWorld(NamedTuple):
@@ -79,10 +86,9 @@ class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"
         return self.arms
 
     @property
-    def public_facts(self) -> tuple[str, ...]:
-        return (
-            "the factors of users and items, computed here from all ratings, and which items each "
-            "user has rated",
+    def facts(self) -> ContextualFacts:
+        return msgspec.structs.replace(
+            super().facts, public=(_PREPARATION,), persons=len(self._data().starts) - 1
         )
 
     def prepare(self) -> None:
@@ -92,9 +98,6 @@ class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"
                 f"environment.agents: {self.agents} agents cannot share the {users} users with at "
                 f"least {self.arms} ratings in {self.path}; use fewer agents or arms"
             )
-
-    def visits_per_person(self, rounds: int) -> float:
-        return rounds * self.agents / (len(self._data().starts) - 1)
 
     def world(self, key: Key) -> RatingsWorld:
         data = self._data()

@@ -12,12 +12,12 @@ from typing import Literal
 
 import msgspec
 
-from fedbandits.experiments.config import Experiment, System
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.auditing import Finding, Game
 from fedbandits.privacy.auditing import audit as attack
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.systems import FAMILIES
+from fedbandits.settings.experiment import Experiment, Variant
+from fedbandits.systems import find_system
 
 #: Runs a side, where runs are cheap.
 RUNS = 100_000
@@ -153,9 +153,10 @@ def audit(
     return Audit(tuple(verdicts))
 
 
-def _games(experiment: Experiment, entry: System) -> list[Game]:
-    family = FAMILIES[entry.family]
-    return list(family.games(entry.config, experiment.environment, experiment.rounds))
+def _games(experiment: Experiment, entry: Variant) -> list[Game]:
+    world = experiment.environment
+    plan = entry.plan(world, experiment.rounds)
+    return list(find_system(entry.system).games(plan, world))
 
 
 def judge(

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from fedbandits import _compile
 from fedbandits.errors import CheckpointError
-from fedbandits.experiments.config import Experiment
 from fedbandits.experiments.result import ReplicateTrace, Spells
+from fedbandits.settings.experiment import Experiment
 from fedbandits.systems import Simulation
 
 _FORMAT = 2
@@ -69,7 +69,9 @@ class CheckpointFolder:
             shutil.rmtree(self.path)
 
     def save(self, trace: ReplicateTrace, simulation: Simulation, progressed: Progressed) -> None:
-        """Save one replicate in the middle of its rounds."""
+        """Save one replicate in the middle of its rounds, if it can be saved."""
+        if simulation.state is None:
+            return
         state = {f"state.{name}": array for name, array in _leaves(simulation.state, "")}
         self._write(trace, state, progressed)
 

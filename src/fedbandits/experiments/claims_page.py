@@ -9,9 +9,9 @@ from typing import Any
 
 from fedbandits.environments import Bernoulli, Clustered, Linear, Procurement
 from fedbandits.environments.base import Environment
-from fedbandits.experiments.config import system
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.systems import FAMILIES, Family
+from fedbandits.settings.experiment import system
+from fedbandits.systems import System, systems
 
 #: A world for every kind of system: small, drawn, without a data file.
 REFERENCE_WORLDS: tuple[Environment, ...] = (
@@ -51,24 +51,24 @@ a small world of its kind: {worlds}.
 """
 
 
-def reference_world(family: Family) -> Environment:
+def reference_world(system: System[Any]) -> Environment:
     """The world in which the page states a system's claims."""
-    return next(world for world in REFERENCE_WORLDS if isinstance(world, family.plays_in))
+    return next(world for world in REFERENCE_WORLDS if system.plays_in(type(world)))
 
 
 def reference_claims() -> dict[str, PrivacyClaim]:
     """The claim of every preset of every system, in its reference world and at the same budget."""
     return {
-        preset: family.claim(
-            system(preset, **_budget(family)).config, reference_world(family), REFERENCE_ROUNDS
+        preset: kind.claim(
+            system(preset, **_budget(kind)).plan(reference_world(kind), REFERENCE_ROUNDS)
         )
-        for family in FAMILIES.values()
-        for preset in family.presets
+        for kind in systems()
+        for preset in kind.presets
     }
 
 
-def _budget(family: Family) -> dict[str, Any]:
-    fields = family.config_type.__struct_fields__
+def _budget(system: System[Any]) -> dict[str, Any]:
+    fields = system.config_type.__struct_fields__
     return {key: value for key, value in REFERENCE_BUDGET.items() if key in fields}
 
 
@@ -107,10 +107,9 @@ def reference_page(claims: Mapping[str, PrivacyClaim]) -> str:
     """docs/claims.md, of what :func:`reference_claims` returned."""
     worlds = ", ".join(_world(world) for world in REFERENCE_WORLDS)
     head = _HEAD.format(rounds=REFERENCE_ROUNDS, worlds=worlds, **REFERENCE_BUDGET)
-    presets = {
-        name: preset for family in FAMILIES.values() for name, preset in family.presets.items()
+    described = {
+        name: preset.description for kind in systems() for name, preset in kind.presets.items()
     }
-    described = {name: preset.description for name, preset in presets.items()}
     return claims_markdown(claims, head, described)
 
 
@@ -143,7 +142,7 @@ def _section(claim: PrivacyClaim) -> str:
 
 
 def _world(world: Environment) -> str:
-    names = [name for name, family in FAMILIES.items() if isinstance(world, family.plays_in)]
+    names = [kind.name for kind in systems() if kind.plays_in(type(world))]
     return f"{world.parties} {world.PARTIES} for {' and '.join(f'`{name}`' for name in names)}"
 
 

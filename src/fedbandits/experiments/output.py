@@ -15,10 +15,10 @@ import xarray as xr
 
 from fedbandits.errors import OutputExistsError
 from fedbandits.experiments.audit import Audit
-from fedbandits.experiments.config import Experiment
 from fedbandits.experiments.plots import draw_plots
 from fedbandits.experiments.report import render_audit, render_report
 from fedbandits.experiments.result import summarise, summary_csv
+from fedbandits.settings.experiment import Experiment
 
 _AUDIT = "audit.json"
 

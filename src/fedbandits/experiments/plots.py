@@ -13,7 +13,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedbandits.experiments.config import Experiment
+from fedbandits.settings.experiment import Experiment
 
 #: Okabe & Ito (2008): told apart by people with any kind of colour vision.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")

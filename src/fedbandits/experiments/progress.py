@@ -20,7 +20,7 @@ from rich.progress import (
 from rich.progress import Progress as RichProgress
 from rich.text import Text
 
-from fedbandits.experiments.config import Experiment
+from fedbandits.settings.experiment import Experiment
 
 
 def rounded(speed: float) -> str:

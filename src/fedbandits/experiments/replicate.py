@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
-from fedbandits.experiments.config import Experiment
 from fedbandits.experiments.progress import Progress
 from fedbandits.experiments.result import ReplicateTrace
 from fedbandits.experiments.stop import Stop
-from fedbandits.systems import FAMILIES, Simulation, metrics_of
+from fedbandits.settings.experiment import Experiment
+from fedbandits.systems import Simulation, find_system
 
 #: Aimed-at seconds between two reports of progress, and between two looks at the stop signal.
 PULSE = 0.25
@@ -40,11 +40,10 @@ class Shared(NamedTuple):
     def start(self, task: Task) -> Simulation:
         """A replicate before its first round."""
         experiment = self.experiment
-        system = experiment.systems[task.system]
-        return FAMILIES[system.family].simulate(
-            system.config,
-            experiment.environment,
-            experiment.rounds,
+        world, variant = experiment.environment, experiment.systems[task.system]
+        return find_system(variant.system).simulate(
+            variant.plan(world, experiment.rounds),
+            world,
             experiment.seed,
             task.replicate,
             self.threads,
@@ -74,7 +73,7 @@ def play_replicate(shared: Shared, task: Task) -> ReplicateTrace | None:
     began, simulation = time.time(), shared.start(task)
     rounds = checkpoint_rounds(shared.experiment.rounds, shared.experiment.checkpoints)
     trace = ReplicateTrace.empty(
-        task.system, task.replicate, rounds, len(simulation.regret), metrics_of(simulation)
+        task.system, task.replicate, rounds, len(simulation.regret), simulation.metrics
     )
     folder = shared.checkpoints
     stood = folder.load(trace, simulation) if folder else None

@@ -13,9 +13,9 @@ import xarray as xr
 from fedbandits.experiments.audit import Audit
 from fedbandits.experiments.audit_report import audit_section
 from fedbandits.experiments.claims_page import OVERVIEW, OVERVIEW_NOTE, overview
-from fedbandits.experiments.config import Experiment
 from fedbandits.experiments.result import own_metrics
 from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.settings.experiment import Experiment
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;

@@ -16,8 +16,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from fedbandits.experiments.config import Experiment
-from fedbandits.systems import Simulation, metrics_of
+from fedbandits.settings.experiment import Experiment
+from fedbandits.systems import Simulation
 
 #: Columns of ``summary.csv``, in order.
 SUMMARY_COLUMNS = (
@@ -106,7 +106,7 @@ class ReplicateTrace(msgspec.Struct, frozen=True):
         self.reward[:, position] = simulation.reward
         for name in _PER_GROUP:
             getattr(self, name)[position] = getattr(simulation, name)
-        found = metrics_of(simulation) if self.metrics else {}
+        found = simulation.metrics if self.metrics else {}
         for name, values in self.metrics.items():
             values[:, position] = found[name]
 

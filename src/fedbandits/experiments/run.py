@@ -11,12 +11,12 @@ import xarray as xr
 from fedbandits.errors import ConfigError
 from fedbandits.experiments.backends import Backend, choose_backend
 from fedbandits.experiments.checkpoint import CheckpointFolder
-from fedbandits.experiments.config import Experiment, load
 from fedbandits.experiments.output import check_output, holds_complete_run, write_output
 from fedbandits.experiments.progress import Progress, SilentProgress
 from fedbandits.experiments.replicate import Shared, Task, checkpoint_rounds
 from fedbandits.experiments.result import ReplicateTrace, build_dataset
 from fedbandits.experiments.stop import Stop
+from fedbandits.settings.experiment import Experiment, load
 
 
 def run(

@@ -9,7 +9,7 @@ changes the party's state.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -63,6 +63,10 @@ class Party:
     def state(self) -> str:
         """Where the party stands."""
         return self._state
+
+    def start(self) -> list[Message]:
+        """What is to be sent before the first round."""
+        return []
 
     def receive(self, message: Message) -> list[Message]:
         """Take a message from a peer and return those to send.
@@ -125,3 +129,43 @@ class Party:
         number = self._sent[message.receiver]
         self._sent[message.receiver] += 1
         return msgspec.structs.replace(message, number=number)
+
+
+class ActingParty(Party):
+    """A party that decides, and learns from what comes of it.
+
+    What a situation, a decision and an outcome are belongs to the kind of environment.
+    """
+
+    @property
+    def round_to_act(self) -> int | None:
+        """The round that a message has told this party to act in, if one has."""
+        return None
+
+    def decide(self, situation: Any) -> Any:
+        """Choose.
+
+        Raises
+        ------
+        LocalProtocolError
+            If it is not time to decide, or the situation is malformed. Nothing has changed then.
+        """
+        raise NotImplementedError
+
+    def observe(self, decision: Any, outcome: Any) -> list[Message]:
+        """Learn what came of the last decision, and return what is to be sent.
+
+        Raises
+        ------
+        LocalProtocolError
+            If no such decision is open. Nothing has changed then.
+        BoundExceededError
+            If the record is not within the bounds that the guarantee rests on. Nothing has changed
+            then: the party goes on waiting for an outcome.
+        """
+        raise NotImplementedError
+
+    def end_round(self, round_: int) -> list[Message]:
+        """A round is over for everybody; return what is to be sent."""
+        del round_
+        return []

@@ -1,34 +1,67 @@
-"""What a system of this package offers to the experiments: simulate, and claim."""
+"""What a system declares. Everything else is written once against this declaration."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from numpy.typing import NDArray
 
 from fedbandits.environments.base import Environment
+from fedbandits.environments.facts import Facts
+from fedbandits.federation.memory import Route
+from fedbandits.federation.roles import Roles, Supplies
+from fedbandits.federation.run import PartiesRun
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.random import replicate_key
 
 
 class Preset(NamedTuple):
-    """A named variant: what it is, and the settings that differ from the family's defaults."""
+    """A named variant: what it is, and the settings that differ from the system's defaults."""
 
     description: str
     settings: Mapping[str, Any]
 
 
-class Simulation(Protocol):
-    """One replicate of one system, advanced in steps; everything is cumulative.
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What all parties of a run go by; public, and the same for all.
 
-    A system may report more about its parties: see :func:`metrics_of`.
+    Systems add what they work out: in ``constants`` what compiled code takes.
+
+    Parameters
+    ----------
+    config
+        The variant.
+    facts
+        Of the world.
+    rounds
+        T, the horizon.
     """
+
+    config: Any
+    facts: Any
+    rounds: int
+
+
+class Simulation(Protocol):
+    """One replicate of one system, advanced in steps; everything is cumulative."""
 
     @property
     def state(self) -> Any:
-        """A tree of named tuples of arrays: all that changes, written in place."""
+        """A tree of named tuples of arrays: all that changes, written in place.
+
+        None where a replicate cannot be saved, and is played anew after an interruption.
+        """
+
+    @property
+    def metrics(self) -> Mapping[str, NDArray[Any]]:
+        """What a system reports beside what all report: (parties,) arrays by name.
+
+        They need not be cumulative. Each becomes a variable of the result, NaN for systems that
+        have none of that name.
+        """
 
     @property
     def done(self) -> int:
@@ -62,58 +95,148 @@ class Simulation(Protocol):
         """Play until ``stop`` rounds are done."""
 
 
-def no_cautions(config: Any, environment: Any, rounds: int) -> tuple[str, ...]:
-    """Nothing to be warned of."""
-    del config, environment, rounds
-    return ()
+AnyPlan = TypeVar("AnyPlan", bound=Plan)
 
 
-def no_games(config: Any, environment: Any, rounds: int) -> Sequence[Game]:
-    """Nothing to audit: no ε is claimed."""
-    del config, environment, rounds
-    return ()
+class System(Generic[AnyPlan]):
+    """A system: a declaration that simulations, parties, audits and reports are made from.
 
-
-def metrics_of(simulation: Simulation) -> Mapping[str, NDArray[Any]]:
-    """What a system reports beside what all report: (parties,) arrays by name, or nothing.
-
-    A simulation offers them as an attribute ``metrics``. They need not be cumulative. Each becomes
-    a variable of the result, NaN for systems that have none of that name.
+    A new one is a subclass with the attributes below, :meth:`plan`, :meth:`claim` and at least one
+    of :meth:`simulate` and :meth:`roles`; one instance is registered
+    (:func:`fedbandits.systems.register`). Rooms of a system that need much are imported in the
+    methods that use them, so that a configuration is read without them.
     """
-    found: Mapping[str, NDArray[Any]] = getattr(simulation, "metrics", {})
-    return found
+
+    #: Names it; built-in ones are called as their folder.
+    name: ClassVar[str]
+    #: Where it was published.
+    paper: ClassVar[str]
+    #: Its configuration, a frozen struct.
+    config_type: ClassVar[type[msgspec.Struct]]
+    #: Its named variants.
+    presets: ClassVar[Mapping[str, Preset]]
+    #: The facts that it plans from: it plays in environments that have such.
+    facts_type: ClassVar[type[Facts]]
+
+    def plan(self, config: Any, facts: Any, rounds: int) -> AnyPlan:
+        """Work out what all parties go by.
+
+        Raises
+        ------
+        ConfigError
+            If the configuration does not fit the facts or the horizon; begins with the key.
+        """
+        raise NotImplementedError
+
+    def claim(self, plan: AnyPlan) -> PrivacyClaim:
+        """What is promised."""
+        raise NotImplementedError
+
+    def cautions(self, plan: AnyPlan) -> tuple[str, ...]:
+        """What can be run, but hardly makes sense; each begins with the key that it is about."""
+        del plan
+        return ()
+
+    def simulate(
+        self, plan: AnyPlan, environment: Environment, seed: int, replicate: int, threads: int = 1
+    ) -> Simulation:
+        """One replicate; by default played by the parties.
+
+        Parameters
+        ----------
+        plan
+            Of the environment's facts.
+        environment
+            Where it is played.
+        seed, replicate
+            Name the draws.
+        threads
+            How many may work side by side. Results do not depend on it.
+        """
+        del threads
+        return PartiesReplicate(self, plan, environment, seed, replicate)
+
+    def roles(self, plan: AnyPlan) -> Roles | None:
+        """Who takes part, and how each party is made; None where nobody exchanges anything."""
+        del plan
+        return None
+
+    def simulated_supplies(self, plan: AnyPlan, world: Any, seed: int, replicate: int) -> Supplies:
+        """What parties bring in a simulation: from the seed, so it protects nobody."""
+        raise NotImplementedError
+
+    def syncs(self, run: PartiesRun) -> int:
+        """Syncs that parties have made so far."""
+        raise NotImplementedError
+
+    def epsilon_spent(self, plan: AnyPlan, run: PartiesRun) -> float:
+        """ε that the contents of a party's messages have cost so far, at the configured δ."""
+        raise NotImplementedError
+
+    def games(self, plan: AnyPlan, environment: Environment) -> Sequence[Game]:
+        """What an audit plays; nothing where no ε is claimed."""
+        del plan, environment
+        return ()
+
+    def agreement(self, plan: AnyPlan) -> dict[str, Any]:
+        """What the parties must agree on, as plain values. A seed never is among it."""
+        return {
+            "system": self.name,
+            "settings": msgspec.to_builtins(plan.config),
+            "facts": msgspec.to_builtins(plan.facts),
+            "rounds": plan.rounds,
+        }
+
+    def plays_in(self, environment: type[Environment]) -> bool:
+        """Whether a kind of environment has the facts that this system plans from."""
+        return issubclass(environment.FACTS, self.facts_type)
 
 
-class Family(NamedTuple):
-    """A system with its variants.
+class PartiesReplicate:
+    """A :class:`Simulation` played by a system's parties in one process.
 
     Parameters
     ----------
-    paper
-        Where it was published.
-    config_type
-        Its configuration, a frozen struct.
-    presets
-        Its named variants.
-    simulate
-        ``(config, environment, rounds, seed, replicate, threads)`` to a :class:`Simulation`;
-        results do not depend on ``threads``.
-    claim
-        ``(config, environment, rounds)`` to the :class:`PrivacyClaim` of what is run.
-    plays_in
-        The kind of environment that it needs.
-    cautions
-        ``(config, environment, rounds)`` to warnings: what can be run, but hardly makes sense.
-        Each begins with the name of the key that it is about.
-    games
-        ``(config, environment, rounds)`` to the :class:`Game` s that an audit plays.
+    system
+        Whose parties play.
+    plan, environment, seed, replicate
+        As for :meth:`System.simulate`; the last two name simulated draws.
+    route
+        Delays and drops of the network; immediate and reliable by default.
+    supplies
+        What the parties bring; simulated by default.
     """
 
-    paper: str
-    config_type: type[msgspec.Struct]
-    presets: Mapping[str, Preset]
-    simulate: Callable[[Any, Any, int, int, int, int], Simulation]
-    claim: Callable[[Any, Any, int], PrivacyClaim]
-    plays_in: type[Environment]
-    cautions: Callable[[Any, Any, int], tuple[str, ...]] = no_cautions
-    games: Callable[[Any, Any, int], Sequence[Game]] = no_games
+    state = None
+
+    def __init__(
+        self,
+        system: System[Any],
+        plan: Plan,
+        environment: Environment,
+        seed: int,
+        replicate: int,
+        route: Route | None = None,
+        supplies: Supplies | None = None,
+    ) -> None:
+        roles = system.roles(plan)
+        if roles is None:
+            raise NotImplementedError(f"{system.name}: this variant has no parties")
+        stage = environment.stage(replicate_key(seed, replicate))
+        brought = supplies or system.simulated_supplies(plan, stage.world, seed, replicate)
+        self.run = PartiesRun(roles, brought, stage, plan.rounds, route)
+        self.system, self.plan = system, plan
+        self.metrics: Mapping[str, NDArray[Any]] = {}
+
+    @property
+    def syncs(self) -> int:
+        """Syncs so far."""
+        return self.system.syncs(self.run)
+
+    @property
+    def epsilon(self) -> float:
+        """ε charged so far for the contents of one party's messages."""
+        return self.system.epsilon_spent(self.plan, self.run)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.run, name)

@@ -21,11 +21,11 @@ import msgspec
 from fedbandits import _compile
 from fedbandits.errors import BackendError, DataError, FedbanditsError
 from fedbandits.experiments.checkpoint import CheckpointFolder
-from fedbandits.experiments.config import Experiment
 from fedbandits.experiments.progress import SilentProgress
 from fedbandits.experiments.replicate import Shared, Task, compile_kernels, play_replicate
 from fedbandits.experiments.result import ReplicateTrace
 from fedbandits.experiments.stop import Stop
+from fedbandits.settings.experiment import Experiment
 
 #: In the folder of checkpoints: who reads the right text there shares the client's file system.
 TOKEN = "token"  # noqa: S105 (no secret)

@@ -1,101 +1,95 @@
-"""What an FCLUB variant promises, derived from its parts."""
+"""What a variant promises, derived from its parts."""
 
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 from fedbandits.environments.clustered import Clustered
 from fedbandits.privacy import gaussian
-from fedbandits.privacy.accounting import Clear, ContinualSum, Event, total_mu
+from fedbandits.privacy.accounting import Event, total_mu
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.statements import (
-    FLOATING_POINT,
     IN_CLEAR,
     ITEMS_BOUNDED,
     OUTSIDE_THE_SERVER,
-    UNPREDICTABLE_NOISE,
+    SECURE_NOISE,
     USER_INTERACTION,
 )
-from fedbandits.systems.fclub.config import FCLUB
-from fedbandits.systems.fclub.parts import Never, Phased
-from fedbandits.systems.fclub.plan import RECORD_NORM, Plan, plan
+from fedbandits.systems.fclub.config import MixtureFCLUB
+from fedbandits.systems.fclub.plan import CLUSTERS, Plan, make_plan
 
-_COUNTS = "neighbours differ in what was recommended and its reward alone: the same users come when"
-_PARTITION = (
-    "the contents alone: that every partition into clusters, and when each upload happens, stay "
-    "as they are when the record changes"
+_COUNTS = (
+    "the rounds of releases are public and depend on no data; neighbours differ in what was "
+    "recommended and its reward alone: the same users come when they came"
 )
-_SELF = "a user's interactions from that user's own server, which sees them in clear"
-_TIMING = (
-    "when messages are sent, and how many: the determinant triggers read raw data, so one record "
-    "can make a message exist"
-)
-_MEMBERSHIP = (
-    "who is in a cluster with whom: servers split clusters by raw data and report the members, and "
-    "one record can move a user"
+_APART = "a record is in its own user's sums alone, so users' releases do not add up"
+_ONCE = "a record is in one phase's sum of one cluster alone, so releases do not add up"
+_PARTITION = "the contents alone: that clusters stay as they are when the record changes"
+_SELF = (
+    "a user's interactions from that user's own server, which sees them in clear, and, as far as "
+    "they show in what that server recommends, from its other users"
 )
 _LATER = (
-    "the effect of a record on later recommendations, and so on later records: a server acts on "
-    "raw data that it has not uploaded yet"
+    "the effect of a record on later recommendations on its server, which acts on its own raw "
+    "records: the guarantee is for a log whose other records stay as they are"
 )
-_TREES = (
-    "more than one phase at what the paper states: it counts one tree, while every phase draws a "
-    "fresh one and reports the totals through it again"
+_MEMBERSHIP = (
+    "how many clusters a server has and whose records are in which: found in raw data, and one "
+    "record can move a user"
 )
+_MANY = "all of a user's records together: k records in one phase cost k times μ"
 
 
-def claim(config: FCLUB, environment: Clustered, rounds: int) -> PrivacyClaim:
+def claim(config: MixtureFCLUB, environment: Clustered, rounds: int) -> PrivacyClaim:
     """The claim of one server's users towards everybody else, for a whole run."""
-    resolved = plan(config, environment, rounds)
-    silent = isinstance(config.sharing, Never)
-    events = () if silent else _events(resolved)
+    plan = make_plan(config, environment.facts, rounds)
+    events = _events(plan)
     mu = total_mu(events)
-    private = config.is_private
+    contents = gaussian.epsilon_of(mu, config.delta)
+    exposed = math.isinf(mu) or (plan.releases == CLUSTERS and bool(events))
     return PrivacyClaim(
         unit=USER_INTERACTION,
         from_whom=OUTSIDE_THE_SERVER,
         relation="replace-one",
-        holds_for="interactive" if silent else "nothing",
-        epsilon=0.0 if silent else math.inf,
-        epsilon_contents=gaussian.epsilon_of(mu, config.delta) if private or silent else math.inf,
-        delta=config.delta if private else 0.0,
+        holds_for="nothing" if exposed else _reach(config, events),
+        epsilon=math.inf if exposed else contents,
+        epsilon_contents=contents,
+        delta=config.delta if events else 0.0,
         mu=mu,
-        conditional_on=(
-            _COUNTS,
-            *environment.public_facts,
-            *((ITEMS_BOUNDED, _PARTITION, UNPREDICTABLE_NOISE) if private else ()),
-        ),
-        not_protected=_not_protected(config),
-        paper_claims=(config.epsilon, config.delta) if private else None,
+        conditional_on=(_COUNTS, *environment.public_facts, *_conditions(plan)),
+        not_protected=_not_protected(config, plan),
         events=events,
     )
 
 
-def _events(resolved: Plan) -> tuple[Event, ...]:
-    """Every phase has a tree of its own, and the totals pass through all of them."""
-    if resolved.tree is None:
-        return (Clear(),)
-    return (ContinualSum(plan=resolved.tree, record_norm=RECORD_NORM),) * resolved.phases
+def _reach(
+    config: MixtureFCLUB, events: tuple[Event, ...]
+) -> Literal["interactive", "fixed log", "nothing"]:
+    """Whoever acts on releases alone, or releases nothing, is safe from reactions."""
+    return "interactive" if config.local_view == "released" or not events else "fixed log"
 
 
-def _not_protected(config: FCLUB) -> tuple[str, ...]:
-    if isinstance(config.sharing, Never):
-        return (_SELF,)
+def _events(plan: Plan) -> tuple[Event, ...]:
+    """What one record is charged for."""
+    return (plan.event(),) if plan.release_count else ()
+
+
+def _conditions(plan: Plan) -> tuple[str, ...]:
+    if not plan.private:
+        return ()
+    if plan.releases == CLUSTERS:
+        return (ITEMS_BOUNDED, _ONCE, _PARTITION, SECURE_NOISE)
+    return (ITEMS_BOUNDED, _APART, SECURE_NOISE)
+
+
+def _not_protected(config: MixtureFCLUB, plan: Plan) -> tuple[str, ...]:
     limits = [_SELF]
-    if not config.is_private:
+    if plan.release_count and not plan.private:
         limits.append(IN_CLEAR)
-    limits.append(_TIMING)
-    if isinstance(config.clustering, Phased):
+    if plan.release_count and plan.releases == CLUSTERS:
         limits.append(_MEMBERSHIP)
-    if config.is_private:
-        limits += [_TREES, _LATER, FLOATING_POINT]
+    if plan.private:
+        limits += [_LATER] if config.local_view == "raw" else []
+        limits.append(_MANY)
     return tuple(limits)
-
-
-def epsilon_spent(resolved: Plan, delta: float, syncs: int, phases_ended: int) -> float:
-    """ε that the contents of all messages so far cost at most, at the given δ."""
-    if syncs == 0:
-        return 0.0
-    if resolved.tree is None:
-        return math.inf
-    return gaussian.epsilon_of(total_mu(_events(resolved)[: phases_ended + 1]), delta)

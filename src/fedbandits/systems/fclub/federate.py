@@ -1,8 +1,4 @@
-"""FCLUB's servers in one process: the second driver of the same mathematics.
-
-Who arrives is a matter of the world, so rounds are played one by one, and the network settles after
-each.
-"""
+"""Servers and the global server in one process: the second driver of the same mathematics."""
 
 from __future__ import annotations
 
@@ -10,27 +6,23 @@ from functools import partial
 
 import numpy as np
 
-from fedbandits._typing import Floats, Ints
-from fedbandits.environments.clustered import (
-    Clustered,
+from fedbandits._typing import Floats
+from fedbandits.environments.arrivals import (
     draw_arrival,
     draw_item_reward,
-    draw_items,
     fill_expected,
+    fill_items,
+    items_workspace,
 )
+from fedbandits.environments.clustered import Clustered
 from fedbandits.federation.memory import MemoryNetwork, Route
-from fedbandits.random import Key, Purpose, normals
 from fedbandits.systems.drivers import PartyReplicate
-from fedbandits.systems.fclub.claim import epsilon_spent
-from fedbandits.systems.fclub.config import FCLUB
-from fedbandits.systems.fclub.exchange import noise_party
-from fedbandits.systems.fclub.global_server import GlobalServer
+from fedbandits.systems.fclub.config import MixtureFCLUB
+from fedbandits.systems.fclub.loop import simulated_noise
 from fedbandits.systems.fclub.messages import CODEC
-from fedbandits.systems.fclub.plan import Plan, Rules, plan
-from fedbandits.systems.fclub.protocol import LocalServer
-
-HUB = "global"
-_UPLOADS = ("PhaseReport", "Upload", "Record")
+from fedbandits.systems.fclub.plan import Plan, make_plan
+from fedbandits.systems.fclub.roles.global_server import GlobalServer
+from fedbandits.systems.fclub.roles.local_server import LocalServer
 
 
 class FederatedRun(PartyReplicate):
@@ -39,14 +31,14 @@ class FederatedRun(PartyReplicate):
     Parameters
     ----------
     config, environment, rounds, seed, replicate
-        As for :class:`~fedbandits.systems.fclub.simulate.Simulation`.
+        As for :class:`~fedbandits.systems.fclub.loop.Simulation`.
     route
         Delays and drops of the network; immediate and reliable by default.
     """
 
     def __init__(
         self,
-        config: FCLUB,
+        config: MixtureFCLUB,
         environment: Clustered,
         rounds: int,
         seed: int,
@@ -55,58 +47,57 @@ class FederatedRun(PartyReplicate):
     ) -> None:
         super().__init__(environment, rounds, seed, replicate)
         self.config = config
-        self.plan: Plan = plan(config, environment, rounds)
-        home: Ints = self.world.server
-        noise = partial(_simulated_noise, self.plan.rules, self.key)
-        names = [f"server-{i}" for i in range(environment.servers)]
+        self.plan: Plan = make_plan(config, environment.facts, rounds)
+        home = self.world.server
+        names = [f"server-{s}" for s in range(environment.servers)]
+        users = [np.flatnonzero(home == s) for s in range(environment.servers)]
         self.servers = [
-            LocalServer(name, HUB, self.plan, np.flatnonzero(home == i), noise)
-            for i, name in enumerate(names)
-        ]
-        self.hub = GlobalServer(HUB, names, self.plan, home)
-        everybody = {party.name: party for party in (*self.servers, self.hub)}
-        self.network = MemoryNetwork(everybody, CODEC, route)
-        self.action = -1
-        self._begin_phase()
-
-    def _begin_phase(self) -> None:
-        for server in self.servers:
-            self.network.send(server.begin_phase(self.done))
-        self.network.settle()
+            LocalServer(
+                name, "global", self.plan, len(users[s]),
+                [len(users[o]) for o in range(len(names)) if o != s],
+                partial(simulated_noise, self.plan, self.key, s, users[s]),
+            )
+            for s, name in enumerate(names)
+        ]  # fmt: skip
+        hub = GlobalServer("global", dict(zip(names, map(len, users), strict=True)), self.plan)
+        parties = dict(zip(names, self.servers, strict=True)) | {"global": hub}
+        self.network = MemoryNetwork(parties, CODEC, route)
+        self._place = {
+            int(user): (s, i) for s in range(len(names)) for i, user in enumerate(users[s])
+        }
+        self._workspace = items_workspace(self.world)
+        self._items = np.zeros((environment.dimension, environment.items), np.float32)
+        self._expected: Floats = np.zeros(environment.items)
+        self.phase = 0
 
     def advance(self, stop: int) -> None:
-        """Play until ``stop`` rounds are done; the network settles after every round."""
-        rules = self.plan.rules
-        items = np.zeros((rules.dimension, rules.items), np.float32)
-        expected = np.zeros(rules.items)
+        """Play until ``stop`` rounds are done; the network settles at every phase's end."""
         while self.done < min(stop, self.rounds):
+            self._play(self.done + 1)
             self.done += 1
-            user = int(draw_arrival(self.world, self.key, self.done))
-            draw_items(self.world, self.key, self.done, items)
-            best = fill_expected(self.world, user, items, expected)
-            server = self.servers[int(self.world.server[user])]
-            self.action = server.decide(self.done, user, items)
-            reward = draw_item_reward(expected[self.action], self.key, self.done)
-            self.network.send(server.observe(reward))
-            self.network.settle()
-            self.regret[user] += expected[best] - expected[self.action]
-            self.reward[user] += reward
-            if self.done == rules.phase_ends[self.servers[0].phase]:
-                self._begin_phase()
+            if self.done == self.plan.constants.phase_ends[self.phase]:
+                self.phase += 1
+                for server in self.servers:
+                    self.network.send(server.end_phase(self.done))
+                self.network.settle()
+
+    def _play(self, round_: int) -> None:
+        user = int(draw_arrival(self.world, self.key, round_))
+        fill_items(self.world, self._workspace, self.key, round_, self._items)
+        server, place = self._place[user]
+        chosen = self.servers[server].recommend(place, self._items)
+        best = fill_expected(self.world, user, self._items, self._expected)
+        reward = float(draw_item_reward(self._expected[chosen], self.key, round_))
+        self.servers[server].observe(reward)
+        self.regret[user] += self._expected[best] - self._expected[chosen]
+        self.reward[user] += reward
 
     @property
     def syncs(self) -> int:
-        """Uploads delivered so far, reports of phases included."""
-        sent = self.network.transcript.messages
-        return sum(count for kind, count in sent.items() if kind in _UPLOADS)
+        """Uploads so far."""
+        return self.network.transcript.messages["Release"]
 
     @property
     def epsilon(self) -> float:
-        """ε that the contents of a server's messages cost so far, at the configured δ."""
-        return epsilon_spent(self.plan, self.config.delta, self.syncs, self.servers[0].phase)
-
-
-def _simulated_noise(rules: Rules, key: Key, cluster: int, round_: int, kind: int) -> Floats:
-    """Noise from the seed: it protects nobody."""
-    party = int(noise_party(rules, cluster, kind))
-    return normals(rules.pattern.size, key, party, round_, Purpose.PRIVACY_NOISE)
+        """ε that the contents of what a server has released so far cost, at the configured δ."""
+        return self.plan.epsilon_spent(self.syncs // len(self.servers), self.config.delta)

@@ -1,128 +1,233 @@
-"""An FCLUB run as one compiled loop: round by round until a phase ends.
-
-What happens between phases is in :mod:`fedbandits.systems.fclub.phases`.
-"""
+"""The rounds of a phase, compiled. What happens between phases is in ``phases.py``."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fedbandits._compile import compiled
-from fedbandits.environments.clustered import (
+from fedbandits._typing import Floats, Ints
+from fedbandits.environments.arrivals import (
     draw_arrival,
     draw_item_reward,
     fill_expected,
     fill_items,
     items_workspace,
 )
-from fedbandits.privacy.bounds import NO_FAULT, record_fault
-from fedbandits.random import Key, Purpose, fill_normal
-from fedbandits.systems.fclub.exchange import (
-    AFTER_UPLOAD,
-    begin_buffer,
-    hand_out,
-    noise_party,
-    noise_slot,
-    note_upload,
-    take_download,
-    take_noise,
-    take_upload,
-    upload_due,
+from fedbandits.environments.clustered import Clustered
+from fedbandits.learners.clustering import adjusted_rand_index
+from fedbandits.learners.evidence import Spectrum, decompose, stack
+from fedbandits.privacy.bounds import NO_FAULT, record_fault, require_within
+from fedbandits.privacy.continual import add_release_noise, draw_slot
+from fedbandits.random import Key, Purpose, normals
+from fedbandits.systems.drivers import TalliedReplicate
+from fedbandits.systems.fclub.config import MixtureFCLUB
+from fedbandits.systems.fclub.kernels import observe, recommend
+from fedbandits.systems.fclub.phases import Ready, learn_from, make_release, take_over
+from fedbandits.systems.fclub.plan import BOUND, CLUSTERS, NEVER, USERS, Constants, Plan, make_plan
+from fedbandits.systems.fclub.state import (
+    Scratch,
+    State,
+    initial_state,
+    mixture_of,
+    new_scratch,
+    put_mixture,
 )
-from fedbandits.systems.fclub.models import add, pick, refresh, update
-from fedbandits.systems.fclub.plan import ALWAYS, BOUND, DELAYED, EDGES, SETS, Rules
-from fedbandits.systems.fclub.regroup import check_edges, check_sets
-from fedbandits.systems.fclub.state import NOT_POSITIVE, Clock, Hub, Local, Scratch, State
-
-#: Bytes of a number.
-_NUMBER = 8
-_NOISE = int(Purpose.PRIVACY_NOISE)
-
-
-@compiled
-def _upload(
-    rules: Rules, clock: Clock, local: Local, hub: Hub, scratch: Scratch, key: Key, cluster: int
-) -> None:
-    """A local cluster uploads; whoever lacks enough then downloads."""
-    size = _NUMBER * local.buffer.shape[1]
-    if not take_upload(rules, hub, cluster, local.buffer[cluster], scratch):
-        clock.fault[0] = NOT_POSITIVE
-        return
-    note_upload(rules, local, cluster)
-    if rules.private:
-        draw = local.trees.draws[cluster, noise_slot(local, cluster)]
-        fill_normal(draw, key, noise_party(rules, cluster, AFTER_UPLOAD), clock.round_[0], _NOISE)
-        take_noise(rules, local, cluster)
-    begin_buffer(rules, local, cluster)
-    clock.uploads[0] += 1
-    clock.bytes_[0] += size
-    for other in range(hub.due.size):
-        if hub.due[other]:
-            take_download(local, other, hub.waiting[other])
-            hand_out(hub, other)
-            clock.downloads[0] += 1
-            clock.bytes_[0] += size
 
 
 @compiled
 def run_until(
-    world: Any, rules: Rules, state: State, scratch: Scratch, key: Key, stop: int
+    world: Any, constants: Constants, state: State, scratch: Scratch, key: Key, stop: int
 ) -> None:
-    """Play on until ``stop`` rounds are done or a fault is noted; no phase may end before that.
-
-    A round is that of :func:`~fedbandits.systems.fclub.models.choose` and
-    :func:`~fedbandits.systems.fclub.models.learn`, written out: handing a large tuple of arrays to
-    a function costs more than what the function does.
-    """
+    """Play on until ``stop`` rounds are done, or a record is out of bounds; phases end outside."""
     workspace = items_workspace(world)
-    clock, tally, local, hub = state
-    models, acting, own, scoring = local.models, local.acting, local.own, scratch.scoring
-    cluster_of, model_of, partners, stale = (
-        local.cluster_of, local.model_of, local.partners, local.stale,
-    )  # fmt: skip
-    sums, buffer, base_log_det = local.sums, local.buffer, local.base_log_det
-    items, expected, context, gain = scratch.items, scratch.expected, scratch.context, scratch.gain
-    audience, group_of = hub.audience, hub.group_of
-    delayed, tested = rules.sharing == DELAYED, rules.clustering in (EDGES, SETS)
-    shared = rules.sharing == ALWAYS
-    while clock.round_[0] < stop and clock.fault[0] == 0:
-        round_ = clock.round_[0] + 1
+    tally = state.tally
+    for round_ in range(state.clock.round_[0] + 1, stop + 1):
         user = draw_arrival(world, key, round_)
-        fill_items(world, workspace, key, round_, items)
-        row, cluster = model_of[user], cluster_of[user]
-        if stale[row] and not refresh(rules, local, row, scratch):
-            clock.fault[0] = NOT_POSITIVE
-            return
-        if rules.buffered:
-            chosen = pick(rules, models, row, partners[row], items, scoring)
-        else:
-            chosen = pick(rules, acting, row, partners[row], items, scoring)
-        best = fill_expected(world, user, items, expected)
-        reward = draw_item_reward(expected[chosen], key, round_)
-        tally.regret[user] += expected[best] - expected[chosen]
+        fill_items(world, workspace, key, round_, scratch.items)
+        chosen = recommend(constants, state.models, user, scratch.items, scratch)
+        best = fill_expected(world, user, scratch.items, scratch.expected)
+        reward = draw_item_reward(scratch.expected[chosen], key, round_)
+        tally.regret[user] += scratch.expected[best] - scratch.expected[chosen]
         tally.reward[user] += reward
-        for i in range(rules.dimension):
-            context[i] = float(items[i, chosen])
-        fault, reward = record_fault(context, reward, BOUND, 0.0, 1.0, False)
+        for i in range(constants.dimension):
+            scratch.context[i] = float(scratch.items[i, chosen])
+        fault, reward = record_fault(scratch.context, reward, BOUND, 0.0, 1.0, False)
         if fault != NO_FAULT:
-            clock.fault[0] = fault
+            state.clock.fault[0] = fault
             return
-        add(sums, user, context, reward)
-        update(models, row, context, reward, gain)
-        clock.round_[0] = round_
-        if delayed:
-            add(buffer, cluster, context, reward)
-            grown = models.log_det[cluster] - base_log_det[cluster]
-            if grown >= rules.log_upload and upload_due(rules, local, cluster):
-                _upload(rules, clock, local, hub, scratch, key, cluster)
-        elif shared:
-            others = audience[group_of[cluster]] - 1
-            clock.uploads[0] += 1
-            clock.downloads[0] += others
-            clock.bytes_[0] += _NUMBER * (rules.dimension + 1) * (1 + others)
-        elif tested:
-            update(own, user, context, reward, gain)
-            if rules.clustering == EDGES:
-                check_edges(rules, local, user, scratch)
-            else:
-                check_sets(rules, local, user, round_, scratch)
+        observe(constants, state.models, state.sums, user, scratch.context, reward, scratch.gain)
+    state.clock.round_[0] = max(stop, state.clock.round_[0])
+
+
+#: Bytes of a number.
+NUMBER = 8
+
+
+class Simulation(TalliedReplicate):
+    """One replicate of one variant.
+
+    Parameters
+    ----------
+    config, environment
+        What is run, and where.
+    rounds
+        T; releases and their noise are planned for it.
+    seed, replicate
+        Name the draws.
+    threads
+        Not used: replicates run side by side instead.
+    """
+
+    def __init__(
+        self,
+        config: MixtureFCLUB,
+        environment: Clustered,
+        rounds: int,
+        seed: int,
+        replicate: int,
+        threads: int = 1,
+    ) -> None:
+        super().__init__(environment, rounds, seed, replicate)
+        self.config = config
+        self.plan: Plan = make_plan(config, environment.facts, rounds)
+        self.state: State = initial_state(self.plan)
+        self._scratch = new_scratch(environment.dimension, environment.items)
+        self._users = [
+            np.flatnonzero(self.world.server == server) for server in range(environment.servers)
+        ]
+
+    @property
+    def done(self) -> int:
+        """Rounds played."""
+        return int(self.state.clock.round_[0])
+
+    def advance(self, stop: int) -> None:
+        """Play until ``stop`` rounds are done."""
+        stop = min(stop, self.rounds)
+        while self.done < stop:
+            end = int(self.plan.constants.phase_ends[self.state.clock.phase[0]])
+            run_until(
+                self.world, self.plan.constants, self.state, self._scratch, self.key, min(end, stop)
+            )
+            require_within(int(self.state.clock.fault[0]), f"round {self.done + 1}")
+            if self.done == end:
+                self._end_phase()
+
+    def _end_phase(self) -> None:
+        """All servers release; then each learns from what the others did."""
+        state, release = self.state, int(self.state.clock.phase[0]) + 1
+        ready = [self._release(server, release) for server in range(len(self._users))]
+        told = [decompose(self._told(server, one.rows)) for server, one in enumerate(ready)]
+        for server, users in enumerate(self._users):
+            nothing = decompose(ready[server].rows[:0])
+            others = stack(Spectrum, [nothing, *told[:server], *told[server + 1 :]])
+            learned = learn_from(self.plan, release, ready[server], others)
+            take_over(state.models, users, learned.estimates, ready[server].variance)
+            state.cluster_of[users] = learned.cluster_of
+            put_mixture(state.mixtures, server, learned.mixture)
+        state.clock.phase[0] = release
+        if self.plan.releases != NEVER:
+            self._count([len(one.rows) for one in ready])
+
+    def _release(self, server: int, release: int) -> Ready:
+        state, users, told = self.state, self._users[server], self.state.told
+        by_cluster = self.plan.releases == CLUSTERS
+        before = told.before[users] if by_cluster else told.before
+        draws = told.draws[users]
+        fresh = partial(simulated_noise, self.plan, self.key, server, users, release)
+        disclose = partial(simulated_rows, self.plan, release, draws, fresh)
+        ready = make_release(
+            self.plan, release, state.sums[users], before, disclose,
+            mixture_of(state.mixtures, server),
+        )  # fmt: skip
+        told.draws[users] = draws
+        if by_cluster:
+            told.before[users] = before
+            count = told.filled[server]
+            told.rows[server, count : count + len(ready.rows)] = ready.rows
+            told.filled[server] += len(ready.rows)
+        return ready
+
+    def _told(self, server: int, rows: Floats) -> Floats:
+        """What a server has told others, as far as it is of use."""
+        if self.plan.releases != CLUSTERS:
+            return rows
+        told: Floats = self.state.told.rows[server, : self.state.told.filled[server]]
+        return told
+
+    def _count(self, rows: list[int]) -> None:
+        """An upload and a download a server: its own rows, and those of all others."""
+        clock, servers = self.state.clock, len(rows)
+        clock.uploads[0] += servers
+        clock.downloads[0] += servers
+        clock.bytes_[0] += NUMBER * self.plan.size * sum(rows) * servers
+
+    @property
+    def metrics(self) -> Mapping[str, NDArray[Any]]:
+        """How well clusters are found, (users,) each.
+
+        The adjusted Rand index compares the users of one server with the truth, and is averaged
+        over servers by their users: what servers call their clusters need not agree.
+        """
+        size, index = np.zeros(len(self.world.server)), 0.0
+        for users in self._users:
+            labels = self.state.cluster_of[users]
+            size[users] = np.bincount(labels)[labels]
+            truth = self.world.cluster[users]
+            index += len(users) * adjusted_rand_index(truth, labels) / len(size)
+        return {"cluster_size": size, "adjusted_rand_index": np.full(len(size), index)}
+
+    @property
+    def syncs(self) -> int:
+        """Uploads so far."""
+        return int(self.state.clock.uploads[0])
+
+    @property
+    def messages(self) -> int:
+        """Uploads and downloads so far."""
+        return int(self.state.clock.uploads[0] + self.state.clock.downloads[0])
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of payload so far."""
+        return int(self.state.clock.bytes_[0])
+
+    @property
+    def epsilon(self) -> float:
+        """ε that the contents of what a server has released so far cost, at the configured δ."""
+        return self.plan.epsilon_spent(self.syncs // len(self._users), self.config.delta)
+
+
+def simulated_rows(
+    plan: Plan, release: int, draws: Floats, fresh: Callable[[], Floats], rows: Floats
+) -> Floats:
+    """Rows (rows, p) with simulated noise; ``draws`` (users, slots, p) keeps what is used again."""
+    if plan.sums is None:
+        if plan.deviation == 0.0:
+            return rows
+        noisy: Floats = rows + plan.deviation * plan.pattern * fresh()[: len(rows)]
+        return noisy
+    released, plan = rows.copy(), plan.sums
+    draws[:, draw_slot(plan.code, release)] = fresh()
+    coefficients = plan.coefficients()
+    for user in range(len(released)):
+        add_release_noise(
+            plan.code, plan.scale, coefficients, plan.pattern, draws[user], release,
+            released[user],
+        )  # fmt: skip
+    return released
+
+
+def simulated_noise(plan: Plan, key: Key, server: int, users: Ints, release: int) -> Floats:
+    """Standard normals of one server's release, from the seed: they protect nobody."""
+    if plan.releases == USERS:
+        parties = [int(user) for user in users]
+    else:
+        most = plan.most_clusters
+        parties = [server * most + c for c in range(min(most, len(users)))]
+    return np.stack([normals(plan.size, key, p, release, Purpose.PRIVACY_NOISE) for p in parties])

@@ -1,274 +1,110 @@
-"""What happens when a phase begins, for the loop and the parties alike.
-
-Users are in rows, and so are the clusters that carry their names. The functions on arrays are
-called by the parties for one server's rows, by :func:`begin_phase` for all of them.
-"""
+"""What a server does at a phase's end: release, then learn. For the loop and the parties alike."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
-from fedbandits.errors import FedbanditsError
-from fedbandits.learners.clustering import Edges, components, connect_same, delete_edges
-from fedbandits.learners.ridge import factorise, invert_statistic, packed_dimension
-from fedbandits.random import Key, Purpose, normals
-from fedbandits.systems.fclub.exchange import (
-    AT_RENEWAL,
-    FOR_REPORT,
-    add_noise,
-    begin_buffer,
-    new_tree,
-    noise_party,
-    noise_slot,
-    take_noise,
-)
-from fedbandits.systems.fclub.models import settle
-from fedbandits.systems.fclub.plan import (
-    ALONE,
-    ALWAYS,
-    DELAYED,
-    EDGES,
-    NEVER,
-    PHASED,
-    SETS,
-    TOGETHER,
-    Rules,
-)
-from fedbandits.systems.fclub.regroup import begin_sets_phase, cluster_sums
-from fedbandits.systems.fclub.state import Hub, Local, State
+from fedbandits.learners.evidence import Evidence, Spectrum, decompose, reward_variance, weigh
+from fedbandits.learners.mixture import Fitted, Mixture, fit_mixture
+from fedbandits.learners.models import Models
+from fedbandits.learners.pooling import Estimates, attach, estimates
+from fedbandits.systems.fclub.plan import CLUSTERS, REWARD_VARIANCE, USERS, Plan
 
-#: Standard normals of a cluster's next release, (p,): ``(cluster, what for)``.
-DrawNoise = Callable[[int, int], Floats]
+#: Makes of exact rows (rows, p) what leaves in their place. Asked once a release.
+Disclose = Callable[[Floats], Floats]
 
 
-class NotARecordsSumError(FedbanditsError):
-    """A sum of outer products, noise included, that is not positive definite."""
+class Ready(NamedTuple):
+    """A server that has released and now waits for the others."""
+
+    own: Evidence  # of its own users
+    fitted: Fitted  # their clusters
+    variance: float  # of rewards about their means
+    rows: Floats  # (rows, p): what leaves
 
 
-@compiled
-def _estimates(sums: Floats, ridge: float) -> Floats:
-    """Ridge estimates of all rows, (rows, d); zeros where a sum is not one of records."""
-    d = packed_dimension(sums.shape[1] - 1)
-    theta, factor, inverse = np.zeros((sums.shape[0], d)), np.zeros((d, d)), np.zeros((d, d))
-    for row in range(sums.shape[0]):
-        if np.isnan(invert_statistic(sums[row], ridge, factor, inverse, theta[row])):
-            theta[row] = 0.0
-    return theta
+class Learned(NamedTuple):
+    """What a server knows of its users after a phase."""
+
+    estimates: Estimates
+    cluster_of: Ints  # (users,)
+    mixture: Mixture  # of its own users alone: where the next phase begins
 
 
-def split_users(rules: Rules, sums: Floats, edges: Edges) -> Ints:
-    """Delete edges between one server's users (equation 3); the clusters that are left.
+def make_release(
+    plan: Plan, release: int, sums: Floats, before: Floats, disclose: Disclose, start: Mixture
+) -> Ready:
+    """Find clusters of a server's own users, and what the server tells the others.
 
     Parameters
     ----------
-    sums : (users, p + 1) float64
-    edges : (users, users) uint8
-        Changed in place.
-
-    Returns
-    -------
-    (users,) int64
-        For each user the lowest row of its cluster.
+    release : int
+        Its number, from 1.
+    sums : (users, p + 2) float64
+        Exact sums of the server's users; the last two columns stay here.
+    before : (users, p + 2) float64
+        Those of the last release, where only what is new is released; becomes ``sums``.
+    disclose
+        Adds noise, which must be saved before the release leaves.
+    start
+        The clusters of the last phase.
     """
-    estimates = _estimates(sums, rules.edge_ridge)
-    delete_edges(estimates, np.ascontiguousarray(sums[:, -1]), rules.alpha1, edges)
-    return components(edges)
+    statistics = np.ascontiguousarray(sums[:, : plan.size])
+    if not plan.constants.raw_view:
+        rows = disclose(statistics)
+        own = _read(plan, release, decompose(rows), REWARD_VARIANCE)
+        return Ready(own, _fit(plan, own, start), REWARD_VARIANCE, rows)
+    spectrum = decompose(statistics)
+    variance = reward_variance(spectrum, sums[:, -2], sums[:, -1], REWARD_VARIANCE)
+    own = weigh(spectrum, variance, 0.0, 0.0)
+    fitted = _fit(plan, own, start)
+    rows = statistics[:0]
+    if plan.releases == USERS:
+        rows = disclose(statistics)
+    elif plan.releases == CLUSTERS:
+        members, batch = fitted.member.argmax(axis=1), (sums - before)[:, : plan.size]
+        rows = disclose(_by_cluster(batch, members))
+        before[:] = sums
+    return Ready(own, fitted, variance, rows)
 
 
-def merge_clusters(rules: Rules, reports: Floats, servers: Ints) -> Ints:
-    """Which reported clusters are the same (equation 4), directly or through others.
+def _fit(plan: Plan, own: Evidence, start: Mixture) -> Fitted:
+    return fit_mixture(own, start, plan.strictness, plan.most_clusters)
+
+
+def _by_cluster(batch: Floats, members: Ints) -> Floats:
+    """Sums of what came in one phase, a row for each cluster that has users."""
+    rows: Floats = np.stack([batch[members == name].sum(axis=0) for name in np.unique(members)])
+    return rows
+
+
+def _read(plan: Plan, release: int, spectrum: Spectrum, variance: float) -> Evidence:
+    """What released sums say, where rewards have so much variance."""
+    noise = plan.noise_variance(release)
+    return weigh(spectrum, variance, noise, plan.reach * noise)
+
+
+def learn_from(plan: Plan, release: int, ready: Ready, others: Spectrum) -> Learned:
+    """What a server knows of its users, given what the other servers released.
 
     Parameters
     ----------
-    reports : (clusters, p + 1) float64
-    servers : (clusters,) int64
-        Who reported each.
-
-    Returns
-    -------
-    (clusters,) int64
-        For each the lowest place among those it is the same as.
+    others
+        The newest running sums of their users, or all sums of clusters so far; none at all where
+        nothing is released.
     """
-    edges = np.zeros((len(reports), len(reports)), np.uint8)
-    counts = np.ascontiguousarray(reports[:, -1])
-    connect_same(_estimates(reports, rules.merge_ridge), counts, servers, rules.alpha2, edges)
-    return components(edges)
+    told = _read(plan, release, others, ready.variance)
+    joined = attach(ready.own, told, ready.fitted, plan.trust)
+    known = estimates(ready.own, joined.mixture, joined.member)
+    likeliest = joined.member.argmax(axis=1).astype(np.int64)
+    return Learned(known, likeliest, ready.fitted.mixture)
 
 
-def clusters_of(labels: Ints) -> Ints:
-    """The names of all clusters, in order."""
-    names: Ints = np.unique(labels)
-    return names
-
-
-def report(rules: Rules, local: Local, draw: DrawNoise) -> Floats:
-    """The sums of all clusters, as they leave their servers, in rows of their names.
-
-    With published noise each is shifted by 2ρ and carries the first release of a fresh tree, which
-    a renewal puts into use.
-    """
-    sums = np.zeros_like(local.sums)
-    cluster_sums(local.sums, local.cluster_of, sums)
-    if rules.private:
-        noise = np.zeros(sums.shape[1] - 1)
-        diagonal = np.cumsum([0, *range(rules.dimension, 1, -1)])
-        for cluster in clusters_of(local.cluster_of):
-            local.trees.first[cluster] = draw(int(cluster), FOR_REPORT)
-            add_noise(rules, local.trees.first[cluster : cluster + 1], 1, noise)
-            sums[cluster, :-1] += noise
-            sums[cluster, diagonal] += 2.0 * rules.shift
-    return sums
-
-
-def regroup(rules: Rules, hub: Hub, home: Ints, labels: Ints, reports: Floats, first: bool) -> bool:
-    """Merge what servers reported; where that changes the partition, begin anew from the reports.
-
-    Parameters
-    ----------
-    home : (users,) int64
-    labels : (users,) int64
-        The local cluster of each user, as reported.
-    reports : (users, p + 1) float64
-        Sums of the clusters, in rows of their names.
-    first : bool
-        Whether this is the first phase, which always begins from its reports.
-
-    Returns
-    -------
-    bool
-        Whether the partition changed (Algorithm 2, line 8).
-
-    Raises
-    ------
-    FedbanditsError
-        If a sum is not one of records.
-    """
-    names = clusters_of(labels)
-    group_of = np.full(len(labels), -1, np.int64)
-    group_of[names] = names[merge_clusters(rules, reports[names], home[names])]
-    same = np.array_equal(group_of, hub.group_of) and np.array_equal(labels, hub.cluster_of)
-    if same and not first:
-        return False
-    totals = np.zeros_like(reports)
-    cluster_sums(reports[names], group_of[names], totals)
-    factor = np.zeros((rules.dimension, rules.dimension))
-    log_dets = {g: factorise(totals[g], rules.ridge, factor) for g in clusters_of(group_of[names])}
-    if any(math.isnan(value) for value in log_dets.values()):
-        raise NotARecordsSumError("the noise left a sum that is not positive definite")
-    hub.cluster_of[:], hub.group_of[:] = labels, group_of
-    hub.audience[:] = 0
-    for group in log_dets:
-        hub.audience[group] = len(np.unique(home[names[group_of[names] == group]]))
-    if rules.sharing == DELAYED:
-        hub.total[:], hub.waiting[:], hub.due[:] = totals, 0.0, 0
-        hub.known[:], hub.log_det[:] = 0.0, 0.0
-        for name in names:
-            hub.known[name], hub.log_det[name] = totals[group_of[name]], log_dets[group_of[name]]
-    return True
-
-
-def totals_of(rules: Rules, hub: Hub, reports: Floats) -> Floats:
-    """What every global cluster knows after a renewal, in rows of their names."""
-    if rules.sharing == DELAYED:
-        return hub.total
-    totals = np.zeros_like(reports)
-    names = clusters_of(hub.cluster_of)
-    cluster_sums(reports[names], hub.group_of[names], totals)
-    return totals
-
-
-def partners_of(hub: Hub, group: int) -> int:
-    """Local clusters in a global one: L' of Lemma 1."""
-    return int(np.count_nonzero(hub.group_of == group))
-
-
-def renew(
-    rules: Rules, local: Local, cluster: int, total: Floats, partners: int, draw: DrawNoise
-) -> None:
-    """Begin anew with what a global cluster knows (Algorithm 2, lines 13 to 16)."""
-    row = local.model_of[cluster]
-    local.partners[row] = partners
-    if rules.sharing != DELAYED:
-        settle(local.models, row, total, rules.ridge, np.zeros((rules.dimension,) * 2))
-        return
-    local.shared[cluster] = total
-    if rules.private:
-        new_tree(rules, local, cluster)
-        local.trees.draws[cluster, noise_slot(local, cluster)] = draw(cluster, AT_RENEWAL)
-        take_noise(rules, local, cluster)
-    begin_buffer(rules, local, cluster)
-    local.stale[cluster] = 1
-
-
-def learn_alone(rules: Rules, local: Local, labels: Ints) -> None:
-    """Take over new clusters that share with nobody, with models of their users' sums."""
-    before = local.cluster_of.copy()
-    local.cluster_of[:], local.model_of[:] = labels, labels
-    sums = np.zeros_like(local.sums)
-    cluster_sums(local.sums, labels, sums)
-    factor = np.zeros((rules.dimension, rules.dimension))
-    for cluster in clusters_of(labels):
-        if not np.array_equal(labels == cluster, before == cluster):
-            settle(local.models, int(cluster), sums[cluster], rules.ridge, factor)
-
-
-def begin_phase(rules: Rules, state: State, key: Key, first: bool = False) -> None:
-    """Everything that happens between two phases, on all servers."""
-    _BEGINNINGS[rules.clustering](rules, state, key, first)
-
-
-def _begin_phased(rules: Rules, state: State, key: Key, first: bool) -> None:
-    """Algorithm 2."""
-    local, hub, clock = state.local, state.hub, state.clock
-    labels = np.zeros_like(local.cluster_of)
-    for server in np.unique(local.home):
-        users = np.flatnonzero(local.home == server)
-        edges = np.ascontiguousarray(local.edges[np.ix_(users, users)])
-        labels[users] = users[split_users(rules, local.sums[users], edges)]
-        local.edges[np.ix_(users, users)] = edges
-    if rules.sharing == NEVER:
-        learn_alone(rules, local, labels)
-        return
-    round_, size = int(clock.round_[0]), rules.pattern.size
-
-    def draw(cluster: int, kind: int) -> Floats:
-        party = noise_party(rules, cluster, kind)
-        return normals(size, key, party, round_, Purpose.PRIVACY_NOISE)
-
-    local.cluster_of[:] = labels
-    reports = report(rules, local, draw)
-    names = clusters_of(labels)
-    clock.uploads[0] += rules.servers
-    clock.downloads[0] += rules.servers
-    clock.bytes_[0] += 8 * len(names) * reports.shape[1]
-    if not regroup(rules, hub, local.home, labels, reports, first):
-        return
-    clock.bytes_[0] += 8 * len(names) * reports.shape[1]
-    local.model_of[:] = hub.group_of[labels] if rules.sharing == ALWAYS else labels
-    totals = totals_of(rules, hub, reports)
-    for name in names:
-        group = int(hub.group_of[name])
-        renew(rules, local, int(name), totals[group], partners_of(hub, group), draw)
-
-
-def _begin_sets(rules: Rules, state: State, key: Key, first: bool) -> None:
-    del key, first
-    begin_sets_phase(state.local)
-
-
-def _begin_nothing(rules: Rules, state: State, key: Key, first: bool) -> None:
-    del rules, state, key, first
-
-
-_BEGINNINGS: dict[int, Callable[[Rules, State, Key, bool], None]] = {
-    ALONE: _begin_nothing,
-    TOGETHER: _begin_nothing,
-    EDGES: _begin_nothing,
-    PHASED: _begin_phased,
-    SETS: _begin_sets,
-}
+def take_over(models: Models, users: Ints, known: Estimates, variance: float) -> None:
+    """Begin a phase with what is known of users, as a prior worth so many records."""
+    models.theta[users] = known.mean
+    models.inverse[users] = known.covariance / variance

@@ -12,193 +12,186 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.environments.clustered import Clustered
 from fedbandits.errors import ConfigError
 from fedbandits.learners.ridge import packed_size
-from fedbandits.privacy.continual import ContinualPlan, noise_pattern
-from fedbandits.systems.fclub.config import FCLUB
-from fedbandits.systems.fclub.parts import (
-    Alone,
-    Always,
-    Delayed,
-    Edges,
-    Never,
-    Phased,
-    Practical,
-    Published,
-    Sets,
-    Together,
-    phase_ends,
-)
+from fedbandits.privacy import gaussian
+from fedbandits.privacy.accounting import Clear, ContinualSum, Event, GaussianRelease, Parallel
+from fedbandits.privacy.continual import ContinualPlan, calibrated, noise_pattern
+from fedbandits.systems.fclub.config import Growing, MixtureFCLUB
 
-#: Who learns with whom.
-ALONE, TOGETHER, PHASED, EDGES, SETS = 0, 1, 2, 3, 4
-#: What servers tell one another.
-NEVER, ALWAYS, DELAYED = 0, 1, 2
-
-_CLUSTERINGS = {Alone: ALONE, Together: TOGETHER, Phased: PHASED, Edges: EDGES, Sets: SETS}
-_SHARINGS = {Never: NEVER, Always: ALWAYS, Delayed: DELAYED}
-
-#: Rewards in [0, 1] are ½-sub-Gaussian about their mean.
-_REWARD_NOISE = 0.5
-#: Longest context: 1, and what float32 may round up.
-BOUND = 1.0 + 1e-6
-#: What a record can be in length: ‖x‖ ≤ 1 and |y| ≤ 1.
-RECORD_NORM = 2.0
-#: A graph of n users takes n² bytes.
-_MOST_IN_A_GRAPH = 20_000
-#: More uploads of a local cluster cannot be planned for.
-_MOST_UPLOADS = 10**12
+#: What a server releases.
+NEVER, USERS, CLUSTERS = 0, 1, 2
+_RELEASES = {"never": NEVER, "users": USERS, "clusters": CLUSTERS}
+#: Rewards in [0, 1] have at most this variance.
+REWARD_VARIANCE = 0.25
+#: Records that the prior of every user counts for: N(0, ¼/2 I).
+PRIOR_RECORDS = 2.0
+#: How far the norm of an item may lie above 1: room for rounding to float32.
+ROUNDING = 1e-5
+BOUND = 1.0 + ROUNDING
 #: Later than any round.
-_LATER = 2**62
+LATER = 2**62
+_MOST_RELEASES = 2**12
+#: 4 GB of noise.
+_MOST_NUMBERS = 2**29
 
 
-class Rules(NamedTuple):
+class Constants(NamedTuple):
     """Everything constant in a run, as compiled code takes it."""
 
     users: int
     servers: int
     dimension: int
     items: int
-    clustering: int  # ALONE, TOGETHER, PHASED, EDGES or SETS
-    sharing: int  # NEVER, ALWAYS or DELAYED
-    log_upload: float  # ln U
-    log_download: float  # ln D
-    buffered: bool  # acts on S + ΔS, not on S
-    alpha1: float
-    alpha2: float
-    alpha_p: float
-    ridge: float  # λ added to what is recommended by
-    edge_ridge: float
-    merge_ridge: float
-    radius_scale: float  # exploration_scale · σ
-    radius_term: float  # 2 ln(2/α), or 2 ln(mL/α) of Lemma 1
-    radius_offset: float  # what is added to T/d: 3, or ρ_max/ρ_min of Lemma 1
-    radius_unit: float  # ρ_min in Lemma 1, else 1
-    radius_shared: bool  # T is divided by L' too, and √L' multiplies the bias
-    radius_bias: float  # exploration_scale · (√ρ_max + κ)
-    squared: bool  # the bonus has no root
-    private: bool
-    shift: float  # ρ of equation 7
-    noise_scale: float  # deviation of a node's entries
-    pattern: Floats  # (p,) relative deviations of a packed statistic's entries
-    most_releases: int  # of one tree
+    raw_view: bool
+    offset: float  # taken off every reward
+    width: float  # exploration_scale times the deviation of a reward
     phase_ends: Ints  # last rounds of the phases
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """A resolved variant: what Python needs to know beside the compiled rules."""
+    """A variant as all servers know it.
 
-    rules: Rules
-    tree: ContinualPlan | None
+    Parameters
+    ----------
+    constants
+        For compiled code.
+    releases
+        NEVER, USERS or CLUSTERS.
+    release_count
+        How many releases there are.
+    sums
+        How a user's running sums are released; None if they are not.
+    deviation
+        Of the noise in a cluster's sum; 0 where there is none.
+    pattern : (p,) float64
+        Relative deviations of a packed statistic's entries.
+    record_norm
+        L² + B².
+    reach
+        Variance of an entry of n - Nθ, as a multiple of an off-diagonal entry's.
+    strictness, trust, most_clusters
+        See the configuration.
+    """
+
+    constants: Constants
+    releases: int
+    release_count: int
+    sums: ContinualPlan | None
+    deviation: float
+    pattern: Floats
+    record_norm: float
+    reach: float
+    strictness: float
+    trust: float
+    most_clusters: int
 
     @property
-    def phases(self) -> int:
-        """Phases that begin within the horizon, the first one included."""
-        return len(self.rules.phase_ends)
+    def size(self) -> int:
+        """Numbers of a packed statistic, p."""
+        return len(self.pattern)
+
+    @property
+    def private(self) -> bool:
+        """Whether there is noise."""
+        return self.sums is not None or self.deviation > 0.0
+
+    def noise_variance(self, release: int) -> float:
+        """Variance of an off-diagonal entry of the noise in a release (from 1)."""
+        if self.sums is not None:
+            return self.sums.deviation(release) ** 2
+        return self.deviation**2
+
+    def mu(self, releases: int) -> float:
+        """μ of the first so many releases."""
+        if releases == 0:
+            return 0.0
+        if self.sums is not None:
+            return self.sums.mu(self.record_norm, releases)
+        return self.record_norm / self.deviation if self.deviation > 0.0 else math.inf
+
+    def event(self, releases: int | None = None) -> Event:
+        """What a record is charged for after so many releases; after all of them if not given."""
+        if self.sums is not None:
+            return ContinualSum(self.sums, self.record_norm, releases)
+        if self.deviation > 0.0:  # a record is in one phase's sum alone
+            return Parallel((GaussianRelease(self.record_norm, self.deviation),))
+        return Clear()
+
+    def epsilon_spent(self, releases: int, delta: float) -> float:
+        """ε that the contents of a server's first ``releases`` releases cost, at the given δ."""
+        return gaussian.epsilon_of(self.mu(releases), delta)
 
 
-class _Noise(NamedTuple):
-    """Published noise, or none."""
-
-    tree: ContinualPlan | None
-    shift: float  # ρ, or λ without noise
-    most: float  # ρ_max
-    kappa: float
-
-
-def plan(config: FCLUB, environment: Clustered, rounds: int) -> Plan:
+def make_plan(config: MixtureFCLUB, environment: Clustered, rounds: int) -> Plan:
     """Resolve a configuration for an environment and a horizon.
 
     Raises
     ------
     ConfigError
-        If there are more users than a graph of them has room for, or more uploads than noise can
-        be planned for.
+        If more releases are planned than the noise is kept for.
     """
-    d, sharing = environment.dimension, config.sharing
-    if isinstance(config.clustering, Phased | Edges) and environment.parties > _MOST_IN_A_GRAPH:
-        raise ConfigError(
-            f"clustering: a graph of {environment.parties:,} users has no room; use at most "
-            f"{_MOST_IN_A_GRAPH:,} users, or other clustering"
-        )
-    noise = _noise(config, environment, rounds)
-    practical = isinstance(config.confidence, Practical)
-    term, offset = _radius(config, environment, noise)
-    phased = isinstance(config.clustering, Phased | Sets)
-    thresholds = (sharing.upload, sharing.download) if isinstance(sharing, Delayed) else (1.0, 1.0)
-    rules = Rules(
+    d = environment.dimension
+    ends = phase_ends(config.schedule, environment.parties, rounds)
+    offset = 0.5 if config.center_rewards else 0.0
+    bound = 1.0 - offset  # |y - offset|
+    record_norm = BOUND**2 + bound**2
+    kind = _RELEASES[config.releases] if environment.servers > 1 else NEVER
+    sums, deviation = None, 0.0
+    if kind != NEVER and config.noise == "calibrated" and ends:
+        mu = gaussian.mu_of(config.epsilon, config.delta)
+        if kind == USERS:
+            _check_count(len(ends), environment.parties * packed_length(d))
+            sums = calibrated("toeplitz", len(ends), mu, record_norm)
+        else:
+            deviation = gaussian.least_deviation(record_norm, mu)
+    # ‖θ‖² ≤ 1, and ½ without the constant, as long as all means lie in [0, 1].
+    length = 0.5 if config.center_rewards else 1.0
+    constants = Constants(
         users=environment.parties,
         servers=environment.servers,
         dimension=d,
         items=environment.items,
-        clustering=_CLUSTERINGS[type(config.clustering)],
-        sharing=_SHARINGS[type(sharing)],
-        log_upload=math.log(thresholds[0]),
-        log_download=math.log(thresholds[1]),
-        buffered=config.acts_on == "buffered",
-        alpha1=config.alpha1,
-        alpha2=config.alpha2,
-        alpha_p=config.alpha_p,
-        ridge=0.0 if config.is_private else config.regularization,
-        edge_ridge=config.edge_regularization,
-        merge_ridge=0.0 if config.is_private else config.merge_regularization,
-        radius_scale=config.exploration_scale * _REWARD_NOISE,
-        radius_term=term,
-        radius_offset=offset,
-        radius_unit=1.0 if practical else noise.shift,
-        radius_shared=not practical,
-        radius_bias=0.0
-        if practical
-        else config.exploration_scale * (math.sqrt(noise.most) + noise.kappa),
-        squared=config.bonus == "square",
-        private=config.is_private,
-        shift=noise.shift if config.is_private else 0.0,
-        noise_scale=0.0 if noise.tree is None else noise.tree.scale,
-        pattern=noise_pattern(1, d),
-        most_releases=0 if noise.tree is None else noise.tree.releases,
-        phase_ends=np.array([*(phase_ends(rounds) if phased else []), _LATER], np.int64),
+        raw_view=config.local_view == "raw",
+        offset=offset,
+        width=config.exploration_scale * math.sqrt(REWARD_VARIANCE),
+        phase_ends=np.array([*ends, LATER], np.int64),
     )
-    return Plan(rules, noise.tree)
+    return Plan(
+        constants=constants,
+        releases=kind,
+        release_count=len(ends) if kind != NEVER else 0,
+        sums=sums,
+        deviation=deviation,
+        pattern=noise_pattern(1, d),
+        record_norm=record_norm,
+        reach=1.0 + length * (1.0 + 1.0 / d),
+        strictness=config.strictness,
+        trust=config.trust,
+        most_clusters=1 if config.clustering == "population" else config.most_clusters,
+    )
 
 
-def _radius(config: FCLUB, environment: Clustered, noise: _Noise) -> tuple[float, float]:
-    """Under the root: the constant, and what is added to the observations a dimension."""
-    if isinstance(config.confidence, Practical):
-        return 2.0 * math.log(2.0 / config.confidence.alpha), 3.0
-    spread = environment.cluster_count * environment.servers / config.failure_probability
-    return 2.0 * math.log(spread), noise.most / noise.shift
+def phase_ends(schedule: Growing, users: int, rounds: int) -> list[int]:
+    """Last rounds of all phases that end before the horizon."""
+    first = 5 * users if schedule.first == "auto" else schedule.first
+    ends: list[int] = []
+    end = float(first)
+    while round(end) < rounds:
+        if not ends or round(end) > ends[-1]:
+            ends.append(round(end))
+        end *= schedule.factor
+    return ends
 
 
-def _noise(config: FCLUB, environment: Clustered, rounds: int) -> _Noise:
-    """The tree of Algorithm 5, ρ of equation 7, and the bounds of Definition 2."""
-    if not isinstance(config.privatizer, Published):
-        return _Noise(None, config.regularization, config.regularization, 0.0)
-    d, sharing = environment.dimension, config.sharing
-    if not isinstance(sharing, Delayed):  # pragma: no cover - refused by the configuration
-        raise TypeError("published noise needs delayed sharing")
-    bound = d * math.log(max(2, rounds)) / math.log(min(sharing.upload, sharing.download))
-    uploads = math.ceil(bound) if config.privatizer.uploads == "auto" else config.privatizer.uploads
-    levels = levels_of(uploads)
-    spread = 2.0 * environment.cluster_count * environment.servers / config.failure_probability
-    rho = (
-        8.0 * math.sqrt(2.0 * levels) * math.log(4.0 / config.delta)
-        * (4.0 * math.sqrt(d) + 2.0 * math.log(spread)) / config.epsilon
-    )  # fmt: skip
-    scale = 8.0 * math.sqrt(levels) * math.log(2.0 / config.delta) / config.epsilon
-    if not math.isfinite(rho * uploads) or uploads > _MOST_UPLOADS:
+def _check_count(releases: int, numbers: int) -> None:
+    """The noise of every release is kept: so many numbers each."""
+    if releases > _MOST_RELEASES or releases * numbers > _MOST_NUMBERS:
         raise ConfigError(
-            f"privatizer: {uploads:,} uploads under noise of deviation {scale:.3g} are more than "
-            "can be planned; raise the thresholds of sharing, or epsilon"
+            f"schedule: the noise of {releases:,} phases, {numbers:,} numbers each, is more than "
+            f"is kept ({_MOST_RELEASES:,} phases, {_MOST_NUMBERS:,} numbers); let phases grow "
+            "faster, or have fewer users or dimensions"
         )
-    # ‖h‖ ≤ τ (√d + √(2 ln(2mL/α))), τ² of at most `levels` nodes, with the probability of ‖H‖ ≤ ρ.
-    norm = scale * math.sqrt(levels) * (math.sqrt(d) + math.sqrt(2.0 * math.log(spread)))
-    tree = ContinualPlan("tree", uploads + 1, scale)
-    return _Noise(tree, rho, 3.0 * rho * (1.0 + bound), norm / math.sqrt(rho))
 
 
-def levels_of(uploads: int) -> int:
-    """Depth of a tree for so many uploads: ν = ⌈log₂(t_c + 1)⌉ + 1 (Algorithm 5)."""
-    return uploads.bit_length() + 1
-
-
-def row_size(dimension: int) -> int:
-    """Numbers of a sum: a packed statistic, and how many records are in it."""
-    return int(packed_size(dimension)) + 1
+def packed_length(dimension: int) -> int:
+    """Numbers of a packed statistic."""
+    return int(packed_size(dimension))

@@ -1,54 +1,28 @@
-"""Named FCLUB variants: each is a composition of parts, nothing more."""
+"""Named variants: each is a composition of parts, nothing more."""
 
 from __future__ import annotations
 
 from fedbandits.systems.base import Preset
 
 PRESETS: dict[str, Preset] = {
-    "fclub-published": Preset(
-        "Liu et al. 2022, FCLUB-CDP as published, with its noise really added",
-        {"privatizer": "published", "confidence": "lemma", "bonus": "root", "alpha1": 1.0},
-    ),
-    "fclub-dc": Preset(
-        "Liu et al. 2022 without noise: clusters by phases, delayed communication",
+    "fclub": Preset(
+        "sound: noisy running sums of users in rounds fixed in advance, clusters as a mixture",
         {},
     ),
-    "fclub-sync": Preset(
-        "Liu et al. 2022 without noise, every observation shared at once",
-        {"sharing": "always"},
+    "fclub-released": Preset(
+        "servers act on releases alone, so that the claim holds for interactive data too",
+        {"local_view": "released"},
     ),
-    "club": Preset(
-        "Gentile et al. 2014 on every server by itself: edges are deleted round by round",
-        {
-            "clustering": "edges",
-            "sharing": "never",
-            "alpha1": 0.25,
-            "confidence": "practical(0.25)",
-            "regularization": 1.0,
-            "edge_regularization": 1.0,
-        },
+    "fclub-clusters": Preset(
+        "one noisy sum a cluster: less noise, a weaker claim, which takes the clusters as public",
+        {"releases": "clusters"},
     ),
-    "sclub": Preset(
-        "Li et al. 2019 on every server by itself: users split off and clusters merge",
-        {
-            "clustering": "sets",
-            "sharing": "never",
-            "alpha1": 1.5,
-            "alpha2": 0.75,
-            "regularization": 1.0,
-            "edge_regularization": 1.0,
-        },
+    "fclub-local": Preset(
+        "every server by itself: what clusters bring without any release",
+        {"releases": "never"},
     ),
-    "linucb-per-user": Preset(
-        "LinUCB of every user alone: what collaboration must be better than",
-        {"clustering": "alone", "sharing": "never", "confidence": "practical(15)"},
-    ),
-    "homo": Preset(
-        "one cluster of all users, every observation shared at once",
-        {"clustering": "together", "sharing": "always"},
-    ),
-    "homo-dc": Preset(
-        "one cluster of all users, delayed communication",
-        {"clustering": "together"},
+    "fclub-clear": Preset(
+        "users' sums leave in clear: what privacy costs",
+        {"noise": "none"},
     ),
 }

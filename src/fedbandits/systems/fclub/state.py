@@ -1,112 +1,45 @@
-"""All that changes in a run, as named tuples of arrays: saving it is saving the run.
-
-A local cluster is named by its lowest user, a global one by its lowest local cluster, and what is
-kept of it stands in the row of its name: no variant ever has more clusters than users. Sums are
-packed (see :mod:`fedbandits.learners.ridge`), with the number of records behind them as last
-entry: a row of d (d + 3) / 2 + 1 numbers.
-"""
+"""All that changes in a run, as named tuples of arrays: saving it is saving the run."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Floats32, Ints
-from fedbandits.learners.clustering import Edges
-from fedbandits.systems.fclub.plan import (
-    ALONE,
-    ALWAYS,
-    DELAYED,
-    EDGES,
-    NEVER,
-    PHASED,
-    SETS,
-    TOGETHER,
-    Plan,
-    row_size,
-)
-
-Flags = NDArray[np.uint8]
+from fedbandits.learners.mixture import Mixture, one_cluster
+from fedbandits.learners.models import Models
+from fedbandits.systems.fclub.plan import CLUSTERS, PRIOR_RECORDS, Plan
 
 
-class Models(NamedTuple):
-    """Ridge estimates, one a row."""
+class Mixtures(NamedTuple):
+    """The clusters of every server's own users, as many as ``number`` says."""
 
-    inverse: Floats  # (rows, d, d) of λI + S
-    theta: Floats  # (rows, d)
-    log_det: Floats  # (rows,) ln det(λI + S)
-    records: Floats  # (rows,) how many are behind it
-
-
-class Trees(NamedTuple):
-    """The noise of local clusters' uploads; of no rows where there is none."""
-
-    draws: Floats  # (clusters, slots, p) of the tree in use
-    releases: Ints  # (clusters,) of the tree in use
-    first: Floats  # (clusters, p) the first draw of the newest tree
-    held: Floats  # (clusters, p) H̄, h̄: the noise in what was uploaded since the renewal
-    coming: Floats  # (clusters, p) H, h: the noise of the next upload
+    number: Ints  # (servers,)
+    centre: Floats  # (servers, most, d)
+    spread: Floats  # (servers, most)
+    share: Floats  # (servers, most)
+    precision: Floats  # (servers, most, d, d)
 
 
-class SetNotes(NamedTuple):
-    """What SCLUB keeps besides; of no rows elsewhere."""
+class Told(NamedTuple):
+    """What servers have released; of no rows where it is of no more use."""
 
-    checked: Flags  # (users,) who has come in this phase
-    size: Ints  # (clusters,) users
-    pending: Ints  # (clusters,) those of them that have not come yet
-    frozen_theta: Floats  # (clusters, d) at the phase's start, or when it came to be
-    frozen_count: Floats  # (clusters,)
-
-
-class Local(NamedTuple):
-    """What servers know of their users; one server's own, or all of them side by side."""
-
-    home: Ints  # (users,) the server that each lives on
-    sums: Floats  # (users, p + 1) raw
-    cluster_of: Ints  # (users,) the local cluster of each
-    model_of: Ints  # (users,) the row of the model that recommends to each
-    partners: Ints  # (clusters,) L': local clusters that share with it, itself included
-    models: Models  # of S + ΔS; where there is no buffer, of S
-    acting: Models  # of S alone; of no rows unless that is acted on
-    stale: Flags  # (clusters,) sums have changed and models have not yet
-    shared: Floats  # (clusters, p + 1) S, u, T
-    base_log_det: Floats  # (clusters,) ln det(λI + S)
-    buffer: Floats  # (clusters, p + 1) ΔS, Δu, ΔT
-    edges: Edges  # (users, users)
-    own: Models  # every user's own estimate; of no rows unless tested each round
-    sets: SetNotes
-    trees: Trees
-
-
-class Hub(NamedTuple):
-    """What the global server knows."""
-
-    cluster_of: Ints  # (users,) the local cluster of each, as servers reported it
-    group_of: Ints  # (clusters,) the global cluster of each local one; -1 where there is none
-    audience: Ints  # (groups,) servers that have a part of it
-    known: Floats  # (clusters, p + 1) S, u, T of every local cluster
-    log_det: Floats  # (clusters,) ln det of those
-    waiting: Floats  # (clusters, p + 1) ΔS⁻, Δu⁻, ΔT⁻: what each lacks
-    total: Floats  # (groups, p + 1) Sᵍ, uᵍ, Tᵍ
-    due: Flags  # (clusters,) who must be sent what it lacks
-
-
-#: Noise left a matrix that is not positive definite.
-NOT_POSITIVE = 4
+    draws: Floats  # (users, slots, p) noise of running sums, kept
+    before: Floats  # (users, p + 2) sums at the last release of clusters
+    rows: Floats  # (servers, most rows, p) sums of clusters that were released
+    filled: Ints  # (servers,) how many
 
 
 class Clock(NamedTuple):
     """Counters, (1,) each."""
 
     round_: Ints
-    phase: Ints  # phases that ended
+    phase: Ints  # that ended
     uploads: Ints
     downloads: Ints
     bytes_: Ints
-    fault: Ints  # what is wrong with a record, or NOT_POSITIVE
+    fault: Ints  # what is wrong with a record
 
 
 class Tally(NamedTuple):
@@ -121,154 +54,88 @@ class State(NamedTuple):
 
     clock: Clock
     tally: Tally
-    local: Local
-    hub: Hub
-
-
-class Scoring(NamedTuple):
-    """Buffers for scoring items."""
-
-    theta: Floats32  # (1, d)
-    width: Floats32  # (1, d, d)
-    scores: Floats32  # (K,)
-    work: Floats32  # (2, K)
+    sums: Floats  # (users, p + 2) raw; see ``observe``
+    models: Models  # of every user
+    cluster_of: Ints  # (users,) the likeliest one of its server's
+    mixtures: Mixtures
+    told: Told
 
 
 class Scratch(NamedTuple):
     """Buffers of a round; nothing in them outlives it."""
 
-    scoring: Scoring
     items: Floats32  # (d, K)
+    theta: Floats32  # (1, d)
+    width: Floats32  # (1, d, d)
+    scores: Floats32  # (K,)
+    work: Floats32  # (2, K)
     expected: Floats  # (K,)
     context: Floats  # (d,)
     gain: Floats  # (d,)
-    factor: Floats  # (d, d)
-    row: Floats  # (p + 1,)
-    found: Ints  # (users,)
-    seen: Flags  # (users,)
 
 
-def new_scratch(resolved: Plan, users: int) -> Scratch:
-    """Buffers for so many users."""
-    d, k = resolved.rules.dimension, resolved.rules.items
+def new_scratch(dimension: int, items: int) -> Scratch:
+    """Buffers."""
     return Scratch(
-        scoring=Scoring(
-            theta=np.zeros((1, d), np.float32),
-            width=np.zeros((1, d, d), np.float32),
-            scores=np.zeros(k, np.float32),
-            work=np.zeros((2, k), np.float32),
-        ),
-        items=np.zeros((d, k), np.float32),
-        expected=np.zeros(k),
-        context=np.zeros(d),
-        gain=np.zeros(d),
-        factor=np.zeros((d, d)),
-        row=np.zeros(row_size(d)),
-        found=np.zeros(users, np.int64),
-        seen=np.zeros(users, np.uint8),
+        items=np.zeros((dimension, items), np.float32),
+        theta=np.zeros((1, dimension), np.float32),
+        width=np.zeros((1, dimension, dimension), np.float32),
+        scores=np.zeros(items, np.float32),
+        work=np.zeros((2, items), np.float32),
+        expected=np.zeros(items),
+        context=np.zeros(dimension),
+        gain=np.zeros(dimension),
     )
 
 
-def _empty_models(rows: int, d: int, ridge: float) -> Models:
+def prior_models(users: int, dimension: int) -> Models:
+    """What is known of users before anything is."""
     return Models(
-        inverse=np.tile(np.eye(d) / ridge if ridge > 0.0 else np.zeros((d, d)), (rows, 1, 1)),
-        theta=np.zeros((rows, d)),
-        log_det=np.full(rows, d * np.log(ridge) if ridge > 0.0 else 0.0),
-        records=np.zeros(rows),
+        inverse=np.tile(np.eye(dimension) / PRIOR_RECORDS, (users, 1, 1)),
+        theta=np.zeros((users, dimension)),
+        log_det=np.zeros(users),
+        records=np.zeros(users),
     )
 
 
-def empty_local(resolved: Plan, home: Ints) -> Local:
-    """Servers before the first round: all users of a server are one cluster, or each is its own.
-
-    Parameters
-    ----------
-    resolved
-        The variant.
-    home : (users,) int64
-        The server of each user.
-    """
-    rules, n = resolved.rules, len(home)
-    d, size = rules.dimension, row_size(rules.dimension)
-    everyone = np.arange(n, dtype=np.int64)
-    _, first, inverse = np.unique(home, return_index=True, return_inverse=True)
-    clusters = everyone if rules.clustering == ALONE else first[inverse].astype(np.int64)
-    one_model = rules.clustering == TOGETHER and rules.sharing == ALWAYS
-    delayed = n if rules.sharing == DELAYED else 0
-    graph = n if rules.clustering in (PHASED, EDGES) else 0
-    sets = n if rules.clustering == SETS else 0
-    return Local(
-        home=home.copy(),
-        sums=np.zeros((n, size)),
-        cluster_of=clusters.copy(),
-        model_of=np.zeros(n, np.int64) if one_model else clusters.copy(),
-        partners=np.full(n, rules.servers if rules.clustering == TOGETHER else 1, np.int64),
-        models=_empty_models(n, d, rules.ridge),
-        acting=_empty_models(0 if rules.buffered else n, d, rules.ridge),
-        stale=np.zeros(n, np.uint8),
-        shared=np.zeros((delayed, size)),
-        base_log_det=np.full(delayed, d * np.log(rules.ridge) if rules.ridge > 0.0 else 0.0),
-        buffer=np.zeros((delayed, size)),
-        edges=(home[:graph, None] == home[None, :graph]).astype(np.uint8)
-        * (1 - np.eye(graph, dtype=np.uint8)),
-        own=_empty_models(n if rules.clustering in (EDGES, SETS) else 0, d, rules.edge_ridge),
-        sets=_empty_sets(clusters[:sets], d),
-        trees=_empty_trees(resolved, n if rules.private else 0),
-    )
-
-
-def _empty_sets(clusters: Ints, d: int) -> SetNotes:
-    n = len(clusters)
-    size = np.bincount(clusters, minlength=n).astype(np.int64)
-    return SetNotes(np.zeros(n, np.uint8), size, size.copy(), np.zeros((n, d)), np.zeros(n))
-
-
-def _empty_trees(resolved: Plan, n: int) -> Trees:
-    p = row_size(resolved.rules.dimension) - 1
-    slots = 0 if resolved.tree is None else resolved.tree.slots
-    return Trees(
-        draws=np.zeros((n, slots, p)),
-        releases=np.zeros(n, np.int64),
-        first=np.zeros((n, p)),
-        held=np.zeros((n, p)),
-        coming=np.zeros((n, p)),
-    )
-
-
-def empty_hub(resolved: Plan, home: Ints) -> Hub:
-    """The global server before the first round: every server has one cluster, all in one group."""
-    rules, n = resolved.rules, len(home)
-    size, d = row_size(rules.dimension), rules.dimension
-    rows = n if rules.sharing == DELAYED else 0
-    group_of, audience = np.full(n, -1, np.int64), np.zeros(n, np.int64)
-    if rules.sharing != NEVER:
-        group_of[np.unique(home, return_index=True)[1]] = 0
-        audience[0] = rules.servers
-    _, first, inverse = np.unique(home, return_index=True, return_inverse=True)
-    return Hub(
-        cluster_of=first[inverse].astype(np.int64),
-        group_of=group_of,
-        audience=audience,
-        known=np.zeros((rows, size)),
-        log_det=np.full(rows, d * np.log(rules.ridge) if rules.ridge > 0.0 else 0.0),
-        waiting=np.zeros((rows, size)),
-        total=np.zeros((rows, size)),
-        due=np.zeros(rows, np.uint8),
-    )
-
-
-def initial_state(resolved: Plan, home: Ints) -> State:
-    """The state before anything happened."""
-    n = len(home)
+def initial_state(plan: Plan) -> State:
+    """The state before the first round."""
+    constants, p = plan.constants, plan.size
+    n, d, servers = constants.users, constants.dimension, constants.servers
+    most = min(plan.most_clusters, n)
+    mixtures = Mixtures(
+        np.ones(servers, np.int64), np.zeros((servers, most, d)), np.zeros((servers, most)),
+        np.zeros((servers, most)), np.zeros((servers, most, d, d)),
+    )  # fmt: skip
+    for server in range(servers):
+        put_mixture(mixtures, server, one_cluster(d))
+    by_cluster = plan.releases == CLUSTERS
+    slots = 0 if plan.sums is None else plan.sums.slots
     return State(
         clock=Clock(*(np.zeros(1, np.int64) for _ in Clock._fields)),
         tally=Tally(np.zeros(n), np.zeros(n)),
-        local=empty_local(resolved, home),
-        hub=empty_hub(resolved, home),
+        sums=np.zeros((n, p + 2)),
+        models=prior_models(n, d),
+        cluster_of=np.zeros(n, np.int64),
+        mixtures=mixtures,
+        told=Told(
+            draws=np.zeros((n, slots, p)),
+            before=np.zeros((n if by_cluster else 0, p + 2)),
+            rows=np.zeros((servers, most * plan.release_count if by_cluster else 0, p)),
+            filled=np.zeros(servers, np.int64),
+        ),
     )
 
 
-@compiled
-def last_of(row: Floats) -> Any:
-    """How many records are in a sum."""
-    return row[row.size - 1]
+def mixture_of(mixtures: Mixtures, server: int) -> Mixture:
+    """A server's clusters."""
+    count = mixtures.number[server]
+    return Mixture(*(field[server, :count].copy() for field in mixtures[1:]))
+
+
+def put_mixture(mixtures: Mixtures, server: int, found: Mixture) -> None:
+    """Keep a server's clusters."""
+    count = len(found.share)
+    mixtures.number[server] = count
+    for field, values in zip(mixtures[1:], found, strict=True):
+        field[server, :count], field[server, count:] = values, 0.0

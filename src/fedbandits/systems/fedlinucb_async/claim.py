@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 
-from fedbandits.environments.base import ContextualEnvironment
+from fedbandits.environments.facts import ContextualFacts
 from fedbandits.privacy.accounting import Clear
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.statements import AGENT_INTERACTION
 from fedbandits.systems.fedlinucb_async.config import AsyncFedLinUCB
-from fedbandits.systems.fedlinucb_async.rules import plan
+from fedbandits.systems.fedlinucb_async.plan import make_plan
 
 
-def claim(config: AsyncFedLinUCB, environment: ContextualEnvironment, rounds: int) -> PrivacyClaim:
+def claim(config: AsyncFedLinUCB, facts: ContextualFacts, rounds: int) -> PrivacyClaim:
     """The claim of one agent towards everyone else, for a whole run."""
-    plan(config, environment, rounds)
+    make_plan(config, facts, rounds)
     return PrivacyClaim(
         unit=AGENT_INTERACTION,
         from_whom="nobody: agents exchange sums of their records in clear",

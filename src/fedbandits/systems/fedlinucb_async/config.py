@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from fedbandits.systems.feducb.config import Bound, OpenUnit
-from fedbandits.systems.feducb.parts import Positive
+from fedbandits.systems.agents.config import Bound, OpenUnit, Positive
 
 
 class AsyncFedLinUCB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -8,11 +8,12 @@ from functools import partial
 
 from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.federation.memory import MemoryNetwork, Route
+from fedbandits.systems.agents.plan import Plan
 from fedbandits.systems.fedlinucb_async.config import AsyncFedLinUCB
-from fedbandits.systems.fedlinucb_async.protocol import CODEC, AsyncAgent, Server
-from fedbandits.systems.fedlinucb_async.rules import plan
+from fedbandits.systems.fedlinucb_async.messages import CODEC
+from fedbandits.systems.fedlinucb_async.plan import make_plan
+from fedbandits.systems.fedlinucb_async.roles import AsyncAgent, Server
 from fedbandits.systems.feducb.federate import PlayedRun, PlayingParty, simulated_tie
-from fedbandits.systems.feducb.rules import Plan
 
 SERVER = "server"
 
@@ -23,7 +24,7 @@ class AsyncRun(PlayedRun):
     Parameters
     ----------
     config, environment, rounds, seed, replicate
-        As for :class:`~fedbandits.systems.fedlinucb_async.simulate.AsyncSimulation`.
+        As for :class:`~fedbandits.systems.fedlinucb_async.loop.AsyncSimulation`.
     route
         Delays and drops of the network; immediate and reliable by default.
     """
@@ -39,7 +40,7 @@ class AsyncRun(PlayedRun):
     ) -> None:
         super().__init__(environment, rounds, seed, replicate)
         self.config = config
-        self.plan: Plan = plan(config, environment, rounds)
+        self.plan: Plan = make_plan(config, environment.facts, rounds)
         arms = environment.arm_count
         self.agents = [
             AsyncAgent(

@@ -8,9 +8,10 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.learners.ridge import packed_size
-from fedbandits.systems.feducb import agent as act
-from fedbandits.systems.feducb.agent import Views
-from fedbandits.systems.feducb.rules import Rules
+from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.plan import Constants
+from fedbandits.systems.agents.views import Views
+from fedbandits.systems.replicate import Tally
 
 
 class Clock(NamedTuple):
@@ -25,24 +26,22 @@ class State(NamedTuple):
 
     clock: Clock
     faults: Ints  # (agents, 2): what stopped an agent, and the round
-    regret: Floats  # (agents,) cumulative
-    reward: Floats  # (agents,) cumulative
+    tally: Tally  # of every agent
     total: Floats  # (models, d (d + 3) / 2): what the server has added up
     local: Floats  # (agents, models, d (d + 3) / 2): own records since the last exchange
     terms: Floats  # (agents, models, 4): of the pool that an agent's view comes from
     views: Views
 
 
-def initial_state(rules: Rules) -> State:
+def initial_state(constants: Constants) -> State:
     """Zeros in every place; the loop's ``begin`` makes it the state before the first round."""
-    agents, models, size = rules.agents, rules.models, int(packed_size(rules.dimension))
+    agents, models, size = constants.agents, constants.models, int(packed_size(constants.dimension))
     return State(
         clock=Clock(np.zeros(1, np.int64), np.zeros(1, np.int64)),
         faults=np.zeros((agents, 2), np.int64),
-        regret=np.zeros(agents),
-        reward=np.zeros(agents),
+        tally=Tally(np.zeros(agents), np.zeros(agents)),
         total=np.zeros((models, size)),
         local=np.zeros((agents, models, size)),
         terms=np.zeros((agents, models, 4)),
-        views=act.empty_views(agents, models, rules.dimension),
+        views=act.empty_views(agents, models, constants.dimension),
     )

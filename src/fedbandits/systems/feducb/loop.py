@@ -6,30 +6,36 @@ batch. With a data-dependent trigger a batch is as long as the trigger certainly
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
+
 from fedbandits._compile import compiled
-from fedbandits.environments.base import decision_set_workspace
+from fedbandits._typing import Floats
+from fedbandits.environments.base import ContextualEnvironment, decision_set_workspace
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key
-from fedbandits.systems.feducb.agent import (
+from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.batches import BatchedReplicate
+from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan, Constants
+from fedbandits.systems.agents.play import Scratch, play, simulate_release
+from fedbandits.systems.agents.sync import next_sync, rounds_without_sync, sync_due
+from fedbandits.systems.agents.views import (
     basis_of_all,
     initial_pool,
     load_view,
     one_view,
     pool_release,
 )
-from fedbandits.systems.feducb.play import Scratch, play, simulate_release
-from fedbandits.systems.feducb.rules import TRIGGERED, Rules
-from fedbandits.systems.feducb.state import State
-from fedbandits.systems.feducb.sync import next_sync, rounds_without_sync, sync_due
+from fedbandits.systems.feducb.state import State, initial_state
 
 
 @compiled
 def _play(
     world: Any,
     workspace: Any,
-    rules: Rules,
+    constants: Constants,
     state: State,
     scratch: Scratch,
     key: Key,
@@ -41,10 +47,10 @@ def _play(
     regret, earned, fault, round_ = play(
         world,
         workspace,
-        rules,
-        rules.log_term,
+        constants,
+        constants.log_term,
         state.pool.terms,
-        one_view(state.views, agent if rules.raw_view else 0),
+        one_view(state.views, agent if constants.raw_view else 0),
         state.statistic[agent],
         scratch,
         key,
@@ -53,50 +59,52 @@ def _play(
         end,
         1,
     )
-    state.regret[agent] += regret
-    state.reward[agent] += earned
+    state.tally.regret[agent] += regret
+    state.tally.reward[agent] += earned
     if fault != NO_FAULT:
         state.faults[agent, 0], state.faults[agent, 1] = fault, round_
 
 
 @compiled
-def _sync(rules: Rules, state: State, scratch: Scratch, key: Key) -> None:
+def _sync(constants: Constants, state: State, scratch: Scratch, key: Key) -> None:
     """All agents release, the controller sums, all agents take over the sum."""
     clock = state.clock
     k = clock.releases[0] + 1
     released, noisy = scratch.released, scratch.noisy
     released[:] = 0.0
-    for agent in range(rules.agents):
-        simulate_release(rules, state.statistic[agent], state.draws[agent], k, key, agent, k, noisy)
+    for agent in range(constants.agents):
+        simulate_release(
+            constants, state.statistic[agent], state.draws[agent], k, key, agent, k, noisy
+        )
         released += noisy
-    total = released.reshape(rules.models, -1)
-    fault = pool_release(rules, basis_of_all(rules, k), total, state.pool)
+    total = released.reshape(constants.models, -1)
+    fault = pool_release(constants, basis_of_all(constants, k), total, state.pool)
     if fault != NO_FAULT:
         state.faults[0, 0], state.faults[0, 1] = fault, clock.round_[0]
         return
     clock.releases[0] = k
     clock.waited[0] = 0
-    clock.messages[0] += 2 * rules.agents
-    _load_views(rules, state)
+    clock.messages[0] += 2 * constants.agents
+    _load_views(constants, state)
 
 
 @compiled
-def _load_views(rules: Rules, state: State) -> None:
+def _load_views(constants: Constants, state: State) -> None:
     for v in range(state.views.theta.shape[0]):
-        load_view(rules, rules.log_term, state.pool, one_view(state.views, v))
+        load_view(constants, constants.log_term, state.pool, one_view(state.views, v))
 
 
 @compiled
-def begin(rules: Rules, state: State) -> None:
+def begin(constants: Constants, state: State) -> None:
     """Set up what every agent knows before the first round."""
-    initial_pool(rules, rules.base, state.pool)
-    _load_views(rules, state)
+    initial_pool(constants, constants.base, state.pool)
+    _load_views(constants, state)
 
 
 @compiled
 def play_agents(
     world: Any,
-    rules: Rules,
+    constants: Constants,
     state: State,
     scratch: Scratch,
     key: Key,
@@ -108,20 +116,22 @@ def play_agents(
     """Agents first … last - 1 play rounds start + 1 … end, in which nobody syncs."""
     workspace = decision_set_workspace(world)
     for agent in range(first, last):
-        _play(world, workspace, rules, state, scratch, key, agent, start, end)
+        _play(world, workspace, constants, state, scratch, key, agent, start, end)
 
 
 @compiled
-def batch_end(rules: Rules, state: State, stop: int) -> int:
+def batch_end(constants: Constants, state: State, stop: int) -> int:
     """The round up to which agents can play without a sync: the next one, or ``stop``."""
     start = state.clock.round_[0]
-    if rules.schedule == TRIGGERED:
-        return int(min(start + rounds_without_sync(rules, state.pool, state.clock.waited[0]), stop))
-    return int(min(next_sync(rules, start), stop))
+    if constants.schedule == TRIGGERED:
+        return int(
+            min(start + rounds_without_sync(constants, state.pool, state.clock.waited[0]), stop)
+        )
+    return int(min(next_sync(constants, start), stop))
 
 
 @compiled
-def end_batch(rules: Rules, state: State, scratch: Scratch, key: Key, end: int) -> None:
+def end_batch(constants: Constants, state: State, scratch: Scratch, key: Key, end: int) -> None:
     """All agents have played up to ``end``: move the clock, and sync if that is due."""
     clock = state.clock
     start = clock.round_[0]
@@ -129,31 +139,98 @@ def end_batch(rules: Rules, state: State, scratch: Scratch, key: Key, end: int) 
         return
     clock.round_[0] = end
     clock.waited[0] += end - start
-    if clock.releases[0] >= rules.releases:
+    if clock.releases[0] >= constants.releases:
         return
-    if rules.schedule == TRIGGERED:
+    if constants.schedule == TRIGGERED:
         requests = 0
         for v in range(state.views.theta.shape[0]):
             due = sync_due(
-                rules.threshold, state.pool.terms, state.views.trigger_log_det[v], clock.waited[0]
+                constants.threshold,
+                state.pool.terms,
+                state.views.trigger_log_det[v],
+                clock.waited[0],
             )
             requests += 1 if due else 0
         if requests > 0:
-            clock.messages[0] += requests + rules.agents  # the requests, and the call to sync
-            _sync(rules, state, scratch, key)
-    elif end == next_sync(rules, start):
-        _sync(rules, state, scratch, key)
+            clock.messages[0] += requests + constants.agents  # the requests, and the call to sync
+            _sync(constants, state, scratch, key)
+    elif end == next_sync(constants, start):
+        _sync(constants, state, scratch, key)
 
 
 @compiled
 def run_until(
-    world: Any, rules: Rules, state: State, scratch: Scratch, key: Key, stop: int
+    world: Any, constants: Constants, state: State, scratch: Scratch, key: Key, stop: int
 ) -> None:
     """Play on until ``stop`` rounds are done or a fault is noted."""
     workspace = decision_set_workspace(world)
     while state.clock.round_[0] < stop and not state.faults[:, 0].any():
         start = state.clock.round_[0]
-        end = batch_end(rules, state, stop)
-        for agent in range(rules.agents):
-            _play(world, workspace, rules, state, scratch, key, agent, start, end)
-        end_batch(rules, state, scratch, key, end)
+        end = batch_end(constants, state, stop)
+        for agent in range(constants.agents):
+            _play(world, workspace, constants, state, scratch, key, agent, start, end)
+        end_batch(constants, state, scratch, key, end)
+
+
+class FedUCBReplicate(BatchedReplicate[AgentsPlan]):
+    """One replicate of a variant with a controller."""
+
+    def __init__(
+        self,
+        plan: AgentsPlan,
+        environment: ContextualEnvironment,
+        seed: int,
+        replicate: int,
+        threads: int = 1,
+    ) -> None:
+        super().__init__(plan, environment, seed, replicate, threads)
+        self.state: State = initial_state(self.plan)
+        begin(self.plan.constants, self.state)
+        self._load_batch_kernels()
+
+    def _run_until(self, stop: int) -> None:
+        run_until(self.world, self.plan.constants, self.state, self._scratch[0], self.key, stop)
+
+    def _batch_end(self, stop: int) -> int:
+        return int(batch_end(self.plan.constants, self.state, stop))
+
+    def _play_slice(self, scratch: Scratch, first: int, last: int, start: int, end: int) -> None:
+        constants, state = self.plan.constants, self.state
+        play_agents(self.world, constants, state, scratch, self.key, first, last, start, end)
+
+    def _end_batch(self, end: int) -> None:
+        end_batch(self.plan.constants, self.state, self._scratch[0], self.key, end)
+
+    def confidence_ratio(self, truth: Floats) -> float:
+        """The largest ‖θ* - θ̃‖_V / β over views and models; above 1 the bound has failed.
+
+        Parameters
+        ----------
+        truth : (models, d) float64
+            θ*, see :meth:`fedbandits.environments.ContextualEnvironment.true_parameters`.
+        """
+        constants, terms, views = self.plan.constants, self.state.pool.terms, self.state.views
+        worst = 0.0
+        for v, m in np.ndindex(views.log_det.shape):
+            error = truth[m] - views.estimate[v, m]
+            distance = math.sqrt(error @ np.linalg.solve(views.inverse[v, m], error))
+            beta = act.view_radius(
+                terms, views.log_det[v], m, constants.reward_noise, constants.log_term
+            )
+            worst = max(worst, distance / beta)
+        return worst
+
+    @property
+    def syncs(self) -> int:
+        """Syncs so far."""
+        return int(self.state.clock.releases[0])
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of statistics so far, up and down, 8 a number."""
+        return self.syncs * 2 * self.plan.constants.agents * 8 * self.plan.constants.pattern.size
+
+    @property
+    def epsilon(self) -> float:
+        """ε that the contents of what an agent has sent so far cost, at the configured δ."""
+        return self.plan.epsilon_spent(self.syncs)

@@ -8,9 +8,10 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.learners.ridge import packed_size
-from fedbandits.systems.feducb import agent as act
-from fedbandits.systems.feducb.agent import Pool, Views
-from fedbandits.systems.feducb.rules import Plan
+from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.plan import AgentsPlan
+from fedbandits.systems.agents.views import Pool, Views
+from fedbandits.systems.replicate import Tally
 
 
 class Clock(NamedTuple):
@@ -27,27 +28,25 @@ class State(NamedTuple):
 
     clock: Clock
     faults: Ints  # (agents, 2): what stopped an agent, and the round
-    regret: Floats  # (agents,) cumulative
-    reward: Floats  # (agents,) cumulative
+    tally: Tally  # of every agent
     statistic: Floats  # (agents, models, d (d + 3) / 2): own records so far
     draws: Floats  # (agents, slots, models · d (d + 3) / 2): noise draws in use
     pool: Pool
     views: Views
 
 
-def initial_state(resolved: Plan) -> State:
+def initial_state(plan: AgentsPlan) -> State:
     """Zeros in every place; the loop's ``begin`` makes it the state before the first round."""
-    rules = resolved.rules
-    agents, models, dimension = rules.agents, rules.models, rules.dimension
+    constants = plan.constants
+    agents, models, dimension = constants.agents, constants.models, constants.dimension
     size = int(packed_size(dimension))
     one = [np.zeros(1, np.int64) for _ in range(4)]
     return State(
         clock=Clock(one[0], one[1], one[2], one[3]),
         faults=np.zeros((agents, 2), np.int64),
-        regret=np.zeros(agents),
-        reward=np.zeros(agents),
+        tally=Tally(np.zeros(agents), np.zeros(agents)),
         statistic=np.zeros((agents, models, size)),
-        draws=np.zeros((agents, resolved.release.slots, models * size)),
+        draws=np.zeros((agents, plan.release.slots, models * size)),
         pool=act.empty_pool(models, dimension),
-        views=act.empty_views(agents if rules.raw_view else 1, models, dimension),
+        views=act.empty_views(agents if constants.raw_view else 1, models, dimension),
     )

@@ -9,10 +9,10 @@ import msgspec
 from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.federation.graphs import Complete
 from fedbandits.privacy.auditing import Game
-from fedbandits.systems.feducb.audit import contents_games, messages_games, trigger_games
+from fedbandits.systems.agents.audit import contents_games, messages_games, trigger_games
 from fedbandits.systems.feducb_p2p.config import PeerFedUCB
 from fedbandits.systems.feducb_p2p.federate import PeerRun
-from fedbandits.systems.feducb_p2p.rules import plan
+from fedbandits.systems.feducb_p2p.plan import make_plan
 
 
 def games(config: PeerFedUCB, environment: ContextualEnvironment, rounds: int) -> Sequence[Game]:
@@ -23,7 +23,7 @@ def games(config: PeerFedUCB, environment: ContextualEnvironment, rounds: int) -
     """
     pair = msgspec.structs.replace(config, graph=Complete())
     return [
-        *contents_games(config, plan(config, environment, rounds)),
+        *contents_games(config, make_plan(config, environment.facts, rounds)),
         *messages_games(pair, PeerRun),
         *trigger_games(pair, PeerRun),
     ]

@@ -5,11 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from fedbandits.federation.graphs import Complete, Graph
-from fedbandits.systems.feducb.config import FedUCB
-from fedbandits.systems.feducb.parts import Determinant, PositiveInt
+from fedbandits.systems.agents.config import AgentsConfig, Determinant, PositiveInt
 
 
-class PeerFedUCB(FedUCB, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PeerFedUCB(AgentsConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """FedUCB without a controller (Dubey & Pentland 2020, Algorithm 3), in parts.
 
     Parameters
@@ -24,7 +23,7 @@ class PeerFedUCB(FedUCB, frozen=True, kw_only=True, forbid_unknown_fields=True):
         rounds and pool the newest release of every peer within γ hops. ``determinant``:
         Algorithm 3, with γ estimators in turn and syncs within cliques that agents call for.
 
-    The others are as for :class:`~fedbandits.systems.feducb.config.FedUCB`.
+    The others are as for :class:`~fedbandits.systems.agents.config.FedUCB`.
     """
 
     graph: Graph = msgspec.field(default_factory=Complete)

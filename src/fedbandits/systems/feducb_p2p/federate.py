@@ -15,8 +15,8 @@ from fedbandits.systems.feducb.federate import (
 )
 from fedbandits.systems.feducb_p2p.config import PeerFedUCB
 from fedbandits.systems.feducb_p2p.messages import CODEC
-from fedbandits.systems.feducb_p2p.protocol import PeerAgent
-from fedbandits.systems.feducb_p2p.rules import PeerPlan, plan
+from fedbandits.systems.feducb_p2p.plan import PeerPlan, make_plan
+from fedbandits.systems.feducb_p2p.roles import PeerAgent
 
 
 class PeerRun(PlayedRun):
@@ -25,7 +25,7 @@ class PeerRun(PlayedRun):
     Parameters
     ----------
     config, environment, rounds, seed, replicate
-        As for :class:`~fedbandits.systems.feducb_p2p.simulate.PeerSimulation`.
+        As for :class:`~fedbandits.systems.feducb_p2p.loop.PeerSimulation`.
     route
         Delays and drops of the network; immediate and reliable by default.
     """
@@ -41,9 +41,9 @@ class PeerRun(PlayedRun):
     ) -> None:
         super().__init__(environment, rounds, seed, replicate)
         self.config = config
-        self.plan: PeerPlan = plan(config, environment, rounds)
+        self.plan: PeerPlan = make_plan(config, environment.facts, rounds)
         names = [f"agent-{i}" for i in range(environment.agents)]
-        size, arms = self.plan.rules.pattern.size, environment.arm_count
+        size, arms = self.plan.constants.pattern.size, environment.arm_count
         self.agents = [
             PeerAgent(
                 index=i,

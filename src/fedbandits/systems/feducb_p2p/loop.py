@@ -6,26 +6,34 @@ whole batch; each pools by itself what arrives meanwhile.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
+
 from fedbandits._compile import compiled
-from fedbandits.environments.base import decision_set_workspace
+from fedbandits._typing import Floats
+from fedbandits.environments.base import ContextualEnvironment, decision_set_workspace
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key
-from fedbandits.systems.feducb.agent import one_view
-from fedbandits.systems.feducb.play import Scratch, play
-from fedbandits.systems.feducb.rules import Rules
-from fedbandits.systems.feducb.sync import next_sync
-from fedbandits.systems.feducb_p2p.exchange import refresh, release, send
-from fedbandits.systems.feducb_p2p.rules import Peers, next_arrival
-from fedbandits.systems.feducb_p2p.state import State
+from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.batches import BatchedSimulation
+from fedbandits.systems.agents.plan import TRIGGERED, Constants
+from fedbandits.systems.agents.play import Scratch, play
+from fedbandits.systems.agents.sync import next_sync
+from fedbandits.systems.agents.views import one_view
+from fedbandits.systems.feducb_p2p.config import PeerFedUCB
+from fedbandits.systems.feducb_p2p.kernels import begin, refresh, refresh_all, release, send
+from fedbandits.systems.feducb_p2p.plan import PeerPlan, Peers, make_plan, next_arrival
+from fedbandits.systems.feducb_p2p.state import State, initial_state
+from fedbandits.systems.feducb_p2p.triggered import run_triggered_until
 
 
 @compiled
 def play_cell(
     world: Any,
     workspace: Any,
-    rules: Rules,
+    constants: Constants,
     peers: Peers,
     state: State,
     scratch: Scratch,
@@ -39,7 +47,7 @@ def play_cell(
     regret, earned, fault, round_ = play(
         world,
         workspace,
-        rules,
+        constants,
         peers.log_term[agent],
         state.pools.terms[cell],
         one_view(state.views, cell),
@@ -51,8 +59,8 @@ def play_cell(
         end,
         peers.estimators,
     )
-    state.regret[agent] += regret
-    state.reward[agent] += earned
+    state.tally.regret[agent] += regret
+    state.tally.reward[agent] += earned
     state.waited[cell] += (end - first) // peers.estimators + 1
     if fault != NO_FAULT:
         state.faults[agent, 0], state.faults[agent, 1] = fault, round_
@@ -61,7 +69,7 @@ def play_cell(
 @compiled
 def play_agents(
     world: Any,
-    rules: Rules,
+    constants: Constants,
     peers: Peers,
     state: State,
     scratch: Scratch,
@@ -80,22 +88,24 @@ def play_agents(
         at = start
         while at < end and state.faults[agent, 0] == NO_FAULT:
             if state.looked[agent] < state.awaited[agent]:
-                refresh(rules, peers, state, scratch, agent, at)
-            until = min(end, next_arrival(rules, peers.reach[agent], at))
+                refresh(constants, peers, state, scratch, agent, at)
+            until = min(end, next_arrival(constants, peers.reach[agent], at))
             if state.faults[agent, 0] == NO_FAULT:
-                play_cell(world, workspace, rules, peers, state, scratch, key, agent, at + 1, until)
+                play_cell(
+                    world, workspace, constants, peers, state, scratch, key, agent, at + 1, until
+                )
             at = until
 
 
 @compiled
-def batch_end(rules: Rules, state: State, stop: int) -> int:
+def batch_end(constants: Constants, state: State, stop: int) -> int:
     """The round up to which agents can play without a release: the next one, or ``stop``."""
-    return int(min(next_sync(rules, state.clock.round_[0]), stop))
+    return int(min(next_sync(constants, state.clock.round_[0]), stop))
 
 
 @compiled
 def end_batch(
-    rules: Rules, peers: Peers, state: State, scratch: Scratch, key: Key, end: int
+    constants: Constants, peers: Peers, state: State, scratch: Scratch, key: Key, end: int
 ) -> None:
     """All agents have played up to ``end``: move the clock, and release if that is due."""
     start = state.clock.round_[0]
@@ -103,18 +113,133 @@ def end_batch(
         return
     state.clock.round_[0] = end
     send(state, start, end - 1)
-    if end == next_sync(rules, start):
-        for agent in range(rules.agents):
-            release(rules, peers, state, scratch, key, agent, end)
+    if end == next_sync(constants, start):
+        for agent in range(constants.agents):
+            release(constants, peers, state, scratch, key, agent, end)
     send(state, end - 1, end)
 
 
 @compiled
 def run_until(
-    world: Any, rules: Rules, peers: Peers, state: State, scratch: Scratch, key: Key, stop: int
+    world: Any,
+    constants: Constants,
+    peers: Peers,
+    state: State,
+    scratch: Scratch,
+    key: Key,
+    stop: int,
 ) -> None:
     """Play on until ``stop`` rounds are done or a fault is noted."""
     while state.clock.round_[0] < stop and not state.faults[:, 0].any():
-        start, end = state.clock.round_[0], batch_end(rules, state, stop)
-        play_agents(world, rules, peers, state, scratch, key, 0, rules.agents, start, end)
-        end_batch(rules, peers, state, scratch, key, end)
+        start, end = state.clock.round_[0], batch_end(constants, state, stop)
+        play_agents(world, constants, peers, state, scratch, key, 0, constants.agents, start, end)
+        end_batch(constants, peers, state, scratch, key, end)
+
+
+class PeerSimulation(BatchedSimulation):
+    """One replicate of one peer-to-peer variant; every hop of a message counts as one.
+
+    Parameters
+    ----------
+    config, environment
+        What is run, and where.
+    rounds
+        T; the mechanism is planned for it.
+    seed, replicate
+        Name the draws.
+    threads
+        How many may play agents side by side in long batches. Results do not depend on it.
+    """
+
+    def __init__(
+        self,
+        config: PeerFedUCB,
+        environment: ContextualEnvironment,
+        rounds: int,
+        seed: int,
+        replicate: int,
+        threads: int = 1,
+    ) -> None:
+        self.plan: PeerPlan = make_plan(config, environment.facts, rounds)
+        # Agents that may call for a sync after any round are played in step.
+        self._triggered = self.plan.constants.schedule == TRIGGERED
+        threads = 1 if self._triggered else threads
+        super().__init__(config, environment, rounds, seed, replicate, self.plan, threads)
+        self.state: State = initial_state(self.plan)
+        begin(self.plan.constants, self.plan.peers, self.state)
+        self._load_batch_kernels()
+
+    def _run_until(self, stop: int) -> None:
+        play_on = run_triggered_until if self._triggered else run_until
+        constants, peers, scratch = self.plan.constants, self.plan.peers, self._scratch[0]
+        play_on(self.world, constants, peers, self.state, scratch, self.key, stop)
+
+    def _batch_end(self, stop: int) -> int:
+        return int(batch_end(self.plan.constants, self.state, stop))
+
+    def _play_slice(self, scratch: Scratch, first: int, last: int, start: int, end: int) -> None:
+        constants, peers, state = self.plan.constants, self.plan.peers, self.state
+        play_agents(self.world, constants, peers, state, scratch, self.key, first, last, start, end)
+
+    def _end_batch(self, end: int) -> None:
+        constants, peers, state = self.plan.constants, self.plan.peers, self.state
+        end_batch(constants, peers, state, self._scratch[0], self.key, end)
+
+    def arrivals(self) -> list[int]:
+        """Rounds at whose end some agent has something new to pool; empty if the data decides."""
+        constants, peers = self.plan.constants, self.plan.peers
+        if constants.schedule == TRIGGERED:
+            return []
+        longest, rounds = int(peers.reach.max()), []
+        round_ = int(next_arrival(constants, longest, 0))
+        while round_ < self.rounds:
+            rounds.append(round_)
+            round_ = int(next_arrival(constants, longest, round_))
+        return rounds
+
+    def refresh(self) -> None:
+        """Let every agent pool now what it would pool before the next round."""
+        refresh_all(self.plan.constants, self.plan.peers, self.state, self._scratch[0])
+
+    def confidence_ratio(self, truth: Floats) -> float:
+        """The largest ‖θ* - θ̃‖_V / β over agents, estimators and models; above 1 it has failed.
+
+        Parameters
+        ----------
+        truth : (models, d) float64
+            θ*, see :meth:`fedbandits.environments.ContextualEnvironment.true_parameters`.
+        """
+        self.refresh()
+        constants, peers, state = self.plan.constants, self.plan.peers, self.state
+        worst = 0.0
+        for cell, m in np.ndindex(state.views.log_det.shape):
+            error = truth[m] - state.views.estimate[cell, m]
+            distance = math.sqrt(error @ np.linalg.solve(state.views.inverse[cell, m], error))
+            beta = act.view_radius(
+                state.pools.terms[cell],
+                state.views.log_det[cell],
+                m,
+                constants.reward_noise,
+                peers.log_term[cell // peers.estimators],
+            )
+            worst = max(worst, distance / beta)
+        return worst
+
+    @property
+    def syncs(self) -> int:
+        """Releases so far of the agent that made most, over all its estimators."""
+        made = self.state.releases.made.reshape(-1, self.plan.peers.estimators)
+        return int(made.sum(axis=1).max())
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of statistics sent so far, 8 a number."""
+        return int(self.state.clock.carrying[0]) * 8 * self.plan.constants.pattern.size
+
+    @property
+    def epsilon(self) -> float:
+        """ε that the contents of what an agent has sent so far cost, at the configured δ.
+
+        The estimators' records are disjoint, so the one that was released most often decides.
+        """
+        return self.plan.epsilon_spent(int(self.state.releases.made.max()), self.config.delta)

@@ -14,10 +14,11 @@ import numpy as np
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.learners.ridge import packed_size
-from fedbandits.systems.feducb import agent as act
-from fedbandits.systems.feducb.agent import Pool, Views
-from fedbandits.systems.feducb.rules import TRIGGERED
-from fedbandits.systems.feducb_p2p.rules import PeerPlan
+from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.plan import TRIGGERED
+from fedbandits.systems.agents.views import Pool, Views
+from fedbandits.systems.feducb_p2p.plan import PeerPlan
+from fedbandits.systems.replicate import Tally
 
 
 class Clock(NamedTuple):
@@ -43,8 +44,7 @@ class State(NamedTuple):
 
     clock: Clock
     faults: Ints  # (agents, 2): what stopped an agent, and the round
-    regret: Floats  # (agents,) cumulative
-    reward: Floats  # (agents,) cumulative
+    tally: Tally  # of every agent
     statistic: Floats  # (cells, models, d (d + 3) / 2): own records so far
     settled: Floats  # the same at the last own release; nothing with a released view
     waited: Ints  # (cells,): uses since the last own release
@@ -59,29 +59,28 @@ class State(NamedTuple):
     views: Views  # one a cell
 
 
-def initial_state(resolved: PeerPlan) -> State:
+def initial_state(plan: PeerPlan) -> State:
     """Zeros in every place; the loop's ``begin`` makes it the state before the first round."""
-    rules, peers = resolved.rules, resolved.peers
-    agents, models, dimension = rules.agents, rules.models, rules.dimension
+    constants, peers = plan.constants, plan.peers
+    agents, models, dimension = constants.agents, constants.models, constants.dimension
     cells, size = agents * peers.estimators, int(packed_size(dimension))
     one = [np.zeros(1, np.int64) for _ in range(4)]
     pool = act.empty_pool(models, dimension)
     return State(
         clock=Clock(*one),
         faults=np.zeros((agents, 2), np.int64),
-        regret=np.zeros(agents),
-        reward=np.zeros(agents),
+        tally=Tally(np.zeros(agents), np.zeros(agents)),
         statistic=np.zeros((cells, models, size)),
-        settled=np.zeros((cells if rules.raw_view else 0, models, size)),
+        settled=np.zeros((cells if constants.raw_view else 0, models, size)),
         waited=np.zeros(cells, np.int64),
-        draws=np.zeros((cells, resolved.release.slots, models * size)),
+        draws=np.zeros((cells, plan.release.slots, models * size)),
         releases=Releases(
             made=np.zeros(cells, np.int64),
             round_=np.zeros((cells, peers.depth), np.int64),
             variance=np.zeros((cells, peers.depth)),
             value=np.zeros((cells, peers.depth, models * size)),
         ),
-        calls=np.zeros((agents, _call_slots(resolved)), np.int64),
+        calls=np.zeros((agents, _call_slots(plan)), np.int64),
         scheduled=np.zeros((2, peers.floods.shape[1]), np.int64),
         heard=np.zeros(cells, np.int64),
         awaited=np.zeros(cells, np.int64),
@@ -91,9 +90,9 @@ def initial_state(resolved: PeerPlan) -> State:
     )
 
 
-def _call_slots(resolved: PeerPlan) -> int:
+def _call_slots(plan: PeerPlan) -> int:
     """A call is answered up to γ rounds after it, when the caller may be calling again."""
-    return resolved.peers.gamma + 1 if resolved.rules.schedule == TRIGGERED else 1
+    return plan.peers.gamma + 1 if plan.constants.schedule == TRIGGERED else 1
 
 
 @compiled

@@ -11,28 +11,28 @@ from fedbandits._compile import compiled
 from fedbandits.environments.base import decision_set_workspace
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key
-from fedbandits.systems.feducb.play import Scratch
-from fedbandits.systems.feducb.rules import Rules
-from fedbandits.systems.feducb.sync import growth_bound, sync_due
-from fedbandits.systems.feducb_p2p.exchange import flood, refresh, release, send
+from fedbandits.systems.agents.plan import Constants
+from fedbandits.systems.agents.play import Scratch
+from fedbandits.systems.agents.sync import growth_bound, sync_due
+from fedbandits.systems.feducb_p2p.kernels import flood, refresh, release, send
 from fedbandits.systems.feducb_p2p.loop import play_cell
-from fedbandits.systems.feducb_p2p.rules import NOT_POOLED, Peers
+from fedbandits.systems.feducb_p2p.plan import NOT_POOLED, Peers
 from fedbandits.systems.feducb_p2p.state import State, one_pool
 
 
 @compiled
-def _call(rules: Rules, peers: Peers, state: State, round_: int) -> None:
+def _call(constants: Constants, peers: Peers, state: State, round_: int) -> None:
     """Agents whose trigger has fired call for a sync of the estimator that they have just used."""
     estimator = round_ % peers.estimators
-    for agent in range(rules.agents):
+    for agent in range(constants.agents):
         cell = agent * peers.estimators + estimator
         due = sync_due(
-            rules.threshold,
+            constants.threshold,
             state.pools.terms[cell],
             state.views.trigger_log_det[cell],
             state.waited[cell],
         )
-        if due and state.releases.made[cell] < rules.releases:
+        if due and state.releases.made[cell] < constants.releases:
             state.calls[agent, round_ % state.calls.shape[1]] = round_
             state.clock.asked[0] = round_
             flood(peers, state, agent, round_, 0)
@@ -40,7 +40,7 @@ def _call(rules: Rules, peers: Peers, state: State, round_: int) -> None:
 
 @compiled
 def _answer(
-    rules: Rules, peers: Peers, state: State, scratch: Scratch, key: Key, round_: int
+    constants: Constants, peers: Peers, state: State, scratch: Scratch, key: Key, round_: int
 ) -> None:
     """Release what a member of the clique called for as many rounds ago as it is hops away.
 
@@ -50,21 +50,21 @@ def _answer(
     if round_ - state.clock.asked[0] > peers.gamma:
         return
     slots = state.calls.shape[1]
-    for caller in range(rules.agents):
+    for caller in range(constants.agents):
         for hops in range(min(peers.gamma, round_ - 1) + 1):
             called = round_ - hops
             if state.calls[caller, called % slots] == called:
-                for agent in range(rules.agents):
+                for agent in range(constants.agents):
                     if (
                         peers.lag[agent, caller] != NOT_POOLED
                         and peers.distance[agent, caller] == hops
                     ):
-                        _answer_once(rules, peers, state, scratch, key, agent, called, round_)
+                        _answer_once(constants, peers, state, scratch, key, agent, called, round_)
 
 
 @compiled
 def _answer_once(
-    rules: Rules,
+    constants: Constants,
     peers: Peers,
     state: State,
     scratch: Scratch,
@@ -76,14 +76,16 @@ def _answer_once(
     releases, cell = state.releases, agent * peers.estimators + called % peers.estimators
     k = releases.made[cell]
     if k == 0 or releases.round_[cell, (k - 1) % releases.round_.shape[1]] < called:
-        release(rules, peers, state, scratch, key, cell, round_)
+        release(constants, peers, state, scratch, key, cell, round_)
 
 
 @compiled
-def _quiet_until(rules: Rules, peers: Peers, state: State, scratch: Scratch, stop: int) -> int:
+def _quiet_until(
+    constants: Constants, peers: Peers, state: State, scratch: Scratch, stop: int
+) -> int:
     """A round up to which certainly nobody calls and nothing arrives; the present one if none.
 
-    The trigger's growth is bounded as in :func:`~fedbandits.systems.feducb.sync.growth_bound`.
+    The trigger's growth is bounded as in :func:`~fedbandits.systems.agents.sync.growth_bound`.
     """
     start, clock = state.clock.round_[0], state.clock
     if (clock.asked[0] > 0 and start < clock.asked[0] + peers.gamma) or (
@@ -92,19 +94,22 @@ def _quiet_until(rules: Rules, peers: Peers, state: State, scratch: Scratch, sto
         return int(start)
     for cell in range(state.heard.size):
         if state.looked[cell] < state.awaited[cell]:
-            refresh(rules, peers, state, scratch, cell, start)
+            refresh(constants, peers, state, scratch, cell, start)
     turns = 1
-    while start + turns * peers.estimators < stop and _nobody_calls(rules, state, 2 * turns):
+    while start + turns * peers.estimators < stop and _nobody_calls(constants, state, 2 * turns):
         turns *= 2
     return int(start if turns == 1 else min(start + turns * peers.estimators, stop))
 
 
 @compiled
-def _nobody_calls(rules: Rules, state: State, turns: int) -> bool:
+def _nobody_calls(constants: Constants, state: State, turns: int) -> bool:
     """Whether no estimator can call for a sync in its next ``turns`` uses."""
     for cell in range(state.heard.size):
         waited = state.waited[cell] + turns + 1  # one to spare for rounding
-        if not growth_bound(rules, one_pool(state.pools, cell), waited) < rules.threshold / waited:
+        if (
+            not growth_bound(constants, one_pool(state.pools, cell), waited)
+            < constants.threshold / waited
+        ):
             return False
     return True
 
@@ -113,7 +118,7 @@ def _nobody_calls(rules: Rules, state: State, turns: int) -> bool:
 def _play_quietly(
     world: Any,
     workspace: Any,
-    rules: Rules,
+    constants: Constants,
     peers: Peers,
     state: State,
     scratch: Scratch,
@@ -122,11 +127,11 @@ def _play_quietly(
 ) -> None:
     """Nobody calls before ``end``: each agent goes on by itself, estimator by estimator."""
     start = state.clock.round_[0]
-    for agent in range(rules.agents):
+    for agent in range(constants.agents):
         for first in range(start + 1, min(start + peers.estimators, end) + 1):
             cell = agent * peers.estimators + first % peers.estimators
             if state.faults[agent, 0] == NO_FAULT:
-                play_cell(world, workspace, rules, peers, state, scratch, key, cell, first, end)
+                play_cell(world, workspace, constants, peers, state, scratch, key, cell, first, end)
     if not state.faults[:, 0].any():
         state.clock.round_[0] = end
         send(state, start, end)
@@ -136,7 +141,7 @@ def _play_quietly(
 def _play_in_step(
     world: Any,
     workspace: Any,
-    rules: Rules,
+    constants: Constants,
     peers: Peers,
     state: State,
     scratch: Scratch,
@@ -144,30 +149,36 @@ def _play_in_step(
     round_: int,
 ) -> None:
     """All agents play one round, then call for syncs and answer calls (Algorithm 3)."""
-    for agent in range(rules.agents):
+    for agent in range(constants.agents):
         cell = agent * peers.estimators + round_ % peers.estimators
         if state.looked[cell] < state.awaited[cell]:
-            refresh(rules, peers, state, scratch, cell, round_ - 1)
+            refresh(constants, peers, state, scratch, cell, round_ - 1)
         if state.faults[agent, 0] == NO_FAULT:
-            play_cell(world, workspace, rules, peers, state, scratch, key, cell, round_, round_)
+            play_cell(world, workspace, constants, peers, state, scratch, key, cell, round_, round_)
     if state.faults[:, 0].any():
         return
     state.clock.round_[0] = round_
-    _call(rules, peers, state, round_)
-    _answer(rules, peers, state, scratch, key, round_)
+    _call(constants, peers, state, round_)
+    _answer(constants, peers, state, scratch, key, round_)
     send(state, round_ - 1, round_)
 
 
 @compiled
 def run_triggered_until(
-    world: Any, rules: Rules, peers: Peers, state: State, scratch: Scratch, key: Key, stop: int
+    world: Any,
+    constants: Constants,
+    peers: Peers,
+    state: State,
+    scratch: Scratch,
+    key: Key,
+    stop: int,
 ) -> None:
     """Play on until ``stop`` rounds are done or a fault is noted."""
     workspace = decision_set_workspace(world)
     while state.clock.round_[0] < stop and not state.faults[:, 0].any():
-        end = _quiet_until(rules, peers, state, scratch, stop)
+        end = _quiet_until(constants, peers, state, scratch, stop)
         if end > state.clock.round_[0]:
-            _play_quietly(world, workspace, rules, peers, state, scratch, key, end)
+            _play_quietly(world, workspace, constants, peers, state, scratch, key, end)
         else:
             round_ = state.clock.round_[0] + 1
-            _play_in_step(world, workspace, rules, peers, state, scratch, key, round_)
+            _play_in_step(world, workspace, constants, peers, state, scratch, key, round_)

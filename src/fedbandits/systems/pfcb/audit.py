@@ -20,11 +20,11 @@ from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import decoder, telling_releases
 from fedbandits.random import Key, Purpose, integer
 from fedbandits.systems.games import ContentsGame, MessagesGame, Neighbours, audit_key
-from fedbandits.systems.pfcb.books import Books, empty_books, one_book
 from fedbandits.systems.pfcb.config import PFCB
 from fedbandits.systems.pfcb.federate import FederatedRun
+from fedbandits.systems.pfcb.kernels import Books, empty_books, one_book
 from fedbandits.systems.pfcb.loop import draw_noise
-from fedbandits.systems.pfcb.plan import CLEAR, Plan, Rules, plan
+from fedbandits.systems.pfcb.plan import CLEAR, Constants, Plan, make_plan
 from fedbandits.systems.pfcb.reports import next_exchange, write_report
 
 _UNITS = 10
@@ -34,17 +34,17 @@ _WORLD = Procurement(agents=2, producers=2, max_capacity=_UNITS, quality_thresho
 
 def games(config: PFCB, environment: Procurement, rounds: int) -> Sequence[Game]:
     """What an audit plays: reports as configured, then two buyers on a log, and reacting."""
-    resolved = plan(config, environment, rounds)
-    if resolved.rules.reports == CLEAR or resolved.rules.releases == 0:
+    plan = make_plan(config, environment.facts, rounds)
+    if plan.constants.reports == CLEAR or plan.constants.releases == 0:
         return []
     small = msgspec.structs.replace(config, window="auto")
     kinds: tuple[Neighbours, ...] = ("fixed log", "interactive")
-    found: list[Game] = [_contents_game(config, resolved, 1)]
+    found: list[Game] = [_contents_game(config, plan, 1)]
     found += [_messages_game(kind, small, 1) for kind in kinds]
-    late = int(next_exchange(plan(small, _WORLD, _ROUNDS).rules, 0)) + 1
+    late = int(next_exchange(make_plan(small, _WORLD.facts, _ROUNDS).constants, 0)) + 1
     # The first record is in all running sums: only another shows what two have in common.
-    if resolved.continual is not None and resolved.rules.releases > 1 and late <= _ROUNDS:
-        found += [_contents_game(config, resolved, 2), _messages_game("fixed log", small, late)]
+    if plan.continual is not None and plan.constants.releases > 1 and late <= _ROUNDS:
+        found += [_contents_game(config, plan, 2), _messages_game("fixed log", small, late)]
     return found
 
 
@@ -56,27 +56,27 @@ class _Log(NamedTuple):
     own: Floats  # (reports, 2, 1): all of it so far
 
 
-def _contents_game(config: PFCB, resolved: Plan, batch: int) -> ContentsGame:
+def _contents_game(config: PFCB, plan: Plan, batch: int) -> ContentsGame:
     """Reports about one producer: of running sums all, of batches the record's and the next.
 
     ``batch`` is that of the record, in running sums.
     """
-    rules = resolved.rules._replace(producers=1)
-    if resolved.continual is not None:
-        steps = telling_releases(resolved.continual)
-        mixing = decoder(resolved.continual, steps)
+    constants = plan.constants._replace(producers=1)
+    if plan.continual is not None:
+        steps = telling_releases(plan.continual)
+        mixing = decoder(plan.continual, steps)
         over_time = np.linalg.solve(mixing @ mixing.T, (steps >= batch).astype(np.float64))
-        scale = resolved.continual.scale
+        scale = plan.continual.scale
     else:
-        least = min((1, rules.releases), key=resolved.deviation)
-        steps = np.array([least, *([least + 1] if least < rules.releases else [])], np.int64)
+        least = min((1, constants.releases), key=plan.deviation)
+        steps = np.array([least, *([least + 1] if least < constants.releases else [])], np.int64)
         over_time = np.eye(len(steps))[0]
-        scale = resolved.deviation(least)
+        scale = plan.deviation(least)
     # Nothing, or all of it bought and good; where amounts are not covered, none good or all.
     bought = 1 if config.local_view == "raw" else 0
     change = np.array([bought * _UNITS, _UNITS], np.float64)
     deviation = scale * _UNITS
-    weights = np.outer(over_time, np.linalg.solve(rules.covariance * deviation**2, change))
+    weights = np.outer(over_time, np.linalg.solve(constants.covariance * deviation**2, change))
     logs = []
     for world in (0, 1):
         own = np.array([[_UNITS], [_UNITS]]) - (1 - world) * change[:, None]
@@ -84,24 +84,24 @@ def _contents_game(config: PFCB, resolved: Plan, batch: int) -> ContentsGame:
         fresh[0] = own
         logs.append(_Log(steps, fresh, np.where(steps[:, None, None] >= batch, own, 0.0)))
     which = "" if batch == 1 else f", a purchase of batch {batch}"
-    looks_at = f"contents of {len(steps)} of {rules.releases} reports, one producer{which}"
-    return ContentsGame(looks_at, partial(_reported, rules, resolved, logs), weights)
+    looks_at = f"contents of {len(steps)} of {constants.releases} reports, one producer{which}"
+    return ContentsGame(looks_at, partial(_reported, constants, plan, logs), weights)
 
 
 def _reported(
-    rules: Rules, resolved: Plan, logs: list[_Log], world: int, first: int, count: int
+    constants: Constants, plan: Plan, logs: list[_Log], world: int, first: int, count: int
 ) -> Floats:
     log, books = logs[world], one_book(empty_books(1, 1), 0)
-    slots = resolved.continual.slots if resolved.continual else 1
+    slots = plan.continual.slots if plan.continual else 1
     values = np.zeros((count, len(log.steps), 2))
     capacity, draws = np.array([_UNITS], np.int64), np.zeros((slots, 2))
-    play_reports(rules, log, capacity, books, draws, audit_key(0), first, values)
+    play_reports(constants, log, capacity, books, draws, audit_key(0), first, values)
     return values
 
 
 @compiled
 def play_reports(
-    rules: Rules, log: _Log, capacity: Ints, books: Books, draws: Floats, key: Key, first: int,
+    constants: Constants, log: _Log, capacity: Ints, books: Books, draws: Floats, key: Key, first: int,
     values: Floats,
 ) -> None:  # fmt: skip
     """Run after run the reports of a log, into ``values`` (runs, reports, 2)."""
@@ -109,9 +109,9 @@ def play_reports(
     for run in range(values.shape[0]):
         for place in range(log.steps.size):
             release = log.steps[place]
-            draw_noise(rules, key, first + run, release, draws)
+            draw_noise(constants, key, first + run, release, draws)
             books.own[:], books.fresh[:] = log.own[place], log.fresh[place]
-            write_report(rules, release, capacity, draws, books, report)
+            write_report(constants, release, capacity, draws, books, report)
             values[run, place, 0] = report[0, 0]
             values[run, place, 1] = report[1, 0]
 

@@ -10,9 +10,8 @@ from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Event, total_mu
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.statements import IN_CLEAR, SECURE_NOISE
-from fedbandits.systems.pfcb.config import PFCB
-from fedbandits.systems.pfcb.parts import Never, Published
-from fedbandits.systems.pfcb.plan import CLEAR, Plan, plan
+from fedbandits.systems.pfcb.config import PFCB, Never, Published
+from fedbandits.systems.pfcb.plan import CLEAR, Plan, make_plan
 
 _PURCHASE = (
     "one purchase (units bought, units found good) of one buyer from one producer, one round"
@@ -43,8 +42,8 @@ _LATER = (
 
 def claim(config: PFCB, environment: Procurement, rounds: int) -> PrivacyClaim:
     """The claim of one buyer towards all others, for a whole run."""
-    resolved = plan(config, environment, rounds)
-    events = _events(resolved)
+    plan = make_plan(config, environment.facts, rounds)
+    events = _events(plan)
     mu = total_mu(events)
     epsilon = gaussian.epsilon_of(mu, config.delta)
     interactive = config.local_view == "released" or not events
@@ -59,7 +58,7 @@ def claim(config: PFCB, environment: Procurement, rounds: int) -> PrivacyClaim:
         epsilon_contents=epsilon,
         delta=config.delta,
         mu=mu,
-        conditional_on=_conditions(config, resolved),
+        conditional_on=_conditions(config, plan),
         not_protected=_not_protected(config, environment, mu),
         paper_claims=(config.epsilon, config.delta) if published else None,
         events=events,
@@ -68,8 +67,8 @@ def claim(config: PFCB, environment: Procurement, rounds: int) -> PrivacyClaim:
 
 def cautions(config: PFCB, environment: Procurement, rounds: int) -> tuple[str, ...]:
     """What can be run, but hardly makes sense."""
-    resolved = plan(config, environment, rounds)
-    silent = resolved.rules.releases == 0 and resolved.rules.agents > 1
+    plan = make_plan(config, environment.facts, rounds)
+    silent = plan.constants.releases == 0 and plan.constants.agents > 1
     if not silent or isinstance(config.schedule, Never):
         return ()
     return (
@@ -78,26 +77,26 @@ def cautions(config: PFCB, environment: Procurement, rounds: int) -> tuple[str, 
     )
 
 
-def _events(resolved: Plan) -> tuple[Event, ...]:
+def _events(plan: Plan) -> tuple[Event, ...]:
     """What one purchase is charged for; lengths are in capacities."""
-    return (resolved.event(resolved.rules.releases),) if resolved.rules.releases else ()
+    return (plan.event(plan.constants.releases),) if plan.constants.releases else ()
 
 
-def _conditions(config: PFCB, resolved: Plan) -> tuple[str, ...]:
+def _conditions(config: PFCB, plan: Plan) -> tuple[str, ...]:
     conditions = [_PUBLIC]
-    if resolved.rules.reports != CLEAR:
+    if plan.constants.reports != CLEAR:
         conditions += [_BOUNDED, SECURE_NOISE]
-        if resolved.continual is None:
+        if plan.continual is None:
             conditions.append(_DISJOINT)
-    if isinstance(config.privatizer, Published) and resolved.rules.releases:
-        conditions.append(_as_the_paper_adds(config, resolved))
+    if isinstance(config.privatizer, Published) and plan.constants.releases:
+        conditions.append(_as_the_paper_adds(config, plan))
     return tuple(conditions)
 
 
-def _as_the_paper_adds(config: PFCB, resolved: Plan) -> str:
+def _as_the_paper_adds(config: PFCB, plan: Plan) -> str:
     """Basic composition of all reports, with w and y both counted, as section 5.5 would have it."""
-    releases = resolved.rules.releases
-    budgets = (resolved.rules.budget / resolved.deviation(z) for z in range(1, releases + 1))
+    releases = plan.constants.releases
+    budgets = (plan.constants.budget / plan.deviation(z) for z in range(1, releases + 1))
     epsilon = 2.0 * config.epsilon * sum(budgets)
     return (
         f"not used here: added up over all {releases} reports as in section 5.5, w and y both "

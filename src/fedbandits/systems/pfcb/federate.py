@@ -17,8 +17,9 @@ from fedbandits.federation.memory import MemoryNetwork, Route
 from fedbandits.random import Key, Purpose, normals
 from fedbandits.systems.drivers import PartyReplicate
 from fedbandits.systems.pfcb.config import PFCB
-from fedbandits.systems.pfcb.plan import Plan, plan
-from fedbandits.systems.pfcb.protocol import CODEC, Buyer
+from fedbandits.systems.pfcb.messages import CODEC
+from fedbandits.systems.pfcb.plan import Plan, make_plan
+from fedbandits.systems.pfcb.roles import Buyer
 
 
 class FederatedRun(PartyReplicate):
@@ -27,7 +28,7 @@ class FederatedRun(PartyReplicate):
     Parameters
     ----------
     config, environment, rounds, seed, replicate
-        As for :class:`~fedbandits.systems.pfcb.simulate.Simulation`.
+        As for :class:`~fedbandits.systems.pfcb.loop.Simulation`.
     route
         Delays and drops of the network; immediate and reliable by default.
     """
@@ -43,12 +44,12 @@ class FederatedRun(PartyReplicate):
     ) -> None:
         super().__init__(environment, rounds, seed, replicate)
         self.config = config
-        self.plan: Plan = plan(config, environment, rounds)
+        self.plan: Plan = make_plan(config, environment.facts, rounds)
         names = [f"buyer-{j}" for j in range(environment.parties)]
         self.buyers = [
             Buyer(
                 name, names, self.plan, self.world.cost[j], self.world.capacity,
-                partial(_simulated_noise, 2 * self.plan.rules.producers, self.key, j),
+                partial(_simulated_noise, 2 * self.plan.constants.producers, self.key, j),
             )
             for j, name in enumerate(names)
         ]  # fmt: skip
@@ -65,7 +66,7 @@ class FederatedRun(PartyReplicate):
             self.network.settle()
 
     def _play(self, index: int, buyer: Buyer) -> None:
-        world, good = self.world, np.zeros(self.plan.rules.producers, np.int64)
+        world, good = self.world, np.zeros(self.plan.constants.producers, np.int64)
         purchase = buyer.decide()
         draw_good_units(world, self.key, index, self.done, purchase, good)
         regret, missed = purchase_regret(
@@ -75,7 +76,7 @@ class FederatedRun(PartyReplicate):
         self.purchases[index] = purchase
         self.regret[index] += regret
         self.reward[index] += earned(world, index, purchase, good)
-        self.violations[index] += int(missed and self.done > self.plan.rules.exploration)
+        self.violations[index] += int(missed and self.done > self.plan.constants.exploration)
         self.network.send(buyer.observe(good))
 
     @property

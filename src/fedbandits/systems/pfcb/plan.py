@@ -16,8 +16,8 @@ from fedbandits.learners.purchasing import EXACT, GREEDY
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event, GaussianRelease, Parallel
 from fedbandits.privacy.continual import ContinualPlan, calibrated
-from fedbandits.systems.pfcb.config import PFCB
-from fedbandits.systems.pfcb.parts import (
+from fedbandits.systems.pfcb.config import (
+    PFCB,
     Constant,
     Continual,
     Correlated,
@@ -56,7 +56,7 @@ _SEPARATE = np.eye(2)
 _HEXAGONAL = np.array([[math.sqrt(4 / 3), 0.0], [math.sqrt(1 / 3), 1.0]])
 
 
-class Rules(NamedTuple):
+class Constants(NamedTuple):
     """Everything constant in a run, as compiled code takes it."""
 
     agents: int
@@ -87,9 +87,9 @@ class Rules(NamedTuple):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """A resolved variant: what Python needs to know beside the compiled rules."""
+    """What Python needs to know of a variant beside what compiled code takes."""
 
-    rules: Rules
+    constants: Constants
     continual: ContinualPlan | None
     sensitivity: float  # of (w, y) to one purchase, in capacities and in the noise's measure
 
@@ -98,10 +98,10 @@ class Plan(msgspec.Struct, frozen=True):
 
         Every purchase is in one batch alone, so the costliest one is charged, not their sum.
         """
-        rules = self.rules
+        constants = self.constants
         if releases == 0:
             return 0.0
-        if rules.reports == CLEAR:
+        if constants.reports == CLEAR:
             return math.inf
         if self.continual is not None:
             return self.continual.mu(self.sensitivity, releases)
@@ -109,7 +109,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     def event(self, releases: int) -> Event:
         """What one purchase is charged for after so many reports; lengths are in capacities."""
-        if self.rules.reports == CLEAR:
+        if self.constants.reports == CLEAR:
             return Clear()
         if self.continual is not None:
             return ContinualSum(self.continual, self.sensitivity, releases)
@@ -120,10 +120,10 @@ class Plan(msgspec.Struct, frozen=True):
 
     def deviation(self, release: int) -> float:
         """Scale of a report's noise, in capacities."""
-        rules = self.rules
-        if rules.published_budgets:
-            return published_deviation(rules.budget, rules.log_horizon, release)
-        return rules.scale
+        constants = self.constants
+        if constants.published_budgets:
+            return published_deviation(constants.budget, constants.log_horizon, release)
+        return constants.scale
 
     def epsilon_spent(self, releases: int, delta: float) -> float:
         """ε that the contents of a buyer's first ``releases`` reports cost, at the given δ."""
@@ -138,7 +138,7 @@ def published_deviation(budget: float, log_horizon: float, release: int) -> floa
     return budget / (0.5 / log_horizon + 0.5 ** (release + 1))
 
 
-def plan(config: PFCB, environment: Procurement, rounds: int) -> Plan:
+def make_plan(config: PFCB, environment: Procurement, rounds: int) -> Plan:
     """Resolve a configuration for an environment and a horizon.
 
     Raises
@@ -164,7 +164,7 @@ def plan(config: PFCB, environment: Procurement, rounds: int) -> Plan:
         exploration = max([exploration, *times[:1]])  # nothing is known before the first reports
     noise = _noise(config, releases)
     tolerance, acceptance = _acceptance(config)
-    rules = Rules(
+    constants = Constants(
         agents=n,
         producers=m,
         exploration=exploration,
@@ -191,7 +191,7 @@ def plan(config: PFCB, environment: Procurement, rounds: int) -> Plan:
         target=environment.quality_threshold + config.quality_margin,
         revenue=environment.revenue,
     )
-    return Plan(rules, noise.continual, noise.sensitivity)
+    return Plan(constants, noise.continual, noise.sensitivity)
 
 
 def _check_target_and_oracle(config: PFCB, environment: Procurement) -> None:

@@ -1,8 +1,9 @@
-"""Reports: how one is made, judged and weighed. Compiled, for the loop and the parties alike."""
+"""Reports: how one is made, gets its noise, is judged and weighed; for the loop and the parties."""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -11,16 +12,19 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.privacy.continual import (
     TOEPLITZ,
     add_release_noise,
+    draw_slot,
     release_deviation,
 )
-from fedbandits.systems.pfcb.books import Books, decorrelated_units, error_variance, worth
+from fedbandits.privacy.running_sum import CoveringNoise, NoiseSource, checked_noise, encode
+from fedbandits.systems.pfcb.kernels import Books, decorrelated_units, error_variance, worth
 from fedbandits.systems.pfcb.plan import (
     ALWAYS,
     BATCHES,
     CLEAR,
     RUNNING,
     WITHIN_RADIUS,
-    Rules,
+    Constants,
+    Plan,
     published_deviation,
 )
 
@@ -28,64 +32,66 @@ _published_deviation = compiled(published_deviation)
 
 
 @compiled
-def next_exchange(rules: Rules, round_: int) -> int:
+def next_exchange(constants: Constants, round_: int) -> int:
     """First round after ``round_`` at whose end buyers exchange reports."""
-    if rules.every_round:
+    if constants.every_round:
         return round_ + 1
     place = 0
-    while rules.exchange_times[place] <= round_:
+    while constants.exchange_times[place] <= round_:
         place += 1
-    return int(rules.exchange_times[place])
+    return int(constants.exchange_times[place])
 
 
-def batch_length(rules: Rules, release: int, round_: int) -> int:
+def batch_length(constants: Constants, release: int, round_: int) -> int:
     """How many rounds the report of an exchange in ``round_`` is about."""
-    if rules.reports == RUNNING or release <= 1:
+    if constants.reports == RUNNING or release <= 1:
         return round_
-    before = release - 1 if rules.every_round else int(rules.exchange_times[release - 2])
+    before = release - 1 if constants.every_round else int(constants.exchange_times[release - 2])
     return round_ - before
 
 
 @compiled
-def draw_deviation(rules: Rules, release: int) -> float:
+def draw_deviation(constants: Constants, release: int) -> float:
     """Scale of a report's own noise, in capacities."""
-    if rules.published_budgets:
-        return float(_published_deviation(rules.budget, rules.log_horizon, release))
-    return rules.scale
+    if constants.published_budgets:
+        return float(_published_deviation(constants.budget, constants.log_horizon, release))
+    return constants.scale
 
 
 @compiled
-def noise_deviation(rules: Rules, release: int) -> float:
+def noise_deviation(constants: Constants, release: int) -> float:
     """Scale of all the noise in a report, in capacities."""
-    if rules.reports == CLEAR:
+    if constants.reports == CLEAR:
         return 0.0
-    if rules.reports == RUNNING:
-        return float(release_deviation(TOEPLITZ, rules.scale, rules.coefficients, release))
-    return draw_deviation(rules, release)
+    if constants.reports == RUNNING:
+        return float(release_deviation(TOEPLITZ, constants.scale, constants.coefficients, release))
+    return draw_deviation(constants, release)
 
 
 @compiled
-def next_noise(rules: Rules, releases: int) -> float:
+def next_noise(constants: Constants, releases: int) -> float:
     """Scale of the noise in the next report, or in the last one when there is no next."""
-    if rules.releases == 0:
+    if constants.releases == 0:
         return 0.0
-    return noise_deviation(rules, max(1, min(releases + 1, rules.releases)))
+    return noise_deviation(constants, max(1, min(releases + 1, constants.releases)))
 
 
 @compiled
-def _unmixed_noise(rules: Rules, release: int, draws: Floats, noise: Floats) -> None:
+def _unmixed_noise(constants: Constants, release: int, draws: Floats, noise: Floats) -> None:
     """The noise of a report in capacities, before w and y are mixed, into ``noise`` (2 m,)."""
     noise[:] = 0.0
-    if rules.reports == RUNNING:
+    if constants.reports == RUNNING:
         ones = np.ones(noise.size)
-        add_release_noise(TOEPLITZ, rules.scale, rules.coefficients, ones, draws, release, noise)
-    elif rules.reports == BATCHES:
-        noise += draw_deviation(rules, release) * draws[0]
+        add_release_noise(
+            TOEPLITZ, constants.scale, constants.coefficients, ones, draws, release, noise
+        )
+    elif constants.reports == BATCHES:
+        noise += draw_deviation(constants, release) * draws[0]
 
 
 @compiled
 def write_report(
-    rules: Rules, release: int, capacity: Ints, draws: Floats, books: Books, report: Floats
+    constants: Constants, release: int, capacity: Ints, draws: Floats, books: Books, report: Floats
 ) -> None:
     """A buyer's report, into ``report`` (2, m); what it reports on is no longer fresh.
 
@@ -98,9 +104,9 @@ def write_report(
         Standard normals; for running sums those of all reports so far.
     """
     m = capacity.size
-    noise, mixing = np.empty(2 * m), rules.mixing
-    _unmixed_noise(rules, release, draws, noise)
-    known = books.own if rules.reports == RUNNING else books.fresh
+    noise, mixing = np.empty(2 * m), constants.mixing
+    _unmixed_noise(constants, release, draws, noise)
+    known = books.own if constants.reports == RUNNING else books.fresh
     for row in range(2):
         for i in range(m):
             mixed = mixing[row, 0] * noise[i] + mixing[row, 1] * noise[m + i]
@@ -110,7 +116,7 @@ def write_report(
 
 @compiled
 def believes(
-    rules: Rules, round_: int, pooled: float, counted: float, distance: float, error: float
+    constants: Constants, round_: int, pooled: float, counted: float, distance: float, error: float
 ) -> bool:
     """Whether a buyer takes a report on one producer.
 
@@ -128,18 +134,18 @@ def believes(
     error : float
         See :func:`error_variance`.
     """
-    if rules.acceptance == ALWAYS:
+    if constants.acceptance == ALWAYS:
         return True
-    if rules.acceptance == WITHIN_RADIUS:  # Procedure 1, with ln(nt) as printed there
-        radius = math.sqrt(1.5 * math.log(rules.agents * round_) / pooled)
-        return abs(distance) <= rules.tolerance * radius * counted
+    if constants.acceptance == WITHIN_RADIUS:  # Procedure 1, with ln(nt) as printed there
+        radius = math.sqrt(1.5 * math.log(constants.agents * round_) / pooled)
+        return abs(distance) <= constants.tolerance * radius * counted
     variance = 0.25 * counted * counted / pooled + 0.25 * counted + error
-    return abs(distance) <= rules.tolerance * math.sqrt(variance)
+    return abs(distance) <= constants.tolerance * math.sqrt(variance)
 
 
 @compiled
 def take_report(
-    rules: Rules, release: int, round_: int, capacity: Ints, report: Floats, mine: bool,
+    constants: Constants, release: int, round_: int, capacity: Ints, report: Floats, mine: bool,
     pool: Floats, judged: Ints,
 ) -> None:  # fmt: skip
     """Judge a report producer by producer and pool what is believed (Procedure 1).
@@ -161,22 +167,24 @@ def take_report(
     judged : (2,) int64
         Counts what was accepted and refused.
     """
-    scale, constant = noise_deviation(rules, release), rules.omega2 > 0.0
+    scale, constant = noise_deviation(constants, release), constants.omega2 > 0.0
     for i in range(capacity.size):
         if capacity[i] == 0:
             continue
         reported, good, pooled = report[0, i], report[1, i], pool[0, i]
         quality = pool[1, i] / pooled if pooled > 0.0 else 0.5
         clipped, noise = min(1.0, max(0.0, quality)), scale * capacity[i]
-        error = error_variance(rules.covariance, noise, clipped)
+        error = error_variance(constants.covariance, noise, clipped)
         counted = reported
         if not constant:
-            counted = decorrelated_units(rules.covariance, noise, clipped, error, reported, good)
+            counted = decorrelated_units(
+                constants.covariance, noise, clipped, error, reported, good
+            )
         taken = counted > 0.0
         if taken and pooled > 0.0 and not mine:
-            taken = believes(rules, round_, pooled, counted, good - quality * reported, error)
+            taken = believes(constants, round_, pooled, counted, good - quality * reported, error)
         if taken:
-            weight = rules.omega2 if constant else worth(counted, error)
+            weight = constants.omega2 if constant else worth(counted, error)
             pool[0, i] += weight * reported
             pool[1, i] += weight * good
         if not mine:
@@ -184,9 +192,83 @@ def take_report(
 
 
 @compiled
-def open_pool(rules: Rules, books: Books) -> None:
+def open_pool(constants: Constants, books: Books) -> None:
     """Before the reports of an exchange are taken: running sums replace earlier ones."""
-    if rules.reports == RUNNING:
+    if constants.reports == RUNNING:
         for row in range(2):
             for i in range(books.pool.shape[1]):
-                books.pool[row, i] = books.own[row, i] if rules.raw_view else 0.0
+                books.pool[row, i] = books.own[row, i] if constants.raw_view else 0.0
+
+
+class Disclosed(NamedTuple):
+    """What a buyer must save before a report leaves."""
+
+    draws: Floats  # (slots, 2 m): noise in use, or covered values
+    sums: Floats  # (slots, 2 m): earlier running sums, in capacities, before w and y are mixed
+
+    @classmethod
+    def empty(cls, plan: Plan) -> Self:
+        """Before the first report."""
+        slots = plan.continual.slots if plan.continual else 1
+        shape = (slots, 2 * plan.constants.producers)
+        return cls(np.zeros(shape), np.zeros(shape))
+
+
+def disclose(
+    plan: Plan, release: int, capacity: Ints, books: Books, state: Disclosed, noise: NoiseSource
+) -> tuple[Disclosed, Floats]:
+    """Write a buyer's report; what it reports on is no longer fresh.
+
+    Parameters
+    ----------
+    plan : Plan
+    release : int
+        Its number, from 1.
+    capacity : (m,) int64
+    books : Books
+        Its ``fresh`` is emptied.
+    state : Disclosed
+        Left as it is.
+    noise
+        Asked once, unless reports are in clear.
+
+    Returns
+    -------
+    state, report
+        The state to save, then the report (2, m).
+
+    Raises
+    ------
+    NoiseError
+        If the source did not give 2 m finite numbers.
+    """
+    constants, report = plan.constants, np.zeros((2, len(capacity)))
+    if constants.reports == CLEAR:
+        write_report(constants, release, capacity, state.draws, books, report)
+        return state, report
+    draws, sums = state.draws.copy(), state.sums.copy()
+    slot = int(draw_slot(TOEPLITZ, release)) if constants.reports == RUNNING else 0
+    written = books
+    if isinstance(noise, CoveringNoise):
+        values = _values(plan, release, slot, capacity, books, sums)
+        draws[slot] = checked_noise(noise.cover(release, values), values.size)
+        written = books._replace(own=np.zeros_like(books.own), fresh=np.zeros_like(books.fresh))
+    else:
+        draws[slot] = checked_noise(noise(release), 2 * len(capacity))
+    write_report(constants, release, capacity, draws, written, report)
+    books.fresh[:] = 0.0
+    return Disclosed(draws, sums), report
+
+
+def _values(
+    plan: Plan, release: int, slot: int, capacity: Ints, books: Books, sums: Floats
+) -> Floats:
+    """What is covered, (2 m,): units in deviations of a draw, before w and y are mixed."""
+    constants = plan.constants
+    known = books.own if constants.reports == RUNNING else books.fresh
+    units = np.divide(known, capacity, out=np.zeros_like(known), where=capacity > 0)
+    sums[slot] = np.linalg.solve(constants.mixing, units).reshape(-1)
+    if plan.continual is None:
+        values: Floats = sums[slot] / draw_deviation(constants, release)
+        return values
+    return encode(plan.continual, sums, release) / constants.scale

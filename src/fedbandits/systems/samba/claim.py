@@ -7,16 +7,16 @@ import math
 from fedbandits.environments.bernoulli import Bernoulli
 from fedbandits.privacy.accounting import Clear, Encrypted
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.systems.samba.config import Samba
-from fedbandits.systems.samba.parts import (
+from fedbandits.systems.samba.config import (
     UCB,
     DecreasingEpsilonGreedy,
     EpsilonGreedy,
     Pursuit,
+    Samba,
     Softmax,
     Thompson,
 )
-from fedbandits.systems.samba.plan import plan
+from fedbandits.systems.samba.plan import make_plan
 
 _MEANS = (
     "ratios of all empirical means, without names, from which Comp can follow every arm, with few "
@@ -57,7 +57,7 @@ _STREAM = (
 
 def claim(config: Samba, environment: Bernoulli, rounds: int) -> PrivacyClaim:
     """The claim of a data owner towards everyone else. No ε: SAMBA encrypts, it adds no noise."""
-    plan(config, environment, rounds)
+    make_plan(config, environment.facts, rounds)
     return PrivacyClaim(
         unit="one reward of one data owner",
         from_whom="everyone else" if config.execution == "secure" else "nobody",

@@ -14,12 +14,12 @@ from fedbandits.federation.memory import MemoryNetwork, Route
 from fedbandits.learners.index_rules import fill_arm_keys
 from fedbandits.random import Key, replicate_key
 from fedbandits.systems.drivers import CountedMessages
-from fedbandits.systems.samba.comp import Comp
 from fedbandits.systems.samba.config import Samba
-from fedbandits.systems.samba.controller import Controller
 from fedbandits.systems.samba.messages import CODEC
-from fedbandits.systems.samba.plan import Plan, SimulatedSecrets, plan
-from fedbandits.systems.samba.protocol import Customer, DataOwner
+from fedbandits.systems.samba.plan import Plan, SimulatedSecrets, make_plan
+from fedbandits.systems.samba.roles.comp import Comp
+from fedbandits.systems.samba.roles.controller import Controller
+from fedbandits.systems.samba.roles.owner import Customer, DataOwner
 
 CUSTOMER, CONTROLLER, COMP = "customer", "controller", "comp"
 
@@ -35,7 +35,7 @@ class FederatedRun(CountedMessages):
     Parameters
     ----------
     config, environment, rounds, seed, replicate
-        As for :class:`~fedbandits.systems.samba.simulate.Simulation`; the execution must not be
+        As for :class:`~fedbandits.systems.samba.loop.Simulation`; the execution must not be
         ``plain``.
     private_key
         The customer's; made when not given.
@@ -56,7 +56,7 @@ class FederatedRun(CountedMessages):
         self.config = config
         self.key: Key = replicate_key(seed, replicate)
         secrets = SimulatedSecrets.derive(seed, replicate)
-        self.plan: Plan = plan(config, environment, rounds, secrets.run)
+        self.plan: Plan = make_plan(config, environment.facts, rounds, secrets.run)
         self.world: BernoulliWorld = environment.world(self.key)
         names = [f"owner-{i}" for i in range(self.plan.arms)]
         keys = np.zeros((self.plan.arms, 2), np.uint64)

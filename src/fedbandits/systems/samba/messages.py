@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fedbandits.federation.messages import Codec, Message
-from fedbandits.systems.samba.parts import Algorithm
+from fedbandits.systems.samba.config import Algorithm
 
 
 class Order(Message, frozen=True, kw_only=True, tag="samba.order"):

@@ -14,8 +14,9 @@ from fedbandits.crypto.keystream import permute
 from fedbandits.learners.index_rules import explores
 from fedbandits.random import Key
 from fedbandits.systems.samba.draws import BIT_BYTES, BITS, SCORE_BYTES, SCORES, Batch
+from fedbandits.systems.samba.kernels import owners_score, owners_take, select_arm
 from fedbandits.systems.samba.plan import Plan
-from fedbandits.systems.samba.steps import Owners, Scratch, owners_score, owners_take, select_arm
+from fedbandits.systems.samba.state import Owners, Scratch
 
 #: Sees what Comp receives and answers: step, iteration, sealed scores and bits, both by place.
 Observer = Callable[[int, int, Sequence[bytes], Sequence[bytes]], None]

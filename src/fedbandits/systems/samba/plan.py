@@ -15,8 +15,7 @@ from fedbandits.errors import ConfigError, RemoteProtocolError
 from fedbandits.federation.messages import OutOfOrderError
 from fedbandits.learners.index_rules import ITERATIONS, explores
 from fedbandits.learners.locality import check_arm_score_locality
-from fedbandits.systems.samba.config import Samba
-from fedbandits.systems.samba.parts import Algorithm
+from fedbandits.systems.samba.config import Algorithm, Samba
 
 #: Bytes of a run's name. It must be fresh for every run, or keys and nonces come twice.
 RUN_BYTES = 16
@@ -90,7 +89,9 @@ def check_place(name: str, place: int, agreed: Plan) -> None:
         raise OutOfOrderError(f"{name}: place {place} in a list of {agreed.arms}")
 
 
-def plan(config: Samba, environment: Bernoulli, rounds: int, run: bytes = bytes(RUN_BYTES)) -> Plan:
+def make_plan(
+    config: Samba, environment: Bernoulli, rounds: int, run: bytes = bytes(RUN_BYTES)
+) -> Plan:
     """The plan of a configuration.
 
     Raises

@@ -1,0 +1,134 @@
+"""Tables that the command prints."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import pathlib
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from fedbandits.experiments.audit import Audit
+from fedbandits.experiments.progress import rounded
+from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.settings.experiment import Experiment
+
+if TYPE_CHECKING:  # the ledger is an extra
+    from fedbandits.privacy.ledger import Statement
+
+
+def output() -> Console:
+    """Standard output, wide enough for the tables where no terminal sets a width."""
+    console = Console()
+    return console if console.is_terminal else Console(width=120)
+
+
+def summary_table(experiment: Experiment, rows: list[dict[str, Any]]) -> Table:
+    """A row a system: regret, reward, syncs, ε, speed."""
+    environment = experiment.environment
+    parties = f"{environment.parties} {environment.PARTIES}"
+    table = Table(title=f"{experiment.name}: {experiment.rounds:,} rounds, {parties}")
+    table.add_column("system", style="bold", no_wrap=True)
+    several = environment.acting > 1
+    share = ["an agent"] if several else []
+    for title in ("runs", "regret", "± s.e.", *share, "reward", "syncs", "ε", "steps/s"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            escape(row["system"]),
+            str(row["replicates"]),
+            f"{row['regret_mean']:,.1f}",
+            "–" if math.isnan(row["regret_sem"]) else f"{row['regret_sem']:,.1f}",
+            *([f"{row['regret_mean'] / environment.acting:,.1f}"] if several else []),
+            f"{row['reward_mean']:,.0f}",
+            f"{row['syncs']:,.0f}",
+            _epsilon(row["epsilon_accounted"]),
+            rounded(row["agent_steps_per_second"]),
+        )
+    return table
+
+
+def claim_table(label: str, claim: PrivacyClaim) -> Table:
+    """A claim with its conditions and limits."""
+    table = Table(
+        title=f"{escape(label)}: {claim.headline}", title_justify="left", show_header=False
+    )
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for title, lines in claim.rows():
+        for line in lines:
+            table.add_row(title, escape(line))
+    return table
+
+
+def _epsilon(value: float) -> str:
+    return "∞" if math.isinf(value) else f"{value:.4g}"
+
+
+def audit_table(audit: Audit) -> Table:
+    """A row a game: what was attacked, and how much ε it showed."""
+    table = Table(title="What attackers found")
+    for title in ("system", "what they saw", "neighbours", "ε ≥", "best attack"):
+        table.add_column(title, overflow="fold")
+    for verdict in audit.verdicts:
+        for finding in verdict.findings:
+            table.add_row(
+                escape(verdict.system),
+                escape(finding.looks_at),
+                finding.neighbours,
+                _epsilon(finding.epsilon_low),
+                escape(finding.attack),
+            )
+    return table
+
+
+def show_ledger(path: pathlib.Path) -> None:
+    """Verify every row of a ledger, then print its parties' statements."""
+    from fedbandits.privacy.ledger import Ledger
+
+    shown = output()
+    with Ledger.existing(path) as ledger, ledger.read() as connection:
+        ledger.verify(connection)
+        parties = ledger.parties(connection)
+        for party in parties:
+            shown.print(statement_table(ledger.statement(connection, party)), "")
+        shown.print(
+            f"{escape(str(path))}: ledger of federation {ledger.federation!r}, "
+            f"{len(parties)} {'party' if len(parties) == 1 else 'parties'}, every row verified"
+        )
+
+
+def statement_table(statement: Statement) -> Table:
+    """What a party has spent, what is left, and on what."""
+    table = Table(title=f"{escape(statement.party)}: budget", title_justify="left", box=None)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    delta = f"at δ = {statement.delta:g}"
+    rows = [
+        ("what it protects", statement.claim.unit),
+        ("budget", f"ε = {statement.epsilon:.4g} {delta} (μ = {statement.mu:.4g})"),
+        ("spent", f"ε = {statement.spent_epsilon:.4g} {delta} (μ = {statement.spent_mu:.4g})"),
+        (
+            "left",
+            f"μ = {statement.left_mu:.4g}, which by itself would be "
+            f"ε = {statement.left_epsilon:.4g}; squares of μ add up, ε does not",
+        ),
+        ("charges", f"{statement.charges:,}{_between(statement.first, statement.last)}"),
+    ]
+    rows += [
+        (f"stream {s.name}", f"{s.steps:,} releases, μ = {s.mu:.4g}: {s.description}")
+        for s in statement.streams
+    ]
+    for title, line in rows:
+        table.add_row(escape(title), escape(line))
+    return table
+
+
+def _between(first: float | None, last: float | None) -> str:
+    if first is None or last is None:
+        return ""
+    days = (datetime.datetime.fromtimestamp(t, datetime.UTC) for t in (first, last))
+    return ", from {:%Y-%m-%d %H:%M} to {:%Y-%m-%d %H:%M} UTC".format(*days)

@@ -1,0 +1,116 @@
+"""What every party may know of a world before anything is played.
+
+Plans are made of facts, never of an environment: a simulated world has them, and the members of a
+federation state them.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Facts of any world.
+
+    Parameters
+    ----------
+    parties
+        How many parties' regret and reward are told apart: agents, buyers, users, data owners.
+    public
+        What a privacy claim must take as public because of how the data was prepared, a sentence
+        each.
+    """
+
+    parties: int
+    public: tuple[str, ...] = ()
+
+
+class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
+    """Facts of a world that shows each of the ``parties`` agents a decision set every round.
+
+    Parameters
+    ----------
+    dimension
+        d, the length of a context vector.
+    arms
+        K, the number of actions in a decision set.
+    models
+        Number of parameter vectors: 1 if the arms share one, else ``arms``.
+    context_norm
+        A bound on the Euclidean norm of every context.
+    reward_range
+        The smallest and the largest reward.
+    persons
+        Number of persons whose visits are played, over and over; None if each visit is a new one's.
+    """
+
+    dimension: int
+    arms: int
+    models: int = 1
+    context_norm: float = 1.0
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    persons: int | None = None
+
+    @property
+    def features_shape(self) -> tuple[int, int]:
+        """Shape of a decision set's features: a column an arm, or one that all arms show."""
+        return self.dimension, self.arms if self.models == 1 else 1
+
+    def visits_per_person(self, rounds: int) -> float | None:
+        """Mean number of visits of a person in so many rounds, or None if each has one."""
+        return None if self.persons is None else rounds * self.parties / self.persons
+
+
+class ArmFacts(Facts, frozen=True, kw_only=True, tag="arms"):
+    """Facts of a world in which each of the ``parties`` data owners has one arm."""
+
+
+class ProcurementFacts(Facts, frozen=True, kw_only=True, tag="procurement"):
+    """Facts of a world in which each of the ``parties`` buyers chooses quantities.
+
+    Parameters
+    ----------
+    producers
+        m.
+    largest_capacity
+        The most units that somebody can buy from somebody in a round.
+    quality_threshold
+        α, the least average quality.
+    revenue
+        ρ, of a good unit.
+    """
+
+    producers: int
+    largest_capacity: int
+    quality_threshold: float
+    revenue: float = 1.0
+
+
+class ClusteredFacts(Facts, frozen=True, kw_only=True, tag="clustered"):
+    """Facts of a world in which one of the ``parties`` users arrives a round, at its server.
+
+    Parameters
+    ----------
+    home
+        For each user the number of its server.
+    clusters
+        m, how many clusters there truly are. The published theory takes it as known.
+    dimension
+        d.
+    items
+        K, in a round.
+    """
+
+    home: tuple[int, ...]
+    clusters: int
+    dimension: int
+    items: int
+
+    @property
+    def servers(self) -> int:
+        """L."""
+        return max(self.home) + 1
+
+    def users_of(self, server: int) -> list[int]:
+        """The users of a server, in order."""
+        return [user for user, home in enumerate(self.home) if home == server]

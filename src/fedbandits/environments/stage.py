@@ -1,0 +1,46 @@
+"""A world as the parties of one replicate meet it: who acts, on what, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from fedbandits._typing import Floats
+from fedbandits.random import Key
+
+
+class Stage:
+    """One replicate of a world; it books regret and reward.
+
+    What a situation, a decision and an outcome are belongs to the kind of environment.
+
+    Parameters
+    ----------
+    world
+        The replicate's arrays.
+    key
+        Names its draws.
+    parties
+        Whose regret and reward are told apart.
+    """
+
+    def __init__(self, world: Any, key: Key, parties: int) -> None:
+        self.world, self.key = world, key
+        #: (parties,) cumulative.
+        self.regret: Floats = np.zeros(parties)
+        #: (parties,) cumulative.
+        self.reward: Floats = np.zeros(parties)
+
+    def acting(self, round_: int) -> Iterable[int]:
+        """Numbers of the players that act in a round, in order."""
+        raise NotImplementedError
+
+    def situation(self, round_: int, player: int) -> Any:
+        """What a player is to decide on."""
+        raise NotImplementedError
+
+    def outcome(self, round_: int, player: int, decision: Any) -> Any:
+        """What the player observes of its decision, which is booked."""
+        raise NotImplementedError

@@ -1,0 +1,74 @@
+"""Who takes part in a federation: kinds of parties, how each is made, who may send what to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import or_
+from typing import Any, NamedTuple
+
+from fedbandits.federation.messages import Codec, Message
+from fedbandits.federation.party import Party
+
+#: For every type of message the roles between which it may travel, ``(sender, receiver)``.
+MessageTable = Mapping[type[Message], tuple[str, str]]
+#: What one party brings that no other has, its keys, its noise, what it alone knows of the world:
+#: ``(role, place)`` to whatever the role's ``make`` takes.
+Supplies = Callable[[str, int], Any]
+
+
+class Role(NamedTuple):
+    """One kind of party.
+
+    Parameters
+    ----------
+    name
+        Of the role: ``agent``, ``controller``.
+    parties
+        Names of those that have it, in order.
+    make
+        ``(place, supply)`` to the party at this place: what it brings is its own, all else follows
+        from the plan.
+    acts
+        Whether it decides, and observes what comes of it. One role of a system does.
+    """
+
+    name: str
+    parties: tuple[str, ...]
+    make: Callable[[int, Any], Party]
+    acts: bool = False
+
+
+class Roles(NamedTuple):
+    """The parties of a federation, made from a plan that is public and the same for all.
+
+    Parameters
+    ----------
+    roles
+        All of them.
+    table
+        What travels.
+    messages_set_pace
+        Whether a party acts when a message tells it to, not once a round.
+    rounds_done
+        For those: the parties that act to how many rounds all of them have left behind.
+    """
+
+    roles: tuple[Role, ...]
+    table: MessageTable
+    messages_set_pace: bool = False
+    rounds_done: Callable[[list[Any]], int] | None = None
+
+    @property
+    def codec(self) -> Codec:
+        """Encodes and decodes what travels."""
+        return Codec(reduce(or_, self.table))
+
+    @property
+    def acting(self) -> Role:
+        """The role whose parties act."""
+        return next(role for role in self.roles if role.acts)
+
+    def role_of(self, party: str) -> str:
+        """The role of a party."""
+        return next(role.name for role in self.roles if party in role.parties)

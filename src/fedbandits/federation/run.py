@@ -1,0 +1,134 @@
+"""Any system's parties in one process: the second driver of the same mathematics.
+
+Systems and worlds come in as values: :class:`~fedbandits.federation.roles.Roles` and a
+:class:`~fedbandits.environments.stage.Stage`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fedbandits._typing import Floats
+from fedbandits.environments.stage import Stage
+from fedbandits.federation.memory import MemoryNetwork, Route
+from fedbandits.federation.party import ActingParty, Party
+from fedbandits.federation.roles import Roles, Supplies
+
+
+class PartiesRun:
+    """One replicate, played by parties that exchange messages; the counterpart of a compiled loop.
+
+    Parameters
+    ----------
+    roles
+        Who takes part.
+    supplies
+        What each party brings.
+    stage
+        The world they act in.
+    rounds
+        T.
+    route
+        Delays and drops of the network; immediate and reliable by default.
+    """
+
+    def __init__(
+        self,
+        roles: Roles,
+        supplies: Supplies,
+        stage: Stage,
+        rounds: int,
+        route: Route | None = None,
+    ) -> None:
+        self.rounds, self.stage, self._roles = rounds, stage, roles
+        self._by_role: dict[str, list[Any]] = {
+            role.name: [role.make(i, supplies(role.name, i)) for i in range(len(role.parties))]
+            for role in roles.roles
+        }
+        self.players: list[ActingParty] = self._by_role[roles.acting.name]
+        self._place = {player.name: place for place, player in enumerate(self.players)}
+        self.network = MemoryNetwork(
+            {party.name: party for party in self.parties}, roles.codec, route
+        )
+        #: Rounds played.
+        self.done = 0
+        #: The last decision of each player.
+        self.decisions: list[Any] = [None] * len(self.players)
+        for party in self.parties:
+            self.network.send(party.start())
+        if not roles.messages_set_pace:
+            self.network.settle()
+
+    @property
+    def parties(self) -> list[Party]:
+        """All of them, role by role."""
+        return [party for parties in self._by_role.values() for party in parties]
+
+    def of(self, role: str) -> list[Any]:
+        """The parties of a role, in order."""
+        return self._by_role[role]
+
+    def one(self, role: str) -> Any:
+        """The only party of a role."""
+        (party,) = self._by_role[role]
+        return party
+
+    def advance(self, stop: int) -> None:
+        """Play until ``stop`` rounds are done."""
+        stop = min(stop, self.rounds)
+        if self._roles.messages_set_pace:
+            self._deliver_until(stop)
+            return
+        while self.done < stop:
+            self._play_round(self.done + 1)
+
+    def _play_round(self, round_: int) -> None:
+        """Whoever acts does so; then the network settles, and the round ends for all players."""
+        for place in self.stage.acting(round_):
+            self._act(place, round_)
+        self.done = round_
+        self.network.settle()
+        for player in self.players:
+            self.network.send(player.end_round(round_))
+        self.network.settle()
+
+    def _deliver_until(self, stop: int) -> None:
+        """Deliver messages one by one; the last round is followed by all that are left."""
+        while self.done < stop or stop == self.rounds:
+            receiver = self.network.deliver()
+            if receiver is None:
+                break
+            place = self._place.get(receiver)
+            if place is None:
+                continue
+            round_ = self.players[place].round_to_act
+            if round_ is not None:
+                self._act(place, round_)
+            self.done = self._roles.rounds_done(self.players)  # type: ignore[misc]
+
+    def _act(self, place: int, round_: int) -> None:
+        player = self.players[place]
+        decision = player.decide(self.stage.situation(round_, place))
+        outcome = self.stage.outcome(round_, place, decision)
+        self.decisions[place] = decision
+        self.network.send(player.observe(decision, outcome))
+
+    @property
+    def regret(self) -> Floats:
+        """(parties,) cumulative regret."""
+        return self.stage.regret
+
+    @property
+    def reward(self) -> Floats:
+        """(parties,) cumulative reward."""
+        return self.stage.reward
+
+    @property
+    def messages(self) -> int:
+        """Messages delivered so far."""
+        return self.network.transcript.messages.total()
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of payload delivered so far."""
+        return self.network.transcript.payload_bytes

@@ -1,0 +1,165 @@
+"""What a reproduction has at hand: where to write, at which scale, which data."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import pathlib
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import xarray as xr
+from matplotlib.figure import Figure as Plot
+
+from fedbandits.errors import ConfigError, DataError, OutputExistsError
+from fedbandits.experiments.output import check_output, holds_complete_run
+from fedbandits.experiments.progress import Progress
+from fedbandits.experiments.run import run
+from fedbandits.settings.experiment import Experiment
+
+
+class Outcome(NamedTuple):
+    """What a reproduction found.
+
+    Parameters
+    ----------
+    rows
+        A table, all rows with the same keys.
+    plot
+        Beside the paper's axes.
+    remarks
+        What agrees with the paper, what does not, and why.
+    """
+
+    rows: list[dict[str, Any]]
+    plot: Plot
+    remarks: Sequence[str]
+
+
+class Context:
+    """Runs the experiments of one figure, each in a folder of its own.
+
+    Parameters
+    ----------
+    out
+        The figure's folder.
+    full
+        The paper's scale, instead of one that takes minutes.
+    data
+        Files of data that the figure is to be made from.
+    jobs
+        Replicates side by side.
+    resume
+        Keep experiments that are complete, continue those that are not.
+    progress
+        Receives reports.
+    """
+
+    def __init__(
+        self,
+        out: pathlib.Path,
+        full: bool = False,
+        data: Sequence[str] = (),
+        jobs: int | None = None,
+        resume: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
+        if out.exists() and not out.is_dir():
+            raise OutputExistsError(f"{out}: is a file; choose another --out")
+        names = [pathlib.Path(path).stem for path in data]
+        if len(set(names)) < len(names):
+            raise ConfigError("--data: two files have the same name; rename one to tell them apart")
+        self.out, self.full, self.data = out, full, tuple(data)
+        self._jobs, self._resume, self._progress = jobs, resume, progress
+
+    def run(self, name: str, experiment: Experiment) -> xr.Dataset:
+        """Run an experiment, or load what an earlier run of it left.
+
+        Parameters
+        ----------
+        name
+            Of its folder.
+        experiment
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If it was interrupted; what is finished is kept for a resumption.
+        """
+        folder = self.out / name
+        if self._resume and holds_complete_run(folder):
+            check_output(folder, experiment)
+            with xr.open_dataset(folder / "results.nc", engine="h5netcdf") as stored:
+                return stored.load()
+        result = run(
+            experiment,
+            out=folder,
+            jobs=self._jobs,
+            progress=self._progress,
+            resume=self._resume,
+        )
+        if result.attrs["interrupted"]:
+            raise KeyboardInterrupt
+        return result
+
+    def measure(self, name: str, measurement: Callable[[], Any]) -> Any:
+        """Take a measurement (what JSON can hold), or look up what an earlier one found."""
+        file = self.out / "measured" / f"{name}.json"
+        if self._resume and file.exists():
+            return json.loads(file.read_text(encoding="utf-8"))
+        value = measurement()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(value), encoding="utf-8")
+        return value
+
+    def need_data(self, default: str, what: str) -> tuple[str, ...]:
+        """The files to work on.
+
+        Raises
+        ------
+        DataError
+            If none were given and the default is not there.
+        """
+        if self.data:
+            return self.data
+        if pathlib.Path(default).exists():
+            return (default,)
+        raise DataError(f"this figure needs {what}; give its path with --data PATH")
+
+
+class Figure(NamedTuple):
+    """A figure of a paper.
+
+    Parameters
+    ----------
+    title
+        What it shows.
+    source
+        Paper and number.
+    quick, full
+        What each scale runs, in words.
+    make
+        Runs what is needed and draws.
+    """
+
+    title: str
+    source: str
+    quick: str
+    full: str
+    make: Callable[[Context], Outcome]
+
+
+def write_outcome(context: Context, figure: Figure, outcome: Outcome) -> None:
+    """Write ``figure.png``, ``table.csv`` and ``remarks.md`` into the figure's folder."""
+    context.out.mkdir(parents=True, exist_ok=True)
+    outcome.plot.savefig(context.out / "figure.png", dpi=130)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(outcome.rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(outcome.rows)
+    (context.out / "table.csv").write_text(text.getvalue(), encoding="utf-8")
+    scale = figure.full if context.full else figure.quick
+    lines = [f"# {figure.title}", "", f"{figure.source}. Scale: {scale}.", ""]
+    lines += [f"* {remark}" for remark in outcome.remarks]
+    (context.out / "remarks.md").write_text("\n".join(lines) + "\n", encoding="utf-8")

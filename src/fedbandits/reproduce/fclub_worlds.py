@@ -1,0 +1,134 @@
+"""What the figures after Liu et al. (2022) share: scale, worlds, numbers, axes."""
+
+from __future__ import annotations
+
+import math
+import pathlib
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import xarray as xr
+from matplotlib.figure import Figure as Plot
+
+from fedbandits.environments import Clustered
+from fedbandits.errors import ConfigError
+from fedbandits.reproduce.context import Context
+from fedbandits.settings.experiment import Experiment, System
+
+#: What learns without anybody's help: collaboration must be better.
+ALONE, LOCAL = "linucb-per-user", "fclub-local"
+#: The paper's ε and δ, and a δ that promises something.
+EPSILON, DELTA, SMALL_DELTA = 1.0, 0.1, 1e-5
+#: d of drawn users, m and L of the paper.
+DIMENSION, CLUSTERS, SERVERS = 10, 5, 5
+
+
+class Scale(NamedTuple):
+    """How much is played."""
+
+    replicates: int
+    rounds: int
+
+    @classmethod
+    def of(cls, context: Context, quick: int = 3) -> Scale:
+        """T is the end of a phase, the first one after 100,000 rounds."""
+        return cls(10 if context.full else quick, 131_071)
+
+
+def drawn_world(
+    placement: Literal["together", "spread"] = "together", users: int = 40
+) -> Clustered:
+    """Users in clusters of the same size; every replicate draws its own."""
+    return Clustered(
+        users=users,
+        clusters=CLUSTERS,
+        dim=DIMENSION,
+        servers=SERVERS,
+        placement=placement,
+    )
+
+
+def given_path(context: Context) -> str | None:
+    """The one file of users that a figure is to be made from, if there is one.
+
+    Raises
+    ------
+    ConfigError
+        If there are several.
+    """
+    if len(context.data) > 1:
+        raise ConfigError("--data: this figure takes one file of users; give one")
+    return context.data[0] if context.data else None
+
+
+def given_world(path: str, whole: bool) -> Clustered:
+    """Users of a file, vectors or ratings, as they come: the first 40, or all (of ratings 1,000).
+
+    Parameters
+    ----------
+    path
+        A .npy file of vectors, else one of ratings.
+    whole
+        Take more than 40.
+    """
+    if pathlib.Path(path).suffix == ".npy":
+        world = Clustered(preferences=path, servers=SERVERS)
+        few = whole or world.parties <= 40
+        return world if few else Clustered(preferences=path, users=40, servers=SERVERS)
+    users, clusters = (1000, 10) if whole else (40, CLUSTERS)
+    return Clustered(
+        ratings=path,
+        users=users,
+        clusters=clusters,
+        dim=DIMENSION,
+        servers=SERVERS,
+    )
+
+
+def play(
+    context: Context,
+    name: str,
+    world: Clustered,
+    systems: Sequence[System],
+    scale: Scale,
+    checkpoints: int = 60,
+) -> xr.Dataset:
+    """One experiment; curves that are read between rounds need more checkpoints."""
+    return context.run(
+        name,
+        Experiment(
+            name="regret",
+            rounds=scale.rounds,
+            environment=world,
+            systems=tuple(systems),
+            replicates=scale.replicates,
+            checkpoints=checkpoints,
+        ),
+    )  # fmt: skip
+
+
+def total_regret(result: xr.Dataset, label: str) -> xr.DataArray:
+    """Regret of all users of a system, (replicate, round)."""
+    found: xr.DataArray = result.regret.sel(system=label).sum("party")
+    return found
+
+
+def mean_and_deviation(values: xr.DataArray) -> tuple[float, float]:
+    """Over replicates; no deviation of a single one."""
+    deviation = float(values.std("replicate", ddof=1)) if values.sizes["replicate"] > 1 else 0.0
+    return float(values.mean("replicate")), deviation
+
+
+def standard_error(values: xr.DataArray) -> float:
+    """Of a mean over replicates."""
+    return mean_and_deviation(values)[1] / math.sqrt(values.sizes["replicate"])
+
+
+def panels(rows: int, columns: int, height: float = 3.6) -> tuple[Plot, list[Any]]:
+    """Axes side by side, row by row."""
+    plot = Plot(figsize=(4.6 * columns, height * rows), layout="constrained")
+    axes = list(plot.subplots(rows, columns, squeeze=False).ravel())
+    for each in axes:
+        each.grid(alpha=0.25)
+        each.spines[["top", "right"]].set_visible(False)
+    return plot, axes

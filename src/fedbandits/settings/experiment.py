@@ -1,0 +1,319 @@
+"""Experiments: one environment, several systems, the same contexts and rewards for all."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import tomllib
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any
+
+import msgspec
+import tomli_w
+from msgspec import Meta
+
+from fedbandits.environments import ENVIRONMENTS, AnyEnvironment, Environment
+from fedbandits.errors import ConfigError, ConfigWarning
+from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.settings.schema import convert
+from fedbandits.systems import Plan, find_preset, find_system, preset_names
+
+#: A name is a folder's name: no separators, no leading dot or dash.
+_NAME = r"^\w[\w .+=,-]{0,99}$"
+
+
+class Variant(msgspec.Struct, frozen=True):
+    """One system of an experiment: a preset with its settings resolved.
+
+    Made by :func:`system`.
+
+    Parameters
+    ----------
+    preset, label
+        The preset's name, and the name in results.
+    system
+        Name of the system that the preset belongs to.
+    config
+        The system's configuration.
+    """
+
+    preset: str
+    label: str
+    system: str
+    config: Any
+
+    def plan(self, environment: Environment, rounds: int) -> Plan:
+        """What all parties of this variant go by."""
+        plan: Plan = find_system(self.system).plan(self.config, environment.facts, rounds)
+        return plan
+
+
+class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The keys of a configuration, as they stand in the file."""
+
+    rounds: Annotated[int, Meta(ge=1, le=4_000_000_000)]
+    environment: AnyEnvironment
+    systems: list[dict[str, Any]]
+    name: Annotated[str, Meta(pattern=_NAME)] = "experiment"
+    replicates: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
+    checkpoints: Annotated[int, Meta(ge=1, le=100_000)] = 60
+
+
+class Experiment(msgspec.Struct, frozen=True, kw_only=True):
+    """What is run.
+
+    Parameters
+    ----------
+    rounds
+        T, the horizon.
+    environment
+        The world, the same for every system.
+    systems
+        See :func:`system`. Labels must differ.
+    name
+        Names the output folder.
+    replicates
+        Independent repetitions; θ* and splits of data are drawn anew for each.
+    seed
+        Together with the replicate's number it names every draw.
+    checkpoints
+        How many rounds are kept in the result, log-spaced.
+    """
+
+    rounds: int
+    environment: AnyEnvironment
+    systems: tuple[Variant, ...]
+    name: str = "experiment"
+    replicates: int = 1
+    seed: int = 0
+    checkpoints: int = 60
+
+    def __post_init__(self) -> None:
+        # Built from Python, it passes the same checks as a file does.
+        head = _head(self._head_table() | {"systems": []})
+        for key in ("rounds", "replicates", "seed", "checkpoints", "environment"):
+            msgspec.structs.force_setattr(self, key, getattr(head, key))
+        msgspec.structs.force_setattr(self, "systems", _checked_systems(self.systems))
+
+    @classmethod
+    def from_table(cls, raw: Mapping[str, Any]) -> Experiment:
+        """Build from a table as TOML gives it; raises ConfigError naming the key's path."""
+        head = _head(raw)
+        systems = tuple(_system(entry, f"systems[{i}]") for i, entry in enumerate(head.systems))
+        return cls(
+            rounds=head.rounds,
+            environment=head.environment,
+            systems=systems,
+            name=head.name,
+            replicates=head.replicates,
+            seed=head.seed,
+            checkpoints=head.checkpoints,
+        )
+
+    def to_table(self) -> dict[str, Any]:
+        """The resolved configuration: every part written out, ready to be run again."""
+        return self._head_table() | {
+            "systems": [
+                {
+                    "preset": s.preset,
+                    "label": s.label,
+                    **_without_none(msgspec.to_builtins(s.config)),
+                }
+                for s in self.systems
+            ]
+        }
+
+    def to_toml(self) -> str:
+        """:meth:`to_table` as TOML text."""
+        return tomli_w.dumps(self.to_table())
+
+    def check(self) -> None:
+        """Load data and resolve every system, so that what is impossible fails before it runs.
+
+        Warns
+        -----
+        ConfigWarning
+            Of what can be run, but hardly makes sense.
+        """
+        self.environment.prepare()
+        for index, entry in enumerate(self.systems):
+            system, plan = find_system(entry.system), self._plan(index, entry)
+            for caution in system.cautions(plan):
+                warnings.warn(f"systems[{index}].{caution}", ConfigWarning, stacklevel=3)
+
+    def claims(self) -> dict[str, PrivacyClaim]:
+        """The privacy claim of every system, by label."""
+        return {
+            entry.label: find_system(entry.system).claim(self._plan(index, entry))
+            for index, entry in enumerate(self.systems)
+        }
+
+    def _plan(self, index: int, entry: Variant) -> Plan:
+        system = find_system(entry.system)
+        if not system.plays_in(type(self.environment)):
+            fitting = [kind for kind, found in ENVIRONMENTS.items() if system.plays_in(found)]
+            kind = next(k for k, e in ENVIRONMENTS.items() if isinstance(self.environment, e))
+            raise ConfigError(
+                f"systems[{index}].preset: {entry.preset!r} does not play in environment "
+                f"{kind!r}; allowed: {', '.join(fitting)}"
+            )
+        try:
+            return entry.plan(self.environment, self.rounds)
+        except ConfigError as error:
+            raise ConfigError(f"systems[{index}].{error}") from None
+
+    def _head_table(self) -> dict[str, Any]:
+        table = {
+            key: getattr(self, key)
+            for key in ("name", "rounds", "replicates", "seed", "checkpoints", "environment")
+        }
+        cleaned: dict[str, Any] = _without_none(msgspec.to_builtins(table, enc_hook=_plain))
+        return cleaned
+
+
+def system(preset: str, *, label: str | None = None, **settings: Any) -> Variant:
+    """A system by the name of a preset, with any part set by itself.
+
+    Parameters
+    ----------
+    preset
+        See ``fedbandits list``.
+    label
+        Its name in results; the preset's by default.
+    **settings
+        Override the preset's parts: ``epsilon=1.0, schedule="every(100)"``.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown preset or part, or an impossible value.
+    """
+    name = preset if label is None else label
+    plain = msgspec.to_builtins(settings, enc_hook=_plain)
+    return _system({"preset": preset, "label": name} | plain, "system")
+
+
+def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
+    """Read an experiment from a TOML file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    overrides
+        ``key.path=value`` assignments, values in TOML notation; ``systems.0.epsilon=2``,
+        ``systems.LABEL.epsilon=2`` or ``systems.*.epsilon=2``.
+    """
+    file = pathlib.Path(path)
+    try:
+        raw = tomllib.loads(file.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise ConfigError(f"{file}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: cannot be read: {type(error).__name__}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{file}: not valid TOML: {error}") from None
+    for assignment in overrides:
+        _assign(raw, assignment)
+    return Experiment.from_table(raw)
+
+
+def _head(raw: Mapping[str, Any]) -> _Head:
+    head: _Head = convert(raw, _Head, "")
+    return head
+
+
+def _system(entry: Mapping[str, Any], place: str) -> Variant:
+    settings = dict(entry)
+    preset = settings.pop("preset", None)
+    label = settings.pop("label", preset)
+    found = find_preset(preset) if isinstance(preset, str) else None
+    if found is None:
+        names = ", ".join(preset_names())
+        raise ConfigError(f"{place}.preset: given {preset!r}, allowed: {names}")
+    if not isinstance(label, str) or not _is_label(label):
+        raise ConfigError(
+            f"{place}.label: given {label!r}, allowed: a name of up to 60 printable characters, "
+            "not beginning with _ or a space"
+        )
+    table = {**found.presets[str(preset)].settings, **settings}
+    return Variant(str(preset), label, found.name, convert(table, found.config_type, place))
+
+
+def _is_label(label: str) -> bool:
+    fits = 0 < len(label) <= 60 and label.isprintable() and label == label.strip()
+    return fits and not label.startswith("_")
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and arrays of numpy as Python's own."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise ConfigError(f"given {value!r}, allowed: what a TOML file can hold")
+
+
+def _checked_systems(given: Any) -> tuple[Variant, ...]:
+    if isinstance(given, Variant) or not isinstance(given, Iterable):
+        raise ConfigError("systems: given a single one, allowed: a list of fb.system(…)")
+    systems: tuple[Variant, ...] = tuple(given)
+    if not all(isinstance(entry, Variant) for entry in systems):
+        raise ConfigError("systems: allowed: a list of fb.system(…)")
+    if not systems:
+        raise ConfigError("systems: none given, allowed: at least one [[systems]] table")
+    seen: set[str] = set()
+    for index, entry in enumerate(systems):
+        if entry.label in seen:
+            raise ConfigError(
+                f"systems[{index}].label: {entry.label!r} names two systems; give one a label"
+            )
+        seen.add(entry.label)
+    return systems
+
+
+def _assign(raw: dict[str, Any], assignment: str) -> None:
+    path, equals, text = assignment.partition("=")
+    steps = [step for step in re.split(r"[.\[\]]+", path.strip()) if step]
+    if not equals or not steps or "\n" in assignment:
+        raise ConfigError(f"--set {assignment}: write key.path=value")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text  # a bare word is a string
+    for holder in _holders([raw], steps[:-1], assignment):
+        holder[steps[-1]] = value
+
+
+def _holders(level: list[Any], steps: list[str], assignment: str) -> list[dict[str, Any]]:
+    """The tables that an assignment's path leads to."""
+    for step in steps:
+        following: list[Any] = []
+        for node in level:
+            if isinstance(node, dict):
+                following.append(node.setdefault(step, {}))
+            elif isinstance(node, list):
+                following.extend(_entries(node, step))
+        level = following
+    tables = [node for node in level if isinstance(node, dict)]
+    if not tables:
+        raise ConfigError(f"--set {assignment}: leads nowhere in this configuration")
+    return tables
+
+
+def _entries(entries: list[Any], step: str) -> list[Any]:
+    if step == "*":
+        return entries
+    if step.isascii() and step.isdigit():
+        return entries[int(step) : int(step) + 1]
+    named = [e for e in entries if isinstance(e, dict)]
+    return [e for e in named if step in (e.get("label"), e.get("preset"))][:1]
+
+
+def _without_none(table: Any) -> Any:
+    """TOML has no null: what is not given is left out."""
+    if isinstance(table, dict):
+        return {key: _without_none(value) for key, value in table.items() if value is not None}
+    if isinstance(table, list | tuple):
+        return [_without_none(value) for value in table]
+    return table

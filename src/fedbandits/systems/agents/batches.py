@@ -1,0 +1,149 @@
+"""What compiled replicates of linear agents share: batches, threads, and what stops them."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+
+from fedbandits._typing import Ints
+from fedbandits.environments.base import ContextualEnvironment
+from fedbandits.errors import BoundExceededError, FedbanditsError
+from fedbandits.privacy.bounds import CONTEXT_TOO_LONG, NOT_A_NUMBER, REWARD_TOO_LARGE
+from fedbandits.systems.agents.config import AgentsConfig
+from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan
+from fedbandits.systems.agents.play import Scratch, new_scratch
+from fedbandits.systems.agents.sync import next_sync
+from fedbandits.systems.replicate import CompiledReplicate
+
+AnyPlan = TypeVar("AnyPlan", bound=AgentsPlan)
+
+#: Agent-steps below which a batch is played by one thread.
+_WORTH_SHARING = 20_000
+
+
+class BatchedReplicate(CompiledReplicate[AnyPlan]):
+    """One replicate, played in batches within which agents do not touch one another.
+
+    Subclasses make ``state`` and say which kernels play.
+
+    Parameters
+    ----------
+    plan, environment, seed, replicate
+        As for :class:`~fedbandits.systems.replicate.CompiledReplicate`.
+    threads
+        How many may play agents side by side in long batches. Results do not depend on it.
+    """
+
+    def __init__(
+        self,
+        plan: AnyPlan,
+        environment: ContextualEnvironment,
+        seed: int,
+        replicate: int,
+        threads: int = 1,
+    ) -> None:
+        super().__init__(plan, environment, seed, replicate)
+        agents = plan.constants.agents
+        shares = min(threads, agents)
+        self._slices = [(agents * i // shares, agents * (i + 1) // shares) for i in range(shares)]
+        self._scratch = [new_scratch(plan) for _ in self._slices]
+
+    def _run_until(self, stop: int) -> None:
+        """Play on with one thread."""
+        raise NotImplementedError
+
+    def _batch_end(self, stop: int) -> int:
+        """The round up to which agents can play without meeting."""
+        raise NotImplementedError
+
+    def _play_slice(self, scratch: Scratch, first: int, last: int, start: int, end: int) -> None:
+        """Let some agents play a batch."""
+        raise NotImplementedError
+
+    def _end_batch(self, end: int) -> None:
+        """All agents have played a batch."""
+        raise NotImplementedError
+
+    def _load_batch_kernels(self) -> None:
+        """Call what only long batches need, on no agents and no rounds: it is compiled then."""
+        if len(self._slices) > 1:
+            self._play_slice(self._scratch[0], 0, 0, 0, 0)
+            self._end_batch(self._batch_end(0))
+
+    def advance(self, stop: int) -> None:
+        """Play until ``stop`` rounds are done.
+
+        Raises
+        ------
+        BoundExceededError
+            If a context or reward exceeds the bounds that the guarantee rests on.
+        """
+        stop = min(stop, self.plan.rounds)
+        if len(self._slices) > 1:
+            self._advance_in_threads(stop)
+        else:
+            self._run_until(stop)
+        _raise_fault(self.state.faults, self.plan.config)
+
+    def _advance_in_threads(self, stop: int) -> None:
+        """Long batches are shared out; short ones are not worth waking a thread for."""
+        with ThreadPoolExecutor(len(self._slices)) as workers:
+            while self.done < stop and not self.state.faults[:, 0].any():
+                start, end = self.done, self._batch_end(stop)
+                if (end - start) * self.plan.constants.agents < _WORTH_SHARING:
+                    self._run_until(end)
+                    continue
+                tasks = [
+                    workers.submit(self._play_slice, scratch, *part, start, end)
+                    for part, scratch in zip(self._slices, self._scratch, strict=True)
+                ]
+                for task in tasks:
+                    task.result()
+                self._end_batch(end)
+
+    def sync_rounds(self) -> list[int]:
+        """Rounds at whose end all agents release; empty for a schedule that depends on the data."""
+        if self.plan.constants.schedule == TRIGGERED:
+            return []
+        rounds, round_ = [], int(next_sync(self.plan.constants, 0))
+        while round_ < self.plan.rounds:
+            rounds.append(round_)
+            round_ = int(next_sync(self.plan.constants, round_))
+        return rounds
+
+    @property
+    def messages(self) -> int:
+        """Messages so far."""
+        return int(self.state.clock.messages[0])
+
+
+def _raise_fault(faults: Ints, config: AgentsConfig) -> None:
+    """Stop the run if some agent noted a fault, naming the earliest.
+
+    Raises
+    ------
+    BoundExceededError, FedbanditsError
+        What happened, to whom and when.
+    """
+    stopped = np.flatnonzero(faults[:, 0])
+    if not len(stopped):
+        return
+    agent = int(stopped[np.argmin(faults[stopped, 1])])
+    kind, round_ = (int(value) for value in faults[agent])
+    place = f"agent {agent}, round {round_}"
+    remedy = 'raise it or set out_of_bounds = "clip"'
+    messages: dict[int, str] = {
+        CONTEXT_TOO_LONG: f"{place}: a context is longer than context_bound = "
+        f"{config.context_bound:g}; {remedy}",
+        REWARD_TOO_LARGE: f"{place}: a reward exceeds reward_bound = "
+        f"{config.reward_bound:g}; {remedy}",
+        NOT_A_NUMBER: f"{place}: a context or reward is not a finite number; mend the data",
+    }
+    if kind in messages:
+        raise BoundExceededError(messages[kind])
+    raise FedbanditsError(
+        f"round {round_}: the released Gram matrix is not positive definite even after the shift; "
+        "the noise exceeded its bound, which has probability at most alpha"
+    )

@@ -1,0 +1,120 @@
+"""What linear agents promise, derived from the parts of a variant."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from fedbandits.environments.facts import ContextualFacts
+from fedbandits.privacy import gaussian
+from fedbandits.privacy.accounting import Event, total_mu
+from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.statements import AGENT_INTERACTION, IN_CLEAR, SECURE_NOISE
+from fedbandits.systems.agents.config import AgentsConfig, Determinant, Never
+from fedbandits.systems.agents.noise import budgets
+from fedbandits.systems.agents.plan import AgentsPlan
+
+_COUNTS = "who takes part, how many rounds each plays, and the bounds L and B are public"
+_BUDGETS = "every agent's ε is public: radii follow from them"
+_REFUSAL = (
+    "every record of both neighbours keeps the bounds L and B: one that does not stops the run"
+)
+_SELF = "an agent's records from that agent, and a decision from the person it is made for"
+_TIMING = (
+    "when messages are sent: the determinant trigger reads raw data, so one record can decide "
+    "whether a message exists at all (Zhou & Chowdhury 2024)"
+)
+_LATER = (
+    "the effect of a record on later decisions of its own agent, which acts on raw records "
+    "within a batch: the guarantee is for a log whose other records stay as they are"
+)
+_SERVED_BY_SEVERAL = (
+    "one person served by several agents, or in several rounds: each record counts, k of them "
+    "cost k times μ (the paper's footnote 4)"
+)
+
+
+def claim_towards(from_whom: str, plan: AgentsPlan, public: tuple[str, ...] = ()) -> PrivacyClaim:
+    """The claim of one agent for a whole run, conditional on what is ``public`` too."""
+    config, facts = plan.config, plan.facts
+    events = _events(config, plan)
+    mu = total_mu(events)
+    contents = gaussian.epsilon_of(mu, config.delta)
+    leaks_timing = isinstance(config.schedule, Determinant)
+    return PrivacyClaim(
+        unit=AGENT_INTERACTION,
+        from_whom=from_whom,
+        relation="replace-one",
+        holds_for=_holds_for(config, contents, leaks_timing),
+        epsilon=math.inf if leaks_timing else contents,
+        epsilon_contents=contents,
+        delta=config.delta,
+        mu=mu,
+        conditional_on=(*public, *_conditions(config, facts)),
+        not_protected=_not_protected(plan, mu, leaks_timing),
+        paper_claims=_paper_claims(config, facts.parties),
+        events=events,
+        epsilon_each=_each(config, plan),
+    )
+
+
+def _events(config: AgentsConfig, plan: AgentsPlan) -> tuple[Event, ...]:
+    if isinstance(config.schedule, Never) or plan.release.releases == 0:
+        return ()
+    return (plan.event(),)
+
+
+def _paper_claims(config: AgentsConfig, agents: int) -> tuple[float, float] | None:
+    return (max(budgets(config, agents)), config.delta) if config.uses_published_noise else None
+
+
+def _each(config: AgentsConfig, plan: AgentsPlan) -> tuple[float, ...]:
+    """ε of every agent's contents, where agents have budgets of their own."""
+    if not isinstance(config.epsilon, tuple):
+        return ()
+    events = (_events(config, plan.of_agent(i)) for i in range(plan.constants.agents))
+    return tuple(gaussian.epsilon_of(total_mu(event), config.delta) for event in events)
+
+
+def _conditions(config: AgentsConfig, facts: ContextualFacts) -> tuple[str, ...]:
+    conditions = [_COUNTS, *facts.public]
+    if isinstance(config.epsilon, tuple):
+        conditions.append(_BUDGETS)
+    if config.out_of_bounds == "refuse":
+        conditions.append(_REFUSAL)
+    if config.is_private:
+        conditions.append(SECURE_NOISE)
+    return tuple(conditions)
+
+
+def _holds_for(
+    config: AgentsConfig, contents: float, leaks_timing: bool
+) -> Literal["interactive", "fixed log", "nothing"]:
+    if leaks_timing or math.isinf(contents):
+        return "nothing"
+    if config.local_view == "released" or isinstance(config.schedule, Never):
+        return "interactive"
+    return "fixed log"
+
+
+def _not_protected(plan: AgentsPlan, mu: float, leaks_timing: bool) -> tuple[str, ...]:
+    config = plan.config
+    limits = [_SELF, IN_CLEAR] if math.isinf(mu) else [_SELF]
+    if leaks_timing:
+        limits.append(_TIMING)
+    if config.local_view == "raw" and not isinstance(config.schedule, Never):
+        limits.append(_LATER)
+    visits = plan.facts.visits_per_person(plan.rounds)
+    if 0.0 < mu < math.inf:
+        limits.append(_SERVED_BY_SEVERAL if visits is None else _per_person(config, visits, mu))
+    return tuple(limits)
+
+
+def _per_person(config: AgentsConfig, visits: float, mu: float) -> str:
+    count = max(1, math.ceil(visits))
+    epsilon = gaussian.epsilon_of(count * mu, config.delta)
+    return (
+        f"a person rather than a visit: k visits of one person cost kμ. Here a row serves "
+        f"{count} visits on average, some more; exactly {count} cost μ = {count * mu:.3g}, "
+        f"ε = {epsilon:.4g} at δ = {config.delta:g}"
+    )

@@ -1,0 +1,139 @@
+"""How much noise a variant adds, and the bounds on it that published confidence rests on."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from fedbandits._typing import Floats
+from fedbandits.environments.facts import ContextualFacts
+from fedbandits.errors import ConfigError
+from fedbandits.learners.confidence import (
+    SpectralBounds,
+    operator_norm_factor,
+    published_bounds,
+    vector_norm_factor,
+)
+from fedbandits.privacy import gaussian
+from fedbandits.privacy.continual import ContinualPlan, Mechanism, calibrated
+from fedbandits.systems.agents.config import AgentsConfig, Toeplitz
+
+_MOST_TOEPLITZ_RELEASES = 2**14
+
+
+def published_levels(releases: int) -> int:
+    """Levels of the tree, m = 1 + ⌈log₂ n⌉ (Algorithm 2)."""
+    return 1 + max(releases - 1, 0).bit_length()
+
+
+class Releases(NamedTuple):
+    """How all agents release: one mechanism, as loud as each one's ε asks for."""
+
+    loudest: ContinualPlan  # of the smallest ε: what bounds on the noise go by
+    quietest: ContinualPlan  # of the largest ε: what a claim goes by
+    scales: Floats  # (agents,): every agent's s
+
+    @property
+    def loudness(self) -> float:
+        """Root mean square of the agents' noise, as a multiple of the loudest; at most 1."""
+        if self.loudest.scale == 0.0:
+            return 1.0
+        return math.sqrt(float(np.mean((self.scales / self.loudest.scale) ** 2)))
+
+
+def budgets(config: AgentsConfig, agents: int) -> tuple[float, ...]:
+    """ε of every agent.
+
+    Raises
+    ------
+    ConfigError
+        If there is a list of another length.
+    """
+    given = config.epsilon
+    if not isinstance(given, tuple):
+        return (given,) * agents
+    if len(given) != agents:
+        raise ConfigError(
+            f"epsilon: given {len(given)} budgets, allowed: a number, or a list with one for each "
+            f"of the {agents} agents"
+        )
+    return given
+
+
+def releases_of_all(
+    config: AgentsConfig, agents: int, releases: int, record_norm: float
+) -> Releases:
+    """How every agent's running sum is released, at most ``releases`` times."""
+    epsilons = budgets(config, agents)
+    plans = {epsilon: release_plan(config, releases, record_norm, epsilon) for epsilon in epsilons}
+    scales = np.array([plans[epsilon].scale for epsilon in epsilons])
+    return Releases(plans[min(epsilons)], plans[max(epsilons)], scales)
+
+
+def published_scale(config: AgentsConfig, releases: int, epsilon: float) -> float:
+    """The deviation of Algorithm 2, line 5: s² = 16 m (L² + 1)² ln²(2/δ) / ε²."""
+    size = config.context_bound**2 + 1.0
+    root = math.sqrt(16.0 * published_levels(releases))
+    return root * size * math.log(2.0 / config.delta) / epsilon
+
+
+def release_plan(
+    config: AgentsConfig, releases: int, record_norm: float, epsilon: float
+) -> ContinualPlan:
+    """How one running sum is released for a budget, at most ``releases`` times."""
+    if not config.is_private:
+        return ContinualPlan("none", releases, 0.0)
+    if config.uses_published_noise:
+        return ContinualPlan("tree", releases, published_scale(config, releases, epsilon))
+    mechanism: Mechanism = "toeplitz" if isinstance(config.privatizer, Toeplitz) else "tree"
+    mu = gaussian.mu_of(epsilon, config.delta)
+    if mechanism == "toeplitz" and releases > _MOST_TOEPLITZ_RELEASES:
+        raise ConfigError(
+            f"schedule: {releases:,} releases are more than the toeplitz privatizer should keep "
+            f"({_MOST_TOEPLITZ_RELEASES:,}: its state and time grow with their number); sync less "
+            'often, or set privatizer = "tree"'
+        )
+    return calibrated(mechanism, releases, mu, record_norm)
+
+
+def spectral_bounds(
+    config: AgentsConfig, facts: ContextualFacts, release: ContinualPlan, estimators: int
+) -> SpectralBounds | None:
+    """Published confidence rests on ρ_min, ρ_max, κ: the paper's, or those of the actual noise.
+
+    ``release`` is the loudest agent's. Where budgets differ its bounds hold for all of them: the
+    paper (section 4.1) asks for a lower bound on the budgets, no more. ``estimators`` have a
+    running sum each: the failure probability is split over all of them.
+    """
+    if config.confidence == "adaptive":
+        return None
+    agents, releases = facts.parties, max(release.releases, 1)
+    worst = release.largest_deviation()
+    if worst == 0.0:  # nothing is released, or in clear
+        share = ridge(config) / agents
+        return SpectralBounds(share, share, 0.0)
+    if config.uses_published_noise:
+        return published_bounds(
+            published_levels(releases),
+            releases * estimators,
+            agents,
+            facts.dimension,
+            config.context_bound,
+            min(budgets(config, agents)),
+            config.delta,
+            config.alpha,
+        )
+    # Half of α goes to noise, half of that to each of two events an agent, release and model.
+    alpha = config.alpha / (4.0 * releases * estimators * agents * facts.models)
+    norm = worst * operator_norm_factor(facts.dimension, alpha)
+    vector = worst * vector_norm_factor(facts.dimension, alpha)
+    return SpectralBounds(norm, 3.0 * norm, vector / math.sqrt(norm))
+
+
+def ridge(config: AgentsConfig, noise_norm: float = 0.0) -> float:
+    """λ₁; ``auto`` follows the noise."""
+    if config.regularization == "auto":
+        return max(1.0, noise_norm)
+    return float(config.regularization)

@@ -1,0 +1,287 @@
+"""From a configuration and facts to what the compiled loop and the parties go by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+import msgspec
+import numpy as np
+
+from fedbandits._typing import Floats, Ints
+from fedbandits.environments.facts import ContextualFacts
+from fedbandits.errors import ConfigError
+from fedbandits.learners.confidence import (
+    SpectralBounds,
+    bias_norm_factor,
+    least_eigenvalue_factor,
+)
+from fedbandits.privacy import gaussian
+from fedbandits.privacy.accounting import Clear, ContinualSum, Event
+from fedbandits.privacy.continual import ContinualPlan, noise_pattern
+from fedbandits.systems.agents.config import (
+    NEVER,
+    AgentsConfig,
+    Determinant,
+    first_useful_round,
+    settled,
+    sync_rounds,
+)
+from fedbandits.systems.agents.noise import Releases, releases_of_all, ridge, spectral_bounds
+from fedbandits.systems.base import Plan
+
+#: How a sync is due: at rounds fixed in advance, or when a determinant has grown.
+FIXED, TRIGGERED = 0, 1
+
+
+class Constants(NamedTuple):
+    """Everything constant in a run, as compiled code takes it."""
+
+    agents: int
+    models: int
+    dimension: int
+    raw_view: bool
+    schedule: int  # FIXED or TRIGGERED
+    period: int  # sync every so many rounds, or 0: see sync_times
+    sync_times: Ints
+    threshold: float  # D
+    mechanism: int
+    releases: int  # n
+    noise_deviation: Floats  # (agents,): s
+    coefficients: Floats
+    pattern: Floats
+    published_confidence: bool
+    exploration_scale: float
+    reward_noise: float  # σ
+    context_bound: float
+    reward_bound: float
+    parameter_bound: float
+    clip: bool
+    base: float  # λ₁, or Mρ_min
+    shift: float  # added to the pooled Gram matrix; adaptive confidence chooses its own
+    trigger_shift: float  # M(ρ_max - ρ_min)
+    log_term: float
+    norm_factor: float  # N ⪰ -norm_factor · deviation of a sum's noise
+    bias_factor: float  # ‖Nθ* - h‖ ≤ bias_factor · deviation of a sum's noise
+    published_bias: float  # S√(Mρ_max) + κ√M
+
+
+class Pooling(NamedTuple):
+    """How releases are brought together, by a controller or over a graph."""
+
+    typical: float  # agents in a pooled sum
+    sums: int  # different pooled sums that one release of every agent leads to
+    orders: int  # different orders in which records enter pooled sums: one martingale each
+    estimators: int = 1  # to which rounds are dealt in turn
+    divisor: float = 1.0  # of the trigger's threshold
+
+
+class AgentsPlan(Plan, frozen=True, kw_only=True):
+    """What the parties of a variant go by.
+
+    Parameters
+    ----------
+    constants
+        As compiled code takes them.
+    release
+        How a running sum is released; by the agent with the largest ε, where budgets differ.
+    record_norm
+        How far one replaced record can move a running sum.
+    bounds
+        On the eigenvalues of one agent's shifted noise; with published confidence only.
+    """
+
+    constants: Constants
+    release: ContinualPlan
+    record_norm: float
+    bounds: SpectralBounds | None
+
+    def event(self, releases: int | None = None) -> Event:
+        """What a record is charged for after so many releases; after all of them if not given."""
+        if self.release.mechanism == "none":
+            return Clear()
+        return ContinualSum(self.release, self.record_norm, releases)
+
+    def epsilon_spent(self, releases: int) -> float:
+        """ε that the contents of an agent's first ``releases`` releases cost, at the δ of all."""
+        return gaussian.epsilon_of(self.release.mu(self.record_norm, releases), self.config.delta)
+
+    def of_agent(self, agent: int) -> Self:
+        """The plan that one agent goes by: the same, with the noise of its own budget."""
+        scale = float(self.constants.noise_deviation[agent])
+        own = msgspec.structs.replace(self.release, scale=scale)
+        return msgspec.structs.replace(self, release=own)
+
+
+def plan_pooling(
+    config: AgentsConfig, facts: ContextualFacts, rounds: int, pooling: Pooling
+) -> AgentsPlan:
+    """Work out what all parties of a variant go by.
+
+    Raises
+    ------
+    ConfigError
+        If the world can exceed the bounds L or B and ``out_of_bounds`` is ``refuse``, or budgets
+        are not one an agent.
+    """
+    _check_bounds(config, facts)
+    given, schedule = config, settled(config.schedule, rounds, facts.parties)
+    config = msgspec.structs.replace(config, schedule=schedule)
+    record_norm = gaussian.record_sensitivity(config.context_bound, config.reward_bound)
+    times = _sync_times(config, facts, rounds, record_norm, pooling)
+    uses = -(-rounds // pooling.estimators)  # of one estimator
+    count = uses if times is None else len(times)
+    release = releases_of_all(config, facts.parties, count, record_norm)
+    bounds = spectral_bounds(config, facts, release.loudest, pooling.estimators)
+    constants = _constants(config, facts, release, bounds, times, pooling)
+    constants = constants._replace(threshold=_threshold(config, facts, uses, bounds, pooling))
+    return AgentsPlan(
+        config=given, facts=facts, rounds=rounds, constants=constants, release=release.quietest,
+        record_norm=record_norm, bounds=bounds,
+    )  # fmt: skip
+
+
+def _check_bounds(config: AgentsConfig, facts: ContextualFacts) -> None:
+    if config.out_of_bounds == "clip":
+        return
+    low, high = facts.reward_range
+    for name, limit, reach, what in (
+        ("context_bound", config.context_bound, facts.context_norm, "contexts of norm up to"),
+        ("reward_bound", config.reward_bound, max(abs(low), abs(high)), "rewards of size up to"),
+    ):
+        if reach > limit:
+            raise ConfigError(
+                f"{name}: {limit:g} is too small for this facts, which has {what} "
+                f'{reach:g}; raise {name} or set out_of_bounds = "clip"'
+            )
+
+
+def _sync_times(
+    config: AgentsConfig,
+    facts: ContextualFacts,
+    rounds: int,
+    record_norm: float,
+    pooling: Pooling,
+) -> Sequence[int] | None:
+    """Sync rounds; what ``first = "auto"`` means follows from the noise of an eager schedule."""
+    eager = sync_rounds(config.schedule, rounds)
+    if eager is None or not len(eager) or not config.is_private:
+        return eager
+    noise = releases_of_all(config, facts.parties, len(eager), record_norm)
+    first = first_useful_round(
+        pooling.typical,
+        facts.dimension,
+        config.context_bound,
+        noise.loudness * noise.loudest.largest_deviation(),
+        rounds,
+    )
+    return sync_rounds(config.schedule, rounds, first)
+
+
+def _threshold(
+    config: AgentsConfig,
+    facts: ContextualFacts,
+    uses: int,
+    bounds: SpectralBounds | None,
+    pooling: Pooling,
+) -> float:
+    """D: given, by Theorem 1, or such that about n syncs happen in ``uses`` rounds.
+
+    With the published shifts the trigger's left side sits near d ln 2 whatever the data, so a
+    sync comes about every D/(d ln 2) rounds: D = d ln 2 · T/n.
+    """
+    if not isinstance(config.schedule, Determinant):
+        return 0.0
+    threshold = config.schedule.threshold
+    dimension = facts.dimension * facts.models
+    if threshold == "theory":
+        low = bounds.rho_min if bounds else ridge(config) / facts.parties
+        high = bounds.rho_max if bounds else low
+        growth = math.log(high / low + uses * config.context_bound**2 / (dimension * low))
+        return 2.0 * uses * dimension / (growth + 1.0) / pooling.divisor
+    if threshold == "wang":
+        pooled = facts.parties * uses
+        return uses * math.log(pooled) / (dimension * facts.parties) / pooling.divisor
+    if isinstance(threshold, str):
+        syncs = {
+            "M log T": math.ceil(math.log2(max(uses, 2))),
+            "M^1.5": math.ceil(math.sqrt(facts.parties)),
+            "MT": uses,
+        }[threshold]
+        return dimension * math.log(2.0) * uses / syncs
+    return float(threshold) / pooling.divisor
+
+
+def _constants(
+    config: AgentsConfig,
+    facts: ContextualFacts,
+    release: Releases,
+    bounds: SpectralBounds | None,
+    times: Sequence[int] | None,
+    pooling: Pooling,
+) -> Constants:
+    agents, models, dimension = facts.parties, facts.models, facts.dimension
+    loudest = release.loudest
+    share = config.alpha / (4.0 * max(loudest.releases, 1) * pooling.sums * models)
+    bias = shift = trigger_shift = 0.0
+    if bounds is not None:
+        bias = config.parameter_bound * math.sqrt(agents * bounds.rho_max)
+        bias += bounds.kappa * math.sqrt(agents)
+        trigger_shift = agents * (bounds.rho_max - bounds.rho_min)
+        # The paper adds 2Λ an agent. Without noise, the ridge parameter.
+        shift = 2.0 * bounds.rho_min * agents if config.is_private else ridge(config)
+    period = times.step if isinstance(times, range) and len(times) else 0
+    constants = Constants(
+        agents=agents,
+        models=models,
+        dimension=dimension,
+        raw_view=config.local_view == "raw",
+        schedule=TRIGGERED if times is None else FIXED,
+        period=period,
+        sync_times=np.array([*([] if times is None or period else times), NEVER], np.int64),
+        threshold=0.0,
+        mechanism=loudest.code,
+        releases=loudest.releases,
+        noise_deviation=release.scales,
+        coefficients=loudest.coefficients(),
+        pattern=noise_pattern(models, dimension),
+        published_confidence=bounds is not None,
+        exploration_scale=float(config.exploration_scale),
+        reward_noise=float(config.noise_scale),
+        context_bound=float(config.context_bound),
+        reward_bound=float(config.reward_bound),
+        parameter_bound=float(config.parameter_bound),
+        clip=config.out_of_bounds == "clip",
+        base=0.0,
+        shift=float(shift),
+        trigger_shift=float(trigger_shift),
+        log_term=0.0,
+        norm_factor=least_eigenvalue_factor(dimension, share),
+        bias_factor=bias_norm_factor(dimension, config.parameter_bound, share),
+        published_bias=float(bias),
+    )
+    pooled = agents * release.loudness**2
+    base, log_term = radius_base(config, constants, loudest, bounds, pooling, pooled)
+    return constants._replace(base=base, log_term=log_term)
+
+
+def radius_base(
+    config: AgentsConfig,
+    constants: Constants,
+    release: ContinualPlan,
+    bounds: SpectralBounds | None,
+    pooling: Pooling,
+    pooled: float,
+) -> tuple[float, float]:
+    """λ₁ (or Mρ_min) and the log term of the radius, for sums of ``pooled`` such releases."""
+    if bounds is not None:
+        base = constants.agents * bounds.rho_min
+        return base, 2.0 * math.log(2.0 / config.alpha) - constants.dimension * math.log(base)
+    noise = constants.norm_factor * math.sqrt(pooled) * release.largest_deviation()
+    base = ridge(config, noise)
+    martingales = constants.models * pooling.orders
+    log_term = 2.0 * math.log(2.0 * martingales / config.alpha) - constants.dimension * math.log(
+        base
+    )
+    return base, log_term

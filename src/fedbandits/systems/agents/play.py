@@ -1,0 +1,169 @@
+"""What one agent does between two changes of what it knows: play, observe, remember."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats, Floats32
+from fedbandits.environments.base import draw_reward, fill_decision_set
+from fedbandits.learners.linucb import best_arm, score_arms
+from fedbandits.learners.ridge import add_record
+from fedbandits.privacy.bounds import NO_FAULT, NOT_A_NUMBER, record_fault
+from fedbandits.privacy.continual import NONE, add_release_noise, draw_slot
+from fedbandits.random import Key, Purpose, fill_normal, integer
+from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan, Constants
+from fedbandits.systems.agents.views import (
+    Views,
+    observe_growth,
+    observe_raw,
+    refresh_view,
+    view_radius,
+)
+
+_TIE, _NOISE = int(Purpose.TIE), int(Purpose.PRIVACY_NOISE)
+
+
+class Scratch(NamedTuple):
+    """Buffers of the loop; nothing in them outlives a round."""
+
+    features: Floats32
+    expected: Floats32
+    scores: Floats32
+    work: Floats32
+    context: Floats
+    gain: Floats
+    released: Floats
+    noisy: Floats
+
+
+def new_scratch(plan: AgentsPlan) -> Scratch:
+    """Buffers for one thread."""
+    constants = plan.constants
+    arms = plan.facts.arms
+    return Scratch(
+        features=np.zeros(plan.facts.features_shape, np.float32),
+        expected=np.zeros(arms, np.float32),
+        scores=np.zeros(arms, np.float32),
+        work=np.zeros((2, arms), np.float32),
+        context=np.zeros(constants.dimension),
+        gain=np.zeros(constants.dimension),
+        released=np.zeros(constants.pattern.size),
+        noisy=np.zeros(constants.pattern.size),
+    )
+
+
+@compiled
+def play(
+    world: Any,
+    workspace: Any,
+    constants: Constants,
+    log_term: float,
+    terms: Floats,
+    view: Views,
+    statistic: Floats,
+    scratch: Scratch,
+    key: Key,
+    agent: int,
+    first: int,
+    end: int,
+    step: int,
+) -> tuple[float, float, int, int]:
+    """One agent, every ``step``-th round from ``first`` to ``end``: see, act, observe, remember.
+
+    Parameters
+    ----------
+    log_term : float
+        Of the radius.
+    terms : (models, 4) float64
+        Of the pool that the view was made from.
+    view : Views
+        The agent's own; a raw one takes up every record at once.
+    statistic : (models, d (d + 3) / 2) float64
+        Receives the records.
+
+    Returns
+    -------
+    regret, earned : float
+    fault, round : int
+        ``NO_FAULT``, or what stopped the agent, and when.
+    """
+    features, expected, scores, work = (
+        scratch.features,
+        scratch.expected,
+        scratch.scores,
+        scratch.work,
+    )
+    context, shared, raw = scratch.context, constants.models == 1, constants.raw_view
+    triggered = constants.schedule == TRIGGERED
+    regret, earned = 0.0, 0.0
+    for round_ in range(first, end + 1, step):
+        best = fill_decision_set(world, workspace, key, agent, round_, features, expected)
+        score_arms(features, view.theta, view.width, scores, work)
+        arm = best_arm(scores, integer(scores.size, key, agent, round_, _TIE, 0))
+        if arm < 0:
+            return regret, earned, NOT_A_NUMBER, round_
+        reward = draw_reward(world, expected[arm], key, agent, round_)
+        column, model = (arm, 0) if shared else (0, arm)
+        for i in range(context.size):
+            context[i] = features[i, column]
+        fault, recorded = record_fault(
+            context,
+            reward,
+            constants.context_bound,
+            -constants.reward_bound,
+            constants.reward_bound,
+            constants.clip,
+        )
+        if fault != NO_FAULT:
+            return regret, earned, fault, round_
+        add_record(statistic, model, context, recorded)
+        regret += expected[best] - expected[arm]
+        earned += reward
+        if raw:
+            observe_raw(view, model, context, recorded, triggered, scratch.gain)
+            beta = view_radius(terms, view.log_det, model, constants.reward_noise, log_term)
+            refresh_view(view, model, constants.exploration_scale * beta)
+        elif triggered:
+            observe_growth(view, model, context, scratch.gain)
+    return regret, earned, NO_FAULT, end
+
+
+@compiled
+def simulate_release(
+    constants: Constants,
+    statistic: Floats,
+    draws: Floats,
+    k: int,
+    key: Key,
+    agent: int,
+    name: int,
+    noisy: Floats,
+) -> None:
+    """Write one agent's k-th release into ``noisy``; the noise is the seed's and protects nobody.
+
+    Parameters
+    ----------
+    statistic : (models, d (d + 3) / 2) float64
+        The exact running sum.
+    draws : (slots, models · d (d + 3) / 2) float64
+        Noise draws in use; that of step k is added.
+    name : int
+        Under which the draw of step k is made, beside the key and the agent.
+    noisy : (models · d (d + 3) / 2,) float64
+        Receives the release.
+    """
+    noisy[:] = statistic.reshape(-1)
+    if constants.mechanism != NONE:
+        fill_normal(draws[draw_slot(constants.mechanism, k)], key, agent, name, _NOISE)
+        add_release_noise(
+            constants.mechanism,
+            constants.noise_deviation[agent],
+            constants.coefficients,
+            constants.pattern,
+            draws,
+            k,
+            noisy,
+        )

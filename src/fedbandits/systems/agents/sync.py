@@ -1,0 +1,81 @@
+"""When agents sync: at rounds fixed in advance, or when a determinant of raw data has grown."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats
+from fedbandits.systems.agents.plan import Constants
+from fedbandits.systems.agents.views import Pool
+
+_LONGEST = 2**40
+
+
+@compiled
+def next_sync(constants: Constants, round_: int) -> int:
+    """First round after ``round_`` at which a schedule fixed in advance syncs."""
+    if constants.period > 0:
+        return (round_ // constants.period + 1) * constants.period
+    return int(constants.sync_times[np.searchsorted(constants.sync_times, round_, side="right")])
+
+
+@compiled
+def sync_due(threshold: float, terms: Floats, trigger_log_det: Floats, waited: int) -> bool:
+    """Whether an agent has learned enough since the last sync (Algorithm 1, line 12; raw data).
+
+    Parameters
+    ----------
+    threshold : float
+        D.
+    terms : (models, 4) float64
+        Of the pool.
+    trigger_log_det : (models,) float64
+        ln det(V + M(ρ_max - ρ_min)I) of the agent's view.
+    waited : int
+        Δt, rounds since the last sync, this one included.
+    """
+    growth = 0.0
+    for m in range(trigger_log_det.size):
+        growth += trigger_log_det[m] - terms[m, 3]
+    return growth >= threshold / waited
+
+
+@compiled
+def growth_bound(constants: Constants, pool: Pool, records: int) -> float:
+    """The most that the left side of the trigger can be after so many more records.
+
+    w records of norm at most L raise ln det A by at most n ln(1 + w L²/(n a)), n its order and a
+    its smallest eigenvalue.
+    """
+    order = constants.models * constants.dimension
+    slope = constants.context_bound**2 / (order * pool.trigger_smallest.min())
+    growth = pool.trigger_log_det.sum() - pool.terms[:, 3].sum()
+    return float(growth + order * math.log1p(records * slope))
+
+
+@compiled
+def rounds_without_sync(constants: Constants, pool: Pool, waited: int) -> int:
+    """How many rounds can certainly be played before :func:`sync_due` must be asked.
+
+    Until :func:`growth_bound` could reach D/w no agent's records matter for the trigger, so agents
+    need not be played in step.
+
+    Parameters
+    ----------
+    waited : int
+        Rounds since the last sync.
+    """
+    low, high = waited + 1, waited + 2
+    # A threshold that cannot be reached ends the search too: no run is that long.
+    while high < _LONGEST and growth_bound(constants, pool, high) < constants.threshold / high:
+        low, high = high, 2 * high
+    while high - low > 1:  # the left side grows with w, the right side falls
+        middle = (low + high) // 2
+        if growth_bound(constants, pool, middle) < constants.threshold / middle:
+            low = middle
+        else:
+            high = middle
+    return max(1, low - waited - 1)  # one to spare for rounding

@@ -1,0 +1,65 @@
+"""What the systems of linear agents declare alike."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+from fedbandits._typing import Floats
+from fedbandits.environments.facts import ContextualFacts
+from fedbandits.federation.roles import Supplies
+from fedbandits.privacy.running_sum import NoiseSource
+from fedbandits.random import Key, Purpose, integer, normals, replicate_key
+from fedbandits.systems.agents.plan import AgentsPlan
+from fedbandits.systems.base import System
+
+AnyPlan = TypeVar("AnyPlan", bound=AgentsPlan)
+
+
+class AgentSupply(NamedTuple):
+    """What an agent brings.
+
+    Parameters
+    ----------
+    noise
+        Standard normals by the name of a draw, asked once each. Simulated in a simulation; in a
+        deployment it must be secure and what it gave saved.
+    ties
+        ``ties(round)`` is the arm from which equally good arms are looked for in that round.
+    """
+
+    noise: NoiseSource
+    ties: Any
+
+
+class AgentsSystem(System[AnyPlan]):
+    """A system whose ``agent`` parties see a decision set each round."""
+
+    facts_type = ContextualFacts
+
+    def simulated_supplies(self, plan: AnyPlan, world: Any, seed: int, replicate: int) -> Supplies:
+        del world
+        key, size, arms = (
+            replicate_key(seed, replicate),
+            plan.constants.pattern.size,
+            plan.facts.arms,
+        )
+
+        def supply(role: str, place: int) -> AgentSupply | None:
+            if role != "agent":
+                return None
+            return AgentSupply(
+                partial(simulated_noise, size, key, place), partial(simulated_tie, arms, key, place)
+            )
+
+        return supply
+
+
+def simulated_noise(size: int, key: Key, agent: int, name: int) -> Floats:
+    """Noise from the seed: it protects nobody."""
+    return normals(size, key, agent, name, Purpose.PRIVACY_NOISE)
+
+
+def simulated_tie(arms: int, key: Key, agent: int, round_: int) -> int:
+    """Where an agent begins to look among equally good arms."""
+    return int(integer(arms, key, agent, round_, int(Purpose.TIE), 0))

@@ -1,0 +1,100 @@
+"""What an FCLUB variant promises, derived from its parts."""
+
+from __future__ import annotations
+
+import math
+
+from fedbandits.environments.clustered import Clustered
+from fedbandits.privacy import gaussian
+from fedbandits.privacy.accounting import Clear, ContinualSum, Event, total_mu
+from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.statements import (
+    FLOATING_POINT,
+    IN_CLEAR,
+    ITEMS_BOUNDED,
+    OUTSIDE_THE_SERVER,
+    UNPREDICTABLE_NOISE,
+    USER_INTERACTION,
+)
+from fedbandits.systems.fclub_published.config import FCLUB, Never, Phased
+from fedbandits.systems.fclub_published.plan import RECORD_NORM, Plan, make_plan
+
+_COUNTS = "neighbours differ in what was recommended and its reward alone: the same users come when"
+_PARTITION = (
+    "the contents alone: that every partition into clusters, and when each upload happens, stay "
+    "as they are when the record changes"
+)
+_SELF = "a user's interactions from that user's own server, which sees them in clear"
+_TIMING = (
+    "when messages are sent, and how many: the determinant triggers read raw data, so one record "
+    "can make a message exist"
+)
+_MEMBERSHIP = (
+    "who is in a cluster with whom: servers split clusters by raw data and report the members, and "
+    "one record can move a user"
+)
+_LATER = (
+    "the effect of a record on later recommendations, and so on later records: a server acts on "
+    "raw data that it has not uploaded yet"
+)
+_TREES = (
+    "more than one phase at what the paper states: it counts one tree, while every phase draws a "
+    "fresh one and reports the totals through it again"
+)
+
+
+def claim(config: FCLUB, environment: Clustered, rounds: int) -> PrivacyClaim:
+    """The claim of one server's users towards everybody else, for a whole run."""
+    plan = make_plan(config, environment.facts, rounds)
+    silent = isinstance(config.sharing, Never)
+    events = () if silent else _events(plan)
+    mu = total_mu(events)
+    private = config.is_private
+    return PrivacyClaim(
+        unit=USER_INTERACTION,
+        from_whom=OUTSIDE_THE_SERVER,
+        relation="replace-one",
+        holds_for="interactive" if silent else "nothing",
+        epsilon=0.0 if silent else math.inf,
+        epsilon_contents=gaussian.epsilon_of(mu, config.delta) if private or silent else math.inf,
+        delta=config.delta if private else 0.0,
+        mu=mu,
+        conditional_on=(
+            _COUNTS,
+            *environment.public_facts,
+            *((ITEMS_BOUNDED, _PARTITION, UNPREDICTABLE_NOISE) if private else ()),
+        ),
+        not_protected=_not_protected(config),
+        paper_claims=(config.epsilon, config.delta) if private else None,
+        events=events,
+    )
+
+
+def _events(plan: Plan) -> tuple[Event, ...]:
+    """Every phase has a tree of its own, and the totals pass through all of them."""
+    if plan.tree is None:
+        return (Clear(),)
+    return (ContinualSum(plan=plan.tree, record_norm=RECORD_NORM),) * plan.phases
+
+
+def _not_protected(config: FCLUB) -> tuple[str, ...]:
+    if isinstance(config.sharing, Never):
+        return (_SELF,)
+    limits = [_SELF]
+    if not config.is_private:
+        limits.append(IN_CLEAR)
+    limits.append(_TIMING)
+    if isinstance(config.clustering, Phased):
+        limits.append(_MEMBERSHIP)
+    if config.is_private:
+        limits += [_TREES, _LATER, FLOATING_POINT]
+    return tuple(limits)
+
+
+def epsilon_spent(plan: Plan, delta: float, syncs: int, phases_ended: int) -> float:
+    """ε that the contents of all messages so far cost at most, at the given δ."""
+    if syncs == 0:
+        return 0.0
+    if plan.tree is None:
+        return math.inf
+    return gaussian.epsilon_of(total_mu(_events(plan)[: phases_ended + 1]), delta)

@@ -1,0 +1,143 @@
+"""Uploads and downloads (Algorithms 3 and 4), and the noise in them (Algorithm 5). Compiled."""
+
+from __future__ import annotations
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats
+from fedbandits.learners.ridge import factorise
+from fedbandits.privacy.continual import TREE, add_release_noise, draw_slot
+from fedbandits.systems.fclub_published.plan import Constants
+from fedbandits.systems.fclub_published.state import Hub, Local, Scratch, last_of
+
+#: What a draw of noise is for: after an upload, a report, a renewal. Part of its name.
+AFTER_UPLOAD, FOR_REPORT, AT_RENEWAL = 0, 1, 2
+
+
+@compiled
+def noise_party(constants: Constants, cluster: int, kind: int) -> int:
+    """The party in the name of a simulated draw, different for every cluster and use."""
+    return cluster + constants.users * kind
+
+
+@compiled
+def noise_slot(local: Local, cluster: int) -> int:
+    """Where the draw of a cluster's next release belongs; see :func:`take_noise`."""
+    return int(draw_slot(TREE, local.trees.releases[cluster] + 1))
+
+
+@compiled
+def take_noise(constants: Constants, local: Local, cluster: int) -> None:
+    """Pop the next perturbation of a cluster's tree (Algorithm 5, line 5), once its draw is there.
+
+    The last one becomes what is held.
+    """
+    trees = local.trees
+    trees.releases[cluster] += 1
+    for i in range(trees.held.shape[1]):
+        trees.held[cluster, i] = trees.coming[cluster, i]
+    add_noise(constants, trees.draws[cluster], trees.releases[cluster], trees.coming[cluster])
+
+
+@compiled
+def add_noise(constants: Constants, draws: Floats, release: int, out: Floats) -> None:
+    """The perturbation of a tree's release, (p,), into ``out``; ``draws`` (slots, p)."""
+    for i in range(out.size):
+        out[i] = 0.0
+    add_release_noise(TREE, constants.noise_scale, out[:0], constants.pattern, draws, release, out)
+
+
+@compiled
+def new_tree(constants: Constants, local: Local, cluster: int) -> None:
+    """Put a cluster's newest tree into use: its first release was its report."""
+    trees = local.trees
+    trees.draws[cluster] = 0.0
+    trees.draws[cluster, 0] = trees.first[cluster]
+    trees.releases[cluster] = 1
+    add_noise(constants, trees.draws[cluster], 1, trees.coming[cluster])
+
+
+@compiled
+def begin_buffer(constants: Constants, local: Local, cluster: int) -> None:
+    """The upload buffer after an upload or a renewal: 3ρI + H - H̄ and h - h̄, or nothing."""
+    for i in range(local.buffer.shape[1]):
+        local.buffer[cluster, i] = 0.0
+    if constants.private:
+        trees, place = local.trees, 0
+        for i in range(constants.pattern.size):
+            local.buffer[cluster, i] = trees.coming[cluster, i] - trees.held[cluster, i]
+        for i in range(constants.dimension):
+            local.buffer[cluster, place] += 3.0 * constants.shift
+            place += constants.dimension - i
+
+
+@compiled
+def upload_due(constants: Constants, local: Local, cluster: int) -> bool:
+    """Whether det(S + ΔS) ≥ U det S, and the privatizer has a release left."""
+    if constants.private and local.trees.releases[cluster] >= constants.most_releases:
+        return False
+    grown = local.models.log_det[cluster] - local.base_log_det[cluster]
+    return bool(grown >= constants.log_upload)
+
+
+@compiled
+def note_upload(constants: Constants, local: Local, cluster: int) -> None:
+    """What was uploaded is known from now on (Algorithm 3, line 8)."""
+    for i in range(local.buffer.shape[1]):
+        local.shared[cluster, i] += local.buffer[cluster, i]
+    if constants.buffered and not constants.private:
+        local.base_log_det[cluster] = local.models.log_det[cluster]
+    else:
+        local.stale[cluster] = 1
+
+
+@compiled
+def take_upload(
+    constants: Constants, hub: Hub, cluster: int, upload: Floats, scratch: Scratch
+) -> bool:
+    """Enter an upload and find out who must be sent what it lacks, into ``hub.due``.
+
+    Returns
+    -------
+    bool
+        False if what was uploaded cannot be a sum of records; nothing has changed then.
+    """
+    group = hub.group_of[cluster]
+    for i in range(upload.size):
+        scratch.row[i] = hub.total[group, i] + upload[i]
+    whole = factorise(scratch.row, constants.ridge, scratch.factor)
+    for i in range(upload.size):
+        scratch.row[i] = hub.known[cluster, i] + upload[i]
+    part = factorise(scratch.row, constants.ridge, scratch.factor)
+    if not (whole == whole and part == part):  # NaN
+        return False
+    for i in range(upload.size):
+        hub.total[group, i] += upload[i]
+        hub.known[cluster, i] += upload[i]
+    hub.log_det[cluster] = part
+    for other in range(hub.group_of.size):
+        if hub.group_of[other] == group:
+            if other != cluster:
+                for i in range(upload.size):
+                    hub.waiting[other, i] += upload[i]
+            grown = whole - hub.log_det[other] >= constants.log_download
+            if grown and last_of(hub.waiting[other]) > 0.0:
+                hub.due[other] = 1
+                hub.log_det[other] = whole
+    return True
+
+
+@compiled
+def hand_out(hub: Hub, cluster: int) -> None:
+    """Note that a cluster gets what it lacks; copy ``hub.waiting`` before (Algorithm 4, line 4)."""
+    for i in range(hub.known.shape[1]):
+        hub.known[cluster, i] += hub.waiting[cluster, i]
+        hub.waiting[cluster, i] = 0.0
+    hub.due[cluster] = 0
+
+
+@compiled
+def take_download(local: Local, cluster: int, download: Floats) -> None:
+    """Add what a cluster lacked (Algorithm 4, line 3)."""
+    for i in range(download.size):
+        local.shared[cluster, i] += download[i]
+    local.stale[cluster] = 1

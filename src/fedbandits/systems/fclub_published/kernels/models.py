@@ -1,0 +1,132 @@
+"""How a server recommends, and learns from what came of it. Compiled, for all drivers alike."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats, Floats32
+from fedbandits.learners.linucb import best_arm, score_arms, score_arms_squared, set_width
+from fedbandits.learners.models import update
+from fedbandits.learners.ridge import add_record, factorise, invert_statistic
+from fedbandits.systems.fclub_published.plan import DELAYED, EDGES, SETS, Constants
+from fedbandits.systems.fclub_published.state import Local, Models, Scoring, Scratch, last_of
+
+
+@compiled
+def radius(constants: Constants, count: float, partners: int) -> float:
+    """β of so many records, times exploration_scale: the authors', or Lemma 1's.
+
+    Parameters
+    ----------
+    partners : int
+        L', local clusters that share their records.
+    """
+    share = float(partners) if constants.radius_shared else 1.0
+    seen = count / (constants.dimension * share * constants.radius_unit)
+    inside = constants.radius_term + constants.dimension * math.log(constants.radius_offset + seen)
+    return constants.radius_scale * math.sqrt(max(inside, 0.0)) + constants.radius_bias * math.sqrt(
+        share
+    )
+
+
+@compiled
+def settle(models: Models, row: int, statistic: Floats, ridge: float, factor: Floats) -> bool:
+    """Compute one model anew from its sum.
+
+    Parameters
+    ----------
+    statistic : (p + 1,) float64
+    factor : (d, d) float64
+        Scratch.
+
+    Returns
+    -------
+    bool
+        False if λI + S is not positive definite.
+    """
+    log_det = invert_statistic(statistic, ridge, factor, models.inverse[row], models.theta[row])
+    models.log_det[row] = log_det
+    models.records[row] = last_of(statistic)
+    return not math.isnan(log_det)
+
+
+@compiled
+def refresh(constants: Constants, local: Local, cluster: int, scratch: Scratch) -> bool:
+    """Bring a local cluster's models up to its sums; see :func:`settle`."""
+    local.stale[cluster] = 0
+    for i in range(scratch.row.size):
+        scratch.row[i] = local.shared[cluster, i] + local.buffer[cluster, i]
+    sound = settle(local.models, cluster, scratch.row, constants.ridge, scratch.factor)
+    if constants.buffered:
+        base = factorise(local.shared[cluster], constants.ridge, scratch.factor)
+    else:
+        shared = local.shared[cluster]
+        sound &= settle(local.acting, cluster, shared, constants.ridge, scratch.factor)
+        base = local.acting.log_det[cluster]
+    local.base_log_det[cluster] = base
+    return sound and not math.isnan(base)
+
+
+@compiled
+def pick(
+    constants: Constants, models: Models, row: int, partners: int, items: Floats32, scoring: Scoring
+) -> int:
+    """The item with the highest upper bound by one model; the first one of equals.
+
+    Parameters
+    ----------
+    partners : int
+        See :func:`radius`.
+    items : (d, K) float32
+    """
+    theta, width, scores, work = scoring
+    beta = radius(constants, models.records[row], partners)
+    for i in range(constants.dimension):
+        theta[0, i] = np.float32(models.theta[row, i])
+    inverse = models.inverse[row : row + 1]
+    if constants.squared:
+        set_width(inverse, 0, math.sqrt(beta), width)
+        score_arms_squared(items, theta, width, scores, work)
+    else:
+        set_width(inverse, 0, beta, width)
+        score_arms(items, theta, width, scores, work)
+    return best_arm(scores, 0)
+
+
+@compiled
+def choose(constants: Constants, local: Local, user: int, items: Floats32, scratch: Scratch) -> int:
+    """Which item to recommend to a user; :func:`pick` by its model, brought up to date.
+
+    Returns
+    -------
+    int
+        The item, or -1 if what is known of the user's cluster is not a sum of records.
+    """
+    row = local.model_of[user]
+    if local.stale[row] and not refresh(constants, local, row, scratch):
+        return -1
+    models = local.models if constants.buffered else local.acting
+    return int(pick(constants, models, row, local.partners[row], items, scratch.scoring))
+
+
+@compiled
+def add(sums: Floats, row: int, context: Floats, reward: float) -> None:
+    """Add one record to a row of sums."""
+    add_record(sums, row, context, reward)
+    sums[row, sums.shape[1] - 1] += 1.0
+
+
+@compiled
+def learn(
+    constants: Constants, local: Local, user: int, context: Floats, reward: float, scratch: Scratch
+) -> None:
+    """Take in one record: the user's own sums, the model of its cluster, the upload buffer."""
+    add(local.sums, user, context, reward)
+    if constants.sharing == DELAYED:
+        add(local.buffer, local.cluster_of[user], context, reward)
+    update(local.models, local.model_of[user], context, reward, scratch.gain)
+    if constants.clustering == EDGES or constants.clustering == SETS:
+        update(local.own, user, context, reward, scratch.gain)

@@ -1,0 +1,87 @@
+"""What servers of FCLUB tell one another. Clusters are named by their lowest users."""
+
+from __future__ import annotations
+
+from fedbandits.errors import RemoteProtocolError
+from fedbandits.federation.messages import Codec, Message
+
+
+class ImplausibleSumError(RemoteProtocolError):
+    """What cannot come of records: a matrix that is not positive, a reward beyond its bounds."""
+
+
+class UnknownClusterError(RemoteProtocolError):
+    """A cluster that is not the sender's to speak of, or not the receiver's."""
+
+
+class PhaseReport(Message, frozen=True, kw_only=True, tag="fclub.report"):
+    """A server's clusters when a phase begins, and their sums."""
+
+    phase: int
+    labels: tuple[int, ...]  # the cluster of each of its users
+    sums: bytes  # (clusters, p + 1), clusters in order
+
+    @property
+    def payload_size(self) -> int:
+        return len(self.sums)
+
+
+class Partition(Message, frozen=True, kw_only=True, tag="fclub.partition"):
+    """Which global clusters a server's clusters are in; what they know, where that is renewed."""
+
+    phase: int
+    renewed: bool
+    groups: tuple[int, ...] = ()
+    partners: tuple[int, ...] = ()
+    sums: bytes = b""  # (clusters, p + 1)
+
+    @property
+    def payload_size(self) -> int:
+        return len(self.sums)
+
+
+class Upload(Message, frozen=True, kw_only=True, tag="fclub.upload"):
+    """A local cluster's upload buffer."""
+
+    cluster: int
+    sums: bytes  # (p + 1,)
+
+    @property
+    def payload_size(self) -> int:
+        return len(self.sums)
+
+
+class Download(Message, frozen=True, kw_only=True, tag="fclub.download"):
+    """What a local cluster lacks."""
+
+    cluster: int
+    sums: bytes  # (p + 1,)
+
+    @property
+    def payload_size(self) -> int:
+        return len(self.sums)
+
+
+class Record(Message, frozen=True, kw_only=True, tag="fclub.record"):
+    """One observation of a local cluster, shared at once."""
+
+    cluster: int
+    record: bytes  # (d + 1,) x and y
+
+    @property
+    def payload_size(self) -> int:
+        return len(self.record)
+
+
+class SharedRecord(Message, frozen=True, kw_only=True, tag="fclub.shared-record"):
+    """Another server's observation in a global cluster."""
+
+    group: int
+    record: bytes  # (d + 1,)
+
+    @property
+    def payload_size(self) -> int:
+        return len(self.record)
+
+
+CODEC = Codec(PhaseReport | Partition | Upload | Download | Record | SharedRecord)

@@ -1,0 +1,280 @@
+"""What happens when a phase begins, for the loop and the parties alike.
+
+Users are in rows, and so are the clusters that carry their names. The functions on arrays are
+called by the parties for one server's rows, by :func:`begin_phase` for all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats, Ints
+from fedbandits.errors import FedbanditsError
+from fedbandits.learners.clustering import Edges, components, connect_same, delete_edges
+from fedbandits.learners.ridge import factorise, invert_statistic, packed_dimension
+from fedbandits.random import Key, Purpose, normals
+from fedbandits.systems.fclub_published.kernels.exchange import (
+    AT_RENEWAL,
+    FOR_REPORT,
+    add_noise,
+    begin_buffer,
+    new_tree,
+    noise_party,
+    noise_slot,
+    take_noise,
+)
+from fedbandits.systems.fclub_published.kernels.models import settle
+from fedbandits.systems.fclub_published.kernels.regroup import begin_sets_phase, cluster_sums
+from fedbandits.systems.fclub_published.plan import (
+    ALONE,
+    ALWAYS,
+    DELAYED,
+    EDGES,
+    NEVER,
+    PHASED,
+    SETS,
+    TOGETHER,
+    Constants,
+)
+from fedbandits.systems.fclub_published.state import Hub, Local, State
+
+#: Standard normals of a cluster's next release, (p,): ``(cluster, what for)``.
+DrawNoise = Callable[[int, int], Floats]
+
+
+class NotARecordsSumError(FedbanditsError):
+    """A sum of outer products, noise included, that is not positive definite."""
+
+
+@compiled
+def _estimates(sums: Floats, ridge: float) -> Floats:
+    """Ridge estimates of all rows, (rows, d); zeros where a sum is not one of records."""
+    d = packed_dimension(sums.shape[1] - 1)
+    theta, factor, inverse = np.zeros((sums.shape[0], d)), np.zeros((d, d)), np.zeros((d, d))
+    for row in range(sums.shape[0]):
+        if np.isnan(invert_statistic(sums[row], ridge, factor, inverse, theta[row])):
+            theta[row] = 0.0
+    return theta
+
+
+def split_users(constants: Constants, sums: Floats, edges: Edges) -> Ints:
+    """Delete edges between one server's users (equation 3); the clusters that are left.
+
+    Parameters
+    ----------
+    sums : (users, p + 1) float64
+    edges : (users, users) uint8
+        Changed in place.
+
+    Returns
+    -------
+    (users,) int64
+        For each user the lowest row of its cluster.
+    """
+    estimates = _estimates(sums, constants.edge_ridge)
+    delete_edges(estimates, np.ascontiguousarray(sums[:, -1]), constants.alpha1, edges)
+    return components(edges)
+
+
+def merge_clusters(constants: Constants, reports: Floats, servers: Ints) -> Ints:
+    """Which reported clusters are the same (equation 4), directly or through others.
+
+    Parameters
+    ----------
+    reports : (clusters, p + 1) float64
+    servers : (clusters,) int64
+        Who reported each.
+
+    Returns
+    -------
+    (clusters,) int64
+        For each the lowest place among those it is the same as.
+    """
+    edges = np.zeros((len(reports), len(reports)), np.uint8)
+    counts = np.ascontiguousarray(reports[:, -1])
+    connect_same(
+        _estimates(reports, constants.merge_ridge), counts, servers, constants.alpha2, edges
+    )
+    return components(edges)
+
+
+def clusters_of(labels: Ints) -> Ints:
+    """The names of all clusters, in order."""
+    names: Ints = np.unique(labels)
+    return names
+
+
+def report(constants: Constants, local: Local, draw: DrawNoise) -> Floats:
+    """The sums of all clusters, as they leave their servers, in rows of their names.
+
+    With published noise each is shifted by 2ρ and carries the first release of a fresh tree, which
+    a renewal puts into use.
+    """
+    sums = np.zeros_like(local.sums)
+    cluster_sums(local.sums, local.cluster_of, sums)
+    if constants.private:
+        noise = np.zeros(sums.shape[1] - 1)
+        diagonal = np.cumsum([0, *range(constants.dimension, 1, -1)])
+        for cluster in clusters_of(local.cluster_of):
+            local.trees.first[cluster] = draw(int(cluster), FOR_REPORT)
+            add_noise(constants, local.trees.first[cluster : cluster + 1], 1, noise)
+            sums[cluster, :-1] += noise
+            sums[cluster, diagonal] += 2.0 * constants.shift
+    return sums
+
+
+def regroup(
+    constants: Constants, hub: Hub, home: Ints, labels: Ints, reports: Floats, first: bool
+) -> bool:
+    """Merge what servers reported; where that changes the partition, begin anew from the reports.
+
+    Parameters
+    ----------
+    home : (users,) int64
+    labels : (users,) int64
+        The local cluster of each user, as reported.
+    reports : (users, p + 1) float64
+        Sums of the clusters, in rows of their names.
+    first : bool
+        Whether this is the first phase, which always begins from its reports.
+
+    Returns
+    -------
+    bool
+        Whether the partition changed (Algorithm 2, line 8).
+
+    Raises
+    ------
+    FedbanditsError
+        If a sum is not one of records.
+    """
+    names = clusters_of(labels)
+    group_of = np.full(len(labels), -1, np.int64)
+    group_of[names] = names[merge_clusters(constants, reports[names], home[names])]
+    same = np.array_equal(group_of, hub.group_of) and np.array_equal(labels, hub.cluster_of)
+    if same and not first:
+        return False
+    totals = np.zeros_like(reports)
+    cluster_sums(reports[names], group_of[names], totals)
+    factor = np.zeros((constants.dimension, constants.dimension))
+    log_dets = {
+        g: factorise(totals[g], constants.ridge, factor) for g in clusters_of(group_of[names])
+    }
+    if any(math.isnan(value) for value in log_dets.values()):
+        raise NotARecordsSumError("the noise left a sum that is not positive definite")
+    hub.cluster_of[:], hub.group_of[:] = labels, group_of
+    hub.audience[:] = 0
+    for group in log_dets:
+        hub.audience[group] = len(np.unique(home[names[group_of[names] == group]]))
+    if constants.sharing == DELAYED:
+        hub.total[:], hub.waiting[:], hub.due[:] = totals, 0.0, 0
+        hub.known[:], hub.log_det[:] = 0.0, 0.0
+        for name in names:
+            hub.known[name], hub.log_det[name] = totals[group_of[name]], log_dets[group_of[name]]
+    return True
+
+
+def totals_of(constants: Constants, hub: Hub, reports: Floats) -> Floats:
+    """What every global cluster knows after a renewal, in rows of their names."""
+    if constants.sharing == DELAYED:
+        return hub.total
+    totals = np.zeros_like(reports)
+    names = clusters_of(hub.cluster_of)
+    cluster_sums(reports[names], hub.group_of[names], totals)
+    return totals
+
+
+def partners_of(hub: Hub, group: int) -> int:
+    """Local clusters in a global one: L' of Lemma 1."""
+    return int(np.count_nonzero(hub.group_of == group))
+
+
+def renew(
+    constants: Constants, local: Local, cluster: int, total: Floats, partners: int, draw: DrawNoise
+) -> None:
+    """Begin anew with what a global cluster knows (Algorithm 2, lines 13 to 16)."""
+    row = local.model_of[cluster]
+    local.partners[row] = partners
+    if constants.sharing != DELAYED:
+        settle(local.models, row, total, constants.ridge, np.zeros((constants.dimension,) * 2))
+        return
+    local.shared[cluster] = total
+    if constants.private:
+        new_tree(constants, local, cluster)
+        local.trees.draws[cluster, noise_slot(local, cluster)] = draw(cluster, AT_RENEWAL)
+        take_noise(constants, local, cluster)
+    begin_buffer(constants, local, cluster)
+    local.stale[cluster] = 1
+
+
+def learn_alone(constants: Constants, local: Local, labels: Ints) -> None:
+    """Take over new clusters that share with nobody, with models of their users' sums."""
+    before = local.cluster_of.copy()
+    local.cluster_of[:], local.model_of[:] = labels, labels
+    sums = np.zeros_like(local.sums)
+    cluster_sums(local.sums, labels, sums)
+    factor = np.zeros((constants.dimension, constants.dimension))
+    for cluster in clusters_of(labels):
+        if not np.array_equal(labels == cluster, before == cluster):
+            settle(local.models, int(cluster), sums[cluster], constants.ridge, factor)
+
+
+def begin_phase(constants: Constants, state: State, key: Key, first: bool = False) -> None:
+    """Everything that happens between two phases, on all servers."""
+    _BEGINNINGS[constants.clustering](constants, state, key, first)
+
+
+def _begin_phased(constants: Constants, state: State, key: Key, first: bool) -> None:
+    """Algorithm 2."""
+    local, hub, clock = state.local, state.hub, state.clock
+    labels = np.zeros_like(local.cluster_of)
+    for server in np.unique(local.home):
+        users = np.flatnonzero(local.home == server)
+        edges = np.ascontiguousarray(local.edges[np.ix_(users, users)])
+        labels[users] = users[split_users(constants, local.sums[users], edges)]
+        local.edges[np.ix_(users, users)] = edges
+    if constants.sharing == NEVER:
+        learn_alone(constants, local, labels)
+        return
+    round_, size = int(clock.round_[0]), constants.pattern.size
+
+    def draw(cluster: int, kind: int) -> Floats:
+        party = noise_party(constants, cluster, kind)
+        return normals(size, key, party, round_, Purpose.PRIVACY_NOISE)
+
+    local.cluster_of[:] = labels
+    reports = report(constants, local, draw)
+    names = clusters_of(labels)
+    clock.uploads[0] += constants.servers
+    clock.downloads[0] += constants.servers
+    clock.bytes_[0] += 8 * len(names) * reports.shape[1]
+    if not regroup(constants, hub, local.home, labels, reports, first):
+        return
+    clock.bytes_[0] += 8 * len(names) * reports.shape[1]
+    local.model_of[:] = hub.group_of[labels] if constants.sharing == ALWAYS else labels
+    totals = totals_of(constants, hub, reports)
+    for name in names:
+        group = int(hub.group_of[name])
+        renew(constants, local, int(name), totals[group], partners_of(hub, group), draw)
+
+
+def _begin_sets(constants: Constants, state: State, key: Key, first: bool) -> None:
+    del key, first
+    begin_sets_phase(state.local)
+
+
+def _begin_nothing(constants: Constants, state: State, key: Key, first: bool) -> None:
+    del constants, state, key, first
+
+
+_BEGINNINGS: dict[int, Callable[[Constants, State, Key, bool], None]] = {
+    ALONE: _begin_nothing,
+    TOGETHER: _begin_nothing,
+    EDGES: _begin_nothing,
+    PHASED: _begin_phased,
+    SETS: _begin_sets,
+}

@@ -1,0 +1,204 @@
+"""From a configuration to the numbers that the compiled loop and the parties go by."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from fedbandits._typing import Floats, Ints
+from fedbandits.environments.clustered import Clustered
+from fedbandits.errors import ConfigError
+from fedbandits.learners.ridge import packed_size
+from fedbandits.privacy.continual import ContinualPlan, noise_pattern
+from fedbandits.systems.fclub_published.config import (
+    FCLUB,
+    Alone,
+    Always,
+    Delayed,
+    Edges,
+    Never,
+    Phased,
+    Practical,
+    Published,
+    Sets,
+    Together,
+    phase_ends,
+)
+
+#: Who learns with whom.
+ALONE, TOGETHER, PHASED, EDGES, SETS = 0, 1, 2, 3, 4
+#: What servers tell one another.
+NEVER, ALWAYS, DELAYED = 0, 1, 2
+
+_CLUSTERINGS = {Alone: ALONE, Together: TOGETHER, Phased: PHASED, Edges: EDGES, Sets: SETS}
+_SHARINGS = {Never: NEVER, Always: ALWAYS, Delayed: DELAYED}
+
+#: Rewards in [0, 1] are ½-sub-Gaussian about their mean.
+_REWARD_NOISE = 0.5
+#: Longest context: 1, and what float32 may round up.
+BOUND = 1.0 + 1e-6
+#: What a record can be in length: ‖x‖ ≤ 1 and |y| ≤ 1.
+RECORD_NORM = 2.0
+#: A graph of n users takes n² bytes.
+_MOST_IN_A_GRAPH = 20_000
+#: More uploads of a local cluster cannot be planned for.
+_MOST_UPLOADS = 10**12
+#: Later than any round.
+_LATER = 2**62
+
+
+class Constants(NamedTuple):
+    """Everything constant in a run, as compiled code takes it."""
+
+    users: int
+    servers: int
+    dimension: int
+    items: int
+    clustering: int  # ALONE, TOGETHER, PHASED, EDGES or SETS
+    sharing: int  # NEVER, ALWAYS or DELAYED
+    log_upload: float  # ln U
+    log_download: float  # ln D
+    buffered: bool  # acts on S + ΔS, not on S
+    alpha1: float
+    alpha2: float
+    alpha_p: float
+    ridge: float  # λ added to what is recommended by
+    edge_ridge: float
+    merge_ridge: float
+    radius_scale: float  # exploration_scale · σ
+    radius_term: float  # 2 ln(2/α), or 2 ln(mL/α) of Lemma 1
+    radius_offset: float  # what is added to T/d: 3, or ρ_max/ρ_min of Lemma 1
+    radius_unit: float  # ρ_min in Lemma 1, else 1
+    radius_shared: bool  # T is divided by L' too, and √L' multiplies the bias
+    radius_bias: float  # exploration_scale · (√ρ_max + κ)
+    squared: bool  # the bonus has no root
+    private: bool
+    shift: float  # ρ of equation 7
+    noise_scale: float  # deviation of a node's entries
+    pattern: Floats  # (p,) relative deviations of a packed statistic's entries
+    most_releases: int  # of one tree
+    phase_ends: Ints  # last rounds of the phases
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What Python needs to know of a variant beside what compiled code takes."""
+
+    constants: Constants
+    tree: ContinualPlan | None
+
+    @property
+    def phases(self) -> int:
+        """Phases that begin within the horizon, the first one included."""
+        return len(self.constants.phase_ends)
+
+
+class _Noise(NamedTuple):
+    """Published noise, or none."""
+
+    tree: ContinualPlan | None
+    shift: float  # ρ, or λ without noise
+    most: float  # ρ_max
+    kappa: float
+
+
+def make_plan(config: FCLUB, environment: Clustered, rounds: int) -> Plan:
+    """Resolve a configuration for an environment and a horizon.
+
+    Raises
+    ------
+    ConfigError
+        If there are more users than a graph of them has room for, or more uploads than noise can
+        be planned for.
+    """
+    d, sharing = environment.dimension, config.sharing
+    if isinstance(config.clustering, Phased | Edges) and environment.parties > _MOST_IN_A_GRAPH:
+        raise ConfigError(
+            f"clustering: a graph of {environment.parties:,} users has no room; use at most "
+            f"{_MOST_IN_A_GRAPH:,} users, or other clustering"
+        )
+    noise = _noise(config, environment, rounds)
+    practical = isinstance(config.confidence, Practical)
+    term, offset = _radius(config, environment, noise)
+    phased = isinstance(config.clustering, Phased | Sets)
+    thresholds = (sharing.upload, sharing.download) if isinstance(sharing, Delayed) else (1.0, 1.0)
+    constants = Constants(
+        users=environment.parties,
+        servers=environment.servers,
+        dimension=d,
+        items=environment.items,
+        clustering=_CLUSTERINGS[type(config.clustering)],
+        sharing=_SHARINGS[type(sharing)],
+        log_upload=math.log(thresholds[0]),
+        log_download=math.log(thresholds[1]),
+        buffered=config.acts_on == "buffered",
+        alpha1=config.alpha1,
+        alpha2=config.alpha2,
+        alpha_p=config.alpha_p,
+        ridge=0.0 if config.is_private else config.regularization,
+        edge_ridge=config.edge_regularization,
+        merge_ridge=0.0 if config.is_private else config.merge_regularization,
+        radius_scale=config.exploration_scale * _REWARD_NOISE,
+        radius_term=term,
+        radius_offset=offset,
+        radius_unit=1.0 if practical else noise.shift,
+        radius_shared=not practical,
+        radius_bias=0.0
+        if practical
+        else config.exploration_scale * (math.sqrt(noise.most) + noise.kappa),
+        squared=config.bonus == "square",
+        private=config.is_private,
+        shift=noise.shift if config.is_private else 0.0,
+        noise_scale=0.0 if noise.tree is None else noise.tree.scale,
+        pattern=noise_pattern(1, d),
+        most_releases=0 if noise.tree is None else noise.tree.releases,
+        phase_ends=np.array([*(phase_ends(rounds) if phased else []), _LATER], np.int64),
+    )
+    return Plan(constants, noise.tree)
+
+
+def _radius(config: FCLUB, environment: Clustered, noise: _Noise) -> tuple[float, float]:
+    """Under the root: the constant, and what is added to the observations a dimension."""
+    if isinstance(config.confidence, Practical):
+        return 2.0 * math.log(2.0 / config.confidence.alpha), 3.0
+    spread = environment.cluster_count * environment.servers / config.failure_probability
+    return 2.0 * math.log(spread), noise.most / noise.shift
+
+
+def _noise(config: FCLUB, environment: Clustered, rounds: int) -> _Noise:
+    """The tree of Algorithm 5, ρ of equation 7, and the bounds of Definition 2."""
+    if not isinstance(config.privatizer, Published):
+        return _Noise(None, config.regularization, config.regularization, 0.0)
+    d, sharing = environment.dimension, config.sharing
+    if not isinstance(sharing, Delayed):  # pragma: no cover - refused by the configuration
+        raise TypeError("published noise needs delayed sharing")
+    bound = d * math.log(max(2, rounds)) / math.log(min(sharing.upload, sharing.download))
+    uploads = math.ceil(bound) if config.privatizer.uploads == "auto" else config.privatizer.uploads
+    levels = levels_of(uploads)
+    spread = 2.0 * environment.cluster_count * environment.servers / config.failure_probability
+    rho = (
+        8.0 * math.sqrt(2.0 * levels) * math.log(4.0 / config.delta)
+        * (4.0 * math.sqrt(d) + 2.0 * math.log(spread)) / config.epsilon
+    )  # fmt: skip
+    scale = 8.0 * math.sqrt(levels) * math.log(2.0 / config.delta) / config.epsilon
+    if not math.isfinite(rho * uploads) or uploads > _MOST_UPLOADS:
+        raise ConfigError(
+            f"privatizer: {uploads:,} uploads under noise of deviation {scale:.3g} are more than "
+            "can be planned; raise the thresholds of sharing, or epsilon"
+        )
+    # ‖h‖ ≤ τ (√d + √(2 ln(2mL/α))), τ² of at most `levels` nodes, with the probability of ‖H‖ ≤ ρ.
+    norm = scale * math.sqrt(levels) * (math.sqrt(d) + math.sqrt(2.0 * math.log(spread)))
+    tree = ContinualPlan("tree", uploads + 1, scale)
+    return _Noise(tree, rho, 3.0 * rho * (1.0 + bound), norm / math.sqrt(rho))
+
+
+def levels_of(uploads: int) -> int:
+    """Depth of a tree for so many uploads: ν = ⌈log₂(t_c + 1)⌉ + 1 (Algorithm 5)."""
+    return uploads.bit_length() + 1
+
+
+def row_size(dimension: int) -> int:
+    """Numbers of a sum: a packed statistic, and how many records are in it."""
+    return int(packed_size(dimension)) + 1

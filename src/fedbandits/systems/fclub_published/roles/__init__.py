@@ -1,0 +1,1 @@
+"""The parties of published FCLUB: local servers and a global one."""

@@ -1,0 +1,270 @@
+"""All that changes in a run, as named tuples of arrays: saving it is saving the run.
+
+A local cluster is named by its lowest user, a global one by its lowest local cluster, and what is
+kept of it stands in the row of its name: no variant ever has more clusters than users. Sums are
+packed (see :mod:`fedbandits.learners.ridge`), with the number of records behind them as last
+entry: a row of d (d + 3) / 2 + 1 numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats, Floats32, Ints
+from fedbandits.learners.clustering import Edges
+from fedbandits.learners.models import Models
+from fedbandits.systems.fclub_published.plan import (
+    ALONE,
+    ALWAYS,
+    DELAYED,
+    EDGES,
+    NEVER,
+    PHASED,
+    SETS,
+    TOGETHER,
+    Plan,
+    row_size,
+)
+
+Flags = NDArray[np.uint8]
+
+
+class Trees(NamedTuple):
+    """The noise of local clusters' uploads; of no rows where there is none."""
+
+    draws: Floats  # (clusters, slots, p) of the tree in use
+    releases: Ints  # (clusters,) of the tree in use
+    first: Floats  # (clusters, p) the first draw of the newest tree
+    held: Floats  # (clusters, p) H̄, h̄: the noise in what was uploaded since the renewal
+    coming: Floats  # (clusters, p) H, h: the noise of the next upload
+
+
+class SetNotes(NamedTuple):
+    """What SCLUB keeps besides; of no rows elsewhere."""
+
+    checked: Flags  # (users,) who has come in this phase
+    size: Ints  # (clusters,) users
+    pending: Ints  # (clusters,) those of them that have not come yet
+    frozen_theta: Floats  # (clusters, d) at the phase's start, or when it came to be
+    frozen_count: Floats  # (clusters,)
+
+
+class Local(NamedTuple):
+    """What servers know of their users; one server's own, or all of them side by side."""
+
+    home: Ints  # (users,) the server that each lives on
+    sums: Floats  # (users, p + 1) raw
+    cluster_of: Ints  # (users,) the local cluster of each
+    model_of: Ints  # (users,) the row of the model that recommends to each
+    partners: Ints  # (clusters,) L': local clusters that share with it, itself included
+    models: Models  # of S + ΔS; where there is no buffer, of S
+    acting: Models  # of S alone; of no rows unless that is acted on
+    stale: Flags  # (clusters,) sums have changed and models have not yet
+    shared: Floats  # (clusters, p + 1) S, u, T
+    base_log_det: Floats  # (clusters,) ln det(λI + S)
+    buffer: Floats  # (clusters, p + 1) ΔS, Δu, ΔT
+    edges: Edges  # (users, users)
+    own: Models  # every user's own estimate; of no rows unless tested each round
+    sets: SetNotes
+    trees: Trees
+
+
+class Hub(NamedTuple):
+    """What the global server knows."""
+
+    cluster_of: Ints  # (users,) the local cluster of each, as servers reported it
+    group_of: Ints  # (clusters,) the global cluster of each local one; -1 where there is none
+    audience: Ints  # (groups,) servers that have a part of it
+    known: Floats  # (clusters, p + 1) S, u, T of every local cluster
+    log_det: Floats  # (clusters,) ln det of those
+    waiting: Floats  # (clusters, p + 1) ΔS⁻, Δu⁻, ΔT⁻: what each lacks
+    total: Floats  # (groups, p + 1) Sᵍ, uᵍ, Tᵍ
+    due: Flags  # (clusters,) who must be sent what it lacks
+
+
+#: Noise left a matrix that is not positive definite.
+NOT_POSITIVE = 4
+
+
+class Clock(NamedTuple):
+    """Counters, (1,) each."""
+
+    round_: Ints
+    phase: Ints  # phases that ended
+    uploads: Ints
+    downloads: Ints
+    bytes_: Ints
+    fault: Ints  # what is wrong with a record, or NOT_POSITIVE
+
+
+class Tally(NamedTuple):
+    """What is counted of every user, (users,)."""
+
+    regret: Floats
+    reward: Floats
+
+
+class State(NamedTuple):
+    """All of it."""
+
+    clock: Clock
+    tally: Tally
+    local: Local
+    hub: Hub
+
+
+class Scoring(NamedTuple):
+    """Buffers for scoring items."""
+
+    theta: Floats32  # (1, d)
+    width: Floats32  # (1, d, d)
+    scores: Floats32  # (K,)
+    work: Floats32  # (2, K)
+
+
+class Scratch(NamedTuple):
+    """Buffers of a round; nothing in them outlives it."""
+
+    scoring: Scoring
+    items: Floats32  # (d, K)
+    expected: Floats  # (K,)
+    context: Floats  # (d,)
+    gain: Floats  # (d,)
+    factor: Floats  # (d, d)
+    row: Floats  # (p + 1,)
+    found: Ints  # (users,)
+    seen: Flags  # (users,)
+
+
+def new_scratch(plan: Plan, users: int) -> Scratch:
+    """Buffers for so many users."""
+    d, k = plan.constants.dimension, plan.constants.items
+    return Scratch(
+        scoring=Scoring(
+            theta=np.zeros((1, d), np.float32),
+            width=np.zeros((1, d, d), np.float32),
+            scores=np.zeros(k, np.float32),
+            work=np.zeros((2, k), np.float32),
+        ),
+        items=np.zeros((d, k), np.float32),
+        expected=np.zeros(k),
+        context=np.zeros(d),
+        gain=np.zeros(d),
+        factor=np.zeros((d, d)),
+        row=np.zeros(row_size(d)),
+        found=np.zeros(users, np.int64),
+        seen=np.zeros(users, np.uint8),
+    )
+
+
+def _empty_models(rows: int, d: int, ridge: float) -> Models:
+    return Models(
+        inverse=np.tile(np.eye(d) / ridge if ridge > 0.0 else np.zeros((d, d)), (rows, 1, 1)),
+        theta=np.zeros((rows, d)),
+        log_det=np.full(rows, d * np.log(ridge) if ridge > 0.0 else 0.0),
+        records=np.zeros(rows),
+    )
+
+
+def empty_local(plan: Plan, home: Ints) -> Local:
+    """Servers before the first round: all users of a server are one cluster, or each is its own.
+
+    Parameters
+    ----------
+    plan
+        The variant.
+    home : (users,) int64
+        The server of each user.
+    """
+    constants, n = plan.constants, len(home)
+    d, size = constants.dimension, row_size(constants.dimension)
+    everyone = np.arange(n, dtype=np.int64)
+    _, first, inverse = np.unique(home, return_index=True, return_inverse=True)
+    clusters = everyone if constants.clustering == ALONE else first[inverse].astype(np.int64)
+    one_model = constants.clustering == TOGETHER and constants.sharing == ALWAYS
+    delayed = n if constants.sharing == DELAYED else 0
+    graph = n if constants.clustering in (PHASED, EDGES) else 0
+    sets = n if constants.clustering == SETS else 0
+    return Local(
+        home=home.copy(),
+        sums=np.zeros((n, size)),
+        cluster_of=clusters.copy(),
+        model_of=np.zeros(n, np.int64) if one_model else clusters.copy(),
+        partners=np.full(n, constants.servers if constants.clustering == TOGETHER else 1, np.int64),
+        models=_empty_models(n, d, constants.ridge),
+        acting=_empty_models(0 if constants.buffered else n, d, constants.ridge),
+        stale=np.zeros(n, np.uint8),
+        shared=np.zeros((delayed, size)),
+        base_log_det=np.full(
+            delayed, d * np.log(constants.ridge) if constants.ridge > 0.0 else 0.0
+        ),
+        buffer=np.zeros((delayed, size)),
+        edges=(home[:graph, None] == home[None, :graph]).astype(np.uint8)
+        * (1 - np.eye(graph, dtype=np.uint8)),
+        own=_empty_models(
+            n if constants.clustering in (EDGES, SETS) else 0, d, constants.edge_ridge
+        ),
+        sets=_empty_sets(clusters[:sets], d),
+        trees=_empty_trees(plan, n if constants.private else 0),
+    )
+
+
+def _empty_sets(clusters: Ints, d: int) -> SetNotes:
+    n = len(clusters)
+    size = np.bincount(clusters, minlength=n).astype(np.int64)
+    return SetNotes(np.zeros(n, np.uint8), size, size.copy(), np.zeros((n, d)), np.zeros(n))
+
+
+def _empty_trees(plan: Plan, n: int) -> Trees:
+    p = row_size(plan.constants.dimension) - 1
+    slots = 0 if plan.tree is None else plan.tree.slots
+    return Trees(
+        draws=np.zeros((n, slots, p)),
+        releases=np.zeros(n, np.int64),
+        first=np.zeros((n, p)),
+        held=np.zeros((n, p)),
+        coming=np.zeros((n, p)),
+    )
+
+
+def empty_hub(plan: Plan, home: Ints) -> Hub:
+    """The global server before the first round: every server has one cluster, all in one group."""
+    constants, n = plan.constants, len(home)
+    size, d = row_size(constants.dimension), constants.dimension
+    rows = n if constants.sharing == DELAYED else 0
+    group_of, audience = np.full(n, -1, np.int64), np.zeros(n, np.int64)
+    if constants.sharing != NEVER:
+        group_of[np.unique(home, return_index=True)[1]] = 0
+        audience[0] = constants.servers
+    _, first, inverse = np.unique(home, return_index=True, return_inverse=True)
+    return Hub(
+        cluster_of=first[inverse].astype(np.int64),
+        group_of=group_of,
+        audience=audience,
+        known=np.zeros((rows, size)),
+        log_det=np.full(rows, d * np.log(constants.ridge) if constants.ridge > 0.0 else 0.0),
+        waiting=np.zeros((rows, size)),
+        total=np.zeros((rows, size)),
+        due=np.zeros(rows, np.uint8),
+    )
+
+
+def initial_state(plan: Plan, home: Ints) -> State:
+    """The state before anything happened."""
+    n = len(home)
+    return State(
+        clock=Clock(*(np.zeros(1, np.int64) for _ in Clock._fields)),
+        tally=Tally(np.zeros(n), np.zeros(n)),
+        local=empty_local(plan, home),
+        hub=empty_hub(plan, home),
+    )
+
+
+@compiled
+def last_of(row: Floats) -> Any:
+    """How many records are in a sum."""
+    return row[row.size - 1]

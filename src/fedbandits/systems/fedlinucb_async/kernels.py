@@ -1,0 +1,71 @@
+"""What an agent of asynchronous FedLinUCB computes, as compiled functions on arrays.
+
+An agent acts on Σ and b, what it last downloaded with λI, until its next exchange; meanwhile its
+own records only bring that exchange nearer. The simulation's loop and the parties call these.
+"""
+
+from __future__ import annotations
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats
+from fedbandits.privacy.bounds import NO_FAULT
+from fedbandits.systems.agents.plan import Constants
+from fedbandits.systems.agents.views import (
+    Basis,
+    Pool,
+    Views,
+    initial_pool,
+    load_view,
+    pool_release,
+)
+
+
+@compiled
+def know_nothing(constants: Constants, pool: Pool, view: Views) -> None:
+    """Before the first exchange: Σ = λI and b = 0."""
+    initial_pool(constants, constants.base, pool)
+    load_view(constants, constants.log_term, pool, view)
+
+
+@compiled
+def take_over(constants: Constants, total: Floats, pool: Pool, view: Views) -> int:
+    """Act from now on by what the server has added up.
+
+    Parameters
+    ----------
+    total : (models, d (d + 3) / 2) float64
+        The server's sum.
+    pool : Pool
+        Receives what it means.
+    view : Views
+        The agent's; left as it is if there is a fault.
+
+    Returns
+    -------
+    int
+        ``NO_FAULT``, or why ``total`` cannot be a sum of records.
+    """
+    basis = Basis(constants.base, constants.log_term, constants.shift, 0.0)
+    fault = pool_release(constants, basis, total, pool)
+    if fault == NO_FAULT:
+        load_view(constants, constants.log_term, pool, view)
+    return int(fault)
+
+
+@compiled
+def exchange_due(threshold: float, terms: Floats, grown_log_det: Floats) -> bool:
+    """Whether det(Σ + Σ_local) > (1 + α) det Σ (He et al. 2022, Algorithm 1, line 8).
+
+    Parameters
+    ----------
+    threshold : float
+        ln(1 + α).
+    terms : (models, 4) float64
+        Of the pool that Σ comes from.
+    grown_log_det : (models,) float64
+        ln det(Σ + Σ_local).
+    """
+    growth = 0.0
+    for m in range(grown_log_det.size):
+        growth += grown_log_det[m] - terms[m, 3]
+    return growth > threshold

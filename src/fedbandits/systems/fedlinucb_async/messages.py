@@ -1,0 +1,28 @@
+"""What agents and the server send one another."""
+
+from __future__ import annotations
+
+from fedbandits.federation.messages import Codec, Message
+
+
+class _Statistic(Message, frozen=True, kw_only=True):
+    """A packed sum of records in clear, and the number of the agent's exchange."""
+
+    exchange: int
+    statistic: bytes
+
+    @property
+    def payload_size(self) -> int:
+        """Bytes of statistics inside."""
+        return len(self.statistic)
+
+
+class Upload(_Statistic, frozen=True, kw_only=True, tag="fedlinucb-async.upload"):
+    """The sum of an agent's records since its last exchange."""
+
+
+class Download(_Statistic, frozen=True, kw_only=True, tag="fedlinucb-async.download"):
+    """The sum of all that the server has received."""
+
+
+CODEC = Codec(Upload | Download)

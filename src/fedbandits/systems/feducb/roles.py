@@ -1,0 +1,265 @@
+"""FedUCB with a controller, as parties that exchange messages.
+
+An agent keeps its records and its noise; what leaves it is a released running sum. The controller
+adds up what all agents release and sends the sum back; it learns nothing else. Both call the
+compiled functions that the simulation calls, so the same seed gives the same run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from fedbandits._typing import Floats, Floats32
+from fedbandits.errors import RemoteProtocolError
+from fedbandits.federation.messages import (
+    Message,
+    OutOfOrderError,
+    pack,
+    unpack,
+)
+from fedbandits.federation.party import Party, Transitions
+from fedbandits.federation.roles import Role, Roles
+from fedbandits.privacy import running_sum
+from fedbandits.privacy.bounds import NO_FAULT
+from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan
+from fedbandits.systems.agents.player import Player
+from fedbandits.systems.agents.sync import sync_due
+from fedbandits.systems.agents.system import AgentSupply
+from fedbandits.systems.feducb.messages import (
+    TABLE,
+    Pooled,
+    SyncCall,
+    SyncRequest,
+    Upload,
+)
+
+CONTROLLER = "controller"
+
+
+class Agent(Player):
+    """One organisation: decides, learns from rewards, releases when a sync is due.
+
+    Parameters
+    ----------
+    index
+        Which of the agents this is: whose budget it spends.
+    name, controller
+        This party's name and the controller's.
+    plan
+        What all parties go by.
+    supply
+        Its noise, the k-th draw for the k-th release, and how it breaks ties.
+    """
+
+    TRANSITIONS: ClassVar[Transitions] = {
+        ("ready", "decide"): ("acting",),
+        ("acting", "observe"): ("ready", "waiting"),
+        ("ready", "SyncCall"): ("waiting",),
+        ("waiting", "Pooled"): ("ready",),
+    }
+
+    def __init__(
+        self,
+        index: int,
+        name: str,
+        controller: str,
+        plan: AgentsPlan,
+        supply: AgentSupply,
+    ) -> None:
+        plan = plan.of_agent(index)
+        super().__init__(name, [controller], plan, supply.ties)
+        constants = plan.constants
+        self.statistic = np.zeros((constants.models, constants.pattern.size // constants.models))
+        self.pool = act.empty_pool(constants.models, constants.dimension)
+        self.view = act.one_view(act.empty_views(1, constants.models, constants.dimension), 0)
+        self.released = running_sum.init(plan.release, constants.pattern.size)
+        self._controller, self._noise = controller, supply.noise
+        self._waited = 0
+        act.initial_pool(constants, constants.base, self.pool)
+        act.load_view(constants, constants.log_term, self.pool, self.view)
+
+    def decide(self, situation: Floats32) -> int:
+        """Choose an arm of a decision set, (d, arms), or (d, 1) with a model an arm.
+
+        Raises
+        ------
+        LocalProtocolError
+            If a reward or a sync is being waited for, or the decision set is malformed.
+        """
+        return self._choose(situation, self.view)
+
+    def observe(self, decision: int, outcome: float) -> list[Message]:
+        """Learn the reward of the chosen arm, and return what is to be sent.
+
+        Raises
+        ------
+        BoundExceededError
+            If context or reward exceed L or B. Nothing has changed then, nor if the noise raises:
+            the agent goes on waiting for the reward, and counts it once.
+        """
+        record = self._checked_record(decision, outcome)
+        due = self._release_due(self.released.made)
+        noisy = self._release(record.added_to(self.statistic)) if due else None
+        self._learn(record, self.statistic, self.pool, self.view, self._plan.constants.log_term)
+        self._waited += 1
+        if noisy is not None:
+            self._move("observe", "waiting")
+            return [self._upload(noisy)]
+        self._move("observe", "ready")
+        return self._request()
+
+    def _request(self) -> list[Message]:
+        """Ask for a sync, if data-dependent ones are due."""
+        constants = self._plan.constants
+        if constants.schedule != TRIGGERED or self.released.made >= constants.releases:
+            return []
+        due = sync_due(
+            constants.threshold, self.pool.terms, self.view.trigger_log_det, self._waited
+        )
+        request = SyncRequest(sender=self.name, receiver=self._controller, round=self.round)
+        return [self._numbered(request)] if due else []
+
+    def _release(self, statistic: Floats) -> Floats:
+        """The next release of a running sum. The noise state is settled before anything leaves."""
+        self.released, noisy = running_sum.release(
+            self._plan.release,
+            self.released,
+            statistic.reshape(-1),
+            self._plan.constants.pattern,
+            self._noise,
+        )
+        return noisy
+
+    def _upload(self, noisy: Floats) -> Message:
+        return self._numbered(
+            Upload(
+                sender=self.name,
+                receiver=self._controller,
+                release=self.released.made,
+                statistic=pack(noisy),
+            )
+        )
+
+    def _handle(self, message: Message) -> list[Message]:
+        match message:
+            case SyncCall():
+                if self._plan.constants.schedule != TRIGGERED:
+                    raise OutOfOrderError(f"{self.name}: syncs are fixed, nobody may call for one")
+                if message.round != self.round:
+                    raise OutOfOrderError(
+                        f"{self.name}: sync call for round {message.round}, this is {self.round}"
+                    )
+                noisy = self._release(self.statistic)
+                self._move("SyncCall", "waiting")
+                return [self._upload(noisy)]
+            case Pooled():
+                self._take_over(message)
+                return []
+            case _:
+                raise OutOfOrderError(f"{self.name}: {type(message).__name__} is not for an agent")
+
+    def _take_over(self, message: Pooled) -> None:
+        constants = self._plan.constants
+        if message.release != self.released.made:
+            raise OutOfOrderError(
+                f"{self.name}: sum of release {message.release}, expected {self.released.made}"
+            )
+        values = unpack(message.statistic, constants.pattern.size).reshape(constants.models, -1)
+        pool = act.empty_pool(constants.models, constants.dimension)
+        basis = act.basis_of_all(constants, message.release)
+        if act.pool_release(constants, basis, values, pool) != NO_FAULT:
+            raise RemoteProtocolError(f"{self.name}: the pooled Gram matrix is not positive")
+        self.pool = pool
+        act.load_view(constants, constants.log_term, pool, self.view)
+        self._waited = 0
+        self._move("Pooled", "ready")
+
+
+class Controller(Party):
+    """Adds up releases; sees nothing but released sums, and when they came.
+
+    Parameters
+    ----------
+    name
+        This party's name.
+    agents
+        Names of all agents; sums are taken in this order.
+    plan
+        What all parties go by.
+    """
+
+    TRANSITIONS: ClassVar[Transitions] = {
+        ("idle", "SyncRequest"): ("idle",),
+        ("collecting", "SyncRequest"): ("collecting",),
+        ("idle", "Upload"): ("collecting", "idle"),
+        ("collecting", "Upload"): ("collecting", "idle"),
+    }
+
+    def __init__(self, name: str, agents: Sequence[str], plan: AgentsPlan) -> None:
+        super().__init__(name, "idle", agents)
+        self.releases = 0
+        self._agents = tuple(agents)
+        self._size = plan.constants.pattern.size
+        self._collected: dict[str, Floats] = {}
+        self._called = 0  # the last round for which agents were called
+
+    def _handle(self, message: Message) -> list[Message]:
+        match message:
+            case SyncRequest():
+                return self._call(message)
+            case Upload():
+                return self._collect(message)
+            case _:
+                raise OutOfOrderError(
+                    f"{self.name}: {type(message).__name__} is not for a controller"
+                )
+
+    def _call(self, message: SyncRequest) -> list[Message]:
+        """Call all agents once a round, however many triggers fired in it."""
+        if message.round <= self._called:
+            return []
+        self._called = message.round
+        return [
+            self._numbered(SyncCall(sender=self.name, receiver=agent, round=message.round))
+            for agent in self._agents
+        ]
+
+    def _collect(self, message: Upload) -> list[Message]:
+        if message.release != self.releases + 1 or message.sender in self._collected:
+            raise OutOfOrderError(
+                f"{self.name}: release {message.release} from {message.sender}, "
+                f"expected {self.releases + 1} from those that are missing"
+            )
+        self._collected[message.sender] = unpack(message.statistic, self._size)
+        if len(self._collected) < len(self._agents):
+            self._move("Upload", "collecting")
+            return []
+        total = np.zeros(self._size)
+        for agent in self._agents:
+            total += self._collected[agent]
+        self._collected = {}
+        self.releases += 1
+        self._move("Upload", "idle")
+        statistic = pack(total)
+        return [
+            self._numbered(
+                Pooled(sender=self.name, receiver=agent, release=self.releases, statistic=statistic)
+            )
+            for agent in self._agents
+        ]
+
+
+def roles(plan: AgentsPlan) -> Roles:
+    """Agents, and a controller that adds up what they release."""
+    agents = tuple(f"agent-{i}" for i in range(plan.constants.agents))
+    return Roles(
+        (
+            Role("agent", agents, lambda i, own: Agent(i, agents[i], CONTROLLER, plan, own), True),
+            Role(CONTROLLER, (CONTROLLER,), lambda _, __: Controller(CONTROLLER, agents, plan)),
+        ),
+        TABLE,
+    )

@@ -1,0 +1,139 @@
+"""From a configuration and a graph to the numbers that the compiled loop and the parties go by."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats, Ints
+from fedbandits.environments.facts import ContextualFacts
+from fedbandits.errors import ConfigError
+from fedbandits.federation.graphs import Topology, clique_cover, flood_sizes, topology
+from fedbandits.privacy.continual import ContinualPlan
+from fedbandits.systems.agents.config import Determinant
+from fedbandits.systems.agents.plan import TRIGGERED, Constants, Plan, Pooling, radius_base
+from fedbandits.systems.agents.plan import make_plan as plan_pooling
+from fedbandits.systems.agents.sync import next_sync
+from fedbandits.systems.feducb_p2p.config import PeerFedUCB
+
+#: An agent never uses what another one releases.
+NOT_POOLED = -1
+#: Within γ rounds an estimator is released at most twice; one more is what others still use.
+_TRIGGERED_DEPTH = 3
+_MOST_ESTIMATORS = 200_000
+
+
+class Peers(NamedTuple):
+    """What the graph makes constant in a run, as compiled code takes it."""
+
+    distance: Ints  # (M, M): hops between two agents
+    lag: Ints  # (M, M): rounds until an agent (row) can use a release of another, or NOT_POOLED
+    reach: Ints  # (M,): an agent's largest lag
+    base: Floats  # (M,): λ₁ of an agent's pool, or Mρ_min
+    log_term: Floats  # (M,)
+    floods: Ints  # (M, hops): messages of every hop of an agent's flood
+    gamma: int
+    estimators: int
+    depth: int  # releases of one estimator that may be in use or on their way at once
+
+
+class PeerPlan(Plan, frozen=True):
+    """A variant on its graph."""
+
+    topology: Topology
+    peers: Peers
+
+
+def make_plan(config: PeerFedUCB, facts: ContextualFacts, rounds: int) -> PeerPlan:
+    """Resolve a configuration for an environment and a horizon.
+
+    Raises
+    ------
+    ConfigError, DataError
+        If the graph does not fit, or what the controller's variant refuses too.
+    """
+    if facts.parties * config.estimators > _MOST_ESTIMATORS:
+        raise ConfigError(
+            f"gamma: given {config.gamma:,}; {facts.parties:,} agents would keep as many "
+            f"estimators each, and {_MOST_ESTIMATORS:,} altogether are the most"
+        )
+    graph = topology(config.graph, facts.parties)
+    lag = _lags(config, graph)
+    pooled = (lag != NOT_POOLED).sum(axis=1)
+    pooling = _pooling(config, lag, pooled)
+    shared = plan_pooling(config, facts, rounds, pooling)
+    constants, release, bounds = shared.constants, shared.release, shared.bounds
+    equal = (lag != NOT_POOLED) @ _loudness(constants, release)
+    bases = [radius_base(config, constants, release, bounds, pooling, float(m)) for m in equal]
+    peers = Peers(
+        distance=graph.distance,
+        lag=lag,
+        reach=lag.max(axis=1),
+        base=np.array([base for base, _ in bases]),
+        log_term=np.array([term for _, term in bases]),
+        floods=flood_sizes(graph, min(config.gamma, graph.diameter + 1)),
+        gamma=config.gamma,
+        estimators=pooling.estimators,
+        depth=_depth(constants, int(lag.max())),
+    )
+    return PeerPlan(constants, release, shared.record_norm, bounds, graph, peers)
+
+
+def _loudness(constants: Constants, release: ContinualPlan) -> Floats:
+    """(M,): variance of every agent's noise as a multiple of that of ``release``."""
+    if release.scale == 0.0:
+        return np.ones(constants.agents)
+    return (constants.noise_deviation / release.scale) ** 2
+
+
+def _lags(config: PeerFedUCB, graph: Topology) -> Ints:
+    """A hop takes from the end of one round to the start of the next, so h hops cost h - 1 rounds.
+
+    As published only members of one's clique count; otherwise everybody within γ hops.
+    """
+    lag = np.where(graph.distance <= config.gamma, np.maximum(graph.distance - 1, 0), NOT_POOLED)
+    if isinstance(config.schedule, Determinant):
+        clique = clique_cover(graph, config.gamma)
+        lag[clique[:, None] != clique[None, :]] = NOT_POOLED
+    return lag
+
+
+def _pooling(config: PeerFedUCB, lag: Ints, pooled: Ints) -> Pooling:
+    """How many different sums and orders of records there are: see docs/confidence.md."""
+    typical = float(np.median(pooled))
+    if isinstance(config.schedule, Determinant):
+        estimators = config.gamma
+        divisor = 1.0 + config.context_bound**2
+        sums, orders = estimators * int(pooled.sum()), estimators * len(lag)
+        return Pooling(typical, sums, orders, estimators, divisor)
+    rows = np.unique(lag, axis=0)
+    orders = len(lag) if config.local_view == "raw" else len(rows)
+    return Pooling(typical, int((rows.max(axis=1) + 1).sum()), orders)
+
+
+def _depth(constants: Constants, longest: int) -> int:
+    """Releases made within the longest lag, and the one before them."""
+    if constants.schedule == TRIGGERED:
+        return _TRIGGERED_DEPTH
+    if constants.period > 0:
+        return 1 + -(-longest // constants.period)
+    times = constants.sync_times[:-1]
+    recent = np.arange(1, len(times) + 1) - np.searchsorted(times, times - longest, side="right")
+    return 1 + int(recent.max(initial=0))
+
+
+@compiled
+def next_arrival(constants: Constants, reach: int, round_: int) -> int:
+    """First round after ``round_`` at whose end an agent can have something new to pool.
+
+    Parameters
+    ----------
+    reach : int
+        The agent's largest lag. In a connected graph every smaller one occurs too.
+    """
+    arrival = next_sync(constants, round_)
+    for lag in range(1, reach + 1):
+        arrival = min(arrival, next_sync(constants, max(round_ - lag, 0)) + lag)
+    return arrival

@@ -1,0 +1,236 @@
+"""What a buyer writes down, how much of it counts, and how it decides. Compiled, for all drivers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats, Ints
+from fedbandits.learners.exact_purchasing import buy
+from fedbandits.learners.purchasing import is_empty, total
+from fedbandits.systems.pfcb.plan import Constants
+
+
+class Books(NamedTuple):
+    """What a buyer knows; with a first axis of buyers, what all of them do."""
+
+    pool: Floats  # (2, m): W and Y of Algorithm 2, what it acts on
+    own: Floats  # (2, m): all own purchases
+    fresh: Floats  # (2, m): those since the last report, w and y
+
+
+def empty_books(agents: int, producers: int) -> Books:
+    """Books of buyers that have bought nothing."""
+    return Books(*(np.zeros((agents, 2, producers)) for _ in Books._fields))
+
+
+@compiled
+def one_book(books: Books, agent: int) -> Books:
+    """The books of one buyer."""
+    return Books(books.pool[agent], books.own[agent], books.fresh[agent])
+
+
+@compiled
+def note_purchase(raw_view: bool, purchase: Ints, good: Ints, books: Books) -> None:
+    """Enter a round's purchase (equation 9)."""
+    for i in range(purchase.size):
+        if purchase[i] > 0:
+            bought, fine = float(purchase[i]), float(good[i])
+            books.own[0, i] += bought
+            books.own[1, i] += fine
+            books.fresh[0, i] += bought
+            books.fresh[1, i] += fine
+            if raw_view:
+                books.pool[0, i] += bought
+                books.pool[1, i] += fine
+
+
+@compiled
+def radius_scale(constants: Constants, round_: int) -> float:
+    """√(3 ln x / 2), which over √W is the confidence radius; x is the round, or n times it."""
+    return math.sqrt(1.5 * math.log(constants.radius_factor * round_))
+
+
+@compiled
+def error_variance(covariance: Floats, noise: float, quality: float) -> float:
+    """Variance of y - q w by the noise of (w, y) alone.
+
+    Parameters
+    ----------
+    covariance : (2, 2) float64
+        Of the noise, for a scale of one unit.
+    noise : float
+        Its scale, in units.
+    quality : float
+        q.
+    """
+    mixed = covariance[1, 1] - 2.0 * quality * covariance[0, 1]
+    return float(noise * noise * (mixed + quality * quality * covariance[0, 0]))
+
+
+@compiled
+def decorrelated_units(
+    covariance: Floats, noise: float, quality: float, error: float, units: float, good: float
+) -> float:
+    """Reported units, less what the error in ỹ - q w̃ lets one foresee of their own noise.
+
+    What is left is uncorrelated with that error, so a weight that is made of it does not favour
+    errors of one sign.
+
+    Parameters
+    ----------
+    covariance, noise, quality
+        As for :func:`error_variance`.
+    error : float
+        What that returns.
+    units, good : float
+        w̃ and ỹ.
+    """
+    variance = error + 0.25 * max(units, 0.0)
+    if variance == 0.0:
+        return units
+    shared = noise * noise * (covariance[0, 1] - quality * covariance[0, 0])
+    return float(units - shared / variance * (good - quality * units))
+
+
+@compiled
+def worth(units: float, error: float) -> float:
+    """What a reported unit counts for, where all ``units`` reported have an error in y - q w.
+
+    Sampling adds a variance of at most w/4, the noise ``error``. Weighed by w / (w + 4 error),
+    pooled sums have Var(Y/W) ≤ 1/(4W), as if W were units bought by oneself: these are the weights
+    by inverse variance. That is exact for a weight that is fixed beforehand, and approximate for
+    one made of what was reported.
+    """
+    return units / (units + 4.0 * error)
+
+
+#: How often a cautious purchase is tried anew with a larger reserve.
+_ATTEMPTS = 3
+
+
+class Scratch(NamedTuple):
+    """Buffers of a decision; nothing in them outlives it."""
+
+    revenue: Floats  # (m,) optimistic, a unit
+    surplus: Floats  # (m,)
+    high: Floats  # (m,) upper bound of the quality
+    spread: Floats  # (m,) deviation of the quality's estimate
+    ratio: Floats  # (m,)
+    order: Ints  # (m,)
+    purchase: Ints  # (m,)
+    good: Ints  # (m,)
+
+
+def new_scratch(producers: int) -> Scratch:
+    """Buffers for one buyer."""
+    kinds: dict[str, Any] = dict.fromkeys(("order", "purchase", "good"), np.int64)
+    return Scratch(
+        **{name: np.zeros(producers, kinds.get(name, np.float64)) for name in Scratch._fields}
+    )
+
+
+@compiled
+def estimate(
+    constants: Constants, round_: int, books: Books, noise: float, cost: Floats, capacity: Ints,
+    scratch: Scratch,
+) -> None:  # fmt: skip
+    """Upper bounds of every producer's revenue, and its surplus of quality, into ``scratch``.
+
+    A producer that nothing is known of may be perfect; whether it meets the constraint is then
+    hoped for by an optimistic buyer and not counted on by a cautious one.
+
+    A buyer that acts on reports alone does not learn within a batch, but it knows what it has
+    decided to buy, which follows from reports: what the next one will tell narrows the radius
+    beforehand (Desautels, Krause & Burdick 2014, for batches). Otherwise it would explore for a
+    whole batch what a few rounds suffice for.
+    """
+    pool = books.pool
+    cautious = constants.caution >= 0.0
+    scale = constants.exploration_scale * radius_scale(constants, round_)
+    for i in range(cost.size):
+        units = pool[0, i]
+        if units > 0.0:
+            root = 1.0 / math.sqrt(units)
+            mean = pool[1, i] / units
+            sure, coming = units, books.fresh[0, i]
+            if not constants.raw_view and coming > 0.0:
+                quality = min(1.0, max(0.0, mean))
+                error = error_variance(constants.covariance, noise * capacity[i], quality)
+                sure += coming * worth(coming, error)
+            high = mean + scale / math.sqrt(sure)
+            low = mean if cautious else high
+        else:
+            root, high = 2.0, 1.0
+            low = 0.0 if cautious else 1.0
+        scratch.high[i] = high
+        scratch.revenue[i] = constants.revenue * high - cost[i]
+        scratch.surplus[i] = low - constants.target
+        # A unit's variance is at most 1/4.
+        scratch.spread[i] = 0.5 * root
+
+
+@compiled
+def purchase_spread(spread: Floats, purchase: Ints) -> float:
+    """Standard deviation of Σ l q̂."""
+    variance = 0.0
+    for i in range(purchase.size):
+        part = spread[i] * purchase[i]
+        variance += part * part
+    return math.sqrt(variance)
+
+
+@compiled
+def _ask(constants: Constants, capacity: Ints, reserve: float, scratch: Scratch) -> None:
+    """Have the oracle buy at the estimates in ``scratch``."""
+    buy(
+        constants.oracle, scratch.revenue, scratch.surplus, capacity, reserve, scratch.order,
+        scratch.ratio, scratch.purchase,
+    )  # fmt: skip
+
+
+@compiled
+def choose_cautiously(constants: Constants, capacity: Ints, scratch: Scratch) -> None:
+    """Buy so that Σ l (q̂ - α) ≥ z times its own standard deviation: nominal, and per round.
+
+    The deviation depends on the purchase: buy, look, and reserve as much. Where that does not
+    settle, every quality is lowered by z deviations of its own; by the triangle inequality that is
+    always enough. Where nothing is left to buy then, the optimistic purchase is made: nothing else
+    would ever teach better, and where no producer may reach α it is empty too.
+    """
+    reserve = 0.0
+    for _ in range(_ATTEMPTS):
+        _ask(constants, capacity, reserve, scratch)
+        if is_empty(scratch.purchase):
+            break
+        needed = constants.caution * purchase_spread(scratch.spread, scratch.purchase)
+        if total(scratch.surplus, scratch.purchase) >= needed:
+            return
+        reserve = needed
+    for i in range(capacity.size):
+        scratch.surplus[i] -= constants.caution * scratch.spread[i]
+    _ask(constants, capacity, 0.0, scratch)
+    if is_empty(scratch.purchase):
+        for i in range(capacity.size):
+            scratch.surplus[i] = scratch.high[i] - constants.target
+        _ask(constants, capacity, 0.0, scratch)
+
+
+@compiled
+def decide(
+    constants: Constants, round_: int, books: Books, noise: float, cost: Floats, capacity: Ints,
+    scratch: Scratch,
+) -> None:  # fmt: skip
+    """What a buyer buys in a round, into ``scratch.purchase``."""
+    if round_ <= constants.exploration:
+        for i in range(capacity.size):
+            scratch.purchase[i] = capacity[i] if constants.explores_whole else min(1, capacity[i])
+        return
+    estimate(constants, round_, books, noise, cost, capacity, scratch)
+    if constants.caution >= 0.0:
+        choose_cautiously(constants, capacity, scratch)
+    else:
+        _ask(constants, capacity, 0.0, scratch)

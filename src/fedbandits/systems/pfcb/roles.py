@@ -1,0 +1,283 @@
+"""P-FCB's buyers, as parties that broadcast reports to one another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from fedbandits._typing import Floats, Ints
+from fedbandits.errors import LocalProtocolError, RemoteProtocolError
+from fedbandits.federation.messages import (
+    DuplicateError,
+    Message,
+    OutOfOrderError,
+    pack,
+    unpack,
+)
+from fedbandits.federation.party import Party, Transitions
+from fedbandits.privacy.bounds import purchase_fault, require_within
+from fedbandits.privacy.running_sum import NoiseSource
+from fedbandits.systems.pfcb.kernels import (
+    Books,
+    decide,
+    empty_books,
+    new_scratch,
+    note_purchase,
+    one_book,
+)
+from fedbandits.systems.pfcb.messages import Report
+from fedbandits.systems.pfcb.plan import CLEAR, Plan
+from fedbandits.systems.pfcb.reports import (
+    Disclosed,
+    batch_length,
+    disclose,
+    next_exchange,
+    next_noise,
+    noise_deviation,
+    open_pool,
+    take_report,
+)
+
+#: Deviations of noise beyond which a report cannot come from a buyer that follows the protocol.
+_IMPOSSIBLE = 40.0
+
+
+class ImplausibleReportError(RemoteProtocolError):
+    """A report of what capacities do not allow, noise included."""
+
+
+class Buyer(Party):
+    """Buys, inspects, reports in rounds fixed in advance, and learns from others' reports.
+
+    Parameters
+    ----------
+    name, buyers
+        This party's name, and those of all buyers: reports are taken in this order.
+    plan
+        The plan variant; all buyers must hold the same.
+    cost
+        (m,) its own costs; nobody else is told.
+    capacities
+        (n, m) everybody's capacities, which are public.
+    noise
+        Noise of the z-th report, (2 m,), asked once each, again only if it raised. Simulated in a
+        simulation; in a deployment it must be secure and what it gave saved.
+
+    Raises
+    ------
+    LocalProtocolError
+        If names, costs or capacities are not what they must be.
+    """
+
+    TRANSITIONS: ClassVar[Transitions] = {
+        ("ready", "decide"): ("buying",),
+        ("buying", "observe"): ("ready", "exchanging"),
+        ("ready", "Report"): ("ready",),
+        ("buying", "Report"): ("buying",),
+        ("exchanging", "Report"): ("exchanging", "ready"),
+    }
+
+    def __init__(
+        self,
+        name: str,
+        buyers: Sequence[str],
+        plan: Plan,
+        cost: Floats,
+        capacities: Ints,
+        noise: NoiseSource,
+    ) -> None:
+        _check_names(name, buyers, plan)
+        _check_numbers(name, cost, capacities, plan)
+        super().__init__(name, "ready", [buyer for buyer in buyers if buyer != name])
+        m = plan.constants.producers
+        self.round = 0
+        self.releases = 0
+        self.books = one_book(empty_books(1, m), 0)
+        self.judged = np.zeros(2, np.int64)
+        self.disclosed = Disclosed.empty(plan)
+        self._buyers, self._plan, self._noise = tuple(buyers), plan, noise
+        self._index = self._buyers.index(name)
+        self._cost, self._capacities = cost.astype(np.float64), capacities.astype(np.int64)
+        self._purchase = np.zeros(m, np.int64)
+        # Reports of an exchange, by its number: a peer that has all of one may send the next.
+        self._inbox: dict[int, dict[str, Floats]] = {}
+
+    def decide(self) -> Ints:
+        """What to buy in the next round, (m,) whole numbers.
+
+        Raises
+        ------
+        LocalProtocolError
+            If a purchase has not been inspected yet, or reports are being waited for.
+        """
+        self._require("decide")
+        constants, scratch = self._plan.constants, new_scratch(self._cost.size)
+        decide(
+            constants, self.round + 1, self.books, next_noise(constants, self.releases), self._cost,
+            self._capacities[self._index], scratch,
+        )  # fmt: skip
+        self._purchase = scratch.purchase
+        self._move("decide", "buying")
+        return self._purchase.copy()
+
+    def observe(self, good: Ints, bought: Ints | None = None) -> list[Message]:
+        """Learn how many units were good, and return the reports that are due.
+
+        Parameters
+        ----------
+        good : (m,) whole numbers
+        bought : (m,) whole numbers, optional
+            What was really bought, where that is not what :meth:`decide` said.
+
+        Raises
+        ------
+        LocalProtocolError
+            If no purchase was decided on, the numbers are not one a producer, or the noise is not
+            what it must be. Nothing has changed then, nor if the noise itself raises.
+        BoundExceededError
+            If 0 ≤ good units ≤ units ≤ capacity does not hold. Nothing has changed then.
+        """
+        self._require("observe")
+        found = self._whole(good)
+        purchase = self._purchase if bought is None else self._whole(bought)
+        fault = purchase_fault(purchase, found, self._capacities[self._index])
+        require_within(int(fault), f"{self.name}, round {self.round + 1}")
+        constants = self._plan.constants
+        due = int(next_exchange(constants, self.round)) == self.round + 1
+        due = due and self.releases < constants.releases
+        books = Books(*(book.copy() for book in self.books))
+        note_purchase(constants.raw_view, purchase, found, books)
+        report = self._write(books) if due else None
+        self.books = books
+        self.round += 1
+        if report is None:
+            self._move("observe", "ready")
+            return []
+        return self._report(report)
+
+    def _whole(self, units: Ints) -> Ints:
+        """Numbers of units as they are counted with."""
+        found = np.asarray(units)
+        if found.shape != self._purchase.shape or not np.issubdtype(found.dtype, np.integer):
+            raise LocalProtocolError(
+                f"{self.name}: expected {self._purchase.size} whole numbers, one a producer"
+            )
+        return found.astype(np.int64)
+
+    def _write(self, books: Books) -> Floats:
+        """The report that is due, with its noise: settled before anything is booked or leaves."""
+        capacity = self._capacities[self._index]
+        self.disclosed, report = disclose(
+            self._plan, self.releases + 1, capacity, books, self.disclosed, self._noise
+        )
+        return report
+
+    def _report(self, report: Floats) -> list[Message]:
+        """Send a report, then wait for the others."""
+        release = self.releases + 1
+        self.releases = release
+        heard = self._inbox.setdefault(release, {})
+        heard[self.name] = report
+        complete = len(heard) == len(self._buyers)
+        self._move("observe", "ready" if complete else "exchanging")
+        if complete:
+            self._take_all()
+        sums = pack(report.reshape(-1))
+        return [
+            self._numbered(
+                Report(
+                    sender=self.name, receiver=buyer, release=release, round=self.round, sums=sums
+                )
+            )
+            for buyer in self._buyers
+            if buyer != self.name
+        ]
+
+    def _handle(self, message: Message) -> list[Message]:
+        if not isinstance(message, Report):
+            raise OutOfOrderError(f"{self.name}: {type(message).__name__} is not for a buyer")
+        self._check_turn(message)
+        report = unpack(message.sums, 2 * self._cost.size).reshape(2, -1)
+        self._check_plausible(message, report)
+        heard = self._inbox.setdefault(message.release, {})
+        heard[message.sender] = report
+        ends = self.state == "exchanging" and message.release == self.releases
+        complete = ends and len(heard) == len(self._buyers)
+        self._move("Report", "ready" if complete else self.state)
+        if complete:
+            self._take_all()
+        return []
+
+    def _check_turn(self, message: Report) -> None:
+        """Reports of the exchange that is going on are taken, and of the one after it.
+
+        The latter from those that have reported to this one: they may have heard all the others.
+        """
+        constants, name = self._plan.constants, message.sender
+        going_on = self.releases if self.state == "exchanging" else self.releases + 1
+        if name in self._inbox.get(message.release, {}):
+            raise DuplicateError(f"{self.name}: {name} reported {message.release} already")
+        reported = name in self._inbox.get(going_on, {})
+        release = going_on + (1 if reported and going_on == self.releases else 0)
+        round_ = (
+            self.round if release == self.releases else int(next_exchange(constants, self.round))
+        )
+        if release > constants.releases or (message.release, message.round) != (release, round_):
+            raise OutOfOrderError(
+                f"{self.name}: report {message.release} of round {message.round} from {name}, "
+                f"expected {release} of round {round_}"
+            )
+
+    def _check_plausible(self, message: Report, report: Floats) -> None:
+        """A report in clear is of whole units; a noisy one is about a batch of known length."""
+        constants, capacity = (
+            self._plan.constants,
+            self._capacities[self._buyers.index(message.sender)],
+        )
+        noise = float(noise_deviation(constants, message.release))
+        slack = _IMPOSSIBLE * noise * math.sqrt(float(constants.covariance.max()))
+        most = capacity * (batch_length(constants, message.release, message.round) + slack)
+        possible = (report <= most).all() and (report >= -capacity * slack).all()
+        if constants.reports == CLEAR:
+            possible = possible and (report[1] <= report[0]).all() and (report % 1 == 0).all()
+        if not possible:
+            raise ImplausibleReportError(
+                f"{self.name}: {message.sender} reports what capacities and noise do not allow"
+            )
+
+    def _take_all(self) -> None:
+        """Pool what all buyers reported, in their order."""
+        constants, heard = self._plan.constants, self._inbox.pop(self.releases)
+        open_pool(constants, self.books)
+        for index, buyer in enumerate(self._buyers):
+            mine = index == self._index
+            if not (mine and constants.raw_view):
+                take_report(
+                    constants, self.releases, self.round, self._capacities[index], heard[buyer], mine,
+                    self.books.pool, self.judged,
+                )  # fmt: skip
+
+
+def _check_names(name: str, buyers: Sequence[str], plan: Plan) -> None:
+    if (
+        name not in buyers
+        or len(set(buyers)) != len(buyers)
+        or len(buyers) != plan.constants.agents
+    ):
+        raise LocalProtocolError(
+            f"{name}: buyers are {plan.constants.agents} different names, one of them its own"
+        )
+
+
+def _check_numbers(name: str, cost: Floats, capacities: Ints, plan: Plan) -> None:
+    n, m = plan.constants.agents, plan.constants.producers
+    if cost.shape != (m,) or capacities.shape != (n, m):
+        raise LocalProtocolError(f"{name}: costs are ({m},), capacities ({n}, {m}) numbers")
+    if not (np.isfinite(cost).all() and (cost >= 0).all()):
+        raise LocalProtocolError(f"{name}: costs are numbers ≥ 0")
+    whole = np.isfinite(capacities).all() and (np.mod(capacities, 1) == 0).all()
+    if not (whole and (capacities >= 0).all()):
+        raise LocalProtocolError(f"{name}: capacities are whole numbers ≥ 0")

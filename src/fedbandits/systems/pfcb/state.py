@@ -1,0 +1,62 @@
+"""All that changes in a P-FCB run, as named tuples of arrays: saving it is saving the run."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fedbandits._typing import Floats, Ints
+from fedbandits.systems.pfcb.kernels import (
+    Books,
+    empty_books,
+)
+from fedbandits.systems.pfcb.plan import CLEAR, Plan
+
+
+class Tally(NamedTuple):
+    """What is counted of every buyer, (agents,)."""
+
+    regret: Floats
+    late_regret: Floats  # after the exploration
+    reward: Floats  # ρ a good unit, less what all units cost
+    violations: Ints  # rounds after the exploration that miss the constraint
+    empty: Ints  # rounds in which nothing was bought
+    units: Ints
+    judged: Ints  # (agents, 2): reports accepted and refused, a producer at a time
+
+
+class State(NamedTuple):
+    """All that changes in a run: saving it is saving the run."""
+
+    round_: Ints  # (1,)
+    releases: Ints  # (1,)
+    faults: Ints  # (agents,): what is wrong with a purchase
+    books: Books  # with a first axis of buyers
+    draws: Floats  # (agents, slots, 2 m): noise in use
+    reports: Floats  # (agents, 2, m): the last ones
+    tally: Tally
+
+
+def initial_state(plan: Plan) -> State:
+    """The state before the first round."""
+    constants = plan.constants
+    n, m = constants.agents, constants.producers
+    slots = plan.continual.slots if plan.continual else int(constants.reports != CLEAR)
+    return State(
+        round_=np.zeros(1, np.int64),
+        releases=np.zeros(1, np.int64),
+        faults=np.zeros(n, np.int64),
+        books=empty_books(n, m),
+        draws=np.zeros((n, slots, 2 * m)),
+        reports=np.zeros((n, 2, m)),
+        tally=Tally(
+            regret=np.zeros(n),
+            late_regret=np.zeros(n),
+            reward=np.zeros(n),
+            violations=np.zeros(n, np.int64),
+            empty=np.zeros(n, np.int64),
+            units=np.zeros(n, np.int64),
+            judged=np.zeros((n, 2), np.int64),
+        ),
+    )

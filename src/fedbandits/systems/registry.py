@@ -1,0 +1,91 @@
+"""Where systems are found: built in, registered by a call, or offered by installed packages."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+from typing import Any
+
+from fedbandits.errors import ConfigError
+from fedbandits.systems.base import System
+
+#: Folders of the systems that come with this package, in the order in which they are listed.
+BUILT_IN = (
+    "feducb",
+    "feducb_p2p",
+    "fedlinucb_async",
+    "fclub",
+    "samba",
+    "pfcb",
+    "fclub_published",
+)
+#: Packages offer systems under this name.
+ENTRY_POINTS = "fedbandits.systems"
+
+_registered: dict[str, System[Any]] = {}
+
+
+def register(system: System[Any]) -> None:
+    """Make a system known for as long as this process runs.
+
+    Raises
+    ------
+    ConfigError
+        If its name, or that of one of its presets, is taken by another system.
+    """
+    known = {preset: other.name for other in systems() for preset in other.presets}
+    if any(other.name == system.name and other is not system for other in systems()):
+        raise ConfigError(f"system {system.name!r} is registered already")
+    for preset in system.presets:
+        if known.get(preset, system.name) != system.name:
+            raise ConfigError(f"preset {preset!r} belongs to system {known[preset]!r} already")
+    _registered[system.name] = system
+
+
+@functools.cache
+def _installed() -> dict[str, System[Any]]:
+    """Systems of this package, then those that other packages offer."""
+    found: dict[str, System[Any]] = {}
+    for folder in BUILT_IN:
+        module = importlib.import_module(f"fedbandits.systems.{folder}")
+        if hasattr(module, "SYSTEM"):  # TODO: all of them
+            found[folder] = module.SYSTEM
+    for point in entry_points(group=ENTRY_POINTS):
+        system: System[Any] = point.load()
+        if system.name in found:
+            raise ConfigError(f"{point.value}: system {system.name!r} is known already")
+        found[system.name] = system
+    return found
+
+
+def systems() -> list[System[Any]]:
+    """Every system."""
+    return [*_installed().values(), *_registered.values()]
+
+
+def find_system(name: str) -> System[Any]:
+    """The system of that name.
+
+    Raises
+    ------
+    ConfigError
+        If there is none.
+    """
+    for system in systems():
+        if system.name == name:
+            return system
+    raise ConfigError(
+        f"no system is called {name!r}; known: {', '.join(s.name for s in systems())}"
+    )
+
+
+def find_preset(name: str) -> System[Any] | None:
+    """The system that a preset belongs to; None if there is no such preset."""
+    return next((system for system in systems() if name in system.presets), None)
+
+
+def preset_names() -> Iterator[str]:
+    """Names of all presets of all systems."""
+    return (name for system in systems() for name in system.presets)

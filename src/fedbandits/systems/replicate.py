@@ -1,0 +1,71 @@
+"""What compiled replicates of all systems have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from numpy.typing import NDArray
+
+from fedbandits._typing import Floats
+from fedbandits.environments.base import Environment
+from fedbandits.random import Key, replicate_key
+from fedbandits.systems.base import Plan
+
+AnyPlan = TypeVar("AnyPlan", bound=Plan)
+
+
+class Tally(NamedTuple):
+    """What is counted of every party, (parties,)."""
+
+    regret: Floats
+    reward: Floats
+
+
+class CompiledReplicate(Generic[AnyPlan]):
+    """A world, a plan, and the key that names all draws; subclasses make ``state`` and play.
+
+    A state has a ``tally`` with regret and reward, and a ``clock`` with the round.
+
+    Parameters
+    ----------
+    plan
+        What is played.
+    environment
+        Where; the plan is of its facts.
+    seed, replicate
+        Name the draws.
+    """
+
+    state: Any
+
+    def __init__(self, plan: AnyPlan, environment: Environment, seed: int, replicate: int) -> None:
+        self.plan = plan
+        self.key: Key = replicate_key(seed, replicate)
+        self.world: Any = environment.world(self.key)
+
+    def advance(self, stop: int) -> None:
+        """Play until ``stop`` rounds are done."""
+        raise NotImplementedError
+
+    @property
+    def metrics(self) -> Mapping[str, NDArray[Any]]:
+        """What the system reports beside what all report."""
+        return {}
+
+    @property
+    def done(self) -> int:
+        """Rounds played."""
+        return int(self.state.clock.round_[0])
+
+    @property
+    def regret(self) -> Floats:
+        """(parties,) cumulative regret."""
+        regret: Floats = self.state.tally.regret
+        return regret
+
+    @property
+    def reward(self) -> Floats:
+        """(parties,) cumulative reward."""
+        reward: Floats = self.state.tally.reward
+        return reward

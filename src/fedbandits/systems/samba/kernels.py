@@ -1,0 +1,108 @@
+"""What SAMBA's roles compute in a step (Figure 6), as compiled functions on arrays.
+
+Owner i's place in Comp's list is ``places[i]``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats, Ints, Words64
+from fedbandits.crypto.keystream import exponentials
+from fedbandits.environments.bernoulli import pull_arm
+from fedbandits.learners.index_rules import LARGEST, note_bit, score_arms
+from fedbandits.learners.selection import in_proportion, largest
+from fedbandits.random import Key
+from fedbandits.systems.samba.state import Owners
+
+
+@compiled
+def pull(world: Any, owners: Owners, key: Key, arm: int, round_: int) -> None:
+    """An owner pulls its arm."""
+    owners.rewards[arm] += pull_arm(world, key, arm, round_)
+    owners.pulls[arm] += 1
+
+
+@compiled
+def owners_score(
+    rule: Any, iteration: int, step: int, exploring: bool, mask: float, owners: Owners,
+    masked: Floats,
+) -> None:  # fmt: skip
+    """Step 2: every owner's masked score, by owner; zeros where the step explores."""
+    if exploring:
+        masked[:] = 0.0
+        return
+    pulls, rewards, memory, keys = owners
+    score_arms(rule, iteration, step, pulls, rewards, memory, keys, masked)
+    for i in range(masked.size):
+        masked[i] *= mask
+
+
+@compiled
+def select_arm(comparison: int, masked: Floats, words: Words64, waits: Floats) -> int:
+    """Step 4: the place that Comp chooses; -1 if a score cannot be one.
+
+    Parameters
+    ----------
+    comparison : int
+        ``LARGEST`` or ``IN_PROPORTION``.
+    masked : (arms,) float64
+        Masked scores by place.
+    words : (arms,) uint64
+        Random words for probability matching; not read otherwise.
+    waits : (arms,) float64
+        Scratch.
+    """
+    if comparison == LARGEST:
+        return largest(masked)
+    exponentials(words, waits)
+    return in_proportion(masked, waits)
+
+
+@compiled
+def owners_take(
+    world: Any, rule: Any, iteration: int, iterations: int, step: int, arm: int, owners: Owners,
+    key: Key,
+) -> None:  # fmt: skip
+    """Step 5: every owner takes note of its bit; after the last iteration one pulls its arm."""
+    for i in range(owners.pulls.size):
+        note_bit(rule, iteration, i == arm, owners.memory[i])
+    if iteration == iterations:
+        pull(world, owners, key, arm, step)
+
+
+class Pads(NamedTuple):
+    """Key stream of all packets of some steps; zeros where nothing is encrypted."""
+
+    scores: Words64  # (steps or 1, iterations, arms)
+    bits: NDArray[np.uint8]  # (steps or 1, iterations, arms)
+
+
+@compiled
+def send_scores(masked: Words64, places: Ints, pad: Words64, listed: Words64) -> None:
+    """Steps 2 and 3: owners seal under their place's key stream, the Controller permutes."""
+    for i in range(places.size):
+        listed[places[i]] = masked[i] ^ pad[places[i]]
+
+
+@compiled
+def open_scores(listed: Words64, pad: Words64, opened: Words64) -> None:
+    """Step 4: Comp opens its list."""
+    for place in range(opened.size):
+        opened[place] = listed[place] ^ pad[place]
+
+
+@compiled
+def send_bits(chosen: int, places: Ints, pad: NDArray[np.uint8], bits: NDArray[np.uint8]) -> int:
+    """Steps 4 and 5: Comp seals a bit a place, owners open theirs; the owner whose bit is 1."""
+    for place in range(bits.size):
+        bits[place] = np.uint8(place == chosen) ^ pad[place]
+    pulled = -1
+    for i in range(places.size):
+        if bits[places[i]] ^ pad[places[i]] == 1:
+            pulled = i
+    return pulled

@@ -1,0 +1,1 @@
+"""SAMBA's parties: a customer, data owners, the Controller and Comp."""
