@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fedbandits import environments
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from fedbandits.errors import (
     BackendError,
     BoundExceededError,
@@ -14,10 +16,13 @@ from fedbandits.errors import (
     ReleaseRefusedError,
     UnknownEventError,
 )
-from fedbandits.experiments.run import run
-from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.settings.experiment import Experiment, Variant, load, system
-from fedbandits.systems import System, register
+
+if TYPE_CHECKING:
+    from fedbandits import environments
+    from fedbandits.experiments.run import run
+    from fedbandits.privacy.claims import PrivacyClaim
+    from fedbandits.settings.experiment import Experiment, Variant, load, system
+    from fedbandits.systems import System, register
 
 __version__ = "0.1.0"
 
@@ -42,3 +47,27 @@ __all__ = [
     "run",
     "system",
 ]
+
+#: Where names are that are imported when they are first asked for: some need much.
+_HOMES = {
+    "Experiment": "fedbandits.settings.experiment",
+    "PrivacyClaim": "fedbandits.privacy.claims",
+    "System": "fedbandits.systems",
+    "Variant": "fedbandits.settings.experiment",
+    "load": "fedbandits.settings.experiment",
+    "register": "fedbandits.systems",
+    "run": "fedbandits.experiments.run",
+    "system": "fedbandits.settings.experiment",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "environments":
+        return importlib.import_module("fedbandits.environments")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

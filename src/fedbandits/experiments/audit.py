@@ -16,12 +16,9 @@ from fedbandits.privacy import gaussian
 from fedbandits.privacy.auditing import Finding, Game
 from fedbandits.privacy.auditing import audit as attack
 from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.settings.defaults import CONFIDENCE, RUNS
 from fedbandits.settings.experiment import Experiment, Variant
 from fedbandits.systems import find_system
-
-#: Runs a side, where runs are cheap.
-RUNS = 100_000
-CONFIDENCE = 0.99
 
 Outcome = Literal["holds", "broken", "nothing claimed"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from numpy.typing import NDArray
@@ -13,9 +13,11 @@ from fedbandits.environments.facts import Facts
 from fedbandits.federation.memory import Route
 from fedbandits.federation.roles import Roles, Supplies
 from fedbandits.federation.run import PartiesRun
-from fedbandits.privacy.auditing import Game
-from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.random import replicate_key
+
+if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
+    from fedbandits.privacy.auditing import Game
+    from fedbandits.privacy.claims import PrivacyClaim
 
 
 class Preset(NamedTuple):

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from fedbandits._typing import Floats
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.federation.roles import Supplies
-from fedbandits.privacy.running_sum import NoiseSource
 from fedbandits.random import Key, Purpose, integer, normals, replicate_key
-from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.base import System
 
-AnyPlan = TypeVar("AnyPlan", bound=AgentsPlan)
+if TYPE_CHECKING:
+    from fedbandits.privacy.running_sum import NoiseSource
+    from fedbandits.systems.agents.plan import AgentsPlan
+
+AnyPlan = TypeVar("AnyPlan", bound="AgentsPlan")
 
 
 class AgentSupply(NamedTuple):

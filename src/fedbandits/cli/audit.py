@@ -1,0 +1,62 @@
+"""``fedbandits audit``."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Annotated
+
+import typer
+
+from fedbandits.cli.options import Assignments, ConfigFile, OutputFolder
+from fedbandits.settings.defaults import CONFIDENCE, RUNS
+
+
+def audit(
+    config: ConfigFile,
+    assignments: Assignments = None,
+    runs: Annotated[
+        int, typer.Option(min=200, help="Runs in either world, for the contents of releases.")
+    ] = RUNS,
+    confidence: Annotated[
+        float, typer.Option(min=0.5, max=0.999999, help="With which all bounds of a system hold.")
+    ] = CONFIDENCE,
+    out: OutputFolder = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 if a claim is broken.")
+    ] = False,
+) -> None:
+    """Attack what every system claims: lower bounds on ε from two neighbouring worlds.
+
+    Plays the configured releases, and whole parties in a small world, many times with one record
+    replaced, and looks at contents, existence, times and number of messages. A claim holds as far
+    as no attack shows more ε than it allows; that is evidence, not proof. Writes audit.json and
+    audit.html; a run's report in the same folder shows the verdicts too.
+    """
+    from rich.console import Console
+
+    from fedbandits.cli import console
+    from fedbandits.settings.experiment import load
+
+    experiment = load(config, assignments or [])
+    # Only now: a wrong key must not wait for what an audit needs.
+    from fedbandits.experiments.audit import audit as audit_experiment
+    from fedbandits.experiments.output import check_output, write_audit
+    from fedbandits.experiments.progress import audit_progress
+
+    experiment.check()
+    folder = out or pathlib.Path("runs") / experiment.name
+    check_output(folder, experiment)
+    try:
+        with audit_progress(Console(stderr=True)) as progress:
+            found = audit_experiment(experiment, runs, confidence, progress)
+    except KeyboardInterrupt:
+        typer.echo("Interrupted: nothing is written.", err=True)
+        raise typer.Exit(130) from None
+    write_audit(folder, experiment, found)
+    console.output().print(console.audit_table(found))
+    typer.echo(f"Audit: {folder / 'audit.html'}")
+    for verdict in found.verdicts:
+        typer.echo(verdict.line)
+    typer.echo(found.summary)
+    if strict and found.broken:
+        raise typer.Exit(1)

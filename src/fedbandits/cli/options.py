@@ -1,0 +1,22 @@
+"""Arguments that several commands take."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Annotated
+
+import typer
+
+ConfigFile = Annotated[pathlib.Path, typer.Argument(metavar="CONFIG.toml", help="What to run.")]
+Assignments = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="key.path=value",
+        help="Change one key, e.g. systems.0.epsilon=2, systems.LABEL.delta=0.1, "
+        "systems.*.exploration_scale=0.1, rounds=1000. May be repeated.",
+    ),
+]
+OutputFolder = Annotated[
+    pathlib.Path | None, typer.Option(help="Output folder.  [default: runs/NAME]")
+]

@@ -1,0 +1,70 @@
+"""``fedbandits reproduce``."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Annotated
+
+import typer
+
+from fedbandits.cli.options import OutputFolder
+from fedbandits.errors import ConfigError
+
+
+def reproduce(
+    name: Annotated[str, typer.Argument(help="A figure; fedbandits list names them all.")],
+    full: Annotated[
+        bool, typer.Option("--full", help="The paper's scale instead of a quick one.")
+    ] = False,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="Data to make it from, where it needs some. Repeatable."),
+    ] = None,
+    out: OutputFolder = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Replicates side by side.  [default: all processors]")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Keep what is complete, continue what is not.")
+    ] = False,
+) -> None:
+    """Make a figure of a paper again: quick in minutes, or at the paper's scale.
+
+    Writes figure.png, table.csv and remarks.md (what agrees with the paper and what does not), and
+    every experiment behind them into a folder of its own.
+    """
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from fedbandits.cli import console
+    from fedbandits.experiments.progress import TerminalProgress
+    from fedbandits.reproduce import FIGURES, Context, write_outcome
+
+    if name not in FIGURES:
+        raise ConfigError(f"reproduce: given {name!r}, allowed: {', '.join(FIGURES)}")
+    figure = FIGURES[name]
+    folder = out or pathlib.Path("runs") / name
+    progress = TerminalProgress(Console(stderr=True))
+    try:
+        context = Context(folder, full, data or [], jobs, resume, progress)
+        outcome = figure.make(context)
+    except KeyboardInterrupt:
+        typer.echo("Interrupted: what is finished is kept; --resume goes on.", err=True)
+        raise typer.Exit(130) from None
+    write_outcome(context, figure, outcome)
+    table = Table(title=f"{figure.title} ({figure.source})")
+    for column in outcome.rows[0]:
+        table.add_column(column)
+    for row in outcome.rows:
+        table.add_row(
+            *(
+                escape(f"{value:,}" if isinstance(value, int) else str(value))
+                for value in row.values()
+            )
+        )
+    shown = console.output()
+    shown.print(table)
+    for remark in outcome.remarks:
+        shown.print(f"• {escape(remark)}")
+    typer.echo(f"Figure: {folder / 'figure.png'}")

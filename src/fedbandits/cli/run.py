@@ -1,0 +1,80 @@
+"""``fedbandits run``."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Annotated
+
+import typer
+
+from fedbandits.cli.options import Assignments, ConfigFile, OutputFolder
+
+
+def run(
+    config: ConfigFile,
+    assignments: Assignments = None,
+    out: OutputFolder = None,
+    seed: Annotated[int | None, typer.Option(help="Overrides the file's seed.")] = None,
+    replicates: Annotated[int | None, typer.Option(help="Overrides the file's.")] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Replicates side by side.  [default: all processors, of the cluster if given]",
+        ),
+    ] = None,
+    backend: Annotated[
+        str, typer.Option(help="Who plays them: local, or a cluster: dask, ray.")
+    ] = "local",
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="The cluster's: tcp://HOST:8786 or HOST:6379."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue a run that was interrupted or killed.")
+    ] = False,
+) -> None:
+    """Run an experiment and write results, plots and a report.
+
+    All systems of the file meet the same contexts and reward draws. Ctrl-C keeps the replicates
+    that are finished. Long runs save their state every few seconds; after an interruption or a
+    crash the same command with --resume goes on where they were, to the same result.
+    """
+    from rich.console import Console
+
+    from fedbandits.cli import console
+    from fedbandits.settings.experiment import load
+
+    changes = list(assignments or [])
+    changes += [f"seed={seed}"] if seed is not None else []
+    changes += [f"replicates={replicates}"] if replicates is not None else []
+    experiment = load(config, changes)
+    # Only now: a wrong key must not wait for what a run needs.
+    from fedbandits.experiments.progress import TerminalProgress
+    from fedbandits.experiments.result import summarise
+    from fedbandits.experiments.run import run as run_experiment
+
+    folder = out or pathlib.Path("runs") / experiment.name
+    stderr = Console(stderr=True)
+    try:
+        result = run_experiment(
+            experiment,
+            out=folder,
+            jobs=jobs,
+            backend=backend,
+            scheduler=scheduler,
+            progress=TerminalProgress(stderr),
+            resume=resume,
+        )
+    except KeyboardInterrupt:
+        typer.echo("Interrupted before any replicate was finished; --resume goes on.", err=True)
+        raise typer.Exit(130) from None
+    console.output().print(console.summary_table(experiment, summarise(experiment, result)))
+    typer.echo(f"Report: {folder / 'report.html'}")
+    if result.attrs["interrupted"]:
+        typer.echo(
+            "Interrupted: only finished replicates are counted; --resume goes on. Complete results "
+            "of an earlier run are left as they were.",
+            err=True,
+        )
+        raise typer.Exit(130)
