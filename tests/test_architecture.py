@@ -1,23 +1,39 @@
-"""Imports point one way."""
+"""Imports point one way, and every system's package is laid out alike."""
 
 from __future__ import annotations
 
 import ast
 import pathlib
+import re
+
+import pytest
 
 import fedbandits
+from fedbandits.systems.registry import BUILT_IN
 
 ROOT = pathlib.Path(fedbandits.__file__).parent
 #: A room may import from rooms at its own level or below.
 LEVELS = {
-    "errors": 0, "_typing": 0, "_compile": 0, "random": 1, "environments": 2, "learners": 2,
-    "privacy": 2, "crypto": 2, "federation": 3, "systems": 4, "experiments": 5, "console": 6,
-    "cli": 6,
+    "errors": 0, "_typing": 0, "_compile": 0, "_kernel_cache": 0, "random": 1, "environments": 2,
+    "learners": 2, "privacy": 2, "crypto": 2, "federation": 3, "systems": 4, "settings": 5,
+    "experiments": 6, "testing": 7, "reproduce": 8, "cli": 9,
 }  # fmt: skip
+#: What every system's package is made of; docs/extending.md names the others, and why.
+VOCABULARY = {
+    "__init__", "config", "presets", "plan", "kernels", "state", "loop", "messages", "roles",
+    "claim", "audit",
+}  # fmt: skip
+#: Rooms that a system must have; ``audit`` only where there is a claim to attack.
+REQUIRED = VOCABULARY - {"kernels", "audit"}
 
 
-def room(module: str) -> str:
-    return module.split(".")[1] if "." in module else "cli"
+def imports(path: pathlib.Path) -> list[str]:
+    """Modules of this package that a module imports, also inside functions."""
+    return [
+        str(node.module)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fedbandits")
+    ]
 
 
 def test_no_room_imports_from_one_above_it():
@@ -26,12 +42,45 @@ def test_no_room_imports_from_one_above_it():
         here = path.relative_to(ROOT).parts[0].removesuffix(".py")
         if here in ("__init__", "__main__"):
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fedbandits."):
-                there = room(str(node.module))
-                if LEVELS[there] > LEVELS[here]:
-                    broken.append(f"{path.relative_to(ROOT)} imports {node.module}")
+        for module in imports(path):
+            there = module.split(".")[1] if "." in module else "__init__"
+            if there != "__init__" and LEVELS[there] > LEVELS[here]:
+                broken.append(f"{path.relative_to(ROOT)} imports {module}")
     assert not broken
+
+
+def test_no_system_imports_from_another():
+    """What several share is not a system: it lies beside them."""
+    broken = []
+    for system in BUILT_IN:
+        for path in (ROOT / "systems" / system).rglob("*.py"):
+            others = {
+                module
+                for module in imports(path)
+                if module.split(".")[1:2] == ["systems"] and module.split(".")[2:3] != [system]
+            }
+            broken += [
+                f"{path.relative_to(ROOT)} imports {module}"
+                for module in others
+                if (module.split(".")[2:3] or [""])[0] in BUILT_IN
+            ]
+    assert not broken
+
+
+@pytest.mark.parametrize("system", BUILT_IN)
+def test_a_system_has_the_rooms_of_every_other(system):
+    folder = ROOT / "systems" / system
+    rooms = {path.stem for path in folder.iterdir() if path.stem != "__pycache__"}
+    assert rooms >= REQUIRED
+    table = (ROOT.parents[1] / "docs" / "extending.md").read_text(encoding="utf-8")
+    named = set(re.findall(rf"^\| `{system}/(\w+)(?:\.py|/)?` \|", table, re.MULTILINE))
+    assert rooms - VOCABULARY == named
+
+
+def test_every_folder_of_systems_is_registered():
+    """Or is one that systems share."""
+    folders = {path.parent.name for path in (ROOT / "systems").glob("*/__init__.py")}
+    assert folders - {"agents"} == set(BUILT_IN)
 
 
 def test_modules_stay_readable():

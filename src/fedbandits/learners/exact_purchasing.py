@@ -11,7 +11,6 @@ remaining ratio cannot lift above the best purchase found.
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
@@ -203,6 +202,8 @@ def buy(
 
 def optimum_by_integer_programming(revenue: Floats, surplus: Floats, capacity: Ints) -> float:
     """The largest revenue, by scipy's integer programming; slow, for checking the others."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
     answer = milp(
         -revenue,
         constraints=LinearConstraint(surplus[None, :], lb=0.0),

@@ -1,0 +1,175 @@
+"""What every system is held to, preset by preset.
+
+Each function takes a preset's name and raises AssertionError. A package with a system of its own
+calls them for its presets, as this project's tests do for all that are registered::
+
+    @pytest.mark.parametrize("check", CHECKS)
+    def test_my_system(check):
+        check("my-preset")
+"""
+
+from __future__ import annotations
+
+import pathlib
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fedbandits.environments.base import Environment
+from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
+from fedbandits.experiments.result import ReplicateTrace
+from fedbandits.settings.experiment import Experiment, system
+from fedbandits.systems import Simulation, find_preset
+from fedbandits.systems.base import PartiesReplicate
+from fedbandits.testing.worlds import small_world
+
+#: Long enough that every preset syncs, or has every reason to.
+ROUNDS = 60
+
+
+def _begin(preset: str, replicate: int = 0, threads: int = 1) -> Simulation:
+    found, plan, world = _setting(preset)
+    return found.simulate(plan, world, 1, replicate, threads)
+
+
+def _setting(preset: str) -> tuple[Any, Any, Environment]:
+    found = find_preset(preset)
+    assert found is not None, f"no preset is called {preset!r}"
+    world = small_world(found)
+    return found, system(preset).plan(world, ROUNDS), world
+
+
+def _standing(run: Any) -> tuple[Any, ...]:
+    counts = (run.done, run.syncs, run.messages, run.bytes, run.epsilon)
+    return (*counts, run.regret.tolist(), run.reward.tolist())
+
+
+def says_what_it_is(preset: str) -> None:
+    """A preset has a description, and its system names its paper."""
+    found, _, _ = _setting(preset)
+    assert len(found.presets[preset].description) > 20
+    assert found.paper
+
+
+def claims_something_definite(preset: str) -> None:
+    """A claim says what is protected, from whom, and what is not."""
+    found, plan, _ = _setting(preset)
+    stated = found.claim(plan)
+    assert stated.unit
+    assert stated.from_whom
+    assert stated.not_protected
+    assert stated.epsilon >= stated.epsilon_contents
+    assert (stated.holds_for == "nothing") == (not stated.is_private)
+    assert stated.headline
+
+
+def agrees_on_no_seed(preset: str) -> None:
+    """What parties agree on is plain values: no seed, and the same for all replicates."""
+    found, plan, _ = _setting(preset)
+    agreed = found.agreement(plan)
+    assert {"system", "settings", "facts", "rounds"} <= set(agreed)
+    assert not any("seed" in key or "replicate" in key for key in _keys(agreed, inside="graph"))
+
+
+def _keys(table: Any, inside: str) -> set[str]:
+    """All keys in nested tables, but those below ``inside``: a public graph has its own seed."""
+    if isinstance(table, dict):
+        below = [_keys(value, inside) for key, value in table.items() if key != inside]
+        return set(table).union(*below)
+    if isinstance(table, list):
+        return set().union(*(_keys(value, inside) for value in table))
+    return set()
+
+
+def is_determined_by_seed_and_replicate(preset: str) -> None:
+    """The same names of draws give the same run, others another."""
+    one, two, other = _begin(preset), _begin(preset), _begin(preset, replicate=1)
+    for run in (one, two, other):
+        run.advance(ROUNDS)
+    assert _standing(one) == _standing(two)
+    assert _standing(one) != _standing(other)
+
+
+def does_not_depend_on_threads(preset: str) -> None:
+    """Threads change nothing."""
+    one, several = _begin(preset), _begin(preset, threads=2)
+    for run in (one, several):
+        run.advance(ROUNDS)
+    assert _standing(one) == _standing(several)
+
+
+def reports_what_is_cumulative(preset: str) -> None:
+    """Nothing that is reported ever falls, and no round is played beyond the horizon."""
+    run, last = _begin(preset), None
+    for stop in (1, 7, 8, 30, ROUNDS, ROUNDS + 9):
+        run.advance(stop)
+        assert run.done == min(stop, ROUNDS)
+        now = (run.regret.sum(), run.reward.sum(), run.syncs, run.messages, run.epsilon)
+        if last is not None:
+            assert all(a >= b for a, b in zip(now, last, strict=True))
+        last = now
+
+
+def spends_within_its_claim(preset: str) -> None:
+    """What a run has cost is at most what is claimed for its contents."""
+    found, plan, _ = _setting(preset)
+    run = _begin(preset)
+    run.advance(ROUNDS)
+    assert run.epsilon <= found.claim(plan).epsilon_contents * (1 + 1e-12)
+
+
+def survives_save_and_load(preset: str) -> None:
+    """A replicate that is saved and loaded goes on to the same bits, if it can be saved at all."""
+    run, resumed = _begin(preset), _begin(preset)
+    if run.state is None:
+        return
+    world = _setting(preset)[2]
+    experiment = Experiment(rounds=ROUNDS, environment=world, systems=(system(preset),))
+    trace = ReplicateTrace.empty(0, 0, np.array([ROUNDS]), len(run.regret))
+    progressed = Progressed(0, ((1.0, 2.5),))
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoints = CheckpointFolder(pathlib.Path(folder) / "out", experiment)
+        checkpoints.begin(resume=False)
+        run.advance(23)
+        checkpoints.save(trace, run, progressed)
+        assert checkpoints.load(trace, resumed) == progressed
+    assert _standing(run) == _standing(resumed)
+    run.advance(ROUNDS)
+    resumed.advance(ROUNDS)
+    assert _standing(run) == _standing(resumed)
+
+
+def is_played_alike_by_parties(preset: str) -> None:
+    """Parties that exchange messages report what the simulation does, round by round.
+
+    And every message travels between the roles that the table of messages names for it.
+    """
+    found, plan, world = _setting(preset)
+    roles = found.roles(plan)
+    if roles is None:
+        return
+    compiled, parties = _begin(preset), PartiesReplicate(found, plan, world, 1, 0)
+    for stop in range(1, ROUNDS + 1):
+        compiled.advance(stop)
+        parties.advance(stop)
+        if not roles.messages_set_pace or stop == ROUNDS:
+            assert _standing(compiled) == _standing(parties)
+    for _, message in parties.network.transcript.deliveries:
+        between = roles.role_of(message.sender), roles.role_of(message.receiver)
+        assert roles.table[type(message)] == between, type(message).__name__
+
+
+#: All of them.
+CHECKS: tuple[Callable[[str], None], ...] = (
+    says_what_it_is,
+    claims_something_definite,
+    agrees_on_no_seed,
+    is_determined_by_seed_and_replicate,
+    does_not_depend_on_threads,
+    reports_what_is_cumulative,
+    spends_within_its_claim,
+    survives_save_and_load,
+    is_played_alike_by_parties,
+)
