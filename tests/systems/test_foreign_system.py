@@ -1,0 +1,142 @@
+"""A system from outside this package: one class, parties only, and everything else works."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import msgspec
+import numpy as np
+import pytest
+
+import fedbandits as fb
+from fedbandits.environments.facts import ContextualFacts
+from fedbandits.federation.messages import Message, OutOfOrderError
+from fedbandits.federation.party import ActingParty, Party
+from fedbandits.federation.roles import Role, Roles
+from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.systems import Plan, Preset, System, registry
+from fedbandits.testing.systems import CHECKS
+
+PRESET = "follow-the-crowd"
+
+
+class Vote(Message, frozen=True, kw_only=True, tag="crowd.vote"):
+    """What earned something."""
+
+    arm: int
+
+
+class Crowd(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everybody plays what has earned most; a clerk counts."""
+
+    first: int = 0
+
+
+class Voter(ActingParty):
+    TRANSITIONS: ClassVar = {("ready", "decide"): ("acting",), ("acting", "observe"): ("ready",)}
+
+    def __init__(self, name, plan):
+        super().__init__(name, "ready", ["clerk"])
+        self.rewards = np.zeros(plan.facts.arms)
+        self.rewards[plan.config.first] = 0.5
+
+    def decide(self, situation):
+        self._move("decide", "acting")
+        return int(self.rewards.argmax())
+
+    def observe(self, decision, outcome):
+        self._move("observe", "ready")
+        self.rewards[decision] += outcome
+        if not outcome:
+            return []
+        return [self._numbered(Vote(sender=self.name, receiver="clerk", arm=decision))]
+
+
+class Clerk(Party):
+    TRANSITIONS: ClassVar = {("counting", "Vote"): ("counting",)}
+
+    def __init__(self, voters):
+        super().__init__("clerk", "counting", voters)
+        self.votes = 0
+
+    def _handle(self, message):
+        if message.arm < 0:
+            raise OutOfOrderError("clerk: no such arm")
+        self.votes += 1
+        return []
+
+
+class CrowdSystem(System[Plan]):
+    name = "crowd"
+    paper = "nobody's"
+    config_type = Crowd
+    presets: ClassVar = {PRESET: Preset("everybody plays what has earned most so far", {})}
+    facts_type = ContextualFacts
+
+    def plan(self, config: Any, facts: Any, rounds: int) -> Plan:
+        return Plan(config=config, facts=facts, rounds=rounds)
+
+    def claim(self, plan: Plan) -> PrivacyClaim:
+        return PrivacyClaim(
+            unit="a visit", from_whom="the clerk", relation="replace-one", holds_for="nothing",
+            epsilon=math.inf, epsilon_contents=math.inf, delta=0.0, mu=math.inf,
+            conditional_on=(), not_protected=("all of it: votes leave in clear",),
+        )  # fmt: skip
+
+    def roles(self, plan: Plan) -> Roles:
+        voters = tuple(f"voter-{i}" for i in range(plan.facts.parties))
+        return Roles(
+            (
+                Role("voter", voters, lambda i, _: Voter(voters[i], plan), acts=True),
+                Role("clerk", ("clerk",), lambda _, __: Clerk(voters)),
+            ),
+            {Vote: ("voter", "clerk")},
+        )
+
+    def simulated_supplies(self, plan: Plan, world: Any, seed: int, replicate: int) -> Any:
+        return lambda role, place: None
+
+    def syncs(self, run: Any) -> int:
+        return int(run.one("clerk").votes)
+
+    def epsilon_spent(self, plan: Plan, run: Any) -> float:
+        return math.inf
+
+
+@pytest.fixture(autouse=True)
+def crowd(monkeypatch):
+    monkeypatch.setattr(registry, "_registered", {})
+    fb.register(CrowdSystem())
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_it_is_held_to_what_all_are(check):
+    check(PRESET)
+
+
+def test_it_runs_reports_and_resumes_like_any_other(tmp_path):
+    experiment = fb.Experiment(
+        rounds=50, replicates=2, environment=fb.environments.Linear(agents=2, dim=2, arms=3),
+        systems=(fb.system(PRESET, first=1), fb.system("linucb-alone")),
+    )  # fmt: skip
+    result = fb.run(experiment, out=tmp_path / "out")
+    assert (result.regret.sel(system=PRESET).isel(round=-1) > 0).all()
+    assert (tmp_path / "out" / "report.html").exists()
+    again = fb.run(tmp_path / "out" / "config.toml")
+    assert result.regret.equals(again.regret)
+
+
+def test_names_that_are_taken_are_refused():
+    class Other(CrowdSystem):
+        name = "another crowd"
+
+    with pytest.raises(fb.ConfigError, match="'follow-the-crowd' belongs to system 'crowd'"):
+        fb.register(Other())
+    with pytest.raises(fb.ConfigError, match="'crowd' is registered already"):
+        fb.register(CrowdSystem())
+
+
+def test_an_unknown_setting_is_named():
+    with pytest.raises(fb.ConfigError, match="unknown key; known keys: first"):
+        fb.system(PRESET, second=1)
