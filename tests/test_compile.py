@@ -1,17 +1,23 @@
 from __future__ import annotations
 
+import copy
+import functools
+import inspect
 import math
 import os
+import pickle
 import shutil
 import subprocess
 import sys
 import textwrap
+from typing import NamedTuple
 
+import cloudpickle
 import numba
 import pytest
 
 from fedbandits import _compile
-from fedbandits._compile import compiled, fma, folder
+from fedbandits._compile import compiled, fma, folder, implements, inlined
 from fedbandits._compile.sources import shards
 from fedbandits.errors import CacheWarning
 
@@ -345,3 +351,142 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path, monkeypatch):
         assert folder.private(str(path)) is None
     monkeypatch.undo()
     folder.private.cache_clear()
+
+
+LAZY = """
+import importlib, pkgutil, sys
+import fedbandits
+rooms = ("random", "environments", "learners", "privacy", "crypto", "federation", "systems")
+for found in pkgutil.walk_packages(fedbandits.__path__, "fedbandits."):
+    if found.name.split(".")[1] in rooms:
+        importlib.import_module(found.name)
+print("numba" in sys.modules, "llvmlite" in sys.modules)
+"""
+
+
+def test_defining_kernels_does_not_bring_in_numba(tmp_path):
+    assert run(LAZY, _compile.PACKAGE.parent, cache=tmp_path) == ["False", "False"]
+
+
+TOLD = """
+from fedbandits._compile import compilations
+with compilations(lambda name: print(name)):
+    from coins import Coins
+    from fedbandits.systems.one.loop import play
+    play(Coins(5.0))
+    play(Coins(6.0))
+"""
+
+
+def test_who_wants_to_know_is_told_what_is_compiled_and_not_what_is_found(small, foreign, tmp_path):
+    told = ["fedbandits.systems.one.loop.play", "coins.scaled"]
+    assert run(TOLD, small, foreign, cache=tmp_path / "cache") == told
+    assert run(TOLD, small, foreign, cache=tmp_path / "cache") == []
+
+
+AT_ONCE = """
+import threading
+from fedbandits.systems.one.loop import Rules, radius
+start, found = threading.Barrier(8), []
+def first():
+    start.wait()
+    found.append((radius(Rules(1.0, 10.0)), id(radius.overloads)))
+threads = [threading.Thread(target=first) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(found), len(set(found)), len(radius.signatures))
+"""
+
+
+def test_threads_may_call_a_kernel_for_the_first_time_at_once(small, tmp_path):
+    assert run(AT_ONCE, small, cache=tmp_path / "cache") == ["8", "1", "1"]
+
+
+class Pair(NamedTuple):
+    first: int
+    second: int
+
+
+def chosen(pair):
+    raise NotImplementedError
+
+
+@inlined
+def doubled(number):
+    return 2 * number
+
+
+@compiled
+def doubled_sum(pair):
+    return doubled(pair.first) + doubled(pair.second)
+
+
+implements(chosen, Pair)(doubled_sum)
+
+
+@compiled
+def choose(pair):
+    return chosen(pair)
+
+
+@compiled
+def apply(function, number):
+    return function(number)
+
+
+@compiled
+def factorial(number):
+    if number < 2:
+        return 1
+    return number * factorial(number - 1)
+
+
+def with_default(number, function=factorial):
+    return function(number)
+
+
+def test_kernels_call_kernels_however_they_reach_them():
+    assert choose(Pair(3, 4)) == 14
+    assert apply(factorial, 5) == 120
+    assert apply(doubled, 5) == 10
+    assert factorial(4) == 24
+    assert with_default(5) == 120
+    assert functools.partial(apply, factorial)(6) == 720
+
+    @compiled
+    def closing(number):
+        return doubled(number) + factorial(number)
+
+    @compiled
+    def closing_over_it(number):
+        return closing(number) + 1
+
+    assert closing_over_it(3) == 13
+    assert closing.py_func(3) == 12
+
+
+def test_a_kernel_has_what_its_function_and_its_dispatcher_have():
+    assert doubled_sum.__name__ == "doubled_sum"
+    assert doubled_sum.__doc__ is None
+    assert list(inspect.signature(doubled_sum).parameters) == ["pair"]
+    assert doubled_sum.py_func(Pair(1, 2)) == 6
+    doubled_sum(Pair(1, 2))
+    assert len(doubled_sum.signatures) == len(doubled_sum.nopython_signatures) >= 1
+    assert not hasattr(doubled_sum, "nothing_of_that_name")
+
+
+def test_a_kernel_travels_by_its_name():
+    assert pickle.loads(pickle.dumps(factorial)) is factorial
+    assert pickle.loads(pickle.dumps(functools.partial(apply, factorial)))(5) == 120
+    assert copy.deepcopy([factorial])[0] is factorial
+    assert pickle.loads(pickle.dumps(fma)) is not None
+
+
+def test_a_kernel_without_a_name_travels_as_what_it_is_made_of():
+    @compiled
+    def tripled(number):
+        return 3 * number
+
+    assert cloudpickle.loads(cloudpickle.dumps(tripled))(4) == 12
