@@ -11,6 +11,10 @@ class ConfigWarning(UserWarning):
     """A configuration that can be run, but hardly makes sense."""
 
 
+class CacheWarning(UserWarning):
+    """Compiled kernels that cannot be kept safely; every run compiles them anew."""
+
+
 class ConfigError(FedbanditsError):
     """A configuration that cannot be run: unknown key, wrong type, impossible value."""
 

@@ -15,7 +15,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import uint64
+from numpy import uint64
 
 from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats, Ints, Words

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from fedbandits.systems.feducb.federate import FederatedRun as AgentsRun
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +22,6 @@ from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.settings.experiment import system
 from fedbandits.systems import FAMILIES
 from fedbandits.systems.fclub.federate import FederatedRun as ServersRun
-from fedbandits.systems.feducb.federate import FederatedRun as AgentsRun
 from fedbandits.systems.feducb_p2p.federate import PeerRun
 from fedbandits.systems.games import opposite_records
 from fedbandits.systems.pfcb.federate import FederatedRun as BuyersRun

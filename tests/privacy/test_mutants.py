@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 import pytest
+from fedbandits.systems.feducb.federate import FederatedRun
 
 from fedbandits.environments import Linear, Procurement
 from fedbandits.errors import NoiseReuseError
@@ -26,7 +27,6 @@ from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.random import Purpose, normals
 from fedbandits.settings.experiment import system
 from fedbandits.systems.feducb import audit as feducb_audit
-from fedbandits.systems.feducb.federate import FederatedRun
 from fedbandits.systems.games import ContentsGame, audit_key, opposite_records, packed_record
 from fedbandits.systems.pfcb import audit as pfcb_audit
 from fedbandits.systems.pfcb import disclosure

@@ -27,7 +27,7 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems.fclub import PRESETS, Simulation, claim
 from fedbandits.systems.fclub.loop import simulated_rows
 from fedbandits.systems.fclub.phases import learn_from, make_release
-from fedbandits.systems.fclub.plan import _check_count, phase_ends, make_plan
+from fedbandits.systems.fclub.plan import _check_count, make_plan, phase_ends
 
 WORLD = Clustered(users=12, servers=3, clusters=3, dim=4, items=5, placement="spread")
 ROUNDS = 700

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from fedbandits.systems.feducb.federate import FederatedRun
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +18,6 @@ from fedbandits.systems import FAMILIES
 from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.plan import make_plan
 from fedbandits.systems.feducb import PRESETS, Simulation, claim
-from fedbandits.systems.feducb.federate import FederatedRun
 from fedbandits.systems.feducb_p2p.federate import PeerRun
 from fedbandits.systems.feducb_p2p.loop import PeerSimulation
 

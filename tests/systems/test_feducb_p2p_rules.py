@@ -17,7 +17,7 @@ from fedbandits.systems.agents.plan import make_plan as central_plan
 from fedbandits.systems.agents.sync import next_sync
 from fedbandits.systems.feducb import claim as central_claim
 from fedbandits.systems.feducb_p2p import claim
-from fedbandits.systems.feducb_p2p.plan import next_arrival, make_plan
+from fedbandits.systems.feducb_p2p.plan import make_plan, next_arrival
 
 ENVIRONMENT = Linear(agents=10, dim=10, arms=20)
 

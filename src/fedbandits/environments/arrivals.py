@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import float32
+from numpy import float32
 from numpy.typing import NDArray
 
 from fedbandits._compile import compiled, fma

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import float32
+from numpy import float32
 
 from fedbandits._compile import fma, inlined
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from msgspec import Meta
-from numba import float32
+from numpy import float32
 from numpy.typing import NDArray
 
 from fedbandits._compile import fma, implements

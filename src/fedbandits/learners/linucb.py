@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import float32
+from numpy import float32
 
 from fedbandits._compile import compiled, fma
 from fedbandits._typing import Floats, Floats32

@@ -1,0 +1,68 @@
+"""How this package compiles: one decorator, and a cache that notices edits.
+
+``lazy`` keeps Numba out of a process until a kernel is called; ``dispatch`` is what happens then.
+``sources`` digests the text that kernels can reach, ``reach`` finds what text cannot tell,
+``cache`` files compiled kernels under both, ``folder`` sees that nobody else can write there, and
+``progress`` tells what is being compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from fedbandits._compile.lazy import Fused, Kernel, register
+from fedbandits._compile.progress import compilations
+from fedbandits._compile.reach import Implementation
+from fedbandits._compile.sources import PACKAGE, kernels_digest
+
+__all__ = [
+    "PACKAGE",
+    "compilations",
+    "compiled",
+    "fma",
+    "implements",
+    "inlined",
+    "kernels_digest",
+]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+#: Options of every kernel. ``error_model="numpy"`` turns 1/0 into inf instead of a branch, which
+#: lets loops over arms vectorise; ``nogil`` lets replicates run side by side in threads. There is
+#: no ``fastmath``: the simulation and the parties must agree to the last bit.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+
+
+def compiled(function: _Function) -> _Function:
+    """Compile a numeric kernel with Numba, cached on disk under all that it can reach."""
+    return cast(_Function, Kernel(function, _OPTIONS))
+
+
+def inlined(function: _Function) -> _Function:
+    """Like :func:`compiled`, but pasted into its callers, so that loops around it vectorise."""
+    return cast(_Function, Kernel(function, _OPTIONS | {"inline": "always"}))
+
+
+def implements(stub: Callable[..., Any], first: type) -> Callable[[_Function], _Function]:
+    """Register a compiled implementation of ``stub`` for one type of its first argument.
+
+    Parameters
+    ----------
+    stub
+        A plain function; compiled code that calls it gets the implementation that fits.
+    first
+        A named tuple type. Other arguments may be of any type.
+    """
+
+    def add(implementation: _Function) -> _Function:
+        register(Implementation(stub, first, implementation))
+        return implementation
+
+    return add
+
+
+#: ``fma(a, b, c)`` is a * b + c with one rounding, wherever it is compiled. Left to itself the
+#: compiler may or may not fuse, differently in two callers; asking for the fused form by name keeps
+#: every driver on the same bits and costs half as much.
+fma: Any = Fused()

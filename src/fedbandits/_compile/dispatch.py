@@ -1,0 +1,54 @@
+"""What kernels become when Numba is there."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from numba import types
+from numba.core.registry import cpu_target
+from numba.extending import intrinsic, overload
+
+from fedbandits._compile.cache import KernelCache
+from fedbandits._compile.progress import announce
+from fedbandits._compile.reach import Implementation
+
+
+def dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """Numba's dispatcher of a kernel, with our cache; the plain function if Numba is disabled."""
+    made: Any = numba.njit(**options)(function)
+    if made is not function:
+        name = f"{function.__module__}.{function.__qualname__}"
+        made._cache = KernelCache(function, functools.partial(announce, name))
+    return made
+
+
+def register(one: Implementation) -> None:
+    """Tell Numba which implementation compiled code calls in place of a stub."""
+    function = getattr(one.function, "py_func", one.function)
+
+    @overload(one.stub, strict=False, jit_options={"error_model": "numpy"})
+    def choose(chosen: Any, *arguments: Any) -> Any:
+        named = isinstance(chosen, types.NamedTuple | types.NamedUniTuple)
+        if named and chosen.instance_class is one.first:
+            return function
+        return None
+
+
+@intrinsic
+def _fused(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fma(*arguments)
+
+    return a(a, a, a), generate
+
+
+@functools.cache
+def fused_type() -> Any:
+    """Numba's type of ``fma``."""
+    context: Any = cpu_target.typing_context
+    context.refresh()
+    return context.resolve_value_type(_fused)

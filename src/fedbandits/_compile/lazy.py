@@ -1,0 +1,124 @@
+"""Kernels that bring in Numba when they are first called: importing it takes half a second.
+
+Whoever reads a configuration, shows help or refuses a key imports modules that hold kernels, and
+calls none.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections.abc import Callable
+from types import MethodType
+from typing import Any
+
+from fedbandits._compile.reach import IMPLEMENTATIONS, Implementation
+
+_LOADING = threading.RLock()
+_loaded: Any = None
+
+
+def numba_side() -> Any:
+    """The part of this package that needs Numba, with all implementations registered there."""
+    global _loaded
+    if _loaded is None:
+        with _LOADING:
+            if _loaded is None:
+                from fedbandits._compile import dispatch
+
+                for one in IMPLEMENTATIONS:
+                    dispatch.register(one)
+                _loaded = dispatch  # only now: nobody may compile before all are registered
+    return _loaded
+
+
+def register(one: Implementation) -> None:
+    """Register an implementation: at once if Numba is there, else when it is first needed."""
+    if "numba" in sys.modules:  # somebody's own Numba code may call the stub
+        numba_side()
+    with _LOADING:
+        IMPLEMENTATIONS.append(one)
+        if _loaded is not None:
+            _loaded.register(one)
+
+
+class Kernel:
+    """A function that is compiled when it is first called, or called by one that is compiled.
+
+    What it does not have itself, such as ``signatures`` and ``stats``, its Numba dispatcher has.
+
+    Parameters
+    ----------
+    function
+        The plain function, afterwards ``py_func``.
+    options
+        Numba's options.
+    """
+
+    # A slot of that name makes a call go straight to the dispatcher, once it is there.
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+    __call__: Callable[..., Any]
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self._options = options
+        self.__call__ = self._first_call
+
+    def _first_call(self, *arguments: Any, **named: Any) -> Any:
+        return self._load()(*arguments, **named)
+
+    def _load(self) -> Any:
+        """The dispatcher; of two threads that make one at once, both get the same."""
+        found = self.__dict__.get("_dispatcher")
+        if found is None:
+            made = numba_side().dispatcher(self.py_func, self._options)
+            found = self.__dict__.setdefault("_dispatcher", made)
+            self.__call__ = found
+        return found
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What Numba takes this for, as an argument or a global of compiled code."""
+        return self._load()._numba_type_
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # asked by tools that look at any object
+            raise AttributeError(f"{self!r} has no attribute {name!r}")
+        return getattr(self._load(), name)
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        return self if owner is None else MethodType(self, owner)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.__module__}.{self.__qualname__}>"
+
+    def __copy__(self) -> Kernel:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Kernel:
+        return self
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """By name where another process finds it by that, else by what it is made of."""
+        found: Any = None if self.__module__ == "__main__" else sys.modules.get(self.__module__)
+        for name in self.__qualname__.split("."):
+            found = getattr(found, name, None)
+        return self.__qualname__ if found is self else (Kernel, (self.py_func, self._options))
+
+
+class Fused:
+    """``fma`` as compiled code knows it; plain Python cannot call it."""
+
+    __slots__ = ()
+
+    @property
+    def _numba_type_(self) -> Any:
+        return numba_side().fused_type()
+
+    def __deepcopy__(self, memo: Any) -> Fused:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Fused, ()

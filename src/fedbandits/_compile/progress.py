@@ -1,0 +1,34 @@
+"""Tell who wants to know that a kernel is being compiled: the first run takes its time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+_listeners: list[Callable[[str], None]] = []
+
+
+@contextmanager
+def compilations(listener: Callable[[str], None]) -> Iterator[None]:
+    """Call ``listener`` with the name of every kernel that is compiled meanwhile.
+
+    It is called just before a kernel is compiled for new types, not where it is found in the cache,
+    in the thread that compiles; a kernel's name comes before those of the kernels that it calls.
+    Other threads wait for Numba meanwhile, so it must be quick and must not call a kernel.
+
+    Parameters
+    ----------
+    listener
+        Takes a kernel's name with its module's.
+    """
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+def announce(name: str) -> None:
+    """Say that a kernel is about to be compiled."""
+    for listener in tuple(_listeners):
+        listener(name)

@@ -1,0 +1,234 @@
+"""What one compilation bakes in: the modules that it touches and the values of their globals.
+
+The text of whole rooms (see :mod:`fedbandits._compile.sources`) already covers nearly all. Here is
+what text cannot tell: types and implementations that come from elsewhere, and values that were
+computed when a module was imported, from the environment for example.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedbandits._compile.sources import is_foundation, path_in_package, room_of
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+#: Found under a kernel's names, but fixed by the libraries' versions or by the text.
+_INERT = (BuiltinFunctionType, np.ufunc, np.dtype, type(len), property)
+
+
+class Implementation(NamedTuple):
+    """What compiled code calls in place of ``stub`` if its first argument is a ``first``."""
+
+    stub: Callable[..., Any]
+    first: type
+    function: Callable[..., Any]
+
+
+#: All that were registered in this process.
+IMPLEMENTATIONS: list[Implementation] = []
+
+
+class Reach:
+    """Everything that a function, compiled for one signature, was found to bake in.
+
+    Parameters
+    ----------
+    function
+        The plain function.
+    signature
+        The types of its arguments.
+
+    Attributes
+    ----------
+    files : set of str
+        Modules that hold its functions and types.
+    known : bool
+        Whether all was found; False for anything without a module's file.
+    """
+
+    def __init__(self, function: Callable[..., Any], signature: Any) -> None:
+        self.files: set[str] = set()
+        self.known = True
+        self._values = hashlib.sha256()
+        self._seen: set[int] = set()
+        self._classes: set[type] = set()
+        self._waiting: list[Any] = [function]
+        self._read_types(signature)
+        self._waiting += _called(self._classes)
+        while self._waiting:
+            self._read_function(self._waiting.pop())
+
+    @property
+    def outside(self) -> set[str]:
+        """Those files that do not belong to this package."""
+        return {file for file in self.files if path_in_package(file) is None}
+
+    @property
+    def rooms(self) -> set[str]:
+        """The package's rooms that it touches."""
+        return {room_of(path) for file in self.files if (path := path_in_package(file)) is not None}
+
+    def values(self) -> str:
+        """Digest of the values that were found."""
+        return self._values.hexdigest()
+
+    def _read_types(self, signature: Any) -> None:
+        """Note the classes behind Numba's types."""
+        from numba.core.types import Type
+
+        waiting, seen = [signature], set()
+        while waiting:
+            one = waiting.pop()
+            if id(one) in seen:
+                continue
+            seen.add(id(one))
+            if isinstance(one, type):
+                self._read_class(one)
+            elif isinstance(one, Type):
+                self._read_class(type(one))
+                waiting += vars(one).values()
+                self.known &= not hasattr(one, "dispatcher")  # never found again: it has no name
+            elif isinstance(one, dict):
+                waiting += [*one.keys(), *one.values()]
+            elif isinstance(one, tuple | list | set | frozenset):
+                waiting += one
+            elif hasattr(one, "args") and hasattr(one, "return_type"):
+                waiting += one.args
+
+    def _read_class(self, one: type) -> None:
+        if one in self._classes:
+            return
+        self._classes.add(one)
+        for base in one.__mro__:
+            module = sys.modules.get(base.__module__)
+            self._read_file(base.__module__, getattr(module, "__file__", None))
+
+    def _read_file(self, module: str, file: str | None) -> bool:
+        """Note a module; False if there is nothing to note, as it is part of Python or Numba."""
+        if is_foundation(module, file):
+            return False
+        if module == "__main__" or file is None or not os.path.isfile(file):
+            self.known = False
+        else:
+            self.files.add(file)
+        return True
+
+    def _read_function(self, function: Any) -> None:
+        function = getattr(function, "py_func", function)
+        if id(function) in self._seen:
+            return
+        self._seen.add(id(function))
+        if not isinstance(function, FunctionType):
+            self.known = False
+            return
+        file = function.__code__.co_filename
+        if not self._read_file(str(function.__globals__.get("__name__")), file):
+            return
+        ours = path_in_package(file) is not None
+        names = sorted(_names(function.__code__))
+        for name in names:
+            if name in function.__globals__:
+                self._read_value(name, function.__globals__[name], names, ours)
+        for name, cell in zip(
+            function.__code__.co_freevars, function.__closure__ or (), strict=True
+        ):
+            self._read_value(name, cell.cell_contents, names, ours)
+        self._waiting += [one.function for one in _implementing(function, self._classes)]
+
+    def _read_value(self, name: str, value: Any, names: list[str], ours: bool) -> None:
+        """Note a value; ``names`` are the attributes that may be read of a module."""
+        if isinstance(value, ModuleType):
+            self._read_module(value, names, ours)
+        elif isinstance(value, enum.Enum):
+            self._read_class(type(value))
+            self._note(name, repr((type(value).__qualname__, value.name, value.value)))
+        elif isinstance(value, _PLAIN):
+            self._note(name, f"{type(value).__name__} {value!r}")
+        elif isinstance(value, np.generic | np.ndarray):
+            self._note(name, f"{value.dtype} {value.shape}", value.tobytes())
+        elif isinstance(value, tuple | list):
+            self._read_class(type(value))
+            self._note(name, f"{type(value).__qualname__} of {len(value)}")
+            for one in value:
+                self._read_value(name, one, names, ours)
+        elif isinstance(value, type):
+            self._read_class(value)
+        elif isinstance(value, FunctionType) or hasattr(value, "py_func"):
+            self._waiting.append(value)
+            self.known &= ours or hasattr(value, "py_func") or not _is_foreign_helper(value)
+        elif not ours and not isinstance(value, _INERT) and not _is_library(value):
+            self.known = False  # of our own modules the text is enough
+
+    def _read_module(self, module: ModuleType, names: list[str], ours: bool) -> None:
+        if id(module) in self._seen or is_foundation(module.__name__, vars(module).get("__file__")):
+            return
+        for name in names:
+            if name in vars(module):
+                value = vars(module)[name]
+                if isinstance(value, ModuleType):
+                    self._seen.add(id(module))
+                self._read_value(name, value, names, ours)
+
+    def _note(self, name: str, text: str, content: bytes = b"") -> None:
+        self._values.update(f"{name}\0{text}\0{len(content)}\0".encode() + content)
+
+
+def _names(code: CodeType) -> set[str]:
+    """All global names and attributes that a function uses, with those of functions inside it."""
+    inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return set(code.co_names).union(*map(_names, inner))
+
+
+def _is_library(value: Any) -> bool:
+    """Whether a value is an object of Numba's or of numpy's, such as a type, or our ``fma``."""
+    kind = type(value)
+    intrinsic = hasattr(value, "_defn")  # somebody's own, and what it bakes in is not to be seen
+    return kind.__module__ == __package__ or (
+        is_foundation(kind.__module__, None) and not intrinsic
+    )
+
+
+def _is_foreign_helper(function: FunctionType) -> bool:
+    """Whether a plain function is not ours: some overload that we do not know stands in for it."""
+    file = function.__code__.co_filename
+    stub = any(one.stub is function for one in IMPLEMENTATIONS)
+    foundation = is_foundation(function.__module__, file)
+    return not stub and not foundation and path_in_package(file) is None
+
+
+def _implementing(stub: Callable[..., Any], classes: set[type]) -> Iterator[Implementation]:
+    """Implementations of a function for this package's types, and for some others."""
+    for one in IMPLEMENTATIONS:
+        if one.stub is stub and (one.first in classes or _room(one.first) is not None):
+            yield one
+
+
+def _called(classes: Iterable[type]) -> Iterator[Callable[..., Any]]:
+    """Implementations that a signature may choose, however they are reached.
+
+    Among them are those that some other room registered for one of this package's types: the text
+    of that type's room does not tell of them.
+    """
+    chosen = set(classes)
+    for one in IMPLEMENTATIONS:
+        room = _room(one.first)
+        if one.first in chosen or (room is not None and room != _room(one.function)):
+            yield one.function
+
+
+def _room(thing: Any) -> str | None:
+    """The room of this package where a class or function was written; None if outside."""
+    if isinstance(thing, type):
+        file = getattr(sys.modules.get(thing.__module__), "__file__", None)
+    else:
+        file = getattr(thing, "py_func", thing).__code__.co_filename
+    path = path_in_package(file) if file else None
+    return None if path is None else room_of(path)
