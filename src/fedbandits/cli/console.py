@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fedbandits.experiments.audit import Audit
 from fedbandits.experiments.progress import rounded
-from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.settings.experiment import Experiment
 
-if TYPE_CHECKING:  # the ledger is an extra
+if TYPE_CHECKING:  # tables need none of what makes them; the ledger is an extra
+    from fedbandits.experiments.audit import Audit
+    from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.privacy.ledger import Statement
+    from fedbandits.settings.experiment import Experiment
 
 
 def output() -> Console:

@@ -7,7 +7,7 @@ import re
 import tomllib
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import tomli_w
@@ -15,9 +15,11 @@ from msgspec import Meta
 
 from fedbandits.environments import ENVIRONMENTS, AnyEnvironment, Environment
 from fedbandits.errors import ConfigError, ConfigWarning
-from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.settings.schema import convert
 from fedbandits.systems import Plan, find_preset, find_system, preset_names
+
+if TYPE_CHECKING:  # a configuration is read without what prices it
+    from fedbandits.privacy.claims import PrivacyClaim
 
 #: A name is a folder's name: no separators, no leading dot or dash.
 _NAME = r"^\w[\w .+=,-]{0,99}$"
