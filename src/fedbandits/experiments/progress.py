@@ -20,7 +20,16 @@ from rich.progress import (
 from rich.progress import Progress as RichProgress
 from rich.text import Text
 
+from fedbandits._compile import compilations
 from fedbandits.settings.experiment import Experiment
+
+#: What a bar counts, while nothing is compiled.
+_PLAYING = "rounds"
+#: Said once, when the first kernel is compiled.
+_COMPILING = (
+    "Compiling what this run needs. That takes up to a minute; it is kept, and later runs begin "
+    "at once."
+)
 
 
 def rounded(speed: float) -> str:
@@ -75,13 +84,18 @@ def audit_progress(console: Console) -> Iterator[Callable[[str, str, int, int], 
 
 
 class TerminalProgress:
-    """A bar a system: rounds over all replicates, agent-steps a second, time left."""
+    """A bar a system: rounds over all replicates, agent-steps a second, time left.
+
+    While kernels are compiled, it says so, and how many there have been.
+    """
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._bars: RichProgress | None = None
         self._tasks: list[TaskID] = []
         self._lock = threading.Lock()
+        self._kernels = 0
+        self._compiling = False
 
     @contextmanager
     def showing(self, experiment: Experiment) -> Iterator[None]:
@@ -90,7 +104,7 @@ class TerminalProgress:
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("rounds"),
+            TextColumn("{task.fields[note]}"),
             _SpeedColumn(),
             TimeRemainingColumn(),
             console=self._console,
@@ -102,6 +116,7 @@ class TerminalProgress:
                 entry.label,
                 total=experiment.rounds * experiment.replicates,
                 acting=experiment.environment.acting,
+                note=_PLAYING,
             )
             for entry in experiment.systems
         ]
@@ -110,13 +125,31 @@ class TerminalProgress:
         with suppress(OSError, SystemExit):
             bars.start()
         try:
-            yield
+            with compilations(self._note_kernel):
+                yield
         finally:
             with suppress(OSError, SystemExit):
                 bars.stop()
 
+    def _note_kernel(self, name: str) -> None:
+        """A kernel is being compiled."""
+        with self._lock:
+            self._kernels += 1
+            if self._bars is None:
+                return
+            if self._kernels == 1:
+                with suppress(OSError, SystemExit):
+                    self._console.print(_COMPILING)
+            self._compiling = True
+            note = f"compiling kernel {self._kernels}: {name.rpartition('.')[2]}"
+            self._bars.update(self._tasks[0], note=note)
+
     def advance(self, system: int, rounds: int) -> None:
         """Move a system's bar."""
         with self._lock:
-            if self._bars is not None:
-                self._bars.advance(self._tasks[system], rounds)
+            if self._bars is None:
+                return
+            if self._compiling:
+                self._compiling = False
+                self._bars.update(self._tasks[0], note=_PLAYING)
+            self._bars.advance(self._tasks[system], rounds)

@@ -119,16 +119,18 @@ def _play_all(
     """Play every replicate of every system; on Ctrl-C return those that are finished."""
     finished = _finished_before(shared, tasks)
     known = {(trace.system, trace.replicate) for trace in finished}
-    playing = backend.play(shared, [task for task in tasks if task not in known], jobs)
-    with shared.progress.showing(shared.experiment), shared.stop.at_ctrl_c(), closing(playing):
-        for trace in finished:
-            shared.progress.advance(trace.system, shared.experiment.rounds)
-        try:
-            for trace in playing:
-                # One by one: what was finished before an interruption must be in the list.
-                finished.append(trace)
-        except KeyboardInterrupt:  # where Ctrl-C is not ours to handle
-            shared.stop.and_wait()
+    with shared.progress.showing(shared.experiment):
+        # Compiles first, where that is to do; Ctrl-C ends that at once.
+        playing = backend.play(shared, [task for task in tasks if task not in known], jobs)
+        with shared.stop.at_ctrl_c(), closing(playing):
+            for trace in finished:
+                shared.progress.advance(trace.system, shared.experiment.rounds)
+            try:
+                for trace in playing:
+                    # One by one: what was finished before an interruption must be in the list.
+                    finished.append(trace)
+            except KeyboardInterrupt:  # where Ctrl-C is not ours to handle
+                shared.stop.and_wait()
     return finished
 
 
