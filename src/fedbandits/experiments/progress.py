@@ -132,7 +132,8 @@ class TerminalProgress:
                 bars.stop()
 
     def _note_kernel(self, name: str) -> None:
-        """A kernel is being compiled."""
+        """A kernel is being compiled: count it."""
+        del name
         with self._lock:
             self._kernels += 1
             if self._bars is None:
@@ -141,8 +142,7 @@ class TerminalProgress:
                 with suppress(OSError, SystemExit):
                     self._console.print(_COMPILING)
             self._compiling = True
-            note = f"compiling kernel {self._kernels}: {name.rpartition('.')[2]}"
-            self._bars.update(self._tasks[0], note=note)
+            self._bars.update(self._tasks[0], note=f"compiling {self._kernels}")
 
     def advance(self, system: int, rounds: int) -> None:
         """Move a system's bar."""
