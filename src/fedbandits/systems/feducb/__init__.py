@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fedbandits.environments.base import Environment
 from fedbandits.environments.facts import ContextualFacts
@@ -11,14 +11,16 @@ from fedbandits.federation.roles import Roles
 from fedbandits.federation.run import PartiesRun
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.system import AgentsSystem
 from fedbandits.systems.base import Simulation
 from fedbandits.systems.feducb.config import FedUCB
 from fedbandits.systems.feducb.presets import PRESETS
 
+if TYPE_CHECKING:  # not imported to start the command
+    from fedbandits.systems.agents.plan import AgentsPlan
 
-class FedUCBSystem(AgentsSystem[AgentsPlan]):
+
+class FedUCBSystem(AgentsSystem["AgentsPlan"]):
     """FedUCB with a controller."""
 
     name = "feducb"
