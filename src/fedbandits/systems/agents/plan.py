@@ -133,7 +133,7 @@ def plan_pooling(
     config
         The variant.
     facts
-        Of the world.
+        What every party may know of the world.
     rounds
         T, the horizon.
     pooling

@@ -73,7 +73,7 @@ def sync_times(
     config
         The variant, its schedule settled.
     facts
-        Of the world.
+        What every party may know of the world.
     rounds
         T, the horizon.
     record_norm
@@ -112,13 +112,13 @@ def sync_threshold(
     config
         The variant.
     facts
-        Of the world.
+        What every party may know of the world.
     uses
         Rounds in which one estimator is used.
     bounds
         With published confidence only.
     divisor
-        Of a threshold that is not named by the communication aimed at.
+        What a threshold is divided by, unless it is named by the communication aimed at.
     """
     if not isinstance(config.schedule, Determinant):
         return 0.0
