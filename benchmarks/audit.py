@@ -13,14 +13,13 @@ from __future__ import annotations
 import sys
 import time
 
-from fedbandits.systems.feducb.audit import contents_games
-
 from fedbandits.environments import Clustered, Linear, Procurement
 from fedbandits.environments.base import Environment
 from fedbandits.experiments.audit import audit
 from fedbandits.privacy.auditing import audit as attack
 from fedbandits.settings.experiment import Experiment, system
-from fedbandits.systems.agents.plan import make_plan
+from fedbandits.systems.agents.audit import contents_games
+from fedbandits.testing.plays import plan_of
 
 EPSILON, DELTA = 1.0, 1e-5
 WORLDS: list[tuple[Environment, int, tuple[str, ...]]] = [
@@ -41,7 +40,7 @@ WORLDS: list[tuple[Environment, int, tuple[str, ...]]] = [
 def toeplitz(runs: int) -> None:
     """The privatizer by itself, n = 32 and d = 5."""
     config = system("feducb", epsilon=EPSILON, delta=DELTA, schedule="every(1)").config
-    game = contents_games(config, make_plan(config, Linear(agents=10, dim=5, arms=10).facts, 33))[0]
+    game = contents_games(plan_of(config, Linear(agents=10, dim=5, arms=10), 33))[0]
     attack(game, 200, DELTA)  # compile
     start = time.perf_counter()
     found = attack(game, runs, DELTA)

@@ -7,13 +7,13 @@ import sys
 
 from fedbandits import system
 from fedbandits.environments import Linear
-from fedbandits.systems.feducb import Simulation
+from fedbandits.testing.plays import simulate
 
 
 def main() -> None:
     rounds = int(float(sys.argv[1])) if len(sys.argv) > 1 else 1_000_000
     environment = Linear(agents=100, dim=10, arms=100)
-    simulation = Simulation(system("feducb").config, environment, rounds, 0, 0, threads=2)
+    simulation = simulate(system("feducb").config, environment, rounds, 0, 0, threads=2)
     simulation.advance(rounds)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(

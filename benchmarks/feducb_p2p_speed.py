@@ -13,8 +13,7 @@ import time
 
 from fedbandits import system
 from fedbandits.environments import Linear
-from fedbandits.systems.feducb_p2p import PeerSimulation
-from fedbandits.systems.feducb_p2p.federate import PeerRun
+from fedbandits.testing.plays import federate, simulate
 
 THREADS = os.cpu_count() or 1
 GRAPHS = (("erdos-renyi(0.05)", 1), ("erdos-renyi(0.05)", 3), ("complete", 1), ("ring", 10))
@@ -26,7 +25,7 @@ def speed(preset: str, graph: str, gamma: int, threads: int, repetitions: int) -
     config = system(preset, graph=graph, gamma=gamma, delta=0.1).config
     speeds = []
     for repetition in range(repetitions + 1):
-        simulation = PeerSimulation(config, environment, 5_000, 0, repetition, threads)
+        simulation = simulate(config, environment, 5_000, 0, repetition, threads)
         clock = time.perf_counter if threads > 1 else time.process_time
         began = clock()
         simulation.advance(5_000)
@@ -40,7 +39,7 @@ def parties() -> float:
     config = system("feducb-p2p", graph="ring", gamma=3, delta=0.1).config
     speeds = []
     for replicate in range(4):
-        run = PeerRun(config, environment, 1000, 0, replicate)
+        run = federate(config, environment, 1000, 0, replicate)
         began = time.process_time()
         run.advance(1000)
         speeds.append(10_000 / (time.process_time() - began))

@@ -7,7 +7,7 @@ import time
 
 from fedbandits import system
 from fedbandits.environments import Linear
-from fedbandits.systems.feducb.federate import FederatedRun
+from fedbandits.testing.plays import federate
 
 
 def main() -> None:
@@ -15,7 +15,7 @@ def main() -> None:
     for preset in ("feducb", "feducb-published", "linucb-pooled"):
         speeds = []
         for replicate in range(6):
-            run = FederatedRun(system(preset, delta=0.1).config, environment, 1000, 0, replicate)
+            run = federate(system(preset, delta=0.1).config, environment, 1000, 0, replicate)
             began = time.perf_counter()
             run.advance(1000)
             speeds.append(10_000 / (time.perf_counter() - began))

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from fedbandits import system
 from fedbandits.environments import Linear
-from fedbandits.systems.feducb import Simulation
+from fedbandits.testing.plays import simulate
 
 PRESETS = ("feducb", "feducb-published", "feducb-nonprivate", "linucb-alone", "linucb-pooled")
 THREADS = os.cpu_count() or 1
@@ -28,7 +28,7 @@ def speed(preset: str, environment: Linear, rounds: int, threads: int = THREADS)
     config = system(preset, delta=0.1).config
     speeds = []
     for repetition in range(REPETITIONS + 1):
-        simulation = Simulation(config, environment, rounds, 0, repetition, threads)
+        simulation = simulate(config, environment, rounds, 0, repetition, threads)
         # One thread's processor time is what it costs; other work on the machine disturbs it less.
         clock = time.thread_time if threads == 1 else time.perf_counter
         began = clock()

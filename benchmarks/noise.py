@@ -5,7 +5,7 @@ from __future__ import annotations
 from fedbandits import system
 from fedbandits.environments import Linear
 from fedbandits.privacy.continual import calibrated
-from fedbandits.systems.agents.plan import make_plan
+from fedbandits.systems.feducb.plan import make_plan
 
 
 def main() -> None:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 
 from fedbandits import system
 from fedbandits.environments import Linear
-from fedbandits.systems.feducb import Simulation
-from fedbandits.systems.feducb_p2p import PeerSimulation
+from fedbandits.systems.agents.batches import BatchedReplicate
+from fedbandits.testing.plays import simulate
 
 ENVIRONMENT = Linear(agents=10, dim=10, arms=20)
 ROUNDS = 2000
 
 
-def worst_ratio(simulation: Simulation | PeerSimulation, news: list[int]) -> float:
+def worst_ratio(simulation: BatchedReplicate[Any], news: list[int]) -> float:
     """The largest ‖θ* - θ̃‖_V / β of one replicate."""
     truth = ENVIRONMENT.true_parameters(simulation.world)
     ratios = []
@@ -27,13 +28,13 @@ def worst_ratio(simulation: Simulation | PeerSimulation, news: list[int]) -> flo
 
 def controlled(replicate: int, **parts: float) -> float:
     config = system("feducb", delta=0.1, **parts).config
-    simulation = Simulation(config, ENVIRONMENT, ROUNDS, 0, replicate)
+    simulation = simulate(config, ENVIRONMENT, ROUNDS, 0, replicate)
     return worst_ratio(simulation, simulation.sync_rounds())
 
 
 def among_peers(replicate: int, graph: str, gamma: int, **parts: float) -> float:
     config = system("feducb-p2p", delta=0.1, graph=graph, gamma=gamma, **parts).config
-    simulation = PeerSimulation(config, ENVIRONMENT, ROUNDS, 0, replicate)
+    simulation = simulate(config, ENVIRONMENT, ROUNDS, 0, replicate)
     return worst_ratio(simulation, simulation.arrivals())
 
 

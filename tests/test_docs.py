@@ -24,12 +24,11 @@ PLAY = """
 import numpy as np
 import coins
 import fedbandits as fb
-from fedbandits.systems.feducb import Simulation
-from fedbandits.systems.feducb.federate import FederatedRun
+from fedbandits.testing.plays import federate, simulate
 
 environment = coins.Coins(agents=3, arms=4)
 config = fb.system("feducb-nonprivate").config
-compiled, parties = (kind(config, environment, 400, 0, 0) for kind in (Simulation, FederatedRun))
+compiled, parties = (kind(config, environment, 400, 0, 0) for kind in (simulate, federate))
 compiled.advance(400)
 parties.advance(400)
 np.testing.assert_array_equal(compiled.regret, parties.regret)

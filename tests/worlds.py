@@ -12,7 +12,7 @@ from fedbandits.environments.base import draw_decision_set, draw_world_reward
 
 
 def decision_set(environment: Environment, world: Any, key: Any, agent: int, round_: int):
-    features = np.zeros(environment.features_shape, np.float32)
+    features = np.zeros(environment.facts.features_shape, np.float32)
     expected = np.zeros(environment.arm_count, np.float32)
     best = draw_decision_set(world, key, agent, round_, features, expected)
     return features, expected, int(best)

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from fedbandits.environments import Classification, Linear
 from fedbandits.settings.experiment import system
-from fedbandits.systems.fedlinucb_async import AsyncSimulation
-from fedbandits.systems.fedlinucb_async.federate import AsyncRun
+from fedbandits.testing.plays import federate, simulate
 
 environments = st.one_of(
     st.builds(
@@ -35,21 +34,21 @@ variants = st.fixed_dictionaries(
 @given(environments, variants, st.integers(1, 40), st.integers(0, 2**63 - 1), st.integers(0, 9))
 def test_both_drivers_agree_round_by_round(environment, parts, rounds, seed, replicate):
     config = system("fedlinucb-async", **parts).config
-    compiled = AsyncSimulation(config, environment, rounds, seed, replicate)
-    parties = AsyncRun(config, environment, rounds, seed, replicate)
+    compiled = simulate(config, environment, rounds, seed, replicate)
+    parties = federate(config, environment, rounds, seed, replicate)
     for stop in range(1, rounds + 1):
         compiled.advance(stop)
         parties.advance(stop)
-        local = np.array([agent.local for agent in parties.agents])
+        local = np.array([agent.local for agent in parties.of("agent")])
         np.testing.assert_array_equal(compiled.state.local, local)
-        np.testing.assert_array_equal(compiled.state.total.reshape(-1), parties.server.total)
+        np.testing.assert_array_equal(compiled.state.total.reshape(-1), parties.one("server").total)
         np.testing.assert_array_equal(compiled.regret, parties.regret)
         np.testing.assert_array_equal(compiled.reward, parties.reward)
         assert compiled.syncs == parties.syncs
         assert compiled.messages == parties.messages
         assert compiled.bytes == parties.bytes
         assert compiled.epsilon == parties.epsilon
-    for i, agent in enumerate(parties.agents):
+    for i, agent in enumerate(parties.of("agent")):
         np.testing.assert_array_equal(compiled.state.terms[i], agent.pool.terms)
         for ours, theirs in zip(compiled.state.views, agent.view, strict=True):
             np.testing.assert_array_equal(ours[i], theirs)

@@ -22,10 +22,10 @@ from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.settings.experiment import system
 from fedbandits.systems import FAMILIES
 from fedbandits.systems.fclub.federate import FederatedRun as ServersRun
-from fedbandits.systems.feducb_p2p.federate import PeerRun
 from fedbandits.systems.games import opposite_records
 from fedbandits.systems.pfcb.federate import FederatedRun as BuyersRun
 from fedbandits.systems.pfcb.roles import CODEC, Buyer
+from fedbandits.testing.plays import federate
 from tests import strategies as own
 
 DELTA = 1e-3
@@ -75,17 +75,17 @@ class Family(NamedTuple):
 
 PEERS = {"graph": "complete"}
 VARIANTS = {
-    "agents": Family("feducb", {}, LINEAR, AgentsRun, "agents"),
-    "agents, a model an arm": Family("feducb", {}, CLASSES, AgentsRun, "agents"),
-    "agents, trees": Family("ldp-silo", {}, LINEAR, AgentsRun, "agents"),
+    "agents": Family("feducb", {}, LINEAR, federate, "agent"),
+    "agents, a model an arm": Family("feducb", {}, CLASSES, federate, "agent"),
+    "agents, trees": Family("ldp-silo", {}, LINEAR, federate, "agent"),
     "agents, as published": Family(
-        "feducb-published", {"schedule": "determinant(3)"}, LINEAR, AgentsRun, "agents"
+        "feducb-published", {"schedule": "determinant(3)"}, LINEAR, federate, "agent"
     ),
-    "peers": Family("feducb-p2p", PEERS, LINEAR, PeerRun, "agents"),
-    "peers, raw": Family("feducb-p2p", PEERS | {"local_view": "raw"}, LINEAR, PeerRun, "agents"),
+    "peers": Family("feducb-p2p", PEERS, LINEAR, federate, "agent"),
+    "peers, raw": Family("feducb-p2p", PEERS | {"local_view": "raw"}, LINEAR, federate, "agent"),
     "peers, as published": Family(
         "feducb-p2p-published", PEERS | {"schedule": "determinant(3)", "gamma": 2},
-        LINEAR, PeerRun, "agents",
+        LINEAR, federate, "agent",
     ),
     "buyers": Family("pfcb", {}, BUYERS, BuyersRun, "buyers"),
     "buyers, one draw a number": Family(
@@ -207,8 +207,8 @@ def play_agents(run, log):
     for round_ in range(1, run.rounds + 1):
         for index, agent in enumerate(run.players):
             context, reward = log.taken(index, round_)
-            agent.decide(np.tile(context[:, None], LINEAR.arms).astype(np.float32))
-            run.network.send(agent.observe(reward))
+            arm = agent.decide(np.tile(context[:, None], LINEAR.arms).astype(np.float32))
+            run.network.send(agent.observe(arm, reward))
         run.network.settle()
 
 
@@ -242,7 +242,7 @@ def play_servers(run, log):
             run.network.settle()
 
 
-PLAYS = {"agents": play_agents, "buyers": play_buyers, "servers": play_servers}
+PLAYS = {"agent": play_agents, "buyers": play_buyers, "servers": play_servers}
 #: Of the first buyer for what the first producer sells.
 CAPACITY = int(VARIANTS["buyers"].begin(0).world.capacity[0, 0])
 #: A trigger or a partition may move with a record: claims of contents are for those that stay.
@@ -297,7 +297,7 @@ def test_no_record_moves_what_is_covered_by_more_than_is_claimed(name, data):
 def test_some_record_moves_it_as_far(name):
     """Claims are tight: the furthest pair, in the batch that is in all releases."""
     variant = ON_A_LOG[name]
-    far = [tuple(r) for r in opposite_records(2, 1.0, 1.0)]
+    far = [(r.context, r.reward) for r in opposite_records(2, 1.0, 1.0)]
     if variant.parties == "servers":  # rewards enter less ½
         one, other = opposite_records(2, 1.0, 0.5)
         far = [(one.context, 1.0), (other.context, 1.0)]

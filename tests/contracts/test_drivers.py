@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from fedbandits.environments import Classification, Linear
 from fedbandits.settings.experiment import system
-from fedbandits.systems.feducb import PRESETS, Simulation
-from fedbandits.systems.feducb.federate import FederatedRun
+from fedbandits.systems.feducb import PRESETS
+from fedbandits.testing.plays import federate, simulate
 
 environments = st.one_of(
     st.builds(
@@ -54,26 +54,26 @@ variants = st.one_of(
 def test_both_drivers_agree_round_by_round(environment, variant, rounds, seed, replicate):
     name, parts = variant
     config = system(name, **parts).config
-    compiled = Simulation(config, environment, rounds, seed, replicate)
-    parties = FederatedRun(config, environment, rounds, seed, replicate)
+    compiled = simulate(config, environment, rounds, seed, replicate)
+    parties = federate(config, environment, rounds, seed, replicate)
     for stop in range(1, rounds + 1):
         before = compiled.state.statistic.copy()
         compiled.advance(stop)
         parties.advance(stop)
         # The record that an agent adds tells which arm it played.
         added = compiled.state.statistic - before
-        mine = np.array([agent.statistic for agent in parties.agents])
+        mine = np.array([agent.statistic for agent in parties.of("agent")])
         np.testing.assert_array_equal(compiled.state.statistic, mine)
         if environment.models > 1:
             played = np.abs(added).sum(axis=2).argmax(axis=1)
-            np.testing.assert_array_equal(played, parties.actions)
+            np.testing.assert_array_equal(played, parties.decisions)
         np.testing.assert_array_equal(compiled.regret, parties.regret)
         np.testing.assert_array_equal(compiled.reward, parties.reward)
         assert compiled.syncs == parties.syncs
         assert compiled.messages == parties.messages
         assert compiled.bytes == parties.bytes
         assert compiled.epsilon == parties.epsilon
-    for index, agent in enumerate(parties.agents):
+    for index, agent in enumerate(parties.of("agent")):
         np.testing.assert_array_equal(compiled.state.pool.gram, agent.pool.gram)
         np.testing.assert_array_equal(compiled.state.pool.moment, agent.pool.moment)
         if len(agent.released.draws):
@@ -84,9 +84,9 @@ def test_both_drivers_agree_round_by_round(environment, variant, rounds, seed, r
 def test_every_preset_agrees(name):
     environment = Linear(agents=3, dim=3, arms=5)
     config = system(name).config
-    compiled = Simulation(config, environment, 80, 2, 0)
-    parties = FederatedRun(config, environment, 80, 2, 0)
+    compiled = simulate(config, environment, 80, 2, 0)
+    parties = federate(config, environment, 80, 2, 0)
     compiled.advance(80)
     parties.advance(80)
-    np.testing.assert_array_equal(compiled.state.statistic[2], parties.agents[2].statistic)
+    np.testing.assert_array_equal(compiled.state.statistic[2], parties.of("agent")[2].statistic)
     np.testing.assert_array_equal(compiled.regret, parties.regret)

@@ -12,9 +12,9 @@ from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.settings.experiment import system
 from fedbandits.systems import FAMILIES
 from fedbandits.systems.fclub.federate import FederatedRun as ServersRun
-from fedbandits.systems.feducb.federate import FederatedRun as AgentsRun
-from fedbandits.systems.feducb_p2p.federate import PeerRun
+from fedbandits.systems.feducb import SYSTEM as FEDUCB
 from fedbandits.systems.pfcb.federate import FederatedRun as BuyersRun
+from fedbandits.testing.plays import federate
 
 LINEAR = Linear(agents=2, dim=2, arms=3)
 CLUSTERED = Clustered(users=4, clusters=2, servers=2, dim=3, items=3)
@@ -22,9 +22,9 @@ BUYERS = Procurement(agents=2, producers=2, max_capacity=5, instance=1)
 ROUNDS = 60
 #: Preset, environment, what plays it, and where its parties are.
 PARTIES = [
-    ("feducb", LINEAR, AgentsRun, "agents"),
-    ("ldp-silo", LINEAR, AgentsRun, "agents"),
-    ("feducb-p2p", LINEAR, PeerRun, "agents"),
+    ("feducb", LINEAR, federate, "agent"),
+    ("ldp-silo", LINEAR, federate, "agent"),
+    ("feducb-p2p", LINEAR, federate, "agent"),
     ("pfcb", BUYERS, BuyersRun, "buyers"),
     ("pfcb-interactive", BUYERS, BuyersRun, "buyers"),
     ("fclub", CLUSTERED, ServersRun, "servers"),
@@ -62,9 +62,9 @@ def test_a_party_pays_for_every_release_and_ends_at_its_claim(
 
 
 def test_a_release_beyond_the_budget_does_not_leave(tmp_path):
-    run = AgentsRun(system("feducb", epsilon=1.0, delta=1e-3).config, LINEAR, ROUNDS, 0, 0)
-    claim = FAMILIES["feducb"].claim(run.config, LINEAR, ROUNDS)
-    agent = run.agents[0]
+    run = federate(system("feducb", epsilon=1.0, delta=1e-3).config, LINEAR, ROUNDS, 0, 0)
+    claim = FEDUCB.claim(run.plan)
+    agent = run.of("agent")[0]
     with Ledger.open(tmp_path / "ledger.db", "test") as ledger:
         with ledger.begin() as connection:
             ledger.open_account(connection, agent.name, claim, 0.6, 1e-3)

@@ -11,8 +11,8 @@ from fedbandits.environments import Classification, Linear
 from fedbandits.settings.experiment import system
 from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.plan import TRIGGERED
-from fedbandits.systems.feducb_p2p import PRESETS, PeerSimulation
-from fedbandits.systems.feducb_p2p.federate import PeerRun
+from fedbandits.systems.feducb_p2p import PRESETS
+from fedbandits.testing.plays import federate, simulate
 
 environments = st.one_of(
     st.builds(
@@ -62,8 +62,8 @@ variants = st.one_of(
 )
 
 
-def assert_same(compiled: PeerSimulation, parties: PeerRun):
-    mine = np.array([agent.statistic for agent in parties.agents])
+def assert_same(compiled, parties):
+    mine = np.array([agent.statistic for agent in parties.of("agent")])
     np.testing.assert_array_equal(compiled.state.statistic.reshape(mine.shape), mine)
     np.testing.assert_array_equal(compiled.regret, parties.regret)
     np.testing.assert_array_equal(compiled.reward, parties.reward)
@@ -73,15 +73,15 @@ def assert_same(compiled: PeerSimulation, parties: PeerRun):
     assert compiled.epsilon == parties.epsilon
 
 
-def assert_same_knowledge(compiled: PeerSimulation, parties: PeerRun):
+def assert_same_knowledge(compiled, parties):
     compiled.refresh()
     count = compiled.plan.peers.estimators
     # What serves the trigger is not made where there is none.
     made = (
         act.Pool._fields if compiled.plan.constants.schedule == TRIGGERED else act.Pool._fields[:4]
     )
-    for cell in range(len(parties.agents) * count):
-        agent, g = parties.agents[cell // count], cell % count
+    for cell in range(len(parties.of("agent")) * count):
+        agent, g = parties.of("agent")[cell // count], cell % count
         for name in made:
             mine = getattr(compiled.state.pools, name)[cell]
             np.testing.assert_array_equal(mine, getattr(agent.pool(g), name), name)
@@ -94,8 +94,8 @@ def assert_same_knowledge(compiled: PeerSimulation, parties: PeerRun):
 def test_both_drivers_agree_round_by_round(environment, variant, rounds, seed, replicate):
     name, parts = variant
     config = system(name, **parts).config
-    compiled = PeerSimulation(config, environment, rounds, seed, replicate)
-    parties = PeerRun(config, environment, rounds, seed, replicate)
+    compiled = simulate(config, environment, rounds, seed, replicate)
+    parties = federate(config, environment, rounds, seed, replicate)
     for stop in range(1, rounds + 1):
         compiled.advance(stop)
         parties.advance(stop)
@@ -108,8 +108,8 @@ def test_both_drivers_agree_round_by_round(environment, variant, rounds, seed, r
 def test_every_preset_agrees(name, graph):
     environment = Linear(agents=6, dim=3, arms=5)
     config = system(name, graph=graph, gamma=2).config
-    compiled = PeerSimulation(config, environment, 80, 2, 0)
-    parties = PeerRun(config, environment, 80, 2, 0)
+    compiled = simulate(config, environment, 80, 2, 0)
+    parties = federate(config, environment, 80, 2, 0)
     compiled.advance(80)
     parties.advance(80)
     assert_same(compiled, parties)

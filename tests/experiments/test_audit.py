@@ -15,7 +15,7 @@ from fedbandits.experiments.audit import Audit, audit, judge
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.auditing import Finding
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.systems.feducb import audit as feducb_audit
+from fedbandits.systems.agents import audit as agents_audit
 
 DELTA = 0.01
 
@@ -164,7 +164,7 @@ def audited():
     )
     told = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(feducb_audit, "_HORIZONS", (16,))  # whole parties are dear
+        patch.setattr(agents_audit, "_HORIZONS", (16,))  # whole parties are dear
         return audit(experiment, 80, progress=lambda *progress: told.append(progress)), told
 
 

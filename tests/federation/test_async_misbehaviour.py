@@ -16,26 +16,28 @@ from fedbandits.environments import Linear
 from fedbandits.errors import BoundExceededError, LocalProtocolError, RemoteProtocolError
 from fedbandits.federation import messages as m
 from fedbandits.federation.messages import pack
+from fedbandits.federation.roles import Roles
 from fedbandits.settings.experiment import system
-from fedbandits.systems.fedlinucb_async.federate import AsyncRun
-from fedbandits.systems.fedlinucb_async.messages import CODEC, Download, Upload
+from fedbandits.systems.fedlinucb_async.messages import TABLE, Download, Upload
 from fedbandits.systems.feducb.messages import Pooled
+from fedbandits.testing.plays import federate
 
 ENVIRONMENT = Linear(agents=2, dim=2, arms=3)
 SIZE = 5  # d (d + 3) / 2
 GOOD = pack(np.array([1.0, 0.2, 1.0, 0.3, 0.4]))
+CODEC = Roles((), TABLE).codec
 
 
 def fresh(**parts):
-    return AsyncRun(system("fedlinucb-async", **parts).config, ENVIRONMENT, 30, 0, 0)
+    return federate(system("fedlinucb-async", **parts).config, ENVIRONMENT, 30, 0, 0)
 
 
 def waiting():
     """A run whose agents have each sent their first upload; none was delivered."""
     run, sent = fresh(growth=1e-6), []
-    for index, agent in enumerate(run.agents):
-        agent.decide(np.full((2, 3), 0.3, np.float32))
-        sent += agent.observe(float(index))
+    for index, agent in enumerate(run.of("agent")):
+        arm = agent.decide(np.full((2, 3), 0.3, np.float32))
+        sent += agent.observe(arm, float(index))
     return run, sent
 
 
@@ -59,7 +61,7 @@ def change(message, **fields):
 
 def test_the_server_names_what_is_wrong_with_an_upload():
     run, (one, two) = waiting()
-    server = run.server
+    server = run.one("server")
     refuses(server, change(one, version=2), m.WrongVersionError)
     refuses(server, change(one, sender="stranger"), m.WrongSenderError)
     refuses(server, change(one, receiver="agent-1"), m.WrongSenderError)
@@ -83,7 +85,7 @@ def test_the_server_names_what_is_wrong_with_an_upload():
 
 def test_an_agent_names_what_is_wrong_with_a_download():
     run, _ = waiting()
-    agent = run.agents[0]
+    agent = run.of("agent")[0]
     good = Download(sender="server", receiver="agent-0", number=0, exchange=1, statistic=GOOD)
     refuses(agent, change(good, version=0), m.WrongVersionError)
     refuses(agent, change(good, sender="agent-1"), m.WrongSenderError)
@@ -105,31 +107,34 @@ def test_an_agent_names_what_is_wrong_with_a_download():
 
 
 def test_a_download_that_nobody_asked_for_is_refused():
-    agent = fresh().agents[0]
+    agent = fresh().of("agent")[0]
     unasked = Download(sender="server", receiver="agent-0", number=0, exchange=0, statistic=GOOD)
     refuses(agent, unasked, m.OutOfOrderError)
 
 
 def test_misuse_is_the_callers_error():
     run, _ = waiting()
-    agent = run.agents[0]
+    agent = run.of("agent")[0]
     before = snapshot(agent)
-    for misuse in (lambda: agent.decide(np.zeros((2, 3), np.float32)), lambda: agent.observe(1.0)):
+    for misuse in (
+        lambda: agent.decide(np.zeros((2, 3), np.float32)),
+        lambda: agent.observe(0, 1.0),
+    ):
         with pytest.raises(LocalProtocolError, match="waiting"):
             misuse()
     assert snapshot(agent) == before
-    ready = fresh().agents[0]
+    ready = fresh().of("agent")[0]
     with pytest.raises(LocalProtocolError, match="decision set"):
         ready.decide(np.zeros((3, 3), np.float32))
 
 
 def test_a_record_out_of_bounds_touches_nothing():
-    agent = fresh().agents[0]
-    agent.decide(np.full((2, 3), 0.9, np.float32))
+    agent = fresh().of("agent")[0]
+    arm = agent.decide(np.full((2, 3), 0.9, np.float32))
     before = snapshot(agent)
     for reward in (1.0, float("nan"), 5.0):
         with pytest.raises(BoundExceededError):
-            agent.observe(reward)
+            agent.observe(arm, reward)
     assert snapshot(agent) == before
 
 
@@ -144,19 +149,19 @@ def test_others_go_on_while_one_waits():
         return 0
 
     config = system("fedlinucb-async").config
-    run = AsyncRun(config, ENVIRONMENT, 30, 0, 0, route)
+    run = federate(config, ENVIRONMENT, 30, 0, 0, route)
     run.advance(1)
-    assert [agent.state for agent in run.agents] == ["waiting", "ready"]
-    other = run.agents[1]
+    assert [agent.state for agent in run.of("agent")] == ["waiting", "ready"]
+    other = run.of("agent")[1]
     for _ in range(5):
-        other.decide(np.full((2, 3), 0.4, np.float32))
-        run.network.send(other.observe(1.0))
+        arm = other.decide(np.full((2, 3), 0.4, np.float32))
+        run.network.send(other.observe(arm, 1.0))
         run.network.settle()
     assert other.exchanges > 1
     run.network.send(lost)  # sent again, it is still the next message
     run.network.settle()
-    assert run.agents[0].state == "ready"
-    assert run.server.exchanges["agent-0"] == 1
+    assert run.of("agent")[0].state == "ready"
+    assert run.one("server").exchanges["agent-0"] == 1
 
 
 def test_the_transcript_tells_who_saw_what():
@@ -164,7 +169,7 @@ def test_the_transcript_tells_who_saw_what():
     run.advance(30)
     seen = run.network.transcript
     assert {kind for kind, _ in seen.fields_seen("server")} == {"Upload"}
-    for agent in run.agents:
+    for agent in run.of("agent"):
         assert {kind for kind, _ in seen.fields_seen(agent.name)} == {"Download"}
         assert {s.sender for s in seen.sightings(agent.name)} == {"server"}
 
@@ -185,7 +190,7 @@ anything = st.one_of(st.builds(Upload, **fields), st.builds(Download, **fields))
 @given(st.lists(anything, min_size=1, max_size=6), st.booleans())
 def test_any_messages_are_taken_or_refused_without_a_trace(incoming, asked):
     run = waiting()[0] if asked else fresh()
-    for party in (*run.agents, run.server):
+    for party in (*run.of("agent"), run.one("server")):
         for message in incoming:
             before = snapshot(party)
             try:

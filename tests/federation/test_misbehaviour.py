@@ -16,26 +16,26 @@ from fedbandits.environments import Linear
 from fedbandits.errors import BoundExceededError, LocalProtocolError, RemoteProtocolError
 from fedbandits.federation import messages as m
 from fedbandits.federation.messages import pack
+from fedbandits.federation.roles import Roles
 from fedbandits.settings.experiment import system
-from fedbandits.systems.feducb.federate import FederatedRun
-from fedbandits.systems.feducb.messages import CODEC, Pooled, SyncCall, SyncRequest, Upload
+from fedbandits.systems.feducb.messages import TABLE, Pooled, SyncCall, SyncRequest, Upload
+from fedbandits.testing.plays import federate
 
 ENVIRONMENT = Linear(agents=2, dim=2, arms=3)
 SIZE = 5  # d (d + 3) / 2
 GOOD = pack(np.arange(SIZE, dtype=float))
+CODEC = Roles((), TABLE).codec
 
 
 def at_first_sync(preset="feducb", **parts):
     """A run in which uploads of the first sync are on their way, none delivered."""
     config = system(preset, **{"schedule": "every(3)"} | parts).config
-    run = FederatedRun(config, ENVIRONMENT, 30, 0, 0)
+    run = federate(config, ENVIRONMENT, 30, 0, 0)
     run.advance(2)
-    run.done += 1
     sent = []
-    for index, agent in enumerate(run.agents):
+    for index, agent in enumerate(run.of("agent")):
         agent_features = np.full((2, 3), 0.1, np.float32)
-        agent.decide(agent_features)
-        sent += agent.observe(float(index))
+        sent += agent.observe(agent.decide(agent_features), float(index))
     return run, sent
 
 
@@ -59,7 +59,7 @@ def change(message, **fields):
 
 def test_the_controller_names_what_is_wrong_with_an_upload():
     run, (one, two) = at_first_sync()
-    controller = run.controller
+    controller = run.one("controller")
     refuses(controller, change(one, version=2), m.WrongVersionError)
     refuses(controller, change(one, sender="stranger"), m.WrongSenderError)
     refuses(controller, change(one, receiver="agent-1"), m.WrongSenderError)
@@ -78,7 +78,7 @@ def test_the_controller_names_what_is_wrong_with_an_upload():
 
 def test_an_agent_names_what_is_wrong_with_a_sum():
     run, _ = at_first_sync()
-    agent = run.agents[0]
+    agent = run.of("agent")[0]
     good = Pooled(sender="controller", receiver="agent-0", number=0, release=1, statistic=GOOD)
     refuses(agent, change(good, version=0), m.WrongVersionError)
     refuses(agent, change(good, sender="agent-1"), m.WrongSenderError)
@@ -96,34 +96,37 @@ def test_an_agent_names_what_is_wrong_with_a_sum():
 
 def test_a_call_for_another_round_is_refused():
     config = system("feducb-published", schedule="determinant(1e9)").config
-    run = FederatedRun(config, ENVIRONMENT, 30, 0, 0)
+    run = federate(config, ENVIRONMENT, 30, 0, 0)
     run.advance(4)
     call = SyncCall(sender="controller", receiver="agent-0", number=0, round=3)
-    refuses(run.agents[0], call, m.OutOfOrderError)
-    assert len(run.agents[0].receive(change(call, round=4))) == 1
+    refuses(run.of("agent")[0], call, m.OutOfOrderError)
+    assert len(run.of("agent")[0].receive(change(call, round=4))) == 1
 
 
 def test_nobody_can_call_for_a_release_when_syncs_are_fixed():
-    run = FederatedRun(system("feducb").config, ENVIRONMENT, 30, 0, 0)
+    run = federate(system("feducb").config, ENVIRONMENT, 30, 0, 0)
     call = SyncCall(sender="controller", receiver="agent-0", number=0, round=0)
-    refuses(run.agents[0], call, m.OutOfOrderError)
+    refuses(run.of("agent")[0], call, m.OutOfOrderError)
 
 
 def test_a_round_is_called_once_however_many_triggers_fire():
     config = system("feducb-published", schedule="determinant(1e9)").config
-    run = FederatedRun(config, ENVIRONMENT, 30, 0, 0)
+    run = federate(config, ENVIRONMENT, 30, 0, 0)
     requests = [
         SyncRequest(sender=f"agent-{i}", receiver="controller", number=0, round=5) for i in (0, 1)
     ]
-    assert len(run.controller.receive(requests[0])) == 2
-    assert run.controller.receive(requests[1]) == []
+    assert len(run.one("controller").receive(requests[0])) == 2
+    assert run.one("controller").receive(requests[1]) == []
 
 
 def test_misuse_is_the_callers_error():
     run, _ = at_first_sync()
-    agent = run.agents[0]
+    agent = run.of("agent")[0]
     before = snapshot(agent)
-    for misuse in (lambda: agent.decide(np.zeros((2, 3), np.float32)), lambda: agent.observe(1.0)):
+    for misuse in (
+        lambda: agent.decide(np.zeros((2, 3), np.float32)),
+        lambda: agent.observe(0, 1.0),
+    ):
         with pytest.raises(LocalProtocolError, match="waiting"):
             misuse()
     assert snapshot(agent) == before
@@ -133,7 +136,7 @@ def test_misuse_is_the_callers_error():
     "features", [np.zeros((3, 3)), np.zeros((2, 2)), np.zeros(6), np.full((2, 3), np.nan)]
 )
 def test_a_malformed_decision_set_is_refused(features):
-    agent = FederatedRun(system("feducb").config, ENVIRONMENT, 30, 0, 0).agents[0]
+    agent = federate(system("feducb").config, ENVIRONMENT, 30, 0, 0).of("agent")[0]
     before = snapshot(agent)
     with pytest.raises(LocalProtocolError, match="decision set"):
         agent.decide(features.astype(np.float32))
@@ -143,20 +146,20 @@ def test_a_malformed_decision_set_is_refused(features):
 @pytest.mark.parametrize("local_view", ["raw", "released"])
 def test_a_record_out_of_bounds_touches_nothing(local_view):
     config = system("feducb", local_view=local_view).config
-    agent = FederatedRun(config, ENVIRONMENT, 30, 0, 0).agents[0]
-    agent.decide(np.full((2, 3), 0.9, np.float32))
+    agent = federate(config, ENVIRONMENT, 30, 0, 0).of("agent")[0]
+    arm = agent.decide(np.full((2, 3), 0.9, np.float32))
     before = snapshot(agent)
     for reward in (1.0, float("nan"), 5.0):  # the context is too long whatever the reward
         with pytest.raises(BoundExceededError):
-            agent.observe(reward)
+            agent.observe(arm, reward)
     assert snapshot(agent) == before
 
 
 def test_errors_do_not_tell_secrets():
-    agent = FederatedRun(system("feducb").config, ENVIRONMENT, 30, 0, 0).agents[0]
-    agent.decide(np.full((2, 3), 0.123456, np.float32))
+    agent = federate(system("feducb").config, ENVIRONMENT, 30, 0, 0).of("agent")[0]
+    arm = agent.decide(np.full((2, 3), 0.123456, np.float32))
     with pytest.raises(BoundExceededError) as refusal:
-        agent.observe(7.654321)
+        agent.observe(arm, 7.654321)
     assert "654" not in str(refusal.value)
     assert "123" not in str(refusal.value)
 
@@ -180,9 +183,9 @@ anything = st.one_of(
 @settings(max_examples=400)
 @given(st.lists(anything, min_size=1, max_size=6), st.sampled_from(["feducb", "feducb-published"]))
 def test_any_messages_are_taken_or_refused_without_a_trace(incoming, preset):
-    run = FederatedRun(system(preset).config, ENVIRONMENT, 30, 0, 0)
+    run = federate(system(preset).config, ENVIRONMENT, 30, 0, 0)
     run.advance(1)
-    for party in (*run.agents, run.controller):
+    for party in (*run.of("agent"), run.one("controller")):
         for message in incoming:
             before = snapshot(party)
             try:

@@ -6,15 +6,17 @@ import pytest
 from fedbandits.environments import Linear
 from fedbandits.errors import FedbanditsError, LocalProtocolError
 from fedbandits.federation.memory import MemoryNetwork
+from fedbandits.federation.roles import Roles
 from fedbandits.settings.experiment import system
-from fedbandits.systems.feducb.federate import FederatedRun
-from fedbandits.systems.feducb.messages import CODEC, Pooled, SyncRequest, Upload
+from fedbandits.systems.feducb.messages import TABLE, Pooled, SyncRequest, Upload
+from fedbandits.testing.plays import federate
 
 ENVIRONMENT = Linear(agents=3, dim=2, arms=3)
+CODEC = Roles((), TABLE).codec
 
 
 def played(preset="feducb", rounds=30, route=None, **parts):
-    run = FederatedRun(system(preset, **parts).config, ENVIRONMENT, rounds, 0, 0, route)
+    run = federate(system(preset, **parts).config, ENVIRONMENT, rounds, 0, 0, route)
     run.advance(rounds)
     return run
 
@@ -29,7 +31,9 @@ def test_delays_move_the_clock_but_not_the_result():
 def test_reordered_uploads_give_the_same_sum():
     prompt = played()
     shuffled = played(route=lambda m: 9 - int(m.sender[-1]) if isinstance(m, Upload) else 0)
-    np.testing.assert_array_equal(prompt.agents[0].pool.gram, shuffled.agents[0].pool.gram)
+    np.testing.assert_array_equal(
+        prompt.of("agent")[0].pool.gram, shuffled.of("agent")[0].pool.gram
+    )
 
 
 def test_a_lost_upload_holds_the_sync_and_nobody_acts_on_half_a_sum():
@@ -41,15 +45,15 @@ def test_a_lost_upload_holds_the_sync_and_nobody_acts_on_half_a_sum():
             return None
         return 0
 
-    run = FederatedRun(system("feducb", schedule="every(5)").config, ENVIRONMENT, 30, 0, 0, route)
+    run = federate(system("feducb", schedule="every(5)").config, ENVIRONMENT, 30, 0, 0, route)
     run.advance(5)
-    assert run.controller.state == "collecting"
-    assert [agent.state for agent in run.agents] == ["waiting"] * 3
+    assert run.one("controller").state == "collecting"
+    assert [agent.state for agent in run.of("agent")] == ["waiting"] * 3
     with pytest.raises(LocalProtocolError, match="decide is not possible while waiting"):
         run.advance(6)
     run.network.send(first)  # sent again, it is still the next message
     run.network.settle()
-    assert [agent.state for agent in run.agents] == ["ready"] * 3
+    assert [agent.state for agent in run.of("agent")] == ["ready"] * 3
     assert run.syncs == 1
 
 
@@ -63,7 +67,7 @@ def test_a_message_for_nobody_is_refused():
 def test_the_transcript_tells_who_saw_what():
     run = played()
     seen = run.network.transcript
-    agents = [agent.name for agent in run.agents]
+    agents = [agent.name for agent in run.of("agent")]
     controller = {kind for kind, _ in seen.fields_seen("controller")}
     assert controller == {"Upload"}
     for agent in agents:
@@ -75,14 +79,14 @@ def test_the_transcript_tells_who_saw_what():
 
 def test_nothing_that_leaves_a_private_agent_is_a_raw_sum():
     run = played(delta=0.1)
-    raw = {agent.statistic.tobytes() for agent in run.agents}
-    raw |= {agent.statistic.reshape(-1).tobytes() for agent in run.agents}
+    raw = {agent.statistic.tobytes() for agent in run.of("agent")}
+    raw |= {agent.statistic.reshape(-1).tobytes() for agent in run.of("agent")}
     for sighting in run.network.transcript.sightings():
         assert not (isinstance(sighting.value, bytes) and sighting.value in raw)
     clear = played("feducb-nonprivate", schedule="every(29)")
     uploads = [m for _, m in clear.network.transcript.deliveries if isinstance(m, Upload)]
     assert len(uploads) == 3  # the guard can fail: in clear the raw sum at the sync is there
-    last = clear.agents[0].statistic.reshape(-1)
+    last = clear.of("agent")[0].statistic.reshape(-1)
     assert np.abs(np.frombuffer(uploads[0].statistic) - last).max() < 1.5
 
 

@@ -16,13 +16,15 @@ from fedbandits.environments import Linear
 from fedbandits.errors import BoundExceededError, LocalProtocolError, RemoteProtocolError
 from fedbandits.federation import messages as m
 from fedbandits.federation.messages import pack
+from fedbandits.federation.roles import Roles
 from fedbandits.settings.experiment import system
-from fedbandits.systems.feducb_p2p.federate import PeerRun
-from fedbandits.systems.feducb_p2p.messages import CODEC, Call, Release
+from fedbandits.systems.feducb_p2p.messages import TABLE, Call, Release
+from fedbandits.testing.plays import federate
 
 LINE = Linear(agents=4, dim=2, arms=3)
 SIZE = 5  # d (d + 3) / 2
 GOOD = pack(np.arange(SIZE, dtype=float))
+CODEC = Roles((), TABLE).codec
 
 
 def run_of(preset="feducb-p2p", rounds=30, route=None, **parts):
@@ -30,7 +32,7 @@ def run_of(preset="feducb-p2p", rounds=30, route=None, **parts):
     if preset == "feducb-p2p-published":
         parts["schedule"] = parts.get("threshold", "determinant(1e9)")
         parts.pop("threshold", None)
-    return PeerRun(system(preset, **parts).config, LINE, rounds, 0, 0, route)
+    return federate(system(preset, **parts).config, LINE, rounds, 0, 0, route)
 
 
 def played(preset="feducb-p2p", rounds=30, route=None, **parts):
@@ -68,7 +70,7 @@ def release(**fields):
 def test_an_agent_names_what_is_wrong_with_a_release():
     run = run_of()
     run.advance(2)
-    agent, good = run.agents[1], release()
+    agent, good = run.of("agent")[1], release()
     refuses(agent, change(good, version=2), m.WrongVersionError)
     refuses(agent, change(good, sender="agent-3"), m.WrongSenderError)  # no neighbour
     refuses(agent, change(good, receiver="agent-2"), m.WrongSenderError)
@@ -90,7 +92,7 @@ def test_an_agent_names_what_is_wrong_with_a_release():
 def test_copies_and_old_news_are_taken_and_change_no_pool():
     run = run_of()
     run.advance(8)
-    agent = run.agents[1]
+    agent = run.of("agent")[1]
     before = agent.pool().gram.copy()
     number = agent._received["agent-0"]
     for repeated in (
@@ -100,7 +102,7 @@ def test_copies_and_old_news_are_taken_and_change_no_pool():
     ):
         assert agent.receive(repeated) == []
     np.testing.assert_array_equal(before, agent.pool().gram)
-    run.agents[0]._sent["agent-1"] += 3
+    run.of("agent")[0]._sent["agent-1"] += 3
     passed = run.messages
     run.advance(9)
     assert run.messages - passed == 6  # third releases, nothing else
@@ -109,19 +111,17 @@ def test_copies_and_old_news_are_taken_and_change_no_pool():
 def test_a_peer_that_is_ahead_is_heard_when_its_time_has_come():
     run = run_of()
     run.advance(1)
-    agent = run.agents[1]
+    agent = run.of("agent")[1]
     before = agent.pool().gram.copy()
     agent.receive(release())  # of round 3
     np.testing.assert_array_equal(before, agent.pool().gram)
     for index in (0, 2, 3):  # the others play on without it
-        run.agents[index].round += 2
+        run.of("agent")[index].round += 2
     for round_ in (2, 3):
-        agent.decide(np.full((2, 3), 0.1, np.float32))
-        sent = agent.observe(1.0)
+        sent = agent.observe(agent.decide(np.full((2, 3), 0.1, np.float32)), 1.0)
         assert [s.origin for s in sent] == (["agent-1"] * 2 if round_ == 3 else [])
     assert not np.array_equal(before, agent.pool().gram)
-    agent.decide(np.full((2, 3), 0.1, np.float32))
-    passed = agent.observe(1.0)
+    passed = agent.observe(agent.decide(np.full((2, 3), 0.1, np.float32)), 1.0)
     assert [(s.origin, s.receiver, s.hops) for s in passed] == [("agent-0", "agent-2", 2)]
 
 
@@ -154,7 +154,7 @@ def test_the_transcript_tells_who_saw_what():
     seen = run.network.transcript
     origins = {
         agent.name: {s.value for s in seen.sightings(agent.name) if s.field == "origin"}
-        for agent in run.agents
+        for agent in run.of("agent")
     }
     assert origins["agent-0"] == {"agent-1", "agent-2"}  # not agent-3: three hops away
     assert origins["agent-1"] == {"agent-0", "agent-2", "agent-3"}
@@ -168,7 +168,7 @@ def test_copies_are_the_released_bits_and_no_raw_sum_leaves():
     for _, message in run.network.transcript.deliveries:
         contents.setdefault((message.origin, message.release), set()).add(message.statistic)
     assert all(len(copies) == 1 for copies in contents.values())
-    raw = {agent.statistic.tobytes() for agent in run.agents}
+    raw = {agent.statistic.tobytes() for agent in run.of("agent")}
     assert not raw & {copy for copies in contents.values() for copy in copies}
 
 
@@ -177,7 +177,7 @@ def test_when_messages_exist_does_not_depend_on_the_data():
 
     def skeleton(seed):
         config = system("feducb-p2p", graph="line", gamma=3, schedule="growing(1.4, 2)").config
-        run = PeerRun(config, LINE, 30, seed, 0)
+        run = federate(config, LINE, 30, seed, 0)
         run.advance(30)
         return [
             (at, msg.sender, msg.receiver, msg.origin, msg.round, msg.hops, msg.release)
@@ -196,20 +196,22 @@ def test_the_published_trigger_speaks_of_raw_data():
 
 
 def test_misuse_is_the_callers_error():
-    agent = run_of().agents[0]
+    agent = run_of().of("agent")[0]
     before = snapshot(agent)
     with pytest.raises(LocalProtocolError, match="ready"):
-        agent.observe(1.0)
+        agent.observe(0, 1.0)
     for features in (np.zeros((3, 3)), np.zeros((2, 2)), np.full((2, 3), np.nan)):
         with pytest.raises(LocalProtocolError, match="decision set"):
             agent.decide(features.astype(np.float32))
     assert snapshot(agent) == before
-    agent.decide(np.full((2, 3), 0.9, np.float32))
+    arm = agent.decide(np.full((2, 3), 0.9, np.float32))
     before = snapshot(agent)
     with pytest.raises(LocalProtocolError, match="acting"):
         agent.decide(np.full((2, 3), 0.9, np.float32))
     with pytest.raises(BoundExceededError):
-        agent.observe(1.0)  # the context is too long
+        agent.observe(arm, 1.0)  # the context is too long
+    with pytest.raises(LocalProtocolError, match="was chosen, not"):
+        agent.observe((arm + 1) % 3, 1.0)
     assert snapshot(agent) == before
 
 
@@ -239,7 +241,7 @@ anything = st.one_of(
 def test_any_messages_are_taken_or_refused_without_a_trace(incoming, preset, before_round):
     run = run_of(preset, privatizer="none")
     run.advance(before_round)
-    for party in run.agents:
+    for party in run.of("agent"):
         for message in incoming:
             before = snapshot(party)
             try:

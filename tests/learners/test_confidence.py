@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from fedbandits.environments import Linear
 from fedbandits.learners import confidence
 from fedbandits.systems.agents.config import Every, Growing, NoNoise, Tree
-from fedbandits.systems.feducb import FedUCB, Simulation
+from fedbandits.systems.feducb import FedUCB
+from fedbandits.testing.plays import simulate
 
 
 def symmetrised(rng, count, dimension):
@@ -92,7 +93,7 @@ def failures(config: FedUCB, environment: Linear, rounds: int, replicates: int) 
     """In how many replicates ‖θ* - θ̃‖_V ever exceeded β, looking after every sync."""
     count = 0
     for replicate in range(replicates):
-        simulation = Simulation(config, environment, rounds, 17, replicate)
+        simulation = simulate(config, environment, rounds, 17, replicate)
         truth = environment.true_parameters(simulation.world)
         worst = 0.0
         for sync in [*simulation.sync_rounds(), rounds]:
@@ -128,7 +129,7 @@ def test_the_coverage_test_would_notice_a_radius_that_is_too_small():
     config = FedUCB(delta=0.1, alpha=0.2)
     exceeded = 0
     for replicate in range(50):
-        simulation = Simulation(config, environment, 400, 17, replicate)
+        simulation = simulate(config, environment, 400, 17, replicate)
         truth = environment.true_parameters(simulation.world)
         simulation.advance(400)
         exceeded += simulation.confidence_ratio(truth) > 0.1

@@ -26,11 +26,13 @@ from fedbandits.privacy.likelihood import likelihood_weights
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.random import Purpose, normals
 from fedbandits.settings.experiment import system
-from fedbandits.systems.feducb import audit as feducb_audit
+from fedbandits.systems.agents import audit as agents_audit
+from fedbandits.systems.feducb import SYSTEM as FEDUCB
 from fedbandits.systems.games import ContentsGame, audit_key, opposite_records, packed_record
 from fedbandits.systems.pfcb import audit as pfcb_audit
 from fedbandits.systems.pfcb import disclosure
 from fedbandits.systems.pfcb import protocol as pfcb_protocol
+from fedbandits.testing.plays import federate
 from tests.privacy.ledgers import ledger_at
 
 # ---------------------------------------------------------------- mechanisms with one part wrong
@@ -209,7 +211,7 @@ FIRST, LATE = 0, 2
 def agents(which=FIRST, privatizer="toeplitz"):
     """A game of agents in which a record of the first batch is replaced, or of the second."""
     config = system("feducb", schedule="every(4)", privatizer=privatizer, delta=DELTA).config
-    return feducb_audit.messages_games(config, FederatedRun)[which]
+    return agents_audit.messages_games(FEDUCB, config)[which]
 
 
 def holds(finding, epsilon=1.0):
@@ -221,7 +223,7 @@ class TestAgents:
 
     @pytest.fixture(autouse=True)
     def three_releases(self, monkeypatch):
-        monkeypatch.setattr(feducb_audit, "_HORIZONS", (16,))
+        monkeypatch.setattr(agents_audit, "_HORIZONS", (16,))
 
     @pytest.mark.parametrize("which", [FIRST, LATE])
     def test_without_a_mistake_the_claim_holds(self, which):
@@ -267,14 +269,14 @@ class TestAgents:
 
     def test_a_trigger_on_raw_data_is_found(self):
         config = system("feducb-published", delta=DELTA).config
-        (game,) = feducb_audit.trigger_games(config, FederatedRun)
+        (game,) = agents_audit.trigger_games(FEDUCB, config)
         finding = attacked_parties(game, training=40)
         assert not holds(finding)
         assert "which messages there are" in finding.attack
 
     def test_a_schedule_fixed_in_advance_has_nothing_to_find(self):
         config = system("feducb", delta=DELTA).config
-        assert feducb_audit.trigger_games(config, FederatedRun) == []
+        assert agents_audit.trigger_games(FEDUCB, config) == []
 
 
 class TestBuyers:
@@ -337,9 +339,9 @@ class TestRestart:
         config = system("feducb", schedule="every(4)", epsilon=1.0, delta=1e-5).config
         world = Linear(agents=1, dim=2, arms=3)
         with ledger_at(tmp_path / "ledger.db", "agent-0") as ledger:
-            first, again = (FederatedRun(config, world, 12, 0, 0) for _ in range(2))
+            first, again = (federate(config, world, 12, 0, 0) for _ in range(2))
             for run in (first, again):
-                run.agents[0]._noise = LedgeredNoise(
+                run.of("agent")[0]._noise = LedgeredNoise(
                     ledger, "agent-0", "sums", run.plan.event, SecureNoise()
                 )
             first.advance(9)

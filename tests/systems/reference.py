@@ -16,8 +16,8 @@ from fedbandits.privacy import gaussian
 from fedbandits.privacy.continual import toeplitz_coefficients
 from fedbandits.random import Purpose, integer, normals, replicate_key, uniform
 from fedbandits.systems.agents.config import Determinant
-from fedbandits.systems.agents.plan import make_plan
 from fedbandits.systems.feducb import FedUCB
+from fedbandits.systems.feducb.plan import make_plan
 from tests.worlds import decision_set
 
 

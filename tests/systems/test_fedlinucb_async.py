@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -9,10 +10,9 @@ import fedbandits as fb
 from fedbandits.environments import Classification, Linear
 from fedbandits.errors import BoundExceededError, ConfigError
 from fedbandits.random import Purpose, integer, replicate_key, uniform
-from fedbandits.systems import FAMILIES
-from fedbandits.systems.fedlinucb_async import AsyncSimulation, claim
-from fedbandits.systems.fedlinucb_async.federate import AsyncRun
+from fedbandits.systems.fedlinucb_async.claim import claim
 from fedbandits.systems.fedlinucb_async.plan import make_plan
+from fedbandits.testing.plays import federate, plan_of, simulate
 from tests.worlds import decision_set
 
 LINEAR = Linear(agents=3, dim=3, arms=4)
@@ -99,7 +99,7 @@ class Reference:
 @pytest.mark.parametrize("name", VARIANTS)
 def test_the_compiled_loop_agrees_with_the_reference_round_by_round(name, environment):
     settings, rounds = config(**VARIANTS[name]), 60
-    simulation = AsyncSimulation(settings, environment, rounds, 3, 1)
+    simulation = simulate(settings, environment, rounds, 3, 1)
     reference = Reference(settings, environment, rounds, 3, 1)
     regret, reward = np.zeros(3), np.zeros(3)
     for t in range(1, rounds + 1):
@@ -121,7 +121,7 @@ def test_the_compiled_loop_agrees_with_the_reference_round_by_round(name, enviro
 
 
 def test_chunks_do_not_change_a_bit():
-    whole, pieces = (AsyncSimulation(config(), LINEAR, 90, 0, 0) for _ in range(2))
+    whole, pieces = (simulate(config(), LINEAR, 90, 0, 0) for _ in range(2))
     whole.advance(90)
     for stop in (1, 2, 17, 64, 90):
         pieces.advance(stop)
@@ -150,20 +150,20 @@ def test_the_radius_is_that_of_the_theorem():
 
 
 def test_an_exchange_concerns_one_agent_and_the_server():
-    run = AsyncRun(config(), LINEAR, 60, 0, 0)
+    run = federate(config(), LINEAR, 60, 0, 0)
     run.advance(60)
     counts = run.network.transcript.messages
     assert counts["Upload"] == counts["Download"] == run.syncs
     assert run.messages == 2 * run.syncs
     assert run.bytes == run.network.transcript.payload_bytes == 2 * run.syncs * 8 * 9
-    per_agent = list(run.server.exchanges.values())
+    per_agent = list(run.one("server").exchanges.values())
     assert min(per_agent) > 0
     assert len(set(per_agent)) > 1  # not in step
 
 
 def test_others_do_not_notice_an_exchange():
     """Between own exchanges what an agent acts on stays the same, whatever others upload."""
-    simulation = AsyncSimulation(config(growth=2.0), LINEAR, 200, 0, 0)
+    simulation = simulate(config(growth=2.0), LINEAR, 200, 0, 0)
     views, exchanged = simulation.state.views, 0
     for stop in range(1, 201):
         before, syncs = views.theta.copy(), simulation.syncs
@@ -178,7 +178,7 @@ def test_others_do_not_notice_an_exchange():
 
 def test_a_later_agent_gets_what_was_uploaded_in_the_same_round():
     """α tiny: everybody exchanges in round 1, in order; the last one knows all three records."""
-    simulation = AsyncSimulation(config(growth=1e-9), LINEAR, 10, 0, 0)
+    simulation = simulate(config(growth=1e-9), LINEAR, 10, 0, 0)
     simulation.advance(1)
     assert simulation.syncs == 3
     traces = [np.trace(np.linalg.inv(simulation.state.views.inverse[i, 0])) for i in range(3)]
@@ -187,17 +187,17 @@ def test_a_later_agent_gets_what_was_uploaded_in_the_same_round():
 
 
 def test_nothing_is_lost_or_counted_twice():
-    simulation = AsyncSimulation(config(), LINEAR, 150, 0, 0)
+    simulation = simulate(config(), LINEAR, 150, 0, 0)
     simulation.advance(150)
     held = simulation.state.total[0] + simulation.state.local[:, 0].sum(axis=0)
-    records = AsyncRun(config(), LINEAR, 150, 0, 0)
+    records = federate(config(), LINEAR, 150, 0, 0)
     seen = []
-    for agent in records.agents:
+    for agent in records.of("agent"):
 
-        def note(reward, agent=agent, observe=agent.observe):
-            x = agent._features[:, agent._arm].astype(float)
+        def note(arm, reward, agent=agent, observe=agent.observe):
+            x = agent._features[:, arm].astype(float)
             seen.append(np.append(np.outer(x, x)[np.triu_indices(3)], reward * x))
-            return observe(reward)
+            return observe(arm, reward)
 
         agent.observe = note
     records.advance(150)
@@ -211,7 +211,7 @@ def test_the_radius_holds(confidence):
     settings = config(confidence=confidence, alpha=0.1)
     worst = []
     for replicate in range(60):
-        run = AsyncSimulation(settings, environment, 200, 5, replicate)
+        run = simulate(settings, environment, 200, 5, replicate)
         truth = environment.true_parameters(run.world)
         ratios = []
         for stop in range(20, 201, 20):
@@ -227,7 +227,7 @@ def test_it_learns_together():
     shared = fb.system("fedlinucb-async", confidence="adaptive")
     regret = {}
     for entry in (alone, shared):
-        run = FAMILIES[entry.family].simulate(entry.config, environment, 1500, 1, 0, 1)
+        run = simulate(entry.config, environment, 1500, 1, 0)
         run.advance(1500)
         regret[entry.label] = run.regret.mean()
     assert regret["fedlinucb-async"] < regret["linucb-alone"] / 2
@@ -236,7 +236,7 @@ def test_it_learns_together():
 def test_fewer_exchanges_the_larger_the_growth():
     counts = []
     for growth in (0.01, 0.3, 3.0):
-        run = AsyncSimulation(config(growth=growth), LINEAR, 400, 0, 0)
+        run = simulate(config(growth=growth), LINEAR, 400, 0, 0)
         run.advance(400)
         counts.append(run.syncs)
     assert counts == sorted(counts, reverse=True)
@@ -244,19 +244,19 @@ def test_fewer_exchanges_the_larger_the_growth():
 
 
 def test_nothing_is_private_and_it_says_so():
-    stated = claim(config(), LINEAR, 100)
+    stated = claim(plan_of(config(), LINEAR, 100))
     assert (stated.holds_for, stated.epsilon, stated.epsilon_contents) == (
         "nothing", math.inf, math.inf,
     )  # fmt: skip
     assert "nobody" in stated.from_whom
     assert stated.headline == "no finite ε: statistics leave in clear"
     assert any("clear" in limit or "exact sum" in limit for limit in stated.not_protected)
-    public = claim(config(), CLASSES, 100).conditional_on
-    assert public == CLASSES.public_facts
+    public = claim(plan_of(config(), CLASSES, 100)).conditional_on
+    assert public == CLASSES.facts.public
 
 
 def test_epsilon_is_infinite_from_the_first_exchange_on():
-    simulation = AsyncSimulation(config(), LINEAR, 50, 0, 0)
+    simulation = simulate(config(), LINEAR, 50, 0, 0)
     assert simulation.epsilon == 0.0
     simulation.advance(1)
     assert simulation.syncs > 0
@@ -266,12 +266,12 @@ def test_epsilon_is_infinite_from_the_first_exchange_on():
 def test_records_out_of_bounds_are_refused_or_clipped():
     with pytest.raises(ConfigError, match="context_bound"):
         make_plan(config(context_bound=0.9), LINEAR.facts, 100)
-    simulation = AsyncSimulation(config(), LINEAR, 100, 0, 0)
+    simulation = simulate(config(), LINEAR, 100, 0, 0)
     narrow = simulation.plan.constants._replace(context_bound=0.7)
-    simulation.plan = fb.systems.feducb.constants.Plan(narrow, simulation.plan.release, 2.0, None)
+    simulation.plan = msgspec.structs.replace(simulation.plan, constants=narrow)
     with pytest.raises(BoundExceededError, match=r"agent \d, round \d+: a context is longer"):
         simulation.advance(100)
-    clipped = AsyncSimulation(config(context_bound=0.6, out_of_bounds="clip"), LINEAR, 50, 0, 0)
+    clipped = simulate(config(context_bound=0.6, out_of_bounds="clip"), LINEAR, 50, 0, 0)
     clipped.advance(50)
     held = clipped.state.total[0] + clipped.state.local[:, 0].sum(axis=0)
     assert held[[0, 3, 5]].sum() <= 3 * 50 * 0.36
@@ -288,7 +288,7 @@ def test_impossible_settings_name_their_key(key, value):
 
 @pytest.mark.parametrize("rounds", [1, 2, 3])
 def test_the_smallest_runs_work(rounds):
-    simulation = AsyncSimulation(config(), Linear(agents=1, dim=1, arms=2), rounds, 0, 0)
+    simulation = simulate(config(), Linear(agents=1, dim=1, arms=2), rounds, 0, 0)
     simulation.advance(rounds)
     assert simulation.done == rounds
     assert np.isfinite(simulation.regret).all()

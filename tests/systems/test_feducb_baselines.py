@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 import fedbandits as fb
 from fedbandits.environments import Linear
-from fedbandits.systems.agents.config import Determinant, Every, Never, settled, sync_rounds
-from fedbandits.systems.agents.plan import make_plan
-from fedbandits.systems.feducb import Simulation, claim
+from fedbandits.systems.agents.config import Determinant, Every, Never
+from fedbandits.systems.agents.schedule import settled, sync_rounds
+from fedbandits.systems.feducb.claim import claim
+from fedbandits.systems.feducb.plan import make_plan
+from fedbandits.testing.plays import plan_of, simulate
 
 ENVIRONMENT = Linear(agents=10, dim=10, arms=20)
 
@@ -25,13 +27,13 @@ class TestDisLinUCB:
 
     def test_it_syncs_no_more_than_the_theorem_allows(self):
         """At most about d√M epochs, each with M requests, calls, uploads and downloads."""
-        run = Simulation(fb.system("dislinucb").config, ENVIRONMENT, 5000, 0, 0)
+        run = simulate(fb.system("dislinucb").config, ENVIRONMENT, 5000, 0, 0)
         run.advance(5000)
         assert 3 <= run.syncs <= 10 * math.sqrt(10)
         assert run.syncs * (3 * 10 + 1) <= run.messages <= run.syncs * 4 * 10
 
     def test_nothing_is_private(self):
-        stated = claim(fb.system("dislinucb").config, ENVIRONMENT, 1000)
+        stated = claim(plan_of(fb.system("dislinucb").config, ENVIRONMENT, 1000))
         assert stated.holds_for == "nothing"
         assert stated.epsilon_contents == math.inf
 
@@ -39,7 +41,7 @@ class TestDisLinUCB:
         """Their Algorithm, in numpy: Δt · ln(det V_i / det V_last) ≥ D for some agent."""
         environment, rounds = Linear(agents=3, dim=3, arms=5), 600
         config = fb.system("dislinucb").config
-        run = Simulation(config, environment, rounds, 7, 0)
+        run = simulate(config, environment, rounds, 7, 0)
         d, agents = 3, 3
         threshold = rounds * math.log(agents * rounds) / (d * agents)
         last, own, waited, syncs = np.eye(d), np.zeros((agents, d, d)), 0, 0
@@ -62,7 +64,7 @@ class TestSiloLevel:
     CONFIG = fb.system("ldp-silo", epsilon=1.0, delta=0.1).config
 
     def test_batches_are_as_long_as_they_may_be(self):
-        run = Simulation(self.CONFIG, ENVIRONMENT, 60_000, 0, 0)
+        run = simulate(self.CONFIG, ENVIRONMENT, 60_000, 0, 0)
         batch = math.ceil(math.sqrt(6000))
         assert run.sync_rounds() == list(range(batch, 60_000, batch))
 
@@ -73,7 +75,7 @@ class TestSiloLevel:
         assert plan.release.sensitivity() == pytest.approx(math.sqrt(levels))
 
     def test_it_claims_a_fixed_log_and_public_times(self):
-        stated = claim(self.CONFIG, ENVIRONMENT, 60_000)
+        stated = claim(plan_of(self.CONFIG, ENVIRONMENT, 60_000))
         assert stated.holds_for == "fixed log"
         assert stated.epsilon == pytest.approx(1.0, rel=5e-5)
         assert stated.epsilon <= 1.0 + 1e-12
@@ -83,7 +85,7 @@ class TestSiloLevel:
         assert not any("trigger" in limit for limit in stated.not_protected)
 
     def test_agents_act_on_their_own_records_at_once(self):
-        run = Simulation(self.CONFIG, ENVIRONMENT, 1000, 0, 0)
+        run = simulate(self.CONFIG, ENVIRONMENT, 1000, 0, 0)
         run.advance(2)
         assert np.ptp(run.state.views.theta, axis=0).max() > 0  # no two agents know the same
 

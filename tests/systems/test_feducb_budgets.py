@@ -14,12 +14,12 @@ import fedbandits as fb
 from fedbandits.environments import Linear
 from fedbandits.errors import ConfigError
 from fedbandits.privacy import gaussian
-from fedbandits.systems import FAMILIES
 from fedbandits.systems.agents import views as act
-from fedbandits.systems.agents.plan import make_plan
-from fedbandits.systems.feducb import PRESETS, Simulation, claim
-from fedbandits.systems.feducb_p2p.federate import PeerRun
-from fedbandits.systems.feducb_p2p.loop import PeerSimulation
+from fedbandits.systems.feducb.claim import claim
+from fedbandits.systems.feducb.plan import make_plan
+from fedbandits.systems.feducb.presets import PRESETS
+from fedbandits.systems.feducb_p2p.claim import claim as peer_claim
+from fedbandits.testing.plays import federate, plan_of, simulate
 
 ENVIRONMENT = Linear(agents=3, dim=3, arms=4)
 BUDGETS = [0.5, 8.0, 2.0]
@@ -38,7 +38,7 @@ def config(name, epsilon, **parts):
 
 
 def played(system, rounds=150):
-    run = Simulation(system, ENVIRONMENT, rounds, 4, 2)
+    run = simulate(system, ENVIRONMENT, rounds, 4, 2)
     run.advance(rounds)
     return run
 
@@ -90,7 +90,7 @@ def test_bounds_as_published_follow_the_smallest_budget():
 def test_the_first_sync_waits_for_the_noise_that_there_is():
     environment = Linear(agents=20, dim=6, arms=5)
     first = {
-        name: Simulation(
+        name: simulate(
             fb.system("feducb", epsilon=epsilon).config, environment, 50_000, 0, 0
         ).sync_rounds()[0]
         for name, epsilon in (("small", 0.5), ("both", [0.5, 8.0] * 10), ("large", 8.0))
@@ -105,13 +105,13 @@ budgets = st.lists(st.sampled_from([0.3, 1.0, 25.0]), min_size=3, max_size=3)
 @given(budgets, st.sampled_from(sorted(PRIVATE)), st.integers(1, 40), st.integers(0, 2**63 - 1))
 def test_both_drivers_agree(epsilons, name, rounds, seed):
     system = config(name, epsilons)
-    compiled = Simulation(system, ENVIRONMENT, rounds, seed, 0)
-    parties = FederatedRun(system, ENVIRONMENT, rounds, seed, 0)
+    compiled = simulate(system, ENVIRONMENT, rounds, seed, 0)
+    parties = federate(system, ENVIRONMENT, rounds, seed, 0)
     compiled.advance(rounds)
     parties.advance(rounds)
     np.testing.assert_array_equal(compiled.regret, parties.regret)
-    np.testing.assert_array_equal(compiled.state.pool.gram, parties.agents[1].pool.gram)
-    np.testing.assert_array_equal(compiled.state.pool.terms, parties.agents[2].pool.terms)
+    np.testing.assert_array_equal(compiled.state.pool.gram, parties.of("agent")[1].pool.gram)
+    np.testing.assert_array_equal(compiled.state.pool.terms, parties.of("agent")[2].pool.terms)
     assert compiled.epsilon == parties.epsilon
 
 
@@ -119,7 +119,7 @@ def test_the_radius_still_holds():
     environment = Linear(agents=4, dim=3, arms=5)
     system = fb.system("feducb", epsilon=[0.3, 30.0, 30.0, 2.0], delta=0.1).config
     for replicate in range(20):
-        run = Simulation(system, environment, 300, 9, replicate)
+        run = simulate(system, environment, 300, 9, replicate)
         for stop in (50, 100, 300):
             run.advance(stop)
             assert run.confidence_ratio(environment.true_parameters(run.world)) < 1.0
@@ -127,7 +127,7 @@ def test_the_radius_still_holds():
 
 class TestClaim:
     def test_it_states_the_largest_budget_and_every_one(self):
-        stated = claim(config("feducb", BUDGETS), ENVIRONMENT, 1000)
+        stated = claim(plan_of(config("feducb", BUDGETS), ENVIRONMENT, 1000))
         assert stated.epsilon == stated.epsilon_contents == pytest.approx(8.0, rel=5e-5)
         assert stated.epsilon_each == pytest.approx(BUDGETS, rel=5e-5)
         assert all(e <= b * (1 + 1e-12) for e, b in zip(stated.epsilon_each, BUDGETS, strict=True))
@@ -137,22 +137,22 @@ class TestClaim:
         ]  # fmt: skip
 
     def test_budgets_are_public(self):
-        stated = claim(config("feducb", BUDGETS), ENVIRONMENT, 1000)
+        stated = claim(plan_of(config("feducb", BUDGETS), ENVIRONMENT, 1000))
         assert any("every agent's ε is public" in c for c in stated.conditional_on)
 
     def test_one_budget_for_all_is_not_repeated(self):
-        stated = claim(config("feducb", 2.0), ENVIRONMENT, 1000)
+        stated = claim(plan_of(config("feducb", 2.0), ENVIRONMENT, 1000))
         assert stated.epsilon_each == ()
         assert "contents, by party" not in dict(stated.rows())
 
     def test_what_the_paper_claims_is_the_largest_too(self):
-        stated = claim(config("feducb-published", BUDGETS), ENVIRONMENT, 1000)
+        stated = claim(plan_of(config("feducb-published", BUDGETS), ENVIRONMENT, 1000))
         assert stated.paper_claims == (8.0, 0.1)
         assert stated.epsilon == math.inf
         assert stated.epsilon_contents == max(stated.epsilon_each)
 
     def test_statistics_in_clear_protect_nobody_whatever_the_budgets(self):
-        stated = claim(config("feducb-nonprivate", BUDGETS), ENVIRONMENT, 1000)
+        stated = claim(plan_of(config("feducb-nonprivate", BUDGETS), ENVIRONMENT, 1000))
         assert set(stated.epsilon_each) == {math.inf}
 
     def test_what_is_spent_is_that_of_the_least_protected(self):
@@ -197,7 +197,7 @@ GRAPHS = [
 class TestPeers:
     def test_a_list_of_equal_budgets_is_one_budget_for_all(self, name, parts):
         one, many = (
-            PeerSimulation(fb.system(name, epsilon=epsilon, **parts).config, ENVIRONMENT, 80, 4, 2)
+            simulate(fb.system(name, epsilon=epsilon, **parts).config, ENVIRONMENT, 80, 4, 2)
             for epsilon in (0.7, [0.7] * 3)
         )
         one.advance(80)
@@ -208,20 +208,20 @@ class TestPeers:
 
     def test_both_drivers_agree(self, name, parts):
         system = fb.system(name, epsilon=BUDGETS, delta=0.1, **parts).config
-        compiled = PeerSimulation(system, ENVIRONMENT, 80, 4, 2)
-        parties = PeerRun(system, ENVIRONMENT, 80, 4, 2)
+        compiled = simulate(system, ENVIRONMENT, 80, 4, 2)
+        parties = federate(system, ENVIRONMENT, 80, 4, 2)
         compiled.advance(80)
         parties.advance(80)
         np.testing.assert_array_equal(compiled.regret, parties.regret)
         assert compiled.messages == parties.messages
-        mine = np.concatenate([agent.statistic for agent in parties.agents])
+        mine = np.concatenate([agent.statistic for agent in parties.of("agent")])
         np.testing.assert_array_equal(compiled.state.statistic, mine)
-        noise = [agent._plan.release.scale for agent in parties.agents]
+        noise = [agent._plan.release.scale for agent in parties.of("agent")]
         np.testing.assert_array_equal(noise, compiled.plan.constants.noise_deviation)
 
     def test_the_noise_of_what_was_heard_is_added_up_agent_by_agent(self, name, parts):
         system = fb.system(name, epsilon=BUDGETS, delta=0.1, **parts).config
-        run = PeerSimulation(system, ENVIRONMENT, 80, 4, 2)
+        run = simulate(system, ENVIRONMENT, 80, 4, 2)
         run.advance(80)
         releases, count = run.state.releases, run.plan.peers.estimators
         assert releases.made.min() > 0
@@ -231,8 +231,8 @@ class TestPeers:
             assert releases.variance[cell, slot] == pytest.approx(expected)
 
     def test_the_claim_states_every_budget(self, name, parts):
-        family = FAMILIES["feducb_p2p"]
-        stated = family.claim(fb.system(name, epsilon=BUDGETS, **parts).config, ENVIRONMENT, 80)
+        config = fb.system(name, epsilon=BUDGETS, **parts).config
+        stated = peer_claim(plan_of(config, ENVIRONMENT, 80))
         assert len(stated.epsilon_each) == 3
         assert stated.epsilon_contents == max(stated.epsilon_each)
 
@@ -240,7 +240,7 @@ class TestPeers:
 def test_peers_fix_the_ridge_parameter_by_the_noise_they_can_hear():
     parts = {"graph": "line", "gamma": 1, "delta": 0.1}
     own = fb.system("feducb-p2p", epsilon=BUDGETS, **parts).config
-    plan = FAMILIES["feducb_p2p"].simulate(own, ENVIRONMENT, 80, 0, 0, 1).plan
+    plan = plan_of(own, ENVIRONMENT, 80)
     each = [plan.of_agent(i).release.largest_deviation() for i in range(3)]
     heard = np.hypot.reduce(each[:2]), np.hypot.reduce(each), np.hypot.reduce(each[1:])
     expected = plan.constants.norm_factor * np.array(heard)

@@ -8,8 +8,8 @@ import pytest
 from fedbandits.environments import Classification, Linear
 from fedbandits.experiments.checkpoint import _leaves
 from fedbandits.settings.experiment import system
-from fedbandits.systems.feducb import Simulation
-from fedbandits.systems.feducb_p2p import PeerFedUCB, PeerSimulation
+from fedbandits.systems.feducb_p2p import PeerFedUCB
+from fedbandits.testing.plays import simulate
 from tests.systems.peer_reference import PeerReference
 
 LINEAR = Linear(agents=5, dim=3, arms=4)
@@ -56,7 +56,7 @@ def variant(name: str, **changes) -> PeerFedUCB:
 @pytest.mark.parametrize("name", VARIANTS)
 def test_the_compiled_loop_agrees_with_messages_sent_one_by_one(name, environment):
     config, rounds = variant(name), 36
-    simulation = PeerSimulation(config, environment, rounds, 3, 1)
+    simulation = simulate(config, environment, rounds, 3, 1)
     reference = PeerReference(config, environment, rounds, 3, 1)
     planned = simulation.sync_rounds()
     regret = np.zeros(environment.agents)
@@ -90,8 +90,8 @@ def test_on_the_complete_graph_with_one_hop_it_is_the_controller_s_bit_for_bit(
 ):
     environment = Linear(agents=agents, dim=4, arms=6)
     settings = {"delta": 0.1, "local_view": local_view, **parts}
-    central = Simulation(system("feducb", **settings).config, environment, 300, 4, 0)
-    peers = PeerSimulation(system("feducb-p2p", **settings).config, environment, 300, 4, 0)
+    central = simulate(system("feducb", **settings).config, environment, 300, 4, 0)
+    peers = simulate(system("feducb-p2p", **settings).config, environment, 300, 4, 0)
     for stop in (1, 2, 40, 177, 300):
         central.advance(stop)
         peers.advance(stop)
@@ -108,9 +108,7 @@ def test_on_the_complete_graph_with_one_hop_it_is_the_controller_s_bit_for_bit(
 
 @pytest.mark.parametrize("gamma", [2, 3])
 def test_further_hops_change_nothing_but_messages_on_the_complete_graph(gamma):
-    one, more = (
-        PeerSimulation(variant("complete", gamma=g), LINEAR, 200, 0, 0) for g in (1, gamma)
-    )
+    one, more = (simulate(variant("complete", gamma=g), LINEAR, 200, 0, 0) for g in (1, gamma))
     one.advance(200)
     more.advance(200)
     np.testing.assert_array_equal(one.regret, more.regret)
@@ -127,7 +125,7 @@ def test_news_travels_one_hop_a_round_and_no_further_than_gamma(gamma):
         else variant("line, all the way", gamma=gamma, schedule="growing(30, 5)", privatizer="none")
     )
     environment = Linear(agents=6, dim=3, arms=4)
-    calm, disturbed = (PeerSimulation(config, environment, 60, 0, 0) for _ in range(2))
+    calm, disturbed = (simulate(config, environment, 60, 0, 0) for _ in range(2))
     calm.advance(4)
     disturbed.advance(4)
     disturbed.state.statistic[1] *= 2.0
@@ -148,7 +146,7 @@ def test_news_travels_one_hop_a_round_and_no_further_than_gamma(gamma):
 def test_the_newest_release_of_a_peer_replaces_the_older():
     """Without noise and on released statistics a pool is exactly what was played until then."""
     config = variant("line, all the way", privatizer="none", schedule="every(2)", gamma=4)
-    simulation = PeerSimulation(config, LINEAR, 40, 0, 0)
+    simulation = simulate(config, LINEAR, 40, 0, 0)
     history = [simulation.state.statistic.copy()]
     for t in range(1, 40):
         simulation.advance(t)
@@ -169,13 +167,13 @@ def test_the_newest_release_of_a_peer_replaces_the_older():
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_neither_chunks_nor_threads_change_a_bit(name, monkeypatch):
-    from fedbandits.systems.feducb import batches
+    from fedbandits.systems.agents import batches
 
     monkeypatch.setattr(batches, "_WORTH_SHARING", 1)
     config, rounds = variant(name), 150
-    whole = PeerSimulation(config, LINEAR, rounds, 0, 0)
+    whole = simulate(config, LINEAR, rounds, 0, 0)
     whole.advance(rounds)
-    pieces = PeerSimulation(config, LINEAR, rounds, 0, 0, threads=2)
+    pieces = simulate(config, LINEAR, rounds, 0, 0, threads=2)
     for stop in (1, 2, 3, 17, 18, 64, 99, 150):
         pieces.advance(stop)
     np.testing.assert_array_equal(whole.regret, pieces.regret)
@@ -194,10 +192,10 @@ def test_neither_chunks_nor_threads_change_a_bit(name, monkeypatch):
 def test_messages_under_way_survive_a_restart(name):
     """Stopped after any round, another process that loads the state goes on to the same bits."""
     config, rounds = variant(name), 40
-    whole = PeerSimulation(config, LINEAR, rounds, 5, 0)
+    whole = simulate(config, LINEAR, rounds, 5, 0)
     whole.advance(rounds)
     for stop in (1, 4, 6, 7, 8, 13, 26, 39):
-        run, resumed = (PeerSimulation(config, LINEAR, rounds, 5, 0) for _ in range(2))
+        run, resumed = (simulate(config, LINEAR, rounds, 5, 0) for _ in range(2))
         run.advance(stop)
         saved = {name: array.copy() for name, array in _leaves(run.state, "")}
         for name, array in _leaves(resumed.state, ""):
@@ -213,7 +211,7 @@ def test_messages_under_way_survive_a_restart(name):
 def test_estimators_take_turns():
     """Round t is played with estimator t mod γ, and its record enters that one's sum alone."""
     config = variant("published, line", gamma=3)
-    simulation = PeerSimulation(config, LINEAR, 30, 0, 0)
+    simulation = simulate(config, LINEAR, 30, 0, 0)
     for t in range(1, 31):
         before = simulation.state.statistic.copy()
         simulation.advance(t)
@@ -225,7 +223,7 @@ def test_estimators_take_turns():
 @pytest.mark.parametrize("gamma", [1, 2, 3])
 def test_a_call_is_answered_by_the_clique_hop_by_hop_and_by_nobody_else(gamma):
     config = variant("published, line", gamma=gamma, schedule="determinant(1e300)")
-    simulation = PeerSimulation(config, Linear(agents=9, dim=3, arms=4), 40, 0, 0)
+    simulation = simulate(config, Linear(agents=9, dim=3, arms=4), 40, 0, 0)
     state, t = simulation.state, 10
     cliques = simulation.plan.peers.lag >= 0
     caller = int(cliques.sum(axis=1).argmax())
@@ -246,7 +244,7 @@ def test_a_call_is_answered_by_the_clique_hop_by_hop_and_by_nobody_else(gamma):
 
 
 def test_epsilon_grows_to_the_budget_and_no_further():
-    simulation = PeerSimulation(variant("ring", epsilon=0.7, delta=0.01), LINEAR, 300, 0, 0)
+    simulation = simulate(variant("ring", epsilon=0.7, delta=0.01), LINEAR, 300, 0, 0)
     spent = [simulation.epsilon]
     for round_ in simulation.sync_rounds():
         simulation.advance(round_)
@@ -267,7 +265,7 @@ def test_pooling_with_neighbours_beats_learning_alone_and_the_complete_graph_bea
     regret = {}
     for name, parts in settings.items():
         config = system("feducb-p2p", privatizer="none", **parts).config
-        runs = [PeerSimulation(config, environment, 1500, 1, r) for r in (0, 1)]
+        runs = [simulate(config, environment, 1500, 1, r) for r in (0, 1)]
         for run in runs:
             run.advance(1500)
         regret[name] = np.mean([run.regret.mean() for run in runs])
@@ -278,7 +276,7 @@ def failures(config: PeerFedUCB, environment: Linear, rounds: int, replicates: i
     """In how many replicates ‖θ* - θ̃‖_V ever exceeded β, looking at all agents after any news."""
     count = 0
     for replicate in range(replicates):
-        simulation = PeerSimulation(config, environment, rounds, 17, replicate)
+        simulation = simulate(config, environment, rounds, 17, replicate)
         truth = environment.true_parameters(simulation.world)
         worst = 0.0
         for round_ in [*simulation.arrivals(), rounds]:
@@ -314,7 +312,7 @@ def test_the_coverage_test_would_notice_a_radius_that_is_too_small():
     config = system("feducb-p2p", delta=0.1, alpha=0.2, graph="line", gamma=2).config
     exceeded = 0
     for replicate in range(50):
-        simulation = PeerSimulation(config, environment, 250, 17, replicate)
+        simulation = simulate(config, environment, 250, 17, replicate)
         simulation.advance(250)
         truth = environment.true_parameters(simulation.world)
         exceeded += simulation.confidence_ratio(truth) > 0.1
@@ -325,7 +323,7 @@ def test_the_coverage_test_would_notice_a_radius_that_is_too_small():
 @pytest.mark.parametrize("rounds", [1, 2, 3])
 @pytest.mark.parametrize("agents", [1, 2])
 def test_the_smallest_runs_work(name, rounds, agents):
-    simulation = PeerSimulation(variant(name), Linear(agents=agents, dim=1, arms=2), rounds, 0, 0)
+    simulation = simulate(variant(name), Linear(agents=agents, dim=1, arms=2), rounds, 0, 0)
     simulation.advance(rounds)
     assert simulation.done == rounds
     assert np.isfinite(simulation.regret).all()
@@ -333,7 +331,7 @@ def test_the_smallest_runs_work(name, rounds, agents):
 
 def test_memory_does_not_grow_with_the_horizon():
     def size(rounds):
-        state = PeerSimulation(variant("ring"), LINEAR, rounds, 0, 0).state
+        state = simulate(variant("ring"), LINEAR, rounds, 0, 0).state
         return sum(a.nbytes for a in [state.draws, *state.releases, *state.views, *state.pools])
 
     assert size(10**9) < 5 * size(10**3)
@@ -342,7 +340,7 @@ def test_memory_does_not_grow_with_the_horizon():
 @pytest.mark.parametrize("threshold", [1e-300, 1e12, 1e300])
 def test_thresholds_that_always_or_never_fire(threshold):
     config = variant("published, line", schedule=f"determinant({threshold})", epsilon=1.0)
-    simulation = PeerSimulation(config, LINEAR, 30, 0, 0)
+    simulation = simulate(config, LINEAR, 30, 0, 0)
     simulation.advance(30)
     assert simulation.syncs == (30 if threshold < 1 else 0)
     assert (simulation.messages > 0) == (threshold < 1)

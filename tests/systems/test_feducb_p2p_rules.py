@@ -13,11 +13,12 @@ from fedbandits.environments import Linear
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
 from fedbandits.privacy import gaussian
 from fedbandits.settings.experiment import system
-from fedbandits.systems.agents.plan import make_plan as central_plan
 from fedbandits.systems.agents.sync import next_sync
-from fedbandits.systems.feducb import claim as central_claim
-from fedbandits.systems.feducb_p2p import claim
+from fedbandits.systems.feducb.claim import claim as central_claim
+from fedbandits.systems.feducb.plan import make_plan as central_plan
+from fedbandits.systems.feducb_p2p.claim import claim
 from fedbandits.systems.feducb_p2p.plan import make_plan, next_arrival
+from fedbandits.testing.plays import plan_of, simulate
 
 ENVIRONMENT = Linear(agents=10, dim=10, arms=20)
 
@@ -34,7 +35,7 @@ def experiment(environment=ENVIRONMENT, **parts):
 
 def test_on_the_complete_graph_the_plan_is_the_controller_s():
     mine = make_plan(config_of(), ENVIRONMENT.facts, 5000)
-    central = central_plan(system("feducb", delta=0.1).config, ENVIRONMENT, 5000)
+    central = central_plan(system("feducb", delta=0.1).config, ENVIRONMENT.facts, 5000)
     assert mine.release == central.release
     for name, value in central.constants._asdict().items():
         np.testing.assert_array_equal(getattr(mine.constants, name), value, name)
@@ -120,7 +121,7 @@ class TestPublished:
                 "feducb-p2p-published", graph="ring", gamma=2,
                 schedule=f"determinant({threshold})",
             )  # fmt: skip
-            simulation = fb.systems.feducb_p2p.PeerSimulation(config, ENVIRONMENT, 2000, 0, 0)
+            simulation = simulate(config, ENVIRONMENT, 2000, 0, 0)
             simulation.advance(2000)
             mean = simulation.state.releases.made.mean()
             assert 0.5 * expected <= mean <= 1.5 * expected
@@ -137,7 +138,7 @@ class TestPublished:
 class TestClaims:
     def test_the_sound_variant_holds_for_interactive_data_from_all_others(self):
         config = config_of(graph="ring", gamma=3, epsilon=0.5, delta=1e-6)
-        stated = claim(config, ENVIRONMENT, 1000)
+        stated = claim(plan_of(config, ENVIRONMENT, 1000))
         assert stated.holds_for == "interactive"
         assert stated.epsilon == pytest.approx(0.5, rel=5e-5)
         assert stated.epsilon <= 0.5 * (1 + 1e-12)
@@ -148,16 +149,17 @@ class TestClaims:
 
     def test_the_price_is_one_running_sum_whatever_the_graph(self):
         releases = make_plan(config_of(graph="line", gamma=9), ENVIRONMENT.facts, 1000).release
-        stated = claim(config_of(graph="line", gamma=9), ENVIRONMENT, 1000)
+        stated = claim(plan_of(config_of(graph="line", gamma=9), ENVIRONMENT, 1000))
         assert stated.mu == releases.mu(2.0)
         assert gaussian.epsilon_of(stated.mu, 0.1) == stated.epsilon
 
     def test_a_raw_view_holds_for_a_fixed_log(self):
-        stated = claim(config_of(local_view="raw"), ENVIRONMENT, 1000)
+        stated = claim(plan_of(config_of(local_view="raw"), ENVIRONMENT, 1000))
         assert stated.holds_for == "fixed log"
 
     def test_the_published_variant_leaks_timing(self):
-        stated = claim(config_of("feducb-p2p-published", gamma=1, epsilon=1.0), ENVIRONMENT, 1000)
+        config = config_of("feducb-p2p-published", gamma=1, epsilon=1.0)
+        stated = claim(plan_of(config, ENVIRONMENT, 1000))
         assert (stated.holds_for, stated.epsilon) == ("nothing", math.inf)
         assert stated.paper_claims == (1.0, 0.1)
         assert any("trigger" in limit for limit in stated.not_protected)
@@ -165,11 +167,10 @@ class TestClaims:
 
     def test_contents_of_the_published_one_cost_a_single_estimator_s_sum(self):
         config = config_of("feducb-p2p-published", gamma=3, graph="line", privatizer="tree")
-        stated = claim(config, ENVIRONMENT, 900)
+        stated = claim(plan_of(config, ENVIRONMENT, 900))
         assert stated.epsilon_contents == pytest.approx(1.0, rel=5e-5)
-        central = central_claim(
-            system("feducb-published", privatizer="tree", delta=0.1).config, ENVIRONMENT, 300
-        )
+        central = system("feducb-published", privatizer="tree", delta=0.1).config
+        central = central_claim(plan_of(central, ENVIRONMENT, 300))
         assert stated.events == central.events  # 300 rounds an estimator
 
 

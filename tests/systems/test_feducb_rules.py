@@ -17,12 +17,13 @@ from fedbandits.systems.agents.config import (
     Growing,
     Never,
     Tree,
-    first_useful_round,
-    sync_rounds,
 )  # fmt: skip
 from fedbandits.systems.agents.noise import published_levels
-from fedbandits.systems.agents.plan import make_plan
-from fedbandits.systems.feducb import FedUCB, claim
+from fedbandits.systems.agents.schedule import first_useful_round, sync_rounds
+from fedbandits.systems.feducb import FedUCB
+from fedbandits.systems.feducb.claim import claim
+from fedbandits.systems.feducb.plan import make_plan
+from fedbandits.testing.plays import plan_of, simulate
 
 ENVIRONMENT = Linear(agents=10, dim=10, arms=20)
 PUBLISHED = system("feducb-published", epsilon=1.0, delta=0.1).config
@@ -92,30 +93,28 @@ def test_the_first_sync_waits_for_the_noise():
 
 
 def test_the_compiled_schedule_is_the_python_schedule():
-    from fedbandits.systems.feducb import Simulation
-
     for schedule in (Every(3), Growing(1.3, 2), Growing(2.0)):
         config = FedUCB(schedule=schedule, delta=0.1)
-        simulation = Simulation(config, ENVIRONMENT, 200, 0, 0)
+        simulation = simulate(config, ENVIRONMENT, 200, 0, 0)
         plan = make_plan(config, ENVIRONMENT.facts, 200)
         assert len(simulation.sync_rounds()) == plan.release.releases
 
 
 class TestClaims:
     def test_the_sound_variant_holds_for_interactive_data(self):
-        stated = claim(system("feducb", epsilon=0.5, delta=1e-6).config, ENVIRONMENT, 1000)
+        stated = claim(plan_of(system("feducb", epsilon=0.5, delta=1e-6).config, ENVIRONMENT, 1000))
         assert stated.holds_for == "interactive"
         assert stated.epsilon == pytest.approx(0.5, rel=5e-5)
         assert stated.epsilon <= 0.5 * (1 + 1e-12)
         assert stated.paper_claims is None
 
     def test_a_raw_view_holds_for_a_fixed_log(self):
-        stated = claim(system("feducb", local_view="raw").config, ENVIRONMENT, 1000)
+        stated = claim(plan_of(system("feducb", local_view="raw").config, ENVIRONMENT, 1000))
         assert stated.holds_for == "fixed log"
         assert any("later decisions" in limit for limit in stated.not_protected)
 
     def test_the_published_variant_leaks_timing(self):
-        stated = claim(PUBLISHED, ENVIRONMENT, 60_000)
+        stated = claim(plan_of(PUBLISHED, ENVIRONMENT, 60_000))
         assert stated.holds_for == "nothing"
         assert stated.epsilon == math.inf
         assert stated.paper_claims == (1.0, 0.1)
@@ -123,20 +122,21 @@ class TestClaims:
         assert any("trigger" in limit for limit in stated.not_protected)
 
     def test_published_noise_on_a_fixed_schedule_has_a_finite_epsilon(self):
-        stated = claim(system("feducb", privatizer="tree(published)").config, ENVIRONMENT, 1000)
+        config = system("feducb", privatizer="tree(published)").config
+        stated = claim(plan_of(config, ENVIRONMENT, 1000))
         assert stated.is_private
 
     def test_statistics_in_clear_are_called_so(self):
-        assert not claim(system("feducb-nonprivate").config, ENVIRONMENT, 100).is_private
-        assert not claim(system("linucb-pooled").config, ENVIRONMENT, 100).is_private
+        assert not claim(plan_of(system("feducb-nonprivate").config, ENVIRONMENT, 100)).is_private
+        assert not claim(plan_of(system("linucb-pooled").config, ENVIRONMENT, 100)).is_private
 
     def test_silence_is_private(self):
-        stated = claim(system("linucb-alone").config, ENVIRONMENT, 100)
+        stated = claim(plan_of(system("linucb-alone").config, ENVIRONMENT, 100))
         assert (stated.epsilon, stated.holds_for) == (0.0, "interactive")
 
     def test_a_person_with_many_visits_is_told_the_price(self):
         environment = Classification(agents=10, components=3)
-        stated = claim(system("feducb").config, environment, 569)
+        stated = claim(plan_of(system("feducb").config, environment, 569))
         per_person = [limit for limit in stated.not_protected if "visits on average" in limit]
         assert "10 visits" in per_person[0]
         assert "some more" in per_person[0]
@@ -152,7 +152,7 @@ def test_a_tree_with_calibrated_noise_needs_less_than_the_published():
 
 
 def test_a_horizon_without_a_sync_costs_nothing():
-    stated = claim(FedUCB(), ENVIRONMENT, 1)
+    stated = claim(plan_of(FedUCB(), ENVIRONMENT, 1))
     assert (stated.epsilon, stated.events) == (0.0, ())
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -9,7 +10,8 @@ from fedbandits.environments import Classification, Linear
 from fedbandits.errors import BoundExceededError, ConfigError
 from fedbandits.settings.experiment import system
 from fedbandits.systems.agents.config import Determinant, Every, Growing, NoNoise, Tree
-from fedbandits.systems.feducb import PRESETS, FedUCB, Simulation
+from fedbandits.systems.feducb import PRESETS, FedUCB
+from fedbandits.testing.plays import simulate
 from tests.systems.reference import Reference
 
 LINEAR = Linear(agents=3, dim=3, arms=4)
@@ -46,7 +48,7 @@ def variant(name: str) -> FedUCB:
     return system(settings.pop("preset", name), **settings).config
 
 
-def rounds_of(simulation: Simulation, rounds: int):
+def rounds_of(simulation, rounds: int):
     """Cumulative regret, reward and syncs after every round."""
     regret, reward, syncs = [], [], []
     for t in range(1, rounds + 1):
@@ -61,7 +63,7 @@ def rounds_of(simulation: Simulation, rounds: int):
 @pytest.mark.parametrize("name", VARIANTS)
 def test_the_compiled_loop_agrees_with_the_reference_round_by_round(name, environment):
     config, rounds = variant(name), 40
-    simulation = Simulation(config, environment, rounds, 3, 1)
+    simulation = simulate(config, environment, rounds, 3, 1)
     reference = Reference(config, environment, rounds, 3, 1)
     expected = reference.run(simulation.sync_rounds())
     regret, reward, syncs = rounds_of(simulation, rounds)
@@ -77,13 +79,13 @@ def test_the_compiled_loop_agrees_with_the_reference_round_by_round(name, enviro
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_neither_chunks_nor_threads_change_a_bit(name, monkeypatch):
-    from fedbandits.systems.feducb import batches
+    from fedbandits.systems.agents import batches
 
     monkeypatch.setattr(batches, "_WORTH_SHARING", 1)
     config, rounds = variant(name), 120
-    whole = Simulation(config, LINEAR, rounds, 0, 0)
+    whole = simulate(config, LINEAR, rounds, 0, 0)
     whole.advance(rounds)
-    pieces = Simulation(config, LINEAR, rounds, 0, 0, threads=2)
+    pieces = simulate(config, LINEAR, rounds, 0, 0, threads=2)
     for stop in (1, 2, 3, 17, 18, 64, 99, 120):
         pieces.advance(stop)
     np.testing.assert_array_equal(whole.regret, pieces.regret)
@@ -94,8 +96,8 @@ def test_neither_chunks_nor_threads_change_a_bit(name, monkeypatch):
 
 def test_systems_meet_the_same_contexts_and_reward_draws():
     """Two variants that act alike for want of knowledge earn alike."""
-    one = Simulation(variant("feducb"), LINEAR, 400, 0, 0)
-    two = Simulation(variant("feducb-nonprivate"), LINEAR, 400, 0, 0)
+    one = simulate(variant("feducb"), LINEAR, 400, 0, 0)
+    two = simulate(variant("feducb-nonprivate"), LINEAR, 400, 0, 0)
     first = min(one.sync_rounds()[0], two.sync_rounds()[0])
     one.advance(first)
     two.advance(first)
@@ -103,7 +105,7 @@ def test_systems_meet_the_same_contexts_and_reward_draws():
 
 
 def test_statistics_add_up_to_what_was_played():
-    simulation = Simulation(variant("linucb-alone"), LINEAR, 300, 0, 0)
+    simulation = simulate(variant("linucb-alone"), LINEAR, 300, 0, 0)
     simulation.advance(300)
     packed = simulation.state.statistic[:, 0]
     diagonal = [0, 3, 5]  # entries 11, 22, 33 of the packed triangle, d = 3
@@ -116,7 +118,7 @@ def test_pooling_beats_learning_alone_and_privacy_costs_something():
     environment = Linear(agents=16, dim=4, arms=6)
     regret = {}
     for name in ("linucb-alone", "linucb-pooled", "feducb-nonprivate", "feducb"):
-        runs = [Simulation(system(name, delta=0.1).config, environment, 2000, 1, r) for r in (0, 1)]
+        runs = [simulate(system(name, delta=0.1).config, environment, 2000, 1, r) for r in (0, 1)]
         for run in runs:
             run.advance(2000)
         regret[name] = np.mean([run.regret.mean() for run in runs])
@@ -129,7 +131,7 @@ def test_the_published_trigger_syncs_about_as_often_as_it_is_asked_to():
     environment, rounds = Linear(agents=9, dim=5, arms=5), 4000
     for threshold, expected in (("M log T", 12), ("M^1.5", 3)):
         config = system("feducb-published", schedule=f"determinant({threshold})").config
-        simulation = Simulation(config, environment, rounds, 0, 0)
+        simulation = simulate(config, environment, rounds, 0, 0)
         simulation.advance(rounds)
         assert 0.6 * expected <= simulation.syncs <= 1.4 * expected
 
@@ -137,15 +139,14 @@ def test_the_published_trigger_syncs_about_as_often_as_it_is_asked_to():
 def test_a_fixed_schedule_does_not_depend_on_the_data():
     """What would be a leak: sync rounds that differ between replicates."""
     rounds = {
-        tuple(Simulation(variant("feducb"), LINEAR, 500, seed, 0).sync_rounds())
-        for seed in range(3)
+        tuple(simulate(variant("feducb"), LINEAR, 500, seed, 0).sync_rounds()) for seed in range(3)
     }
     assert len(rounds) == 1
 
 
 def test_a_released_view_does_not_react_to_own_records_within_a_batch():
     config = FedUCB(schedule=Every(50), delta=0.1)
-    simulation = Simulation(config, LINEAR, 200, 0, 0)
+    simulation = simulate(config, LINEAR, 200, 0, 0)
     simulation.advance(50)
     before = simulation.state.views.theta.copy()
     simulation.advance(99)
@@ -155,7 +156,7 @@ def test_a_released_view_does_not_react_to_own_records_within_a_batch():
 
 
 def test_epsilon_grows_to_the_budget_and_no_further():
-    simulation = Simulation(FedUCB(epsilon=0.7, delta=0.01), LINEAR, 300, 0, 0)
+    simulation = simulate(FedUCB(epsilon=0.7, delta=0.01), LINEAR, 300, 0, 0)
     assert simulation.epsilon == 0.0
     spent = []
     for sync in simulation.sync_rounds():
@@ -167,7 +168,7 @@ def test_epsilon_grows_to_the_budget_and_no_further():
 
 
 def test_messages_and_bytes_are_counted():
-    simulation = Simulation(FedUCB(schedule=Every(10), delta=0.1), LINEAR, 100, 0, 0)
+    simulation = simulate(FedUCB(schedule=Every(10), delta=0.1), LINEAR, 100, 0, 0)
     simulation.advance(100)
     assert simulation.syncs == 9  # none after the last round
     assert simulation.messages == 9 * 2 * 3
@@ -178,23 +179,18 @@ def test_messages_and_bytes_are_counted():
 def test_records_out_of_bounds_stop_the_run(local_view):
     config = FedUCB(context_bound=0.9, local_view=local_view)
     with pytest.raises(ConfigError, match="context_bound"):
-        Simulation(config, LINEAR, 100, 0, 0)
-    simulation = Simulation(FedUCB(local_view=local_view), LINEAR, 100, 0, 0)
-    simulation.plan = simulation.plan.__class__(
-        simulation.plan.constants._replace(context_bound=0.7), *_rest(simulation.plan)
-    )
+        simulate(config, LINEAR, 100, 0, 0)
+    simulation = simulate(FedUCB(local_view=local_view), LINEAR, 100, 0, 0)
+    narrow = simulation.plan.constants._replace(context_bound=0.7)
+    simulation.plan = msgspec.structs.replace(simulation.plan, constants=narrow)
     with pytest.raises(BoundExceededError, match=r"agent \d, round \d+: a context is longer"):
         simulation.advance(100)
-
-
-def _rest(plan):
-    return plan.release, plan.record_norm, plan.bounds
 
 
 def test_clipping_keeps_records_within_bounds():
     bound = 0.6
     config = FedUCB(context_bound=bound, reward_bound=0.5, out_of_bounds="clip")
-    simulation = Simulation(config, LINEAR, 200, 0, 0)
+    simulation = simulate(config, LINEAR, 200, 0, 0)
     simulation.advance(200)
     packed = simulation.state.statistic[:, 0]
     diagonal = packed[:, [0, 3, 5]].sum(axis=1)
@@ -207,7 +203,7 @@ def test_clipping_contexts_keeps_the_model_linear():
     config = FedUCB(context_bound=0.6, out_of_bounds="clip", privatizer=NoNoise())
     environment = Linear(agents=3, dim=3, arms=4)
     for replicate in range(5):
-        simulation = Simulation(config, environment, 3000, 2, replicate)
+        simulation = simulate(config, environment, 3000, 2, replicate)
         simulation.advance(3000)
         assert simulation.confidence_ratio(environment.true_parameters(simulation.world)) < 1.0
 
@@ -225,7 +221,7 @@ def test_clipping_contexts_keeps_the_model_linear():
 )  # fmt: skip
 @pytest.mark.parametrize("rounds", [1, 2, 3])
 def test_the_smallest_runs_work(config, rounds):
-    simulation = Simulation(config, Linear(agents=1, dim=1, arms=2), rounds, 0, 0)
+    simulation = simulate(config, Linear(agents=1, dim=1, arms=2), rounds, 0, 0)
     simulation.advance(rounds)
     assert simulation.done == rounds
     assert np.isfinite(simulation.regret).all()
@@ -233,7 +229,7 @@ def test_the_smallest_runs_work(config, rounds):
 
 def test_memory_does_not_grow_with_the_horizon():
     def size(rounds):
-        state = Simulation(FedUCB(), LINEAR, rounds, 0, 0).state
+        state = simulate(FedUCB(), LINEAR, rounds, 0, 0).state
         return sum(a.nbytes for a in [state.statistic, state.draws, *state.views, *state.pool])
 
     assert size(10**9) < 4 * size(10**3)
@@ -242,6 +238,6 @@ def test_memory_does_not_grow_with_the_horizon():
 @pytest.mark.parametrize("threshold", [1e-300, 1e12, 1e300])
 def test_thresholds_that_always_or_never_fire(threshold):
     config = system("feducb-published", schedule=f"determinant({threshold})").config
-    simulation = Simulation(config, LINEAR, 30, 0, 0)
+    simulation = simulate(config, LINEAR, 30, 0, 0)
     simulation.advance(30)
     assert simulation.syncs == (30 if threshold < 1 else 0)

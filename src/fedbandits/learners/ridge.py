@@ -8,6 +8,7 @@ vector is what accumulates, what receives noise and what travels.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,6 +48,30 @@ def add_record(statistic: Floats, model: int, context: Floats, reward: float) ->
             position += 1
     for i in range(context.size):
         statistic[model, position + i] += reward * context[i]
+
+
+class Record(NamedTuple):
+    """One interaction.
+
+    Parameters
+    ----------
+    context : (d,) float64
+        x.
+    reward : float
+        y.
+    model : int
+        The parameter vector that it tells of, where arms have one each.
+    """
+
+    context: Floats
+    reward: float
+    model: int = 0
+
+    def added_to(self, statistic: Floats) -> Floats:
+        """A statistic (models, d (d + 3) / 2) with this record; the given one stays as it is."""
+        total = statistic.copy()
+        add_record(total, self.model, self.context, self.reward)
+        return total
 
 
 @compiled

@@ -16,6 +16,7 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.federation.memory import MemoryNetwork
 from fedbandits.federation.messages import Message
+from fedbandits.learners.ridge import Record
 from fedbandits.privacy.auditing import MOST_LEARNED, Sees, Transcripts
 from fedbandits.random import Key, Purpose, normals, replicate_key
 
@@ -75,13 +76,6 @@ class ContentsGame(NamedTuple):
             values = self.release(world, first + start, few).reshape(few, -1)
             scores[start : start + few] = values @ self.weights.reshape(-1, 1)
         return Transcripts(scores, np.zeros((count, 0)), patterns)
-
-
-class Record(NamedTuple):
-    """One interaction."""
-
-    context: Floats  # (d,)
-    reward: float
 
 
 def opposite_records(

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
 
-from fedbandits._typing import Ints
+from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.errors import BoundExceededError, FedbanditsError
 from fedbandits.privacy.bounds import CONTEXT_TOO_LONG, NOT_A_NUMBER, REWARD_TOO_LARGE
-from fedbandits.systems.agents.config import AgentsConfig
-from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan
+from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan, Constants
 from fedbandits.systems.agents.play import Scratch, new_scratch
 from fedbandits.systems.agents.sync import next_sync
+from fedbandits.systems.agents.views import view_radius
 from fedbandits.systems.replicate import CompiledReplicate
 
 AnyPlan = TypeVar("AnyPlan", bound=AgentsPlan)
@@ -26,7 +27,7 @@ _WORTH_SHARING = 20_000
 class BatchedReplicate(CompiledReplicate[AnyPlan]):
     """One replicate, played in batches within which agents do not touch one another.
 
-    Subclasses make ``state`` and say which kernels play.
+    Subclasses make ``state`` and say which kernels play. A state has ``faults`` and ``views`` too.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
             self._advance_in_threads(stop)
         else:
             self._run_until(stop)
-        _raise_fault(self.state.faults, self.plan.config)
+        _raise_fault(self.state.faults, self.plan.constants)
 
     def _advance_in_threads(self, stop: int) -> None:
         """Long batches are shared out; short ones are not worth waking a thread for."""
@@ -113,13 +114,49 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
             round_ = int(next_sync(self.plan.constants, round_))
         return rounds
 
+    def refresh(self) -> None:
+        """Let every agent pool now what it would pool before the next round."""
+
+    def _radius_terms(self, v: int) -> tuple[Floats, float]:
+        """Terms of the pool that a view comes from, (models, 4), and the radius' log term."""
+        raise NotImplementedError
+
+    def confidence_ratio(self, truth: Floats) -> float:
+        """The largest ‖θ* - θ̃‖_V / β over views and models; above 1 the bound has failed.
+
+        Parameters
+        ----------
+        truth : (models, d) float64
+            θ*, see :meth:`fedbandits.environments.ContextualEnvironment.true_parameters`.
+        """
+        self.refresh()
+        views, reward_noise = self.state.views, self.plan.constants.reward_noise
+        worst = 0.0
+        for v, m in np.ndindex(views.log_det.shape):
+            error = truth[m] - views.estimate[v, m]
+            distance = math.sqrt(error @ np.linalg.solve(views.inverse[v, m], error))
+            terms, log_term = self._radius_terms(v)
+            beta = view_radius(terms, views.log_det[v], m, reward_noise, log_term)
+            worst = max(worst, distance / beta)
+        return worst
+
+    @property
+    def syncs(self) -> int:
+        """Syncs so far."""
+        raise NotImplementedError
+
     @property
     def messages(self) -> int:
         """Messages so far."""
         return int(self.state.clock.messages[0])
 
+    @property
+    def epsilon(self) -> float:
+        """ε that the contents of what an agent has sent so far cost, at the configured δ."""
+        return self.plan.epsilon_spent(self.syncs)
 
-def _raise_fault(faults: Ints, config: AgentsConfig) -> None:
+
+def _raise_fault(faults: Ints, constants: Constants) -> None:
     """Stop the run if some agent noted a fault, naming the earliest.
 
     Raises
@@ -136,9 +173,9 @@ def _raise_fault(faults: Ints, config: AgentsConfig) -> None:
     remedy = 'raise it or set out_of_bounds = "clip"'
     messages: dict[int, str] = {
         CONTEXT_TOO_LONG: f"{place}: a context is longer than context_bound = "
-        f"{config.context_bound:g}; {remedy}",
+        f"{constants.context_bound:g}; {remedy}",
         REWARD_TOO_LARGE: f"{place}: a reward exceeds reward_bound = "
-        f"{config.reward_bound:g}; {remedy}",
+        f"{constants.reward_bound:g}; {remedy}",
         NOT_A_NUMBER: f"{place}: a context or reward is not a finite number; mend the data",
     }
     if kind in messages:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from fedbandits.environments.facts import ContextualFacts
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Event, total_mu
 from fedbandits.privacy.claims import PrivacyClaim
@@ -35,9 +34,19 @@ _SERVED_BY_SEVERAL = (
 
 
 def claim_towards(from_whom: str, plan: AgentsPlan, public: tuple[str, ...] = ()) -> PrivacyClaim:
-    """The claim of one agent for a whole run, conditional on what is ``public`` too."""
-    config, facts = plan.config, plan.facts
-    events = _events(config, plan)
+    """The claim of one agent for a whole run.
+
+    Parameters
+    ----------
+    from_whom
+        Who is told nothing else, in words.
+    plan
+        What all parties go by.
+    public
+        What is public beside what always is, a sentence each: the claim is conditional on it.
+    """
+    config: AgentsConfig = plan.config
+    events = _events(plan)
     mu = total_mu(events)
     contents = gaussian.epsilon_of(mu, config.delta)
     leaks_timing = isinstance(config.schedule, Determinant)
@@ -50,16 +59,16 @@ def claim_towards(from_whom: str, plan: AgentsPlan, public: tuple[str, ...] = ()
         epsilon_contents=contents,
         delta=config.delta,
         mu=mu,
-        conditional_on=(*public, *_conditions(config, facts)),
+        conditional_on=(*public, *_conditions(plan)),
         not_protected=_not_protected(plan, mu, leaks_timing),
-        paper_claims=_paper_claims(config, facts.parties),
+        paper_claims=_paper_claims(config, plan.facts.parties),
         events=events,
-        epsilon_each=_each(config, plan),
+        epsilon_each=_each(plan),
     )
 
 
-def _events(config: AgentsConfig, plan: AgentsPlan) -> tuple[Event, ...]:
-    if isinstance(config.schedule, Never) or plan.release.releases == 0:
+def _events(plan: AgentsPlan) -> tuple[Event, ...]:
+    if isinstance(plan.config.schedule, Never) or plan.release.releases == 0:
         return ()
     return (plan.event(),)
 
@@ -68,16 +77,17 @@ def _paper_claims(config: AgentsConfig, agents: int) -> tuple[float, float] | No
     return (max(budgets(config, agents)), config.delta) if config.uses_published_noise else None
 
 
-def _each(config: AgentsConfig, plan: AgentsPlan) -> tuple[float, ...]:
+def _each(plan: AgentsPlan) -> tuple[float, ...]:
     """ε of every agent's contents, where agents have budgets of their own."""
-    if not isinstance(config.epsilon, tuple):
+    if not isinstance(plan.config.epsilon, tuple):
         return ()
-    events = (_events(config, plan.of_agent(i)) for i in range(plan.constants.agents))
-    return tuple(gaussian.epsilon_of(total_mu(event), config.delta) for event in events)
+    events = (_events(plan.of_agent(i)) for i in range(plan.constants.agents))
+    return tuple(gaussian.epsilon_of(total_mu(event), plan.config.delta) for event in events)
 
 
-def _conditions(config: AgentsConfig, facts: ContextualFacts) -> tuple[str, ...]:
-    conditions = [_COUNTS, *facts.public]
+def _conditions(plan: AgentsPlan) -> tuple[str, ...]:
+    config: AgentsConfig = plan.config
+    conditions = [_COUNTS, *plan.facts.public]
     if isinstance(config.epsilon, tuple):
         conditions.append(_BUDGETS)
     if config.out_of_bounds == "refuse":

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
-import numpy as np
 from msgspec import Meta
 
 PositiveInt = Annotated[int, Meta(ge=1, le=4_000_000_000)]
 Positive = Annotated[float, Meta(gt=0.0)]
-
-#: Later than any round.
-NEVER = np.int64(2**62)
 
 
 class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -43,7 +37,7 @@ class Growing(_Part, frozen=True, tag="growing"):
         Ratio of one sync's round to the last one's; at least one round lies between.
     first
         ``"auto"`` waits until what all agents have seen could stand out from the noise (see
-        :func:`first_useful_round`): an earlier release spends budget on noise alone.
+        :func:`.schedule.first_useful_round`): an earlier release spends budget on noise alone.
     """
 
     factor: Annotated[float, Meta(gt=1.0)] = 1.5
@@ -88,55 +82,6 @@ class Tree(_Part, frozen=True, tag="tree"):
 
 
 Privatizer = NoNoise | Toeplitz | Tree
-
-
-def settled(schedule: Schedule, rounds: int, agents: int) -> Schedule:
-    """The schedule with B worked out, where that is ``"auto"``."""
-    if isinstance(schedule, Every) and schedule.rounds == "auto":
-        return Every(math.ceil(math.sqrt(rounds / agents)))
-    return schedule
-
-
-def sync_rounds(schedule: Schedule, rounds: int, first: int = 1) -> Sequence[int] | None:
-    """Rounds, from 1, after which a settled schedule syncs; None if it is not fixed in advance.
-
-    A sync after the last round would serve nobody and is left out. ``first`` stands in for
-    ``"auto"``.
-    """
-    match schedule:
-        case Every():
-            if schedule.rounds == "auto":
-                raise ValueError('every("auto") must be settled first')
-            return range(schedule.rounds, rounds, schedule.rounds)
-        case Growing():
-            start = first if schedule.first == "auto" else schedule.first
-            return _growing(schedule.factor, start, rounds)
-        case Never():
-            return range(0)
-        case Determinant():
-            return None
-
-
-def first_useful_round(
-    agents: float, dimension: int, context_bound: float, deviation: float, rounds: int
-) -> int:
-    """The round by which pooled data can stand out from the noise, from public facts alone.
-
-    M agents that explore evenly have seen M t L²/d in every direction by round t; the noise of
-    their sum has operator norm near 2√d · τ√M. The first sync is where the two meet, but not
-    later than a twentieth of the horizon.
-    """
-    meets = 2.0 * dimension**1.5 * deviation / (math.sqrt(agents) * context_bound**2)
-    return int(min(max(1.0, math.ceil(meets)), max(1, rounds // 20)))
-
-
-def _growing(factor: float, first: int, rounds: int) -> list[int]:
-    times: list[int] = []
-    time = first
-    while time < rounds:
-        times.append(time)
-        time = max(time + 1, math.ceil(factor * time))
-    return times
 
 
 #: L, B, S and σ: beyond these the arithmetic has no room.
@@ -198,7 +143,6 @@ class AgentsConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
                 "the toeplitz privatizer needs the number of releases in advance, which a "
                 "determinant schedule does not give; use growing, every, or the tree"
             )
-
         if isinstance(self.schedule, Determinant) and self.local_view == "released":
             raise ValueError(
                 "a determinant schedule watches raw records, which a released local_view does "

@@ -29,18 +29,17 @@ def published_levels(releases: int) -> int:
 
 
 class Releases(NamedTuple):
-    """How all agents release: one mechanism, as loud as each one's ε asks for."""
+    """How all agents release: one mechanism, with the deviation that each one's ε asks for."""
 
-    loudest: ContinualPlan  # of the smallest ε: what bounds on the noise go by
-    quietest: ContinualPlan  # of the largest ε: what a claim goes by
+    most_noise: ContinualPlan  # of the smallest ε: what bounds on the noise go by
+    least_noise: ContinualPlan  # of the largest ε: what a claim goes by
     scales: Floats  # (agents,): every agent's s
 
     @property
-    def loudness(self) -> float:
-        """Root mean square of the agents' noise, as a multiple of the loudest; at most 1."""
-        if self.loudest.scale == 0.0:
-            return 1.0
-        return math.sqrt(float(np.mean((self.scales / self.loudest.scale) ** 2)))
+    def relative_deviation(self) -> float:
+        """Root mean square of the agents' deviations as a multiple of the largest; at most 1."""
+        largest = self.most_noise.scale
+        return math.sqrt(float(np.mean((self.scales / largest) ** 2))) if largest > 0.0 else 1.0
 
 
 def budgets(config: AgentsConfig, agents: int) -> tuple[float, ...]:
@@ -103,9 +102,9 @@ def spectral_bounds(
 ) -> SpectralBounds | None:
     """Published confidence rests on ρ_min, ρ_max, κ: the paper's, or those of the actual noise.
 
-    ``release`` is the loudest agent's. Where budgets differ its bounds hold for all of them: the
-    paper (section 4.1) asks for a lower bound on the budgets, no more. ``estimators`` have a
-    running sum each: the failure probability is split over all of them.
+    ``release`` is that of the agent with the most noise. Where budgets differ its bounds hold for
+    all of them: the paper (section 4.1) asks for a lower bound on the budgets, no more.
+    ``estimators`` have a running sum each: the failure probability is split over all of them.
     """
     if config.confidence == "adaptive":
         return None

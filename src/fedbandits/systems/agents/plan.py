@@ -20,15 +20,9 @@ from fedbandits.learners.confidence import (
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event
 from fedbandits.privacy.continual import ContinualPlan, noise_pattern
-from fedbandits.systems.agents.config import (
-    NEVER,
-    AgentsConfig,
-    Determinant,
-    first_useful_round,
-    settled,
-    sync_rounds,
-)
+from fedbandits.systems.agents.config import AgentsConfig
 from fedbandits.systems.agents.noise import Releases, releases_of_all, ridge, spectral_bounds
+from fedbandits.systems.agents.schedule import NEVER, settled, sync_threshold, sync_times
 from fedbandits.systems.base import Plan
 
 #: How a sync is due: at rounds fixed in advance, or when a determinant has grown.
@@ -38,9 +32,9 @@ FIXED, TRIGGERED = 0, 1
 class Constants(NamedTuple):
     """Everything constant in a run, as compiled code takes it."""
 
-    agents: int
-    models: int
-    dimension: int
+    agents: int  # M
+    models: int  # parameter vectors: 1, or one an arm
+    dimension: int  # d
     raw_view: bool
     schedule: int  # FIXED or TRIGGERED
     period: int  # sync every so many rounds, or 0: see sync_times
@@ -50,13 +44,13 @@ class Constants(NamedTuple):
     releases: int  # n
     noise_deviation: Floats  # (agents,): s
     coefficients: Floats
-    pattern: Floats
+    entry_scale: Floats  # (models · d (d + 3) / 2,): deviations of a release's entries, in s
     published_confidence: bool
     exploration_scale: float
     reward_noise: float  # σ
-    context_bound: float
-    reward_bound: float
-    parameter_bound: float
+    context_bound: float  # L
+    reward_bound: float  # B
+    parameter_bound: float  # S
     clip: bool
     base: float  # λ₁, or Mρ_min
     shift: float  # added to the pooled Gram matrix; adaptive confidence chooses its own
@@ -65,6 +59,16 @@ class Constants(NamedTuple):
     norm_factor: float  # N ⪰ -norm_factor · deviation of a sum's noise
     bias_factor: float  # ‖Nθ* - h‖ ≤ bias_factor · deviation of a sum's noise
     published_bias: float  # S√(Mρ_max) + κ√M
+
+    @property
+    def statistic_shape(self) -> tuple[int, int]:
+        """Shape of the packed statistics of one agent's records: (models, d (d + 3) / 2)."""
+        return self.models, self.release_size // self.models
+
+    @property
+    def release_size(self) -> int:
+        """How many numbers one release has."""
+        return self.entry_scale.size
 
 
 class Pooling(NamedTuple):
@@ -97,6 +101,11 @@ class AgentsPlan(Plan, frozen=True, kw_only=True):
     record_norm: float
     bounds: SpectralBounds | None
 
+    @property
+    def agent_names(self) -> tuple[str, ...]:
+        """Names of the agents, in order."""
+        return tuple(f"agent-{i}" for i in range(self.constants.agents))
+
     def event(self, releases: int | None = None) -> Event:
         """What a record is charged for after so many releases; after all of them if not given."""
         if self.release.mechanism == "none":
@@ -119,6 +128,17 @@ def plan_pooling(
 ) -> AgentsPlan:
     """Work out what all parties of a variant go by.
 
+    Parameters
+    ----------
+    config
+        The variant.
+    facts
+        What every party may know of the world.
+    rounds
+        T, the horizon.
+    pooling
+        How the variant brings releases together.
+
     Raises
     ------
     ConfigError
@@ -129,15 +149,16 @@ def plan_pooling(
     given, schedule = config, settled(config.schedule, rounds, facts.parties)
     config = msgspec.structs.replace(config, schedule=schedule)
     record_norm = gaussian.record_sensitivity(config.context_bound, config.reward_bound)
-    times = _sync_times(config, facts, rounds, record_norm, pooling)
+    times = sync_times(config, facts, rounds, record_norm, pooling.typical)
     uses = -(-rounds // pooling.estimators)  # of one estimator
     count = uses if times is None else len(times)
     release = releases_of_all(config, facts.parties, count, record_norm)
-    bounds = spectral_bounds(config, facts, release.loudest, pooling.estimators)
+    bounds = spectral_bounds(config, facts, release.most_noise, pooling.estimators)
     constants = _constants(config, facts, release, bounds, times, pooling)
-    constants = constants._replace(threshold=_threshold(config, facts, uses, bounds, pooling))
+    threshold = sync_threshold(config, facts, uses, bounds, pooling.divisor)
+    constants = constants._replace(threshold=threshold)
     return AgentsPlan(
-        config=given, facts=facts, rounds=rounds, constants=constants, release=release.quietest,
+        config=given, facts=facts, rounds=rounds, constants=constants, release=release.least_noise,
         record_norm=record_norm, bounds=bounds,
     )  # fmt: skip
 
@@ -152,65 +173,9 @@ def _check_bounds(config: AgentsConfig, facts: ContextualFacts) -> None:
     ):
         if reach > limit:
             raise ConfigError(
-                f"{name}: {limit:g} is too small for this facts, which has {what} "
+                f"{name}: {limit:g} is too small for this environment, which has {what} "
                 f'{reach:g}; raise {name} or set out_of_bounds = "clip"'
             )
-
-
-def _sync_times(
-    config: AgentsConfig,
-    facts: ContextualFacts,
-    rounds: int,
-    record_norm: float,
-    pooling: Pooling,
-) -> Sequence[int] | None:
-    """Sync rounds; what ``first = "auto"`` means follows from the noise of an eager schedule."""
-    eager = sync_rounds(config.schedule, rounds)
-    if eager is None or not len(eager) or not config.is_private:
-        return eager
-    noise = releases_of_all(config, facts.parties, len(eager), record_norm)
-    first = first_useful_round(
-        pooling.typical,
-        facts.dimension,
-        config.context_bound,
-        noise.loudness * noise.loudest.largest_deviation(),
-        rounds,
-    )
-    return sync_rounds(config.schedule, rounds, first)
-
-
-def _threshold(
-    config: AgentsConfig,
-    facts: ContextualFacts,
-    uses: int,
-    bounds: SpectralBounds | None,
-    pooling: Pooling,
-) -> float:
-    """D: given, by Theorem 1, or such that about n syncs happen in ``uses`` rounds.
-
-    With the published shifts the trigger's left side sits near d ln 2 whatever the data, so a
-    sync comes about every D/(d ln 2) rounds: D = d ln 2 · T/n.
-    """
-    if not isinstance(config.schedule, Determinant):
-        return 0.0
-    threshold = config.schedule.threshold
-    dimension = facts.dimension * facts.models
-    if threshold == "theory":
-        low = bounds.rho_min if bounds else ridge(config) / facts.parties
-        high = bounds.rho_max if bounds else low
-        growth = math.log(high / low + uses * config.context_bound**2 / (dimension * low))
-        return 2.0 * uses * dimension / (growth + 1.0) / pooling.divisor
-    if threshold == "wang":
-        pooled = facts.parties * uses
-        return uses * math.log(pooled) / (dimension * facts.parties) / pooling.divisor
-    if isinstance(threshold, str):
-        syncs = {
-            "M log T": math.ceil(math.log2(max(uses, 2))),
-            "M^1.5": math.ceil(math.sqrt(facts.parties)),
-            "MT": uses,
-        }[threshold]
-        return dimension * math.log(2.0) * uses / syncs
-    return float(threshold) / pooling.divisor
 
 
 def _constants(
@@ -222,8 +187,8 @@ def _constants(
     pooling: Pooling,
 ) -> Constants:
     agents, models, dimension = facts.parties, facts.models, facts.dimension
-    loudest = release.loudest
-    share = config.alpha / (4.0 * max(loudest.releases, 1) * pooling.sums * models)
+    noisiest = release.most_noise
+    share = config.alpha / (4.0 * max(noisiest.releases, 1) * pooling.sums * models)
     bias = shift = trigger_shift = 0.0
     if bounds is not None:
         bias = config.parameter_bound * math.sqrt(agents * bounds.rho_max)
@@ -241,11 +206,11 @@ def _constants(
         period=period,
         sync_times=np.array([*([] if times is None or period else times), NEVER], np.int64),
         threshold=0.0,
-        mechanism=loudest.code,
-        releases=loudest.releases,
+        mechanism=noisiest.code,
+        releases=noisiest.releases,
         noise_deviation=release.scales,
-        coefficients=loudest.coefficients(),
-        pattern=noise_pattern(models, dimension),
+        coefficients=noisiest.coefficients(),
+        entry_scale=noise_pattern(models, dimension),
         published_confidence=bounds is not None,
         exploration_scale=float(config.exploration_scale),
         reward_noise=float(config.noise_scale),
@@ -261,8 +226,8 @@ def _constants(
         bias_factor=bias_norm_factor(dimension, config.parameter_bound, share),
         published_bias=float(bias),
     )
-    pooled = agents * release.loudness**2
-    base, log_term = radius_base(config, constants, loudest, bounds, pooling, pooled)
+    pooled = agents * release.relative_deviation**2
+    base, log_term = radius_base(config, constants, noisiest, bounds, pooling, pooled)
     return constants._replace(base=base, log_term=log_term)
 
 
@@ -274,7 +239,23 @@ def radius_base(
     pooling: Pooling,
     pooled: float,
 ) -> tuple[float, float]:
-    """λ₁ (or Mρ_min) and the log term of the radius, for sums of ``pooled`` such releases."""
+    """λ₁ and the log term of the radius.
+
+    Parameters
+    ----------
+    config
+        The variant.
+    constants
+        All others.
+    release
+        How the agent with the most noise, or any of them, releases its running sum.
+    bounds
+        With published confidence; then Mρ_min stands in for λ₁.
+    pooling
+        How releases are brought together.
+    pooled
+        How many of ``release`` would have together the noise of a pooled sum.
+    """
     if bounds is not None:
         base = constants.agents * bounds.rho_min
         return base, 2.0 * math.log(2.0 / config.alpha) - constants.dimension * math.log(base)

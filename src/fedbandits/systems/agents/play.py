@@ -1,4 +1,4 @@
-"""What one agent does between two changes of what it knows: play, observe, remember."""
+"""What one agent does between two changes of what it knows, compiled: play, observe, remember."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandits._compile import compiled
-from fedbandits._typing import Floats, Floats32
+from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.base import draw_reward, fill_decision_set
 from fedbandits.learners.linucb import best_arm, score_arms
 from fedbandits.learners.ridge import add_record
@@ -22,6 +22,7 @@ from fedbandits.systems.agents.views import (
     refresh_view,
     view_radius,
 )
+from fedbandits.systems.replicate import Tally
 
 _TIE, _NOISE = int(Purpose.TIE), int(Purpose.PRIVACY_NOISE)
 
@@ -50,13 +51,83 @@ def new_scratch(plan: AgentsPlan) -> Scratch:
         work=np.zeros((2, arms), np.float32),
         context=np.zeros(constants.dimension),
         gain=np.zeros(constants.dimension),
-        released=np.zeros(constants.pattern.size),
-        noisy=np.zeros(constants.pattern.size),
+        released=np.zeros(constants.release_size),
+        noisy=np.zeros(constants.release_size),
     )
 
 
 @compiled
 def play(
+    world: Any,
+    workspace: Any,
+    constants: Constants,
+    log_term: float,
+    terms: Floats,
+    view: Views,
+    statistic: Floats,
+    tally: Tally,
+    faults: Ints,
+    scratch: Scratch,
+    key: Key,
+    agent: int,
+    first: int,
+    end: int,
+    step: int,
+) -> None:
+    """One agent, every ``step``-th round from ``first`` to ``end``: see, act, observe, remember.
+
+    Parameters
+    ----------
+    world, workspace : named tuple
+        The replicate's arrays, and what decision sets are made in.
+    constants : Constants
+        All of them.
+    log_term : float
+        What the radius has beside the determinant.
+    terms : (models, 4) float64
+        Terms of the pool that the view was made from.
+    view : Views
+        The agent's own; a raw one takes up every record at once.
+    statistic : (models, d (d + 3) / 2) float64
+        Receives the records.
+    tally : Tally
+        Receives the agent's regret and reward.
+    faults : (agents, 2) int64
+        Receives what stopped the agent, and the round, if something did.
+    scratch : Scratch
+        Buffers.
+    key, agent
+        Name the draws, beside the round.
+    """
+    regret, earned, fault, round_ = _play_rounds(
+        world,
+        workspace,
+        constants,
+        log_term,
+        terms,
+        view,
+        statistic,
+        scratch,
+        key,
+        agent,
+        first,
+        end,
+        step,
+    )
+    tally.regret[agent] += regret
+    tally.reward[agent] += earned
+    note_fault(faults, agent, fault, round_)
+
+
+@compiled
+def note_fault(faults: Ints, agent: int, fault: int, round_: int) -> None:
+    """Note what stops an agent, and in which round, if anything does."""
+    if fault != NO_FAULT:
+        faults[agent, 0], faults[agent, 1] = fault, round_
+
+
+@compiled
+def _play_rounds(
     world: Any,
     workspace: Any,
     constants: Constants,
@@ -71,25 +142,7 @@ def play(
     end: int,
     step: int,
 ) -> tuple[float, float, int, int]:
-    """One agent, every ``step``-th round from ``first`` to ``end``: see, act, observe, remember.
-
-    Parameters
-    ----------
-    log_term : float
-        Of the radius.
-    terms : (models, 4) float64
-        Of the pool that the view was made from.
-    view : Views
-        The agent's own; a raw one takes up every record at once.
-    statistic : (models, d (d + 3) / 2) float64
-        Receives the records.
-
-    Returns
-    -------
-    regret, earned : float
-    fault, round : int
-        ``NO_FAULT``, or what stopped the agent, and when.
-    """
+    """Regret and reward of the rounds played; ``NO_FAULT``, or what stopped the agent; and when."""
     features, expected, scores, work = (
         scratch.features,
         scratch.expected,
@@ -146,12 +199,16 @@ def simulate_release(
 
     Parameters
     ----------
+    constants : Constants
+        All of them.
     statistic : (models, d (d + 3) / 2) float64
         The exact running sum.
     draws : (slots, models · d (d + 3) / 2) float64
         Noise draws in use; that of step k is added.
-    name : int
-        Under which the draw of step k is made, beside the key and the agent.
+    k : int
+        Which release it is, from 1.
+    key, agent, name
+        Name the draw of step k.
     noisy : (models · d (d + 3) / 2,) float64
         Receives the release.
     """
@@ -162,7 +219,7 @@ def simulate_release(
             constants.mechanism,
             constants.noise_deviation[agent],
             constants.coefficients,
-            constants.pattern,
+            constants.entry_scale,
             draws,
             k,
             noisy,

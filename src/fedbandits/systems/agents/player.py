@@ -1,9 +1,8 @@
-"""What agents of all systems share: decisions, and records held to their bounds."""
+"""What the agents of all systems share as parties: decisions, and records held to their bounds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,16 +10,17 @@ from fedbandits._typing import Floats, Floats32
 from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.party import ActingParty
 from fedbandits.learners.linucb import best_arm, score_arms
-from fedbandits.learners.ridge import add_record
+from fedbandits.learners.ridge import Record, add_record
 from fedbandits.privacy.bounds import record_fault, require_within
 from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan
 from fedbandits.systems.agents.sync import next_sync
+from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.agents.views import Pool, Views
 
 
 class Player(ActingParty):
-    """A party that decides and learns from rewards.
+    """A party that chooses arms of decision sets by a view, and learns from rewards.
 
     Parameters
     ----------
@@ -29,53 +29,50 @@ class Player(ActingParty):
     peers
         Names of those that may send to it.
     plan
-        What all parties go by.
-    ties
-        See :class:`~fedbandits.systems.agents.system.AgentSupply`.
+        What all parties go by, with the noise of this one's own budget.
+    supply
+        What it brings.
     """
 
     def __init__(
-        self,
-        name: str,
-        peers: Sequence[str],
-        plan: AgentsPlan,
-        ties: Callable[[int], int],
+        self, name: str, peers: Sequence[str], plan: AgentsPlan, supply: AgentSupply
     ) -> None:
         super().__init__(name, "ready", peers)
         self.round = 0
-        self._plan, self._arms, self._ties = plan, plan.facts.arms, ties
+        self._plan, self._noise, self._ties = plan, supply.noise, supply.ties
         self._features: Floats32 = np.zeros((plan.constants.dimension, 1), np.float32)
         self._arm = 0
 
-    def _choose(self, features: Floats32, view: Views) -> int:
-        """Choose an arm by a view.
-
-        Parameters
-        ----------
-        features : (d, arms) float32, or (d, 1) where every arm has its own model
-            The decision set.
+    def decide(self, situation: Floats32) -> int:
+        """Choose an arm of a decision set, (d, arms), or (d, 1) with a model an arm.
 
         Raises
         ------
         LocalProtocolError
-            If it is not time to decide, or the decision set is malformed.
+            If a reward or a message is being waited for, or the decision set is malformed.
+        BoundExceededError
+            If scores are not numbers.
         """
-        self._check_decision_set(features)
-        self._features = np.ascontiguousarray(features, dtype=np.float32).copy()
-        scores, work = np.empty(self._arms, np.float32), np.empty((2, self._arms), np.float32)
+        self._check_decision_set(situation)
+        view, arms = self._acting_view(), self._plan.facts.arms
+        self._features = np.ascontiguousarray(situation, dtype=np.float32).copy()
+        scores, work = np.empty(arms, np.float32), np.empty((2, arms), np.float32)
         score_arms(self._features, view.theta, view.width, scores, work)
         arm = int(best_arm(scores, self._ties(self.round + 1)))
         if arm < 0:
             raise BoundExceededError(f"{self.name}, round {self.round + 1}: scores are not numbers")
         self._arm = arm
         self._move("decide", "acting")
-        return self._arm
+        return arm
+
+    def _acting_view(self) -> Views:
+        """What to choose by in the coming round."""
+        raise NotImplementedError
 
     def _check_decision_set(self, features: Floats32) -> None:
         """Refuse to decide out of turn, or on what is no decision set."""
         self._require("decide")
-        constants = self._plan.constants
-        expected = (constants.dimension, self._arms if constants.models == 1 else 1)
+        expected = self._plan.facts.features_shape
         if features.shape != expected or not np.isfinite(features).all():
             raise LocalProtocolError(f"{self.name}: a decision set is {expected} finite numbers")
 
@@ -94,20 +91,20 @@ class Player(ActingParty):
             raise LocalProtocolError(f"{self.name}: arm {self._arm} was chosen, not {arm}")
         constants = self._plan.constants
         shared = constants.models == 1
-        context = self._features[:, self._arm if shared else 0].astype(np.float64)
+        context = self._features[:, arm if shared else 0].astype(np.float64)
+        most = constants.reward_bound
         fault, recorded = record_fault(
-            context, float(reward), constants.context_bound, -constants.reward_bound, constants.reward_bound,
-            constants.clip,
-        )  # fmt: skip
+            context, float(reward), constants.context_bound, -most, most, constants.clip
+        )
         require_within(fault, f"{self.name}, round {self.round + 1}")
-        return Record(0 if shared else self._arm, context, recorded)
+        return Record(context, recorded, 0 if shared else arm)
 
     def _learn(
         self, record: Record, statistic: Floats, pool: Pool, view: Views, log_term: float
     ) -> None:
         """Take up a record: in the running sum, and in a raw view at once."""
         constants = self._plan.constants
-        model, context, reward = record
+        context, reward, model = record
         add_record(statistic, model, context, reward)
         gain = np.empty(constants.dimension)
         if constants.raw_view:
@@ -126,17 +123,3 @@ class Player(ActingParty):
         if constants.schedule == TRIGGERED or made >= constants.releases:
             return False
         return bool(next_sync(constants, self.round) == self.round + 1)
-
-
-class Record(NamedTuple):
-    """One interaction, within its bounds."""
-
-    model: int
-    context: Floats  # (d,)
-    reward: float
-
-    def added_to(self, statistic: Floats) -> Floats:
-        """A running sum (models, d (d + 3) / 2) with this record; the given one stays."""
-        total = statistic.copy()
-        add_record(total, self.model, self.context, self.reward)
-        return total

@@ -29,9 +29,9 @@ def sync_due(threshold: float, terms: Floats, trigger_log_det: Floats, waited: i
     Parameters
     ----------
     threshold : float
-        D.
+        D, of the schedule.
     terms : (models, 4) float64
-        Of the pool.
+        Terms of the pool that the agent's view comes from.
     trigger_log_det : (models,) float64
         ln det(V + M(ρ_max - ρ_min)I) of the agent's view.
     waited : int
@@ -65,6 +65,10 @@ def rounds_without_sync(constants: Constants, pool: Pool, waited: int) -> int:
 
     Parameters
     ----------
+    constants : Constants
+        All of them.
+    pool : Pool
+        What all agents know.
     waited : int
         Rounds since the last sync.
     """

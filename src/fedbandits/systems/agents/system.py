@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -11,7 +12,7 @@ from fedbandits.federation.roles import Supplies
 from fedbandits.random import Key, Purpose, integer, normals, replicate_key
 from fedbandits.systems.base import System
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # not imported to start the command
     from fedbandits.privacy.running_sum import NoiseSource
     from fedbandits.systems.agents.plan import AgentsPlan
 
@@ -31,7 +32,7 @@ class AgentSupply(NamedTuple):
     """
 
     noise: NoiseSource
-    ties: Any
+    ties: Callable[[int], int]
 
 
 class AgentsSystem(System[AnyPlan]):
@@ -41,11 +42,8 @@ class AgentsSystem(System[AnyPlan]):
 
     def simulated_supplies(self, plan: AnyPlan, world: Any, seed: int, replicate: int) -> Supplies:
         del world
-        key, size, arms = (
-            replicate_key(seed, replicate),
-            plan.constants.pattern.size,
-            plan.facts.arms,
-        )
+        key = replicate_key(seed, replicate)
+        size, arms = plan.constants.release_size, plan.facts.arms
 
         def supply(role: str, place: int) -> AgentSupply | None:
             if role != "agent":

@@ -1,8 +1,7 @@
-"""What one FedUCB agent and its controller compute, as compiled functions on arrays.
+"""What a linear agent makes of a sum of releases, and acts on, as compiled functions on arrays.
 
-The simulation's loop and the parties call these same functions. A *view* is what an agent acts
-on: the inverse of V, the estimate θ̃ = V⁻¹ũ, and the float32 copies that arms are scored with. With
-a released view all agents share view 0; with a raw view each has its own.
+The simulations' loops and the parties call these same functions. A *view* is what an agent acts
+on: the inverse of V, the estimate θ̃ = V⁻¹ũ, and the float32 copies that arms are scored with.
 """
 
 from __future__ import annotations
@@ -53,9 +52,9 @@ class Pool(NamedTuple):
 
 
 class Views(NamedTuple):
-    """What agents act on; the first axis has one entry (released) or one an agent (raw).
+    """What agents act on; views that are alike may be kept once.
 
-    Without that axis, as :func:`one_view` cuts it, it is the view of one agent.
+    Without the first axis, as :func:`one_view` cuts it, it is one view.
     """
 
     inverse: Floats  # (views, models, d, d)
@@ -131,6 +130,21 @@ def initial_pool(constants: Constants, base: float, pool: Pool) -> None:
 
 
 @compiled
+def begin_view(constants: Constants, base: float, log_term: float, pool: Pool, view: Views) -> None:
+    """Before any release, a view that is one agent's own."""
+    initial_pool(constants, base, pool)
+    load_view(constants, log_term, pool, view)
+
+
+def own_view(constants: Constants, base: float, log_term: float) -> tuple[Pool, Views]:
+    """What one agent knows before any release, in arrays of its own."""
+    pool = empty_pool(constants.models, constants.dimension)
+    view = one_view(empty_views(1, constants.models, constants.dimension), 0)
+    begin_view(constants, base, log_term, pool, view)
+    return pool, view
+
+
+@compiled
 def noise_variance(constants: Constants, agent: int, k: int) -> float:
     """Off-diagonal variance of the noise in an agent's k-th release."""
     scale = constants.noise_deviation[agent]
@@ -154,10 +168,11 @@ def pool_release(constants: Constants, basis: Basis, released: Floats, pool: Poo
     Parameters
     ----------
     constants : Constants
+        All of them.
     basis : Basis
-        Of this sum.
+        What goes with this sum.
     released : (models, d (d + 3) / 2) float64
-        Sum of released statistics, unshifted.
+        The sum of released statistics, unshifted.
     pool : Pool
         Receives the result.
 
@@ -207,7 +222,7 @@ def pool_release(constants: Constants, basis: Basis, released: Floats, pool: Poo
 
 @compiled
 def load_view(constants: Constants, log_term: float, pool: Pool, view: Views) -> None:
-    """Begin a batch: a view becomes what the pool says."""
+    """A view becomes what the pool says; ``log_term`` is of the radius."""
     for m in range(constants.models):
         view.inverse[m] = pool.inverse[m]
         apply_symmetric(pool.inverse, m, pool.moment[m], view.estimate[m])

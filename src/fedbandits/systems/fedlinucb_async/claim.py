@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 
-from fedbandits.environments.facts import ContextualFacts
 from fedbandits.privacy.accounting import Clear
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.statements import AGENT_INTERACTION
-from fedbandits.systems.fedlinucb_async.config import AsyncFedLinUCB
-from fedbandits.systems.fedlinucb_async.plan import make_plan
+from fedbandits.systems.fedlinucb_async.plan import AsyncPlan
 
 
-def claim(config: AsyncFedLinUCB, facts: ContextualFacts, rounds: int) -> PrivacyClaim:
+def claim(plan: AsyncPlan) -> PrivacyClaim:
     """The claim of one agent towards everyone else, for a whole run."""
-    make_plan(config, facts, rounds)
     return PrivacyClaim(
         unit=AGENT_INTERACTION,
         from_whom="nobody: agents exchange sums of their records in clear",
@@ -24,7 +21,7 @@ def claim(config: AsyncFedLinUCB, facts: ContextualFacts, rounds: int) -> Privac
         epsilon_contents=math.inf,
         delta=0.0,
         mu=math.inf,
-        conditional_on=environment.public_facts,
+        conditional_on=plan.facts.public,
         not_protected=(
             "anything from the server: what an agent uploads is the exact sum of its few newest "
             "records, often of a single one",

@@ -26,7 +26,8 @@ class AsyncFedLinUCB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     context_bound, reward_bound, parameter_bound
         L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
     out_of_bounds
-        What to do with a record beyond L or B: ``refuse`` stops the run, ``clip`` as for FedUCB.
+        What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales context
+        and reward back together, then cuts the reward off at B.
     noise_scale
         σ: rewards are σ-sub-Gaussian about their mean.
     alpha

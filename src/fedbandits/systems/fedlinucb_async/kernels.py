@@ -10,21 +10,7 @@ from fedbandits._compile import compiled
 from fedbandits._typing import Floats
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.systems.agents.plan import Constants
-from fedbandits.systems.agents.views import (
-    Basis,
-    Pool,
-    Views,
-    initial_pool,
-    load_view,
-    pool_release,
-)
-
-
-@compiled
-def know_nothing(constants: Constants, pool: Pool, view: Views) -> None:
-    """Before the first exchange: Σ = λI and b = 0."""
-    initial_pool(constants, constants.base, pool)
-    load_view(constants, constants.log_term, pool, view)
+from fedbandits.systems.agents.views import Basis, Pool, Views, load_view, pool_release
 
 
 @compiled
@@ -33,6 +19,8 @@ def take_over(constants: Constants, total: Floats, pool: Pool, view: Views) -> i
 
     Parameters
     ----------
+    constants : Constants
+        All of them.
     total : (models, d (d + 3) / 2) float64
         The server's sum.
     pool : Pool
@@ -61,7 +49,7 @@ def exchange_due(threshold: float, terms: Floats, grown_log_det: Floats) -> bool
     threshold : float
         ln(1 + α).
     terms : (models, 4) float64
-        Of the pool that Σ comes from.
+        Terms of the pool that Σ comes from.
     grown_log_det : (models,) float64
         ln det(Σ + Σ_local).
     """

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fedbandits.federation.messages import Codec, Message
+from fedbandits.federation.messages import Message
+from fedbandits.federation.roles import MessageTable
 
 
 class _Statistic(Message, frozen=True, kw_only=True):
@@ -25,4 +26,5 @@ class Download(_Statistic, frozen=True, kw_only=True, tag="fedlinucb-async.downl
     """The sum of all that the server has received."""
 
 
-CODEC = Codec(Upload | Download)
+#: Who sends what to whom.
+TABLE: MessageTable = {Upload: ("agent", "server"), Download: ("server", "agent")}

@@ -1,28 +1,43 @@
-"""From a configuration to the numbers that the compiled loop and the parties go by."""
+"""From a configuration and facts to what the compiled loop and the parties go by."""
 
 from __future__ import annotations
 
 import math
 
+import msgspec
+
 from fedbandits.environments.facts import ContextualFacts
-from fedbandits.systems.agents.config import FedUCB, Never, NoNoise
-from fedbandits.systems.agents.plan import TRIGGERED, Constants, Plan
-from fedbandits.systems.agents.plan import make_plan as plan_feducb
+from fedbandits.systems.agents.config import AgentsConfig, Never, NoNoise
+from fedbandits.systems.agents.plan import (
+    TRIGGERED,
+    AgentsPlan,
+    Constants,
+    Pooling,
+    plan_pooling,
+)
 from fedbandits.systems.fedlinucb_async.config import AsyncFedLinUCB
 
 
-def make_plan(config: AsyncFedLinUCB, facts: ContextualFacts, rounds: int) -> Plan:
-    """Resolve a configuration: FedUCB's plan in clear, with this paper's trigger and radius.
+class AsyncPlan(AgentsPlan, frozen=True, kw_only=True):
+    """What the parties go by; there is no noise in it."""
+
+    def epsilon_spent(self, releases: int) -> float:
+        """What is sent is in clear: no finite ε from the first exchange on."""
+        return math.inf if releases else 0.0
+
+
+def make_plan(config: AsyncFedLinUCB, facts: ContextualFacts, rounds: int) -> AsyncPlan:
+    """Work out what all parties go by: linear agents in clear, this paper's trigger and radius.
 
     Raises
     ------
     ConfigError
-        If the environment can exceed the bounds L or B and ``out_of_bounds`` is ``refuse``.
+        If the world can exceed the bounds L or B and ``out_of_bounds`` is ``refuse``.
     """
-    plan = plan_feducb(as_feducb(config), facts, rounds)
-    growth = _growth(config, facts.parties)
-    constants = plan.constants._replace(
-        schedule=TRIGGERED, threshold=math.log1p(growth), shift=plan.constants.base
+    shared = plan_pooling(as_agents(config), facts, rounds, Pooling(facts.parties, 1, 1))
+    growth = 1.0 / facts.parties**2 if config.growth == "auto" else float(config.growth)
+    constants = shared.constants._replace(
+        schedule=TRIGGERED, threshold=math.log1p(growth), shift=shared.constants.base
     )
     if config.confidence == "published":
         beta = published_radius(config, constants, growth, rounds)
@@ -30,12 +45,14 @@ def make_plan(config: AsyncFedLinUCB, facts: ContextualFacts, rounds: int) -> Pl
         constants = constants._replace(
             published_confidence=True, published_bias=beta, reward_noise=0.0
         )
-    return Plan(constants, plan.release, plan.record_norm, None)
+    parts = msgspec.structs.asdict(shared) | {"config": config, "constants": constants}
+    return AsyncPlan(**parts)
 
 
-def as_feducb(config: AsyncFedLinUCB) -> FedUCB:
-    """What the two systems share, as a FedUCB variant in clear."""
-    return FedUCB(
+def as_agents(config: AsyncFedLinUCB) -> AgentsConfig:
+    """What it shares with other linear agents, as a variant of theirs in clear."""
+    ridge = config.regularization
+    return AgentsConfig(
         schedule=Never(),
         privatizer=NoNoise(),
         exploration_scale=config.exploration_scale,
@@ -45,7 +62,9 @@ def as_feducb(config: AsyncFedLinUCB) -> FedUCB:
         out_of_bounds=config.out_of_bounds,
         noise_scale=config.noise_scale,
         alpha=config.alpha,
-        regularization=_ridge(config),
+        regularization=1.0 / (config.parameter_bound * config.parameter_bound)
+        if ridge == "auto"
+        else float(ridge),
     )
 
 
@@ -64,13 +83,3 @@ def published_radius(
     spread = config.noise_scale * math.sqrt(constants.dimension * logarithm)
     factor = math.sqrt(1.0 + agents * growth) + agents * math.sqrt(2.0 * growth)
     return size + factor * (spread + size)
-
-
-def _growth(config: AsyncFedLinUCB, agents: int) -> float:
-    return 1.0 / agents**2 if config.growth == "auto" else float(config.growth)
-
-
-def _ridge(config: AsyncFedLinUCB) -> float:
-    if config.regularization == "auto":
-        return 1.0 / (config.parameter_bound * config.parameter_bound)
-    return float(config.regularization)

@@ -7,21 +7,25 @@ same run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from fedbandits._typing import Floats32
 from fedbandits.errors import RemoteProtocolError
 from fedbandits.federation.messages import Message, OutOfOrderError, pack, unpack
 from fedbandits.federation.party import Party, Transitions
+from fedbandits.federation.roles import Role, Roles
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.systems.agents import views as act
-from fedbandits.systems.agents.plan import Plan
 from fedbandits.systems.agents.player import Player
-from fedbandits.systems.fedlinucb_async.kernels import exchange_due, know_nothing, take_over
-from fedbandits.systems.fedlinucb_async.messages import Download, Upload
+from fedbandits.systems.agents.system import AgentSupply
+from fedbandits.systems.agents.views import Views
+from fedbandits.systems.fedlinucb_async.kernels import exchange_due, take_over
+from fedbandits.systems.fedlinucb_async.messages import TABLE, Download, Upload
+from fedbandits.systems.fedlinucb_async.plan import AsyncPlan
+
+SERVER = "server"
 
 
 class AsyncAgent(Player):
@@ -32,11 +36,9 @@ class AsyncAgent(Player):
     name, server
         This party's name and the server's.
     plan
-        The plan variant; all parties must hold the same.
-    arms
-        Actions in a decision set.
-    ties
-        ``ties(round)`` is the arm from which equally good arms are looked for in that round.
+        What all parties go by.
+    supply
+        How it breaks ties. Its noise is never asked for.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
@@ -45,38 +47,29 @@ class AsyncAgent(Player):
         ("waiting", "Download"): ("ready",),
     }
 
-    def __init__(
-        self, name: str, server: str, plan: Plan, arms: int, ties: Callable[[int], int]
-    ) -> None:
-        super().__init__(name, [server], plan, arms, ties)
+    def __init__(self, name: str, server: str, plan: AsyncPlan, supply: AgentSupply) -> None:
+        super().__init__(name, [server], plan, supply)
         constants = plan.constants
-        self.local = np.zeros((constants.models, constants.pattern.size // constants.models))
-        self.pool = act.empty_pool(constants.models, constants.dimension)
-        self.view = act.one_view(act.empty_views(1, constants.models, constants.dimension), 0)
+        self.local = np.zeros(constants.statistic_shape)
+        self.pool, self.view = act.own_view(constants, constants.base, constants.log_term)
         self.exchanges = 0
         self._server = server
-        know_nothing(constants, self.pool, self.view)
 
-    def decide(self, features: Floats32) -> int:
-        """Choose an arm; ``features`` is (d, arms), or (d, 1) with a model an arm.
+    def _acting_view(self) -> Views:
+        return self.view
+
+    def observe(self, decision: int, outcome: float) -> list[Message]:
+        """Learn the reward of the chosen arm, and return what is to be sent.
 
         Raises
         ------
         LocalProtocolError
-            If a reward or a download is being waited for, or the decision set is malformed.
-        """
-        return self._choose(features, self.view)
-
-    def observe(self, reward: float) -> list[Message]:
-        """Learn the reward of the last decision, and return what is to be sent.
-
-        Raises
-        ------
+            If no such decision is open.
         BoundExceededError
             If context or reward exceed L or B; the agent goes on waiting for a reward.
         """
         constants = self._plan.constants
-        record = self._checked_record(reward)
+        record = self._checked_record(decision, outcome)
         self._learn(record, self.local, self.pool, self.view, constants.log_term)
         if not exchange_due(constants.threshold, self.pool.terms, self.view.trigger_log_det):
             self._move("observe", "ready")
@@ -100,7 +93,7 @@ class AsyncAgent(Player):
                 f"{self.name}: download of exchange {message.exchange}, expected {self.exchanges}"
             )
         constants = self._plan.constants
-        total = unpack(message.statistic, constants.pattern.size).reshape(constants.models, -1)
+        total = unpack(message.statistic, constants.release_size).reshape(constants.models, -1)
         pool = act.empty_pool(constants.models, constants.dimension)
         if take_over(constants, total, pool, self.view) != NO_FAULT:
             raise RemoteProtocolError(f"{self.name}: the server's Gram matrix is not positive")
@@ -119,14 +112,14 @@ class Server(Party):
     agents
         Names of all agents.
     plan
-        The plan variant.
+        What all parties go by.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {("serving", "Upload"): ("serving",)}
 
-    def __init__(self, name: str, agents: Sequence[str], plan: Plan) -> None:
+    def __init__(self, name: str, agents: Sequence[str], plan: AsyncPlan) -> None:
         super().__init__(name, "serving", agents)
-        self.total = np.zeros(plan.constants.pattern.size)
+        self.total = np.zeros(plan.constants.release_size)
         self.exchanges = dict.fromkeys(agents, 0)
 
     def _handle(self, message: Message) -> list[Message]:
@@ -146,3 +139,15 @@ class Server(Party):
             statistic=pack(self.total),
         )
         return [self._numbered(answer)]
+
+
+def roles(plan: AsyncPlan) -> Roles:
+    """Agents, and a server that adds up what they upload."""
+    agents = plan.agent_names
+    return Roles(
+        (
+            Role("agent", agents, lambda i, own: AsyncAgent(agents[i], SERVER, plan, own), True),
+            Role(SERVER, (SERVER,), lambda _, __: Server(SERVER, agents, plan)),
+        ),
+        TABLE,
+    )

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.ridge import packed_size
 from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.plan import Constants
 from fedbandits.systems.agents.views import Views
@@ -30,18 +29,18 @@ class State(NamedTuple):
     total: Floats  # (models, d (d + 3) / 2): what the server has added up
     local: Floats  # (agents, models, d (d + 3) / 2): own records since the last exchange
     terms: Floats  # (agents, models, 4): of the pool that an agent's view comes from
-    views: Views
+    views: Views  # one an agent
 
 
 def initial_state(constants: Constants) -> State:
     """Zeros in every place; the loop's ``begin`` makes it the state before the first round."""
-    agents, models, size = constants.agents, constants.models, int(packed_size(constants.dimension))
+    agents, shape = constants.agents, constants.statistic_shape
     return State(
-        clock=Clock(np.zeros(1, np.int64), np.zeros(1, np.int64)),
+        clock=Clock(*(np.zeros(1, np.int64) for _ in Clock._fields)),
         faults=np.zeros((agents, 2), np.int64),
         tally=Tally(np.zeros(agents), np.zeros(agents)),
-        total=np.zeros((models, size)),
-        local=np.zeros((agents, models, size)),
-        terms=np.zeros((agents, models, 4)),
-        views=act.empty_views(agents, models, constants.dimension),
+        total=np.zeros(shape),
+        local=np.zeros((agents, *shape)),
+        terms=np.zeros((agents, constants.models, 4)),
+        views=act.empty_views(agents, constants.models, constants.dimension),
     )

@@ -6,20 +6,16 @@ batch. With a data-dependent trigger a batch is as long as the trigger certainly
 
 from __future__ import annotations
 
-import math
 from typing import Any
-
-import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats
 from fedbandits.environments.base import ContextualEnvironment, decision_set_workspace
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key
-from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.batches import BatchedReplicate
 from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan, Constants
-from fedbandits.systems.agents.play import Scratch, play, simulate_release
+from fedbandits.systems.agents.play import Scratch, note_fault, play, simulate_release
 from fedbandits.systems.agents.sync import next_sync, rounds_without_sync, sync_due
 from fedbandits.systems.agents.views import (
     basis_of_all,
@@ -44,7 +40,7 @@ def _play(
     end: int,
 ) -> None:
     """One agent plays rounds start + 1 … end with its own view, or the one that all share."""
-    regret, earned, fault, round_ = play(
+    play(
         world,
         workspace,
         constants,
@@ -52,6 +48,8 @@ def _play(
         state.pool.terms,
         one_view(state.views, agent if constants.raw_view else 0),
         state.statistic[agent],
+        state.tally,
+        state.faults,
         scratch,
         key,
         agent,
@@ -59,10 +57,6 @@ def _play(
         end,
         1,
     )
-    state.tally.regret[agent] += regret
-    state.tally.reward[agent] += earned
-    if fault != NO_FAULT:
-        state.faults[agent, 0], state.faults[agent, 1] = fault, round_
 
 
 @compiled
@@ -79,8 +73,8 @@ def _sync(constants: Constants, state: State, scratch: Scratch, key: Key) -> Non
         released += noisy
     total = released.reshape(constants.models, -1)
     fault = pool_release(constants, basis_of_all(constants, k), total, state.pool)
+    note_fault(state.faults, 0, fault, clock.round_[0])
     if fault != NO_FAULT:
-        state.faults[0, 0], state.faults[0, 1] = fault, clock.round_[0]
         return
     clock.releases[0] = k
     clock.waited[0] = 0
@@ -184,8 +178,8 @@ class FedUCBReplicate(BatchedReplicate[AgentsPlan]):
         threads: int = 1,
     ) -> None:
         super().__init__(plan, environment, seed, replicate, threads)
-        self.state: State = initial_state(self.plan)
-        begin(self.plan.constants, self.state)
+        self.state: State = initial_state(plan)
+        begin(plan.constants, self.state)
         self._load_batch_kernels()
 
     def _run_until(self, stop: int) -> None:
@@ -201,24 +195,8 @@ class FedUCBReplicate(BatchedReplicate[AgentsPlan]):
     def _end_batch(self, end: int) -> None:
         end_batch(self.plan.constants, self.state, self._scratch[0], self.key, end)
 
-    def confidence_ratio(self, truth: Floats) -> float:
-        """The largest ‖θ* - θ̃‖_V / β over views and models; above 1 the bound has failed.
-
-        Parameters
-        ----------
-        truth : (models, d) float64
-            θ*, see :meth:`fedbandits.environments.ContextualEnvironment.true_parameters`.
-        """
-        constants, terms, views = self.plan.constants, self.state.pool.terms, self.state.views
-        worst = 0.0
-        for v, m in np.ndindex(views.log_det.shape):
-            error = truth[m] - views.estimate[v, m]
-            distance = math.sqrt(error @ np.linalg.solve(views.inverse[v, m], error))
-            beta = act.view_radius(
-                terms, views.log_det[v], m, constants.reward_noise, constants.log_term
-            )
-            worst = max(worst, distance / beta)
-        return worst
+    def _radius_terms(self, v: int) -> tuple[Floats, float]:
+        return self.state.pool.terms, self.plan.constants.log_term
 
     @property
     def syncs(self) -> int:
@@ -228,9 +206,4 @@ class FedUCBReplicate(BatchedReplicate[AgentsPlan]):
     @property
     def bytes(self) -> int:
         """Bytes of statistics so far, up and down, 8 a number."""
-        return self.syncs * 2 * self.plan.constants.agents * 8 * self.plan.constants.pattern.size
-
-    @property
-    def epsilon(self) -> float:
-        """ε that the contents of what an agent has sent so far cost, at the configured δ."""
-        return self.plan.epsilon_spent(self.syncs)
+        return self.syncs * 2 * self.plan.constants.agents * 8 * self.plan.constants.release_size

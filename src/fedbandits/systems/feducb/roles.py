@@ -12,14 +12,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedbandits._typing import Floats, Floats32
+from fedbandits._typing import Floats
 from fedbandits.errors import RemoteProtocolError
-from fedbandits.federation.messages import (
-    Message,
-    OutOfOrderError,
-    pack,
-    unpack,
-)
+from fedbandits.federation.messages import Message, OutOfOrderError, pack, unpack
 from fedbandits.federation.party import Party, Transitions
 from fedbandits.federation.roles import Role, Roles
 from fedbandits.privacy import running_sum
@@ -29,13 +24,8 @@ from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan
 from fedbandits.systems.agents.player import Player
 from fedbandits.systems.agents.sync import sync_due
 from fedbandits.systems.agents.system import AgentSupply
-from fedbandits.systems.feducb.messages import (
-    TABLE,
-    Pooled,
-    SyncCall,
-    SyncRequest,
-    Upload,
-)
+from fedbandits.systems.agents.views import Views
+from fedbandits.systems.feducb.messages import TABLE, Pooled, SyncCall, SyncRequest, Upload
 
 CONTROLLER = "controller"
 
@@ -71,26 +61,16 @@ class Agent(Player):
         supply: AgentSupply,
     ) -> None:
         plan = plan.of_agent(index)
-        super().__init__(name, [controller], plan, supply.ties)
+        super().__init__(name, [controller], plan, supply)
         constants = plan.constants
-        self.statistic = np.zeros((constants.models, constants.pattern.size // constants.models))
-        self.pool = act.empty_pool(constants.models, constants.dimension)
-        self.view = act.one_view(act.empty_views(1, constants.models, constants.dimension), 0)
-        self.released = running_sum.init(plan.release, constants.pattern.size)
-        self._controller, self._noise = controller, supply.noise
+        self.statistic = np.zeros(constants.statistic_shape)
+        self.pool, self.view = act.own_view(constants, constants.base, constants.log_term)
+        self.released = running_sum.init(plan.release, constants.release_size)
+        self._controller = controller
         self._waited = 0
-        act.initial_pool(constants, constants.base, self.pool)
-        act.load_view(constants, constants.log_term, self.pool, self.view)
 
-    def decide(self, situation: Floats32) -> int:
-        """Choose an arm of a decision set, (d, arms), or (d, 1) with a model an arm.
-
-        Raises
-        ------
-        LocalProtocolError
-            If a reward or a sync is being waited for, or the decision set is malformed.
-        """
-        return self._choose(situation, self.view)
+    def _acting_view(self) -> Views:
+        return self.view
 
     def observe(self, decision: int, outcome: float) -> list[Message]:
         """Learn the reward of the chosen arm, and return what is to be sent.
@@ -129,7 +109,7 @@ class Agent(Player):
             self._plan.release,
             self.released,
             statistic.reshape(-1),
-            self._plan.constants.pattern,
+            self._plan.constants.entry_scale,
             self._noise,
         )
         return noisy
@@ -168,7 +148,7 @@ class Agent(Player):
             raise OutOfOrderError(
                 f"{self.name}: sum of release {message.release}, expected {self.released.made}"
             )
-        values = unpack(message.statistic, constants.pattern.size).reshape(constants.models, -1)
+        values = unpack(message.statistic, constants.release_size).reshape(constants.models, -1)
         pool = act.empty_pool(constants.models, constants.dimension)
         basis = act.basis_of_all(constants, message.release)
         if act.pool_release(constants, basis, values, pool) != NO_FAULT:
@@ -203,7 +183,7 @@ class Controller(Party):
         super().__init__(name, "idle", agents)
         self.releases = 0
         self._agents = tuple(agents)
-        self._size = plan.constants.pattern.size
+        self._size = plan.constants.release_size
         self._collected: dict[str, Floats] = {}
         self._called = 0  # the last round for which agents were called
 
@@ -255,7 +235,7 @@ class Controller(Party):
 
 def roles(plan: AgentsPlan) -> Roles:
     """Agents, and a controller that adds up what they release."""
-    agents = tuple(f"agent-{i}" for i in range(plan.constants.agents))
+    agents = plan.agent_names
     return Roles(
         (
             Role("agent", agents, lambda i, own: Agent(i, agents[i], CONTROLLER, plan, own), True),

@@ -1,4 +1,4 @@
-"""All that changes in a FedUCB run, as arrays that compiled code and a file can hold."""
+"""All that changes in a run, as arrays that compiled code and a file can hold."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.ridge import packed_size
 from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.views import Pool, Views
@@ -32,21 +31,19 @@ class State(NamedTuple):
     statistic: Floats  # (agents, models, d (d + 3) / 2): own records so far
     draws: Floats  # (agents, slots, models · d (d + 3) / 2): noise draws in use
     pool: Pool
-    views: Views
+    views: Views  # one that all agents share, or a raw one of each
 
 
 def initial_state(plan: AgentsPlan) -> State:
     """Zeros in every place; the loop's ``begin`` makes it the state before the first round."""
     constants = plan.constants
     agents, models, dimension = constants.agents, constants.models, constants.dimension
-    size = int(packed_size(dimension))
-    one = [np.zeros(1, np.int64) for _ in range(4)]
     return State(
-        clock=Clock(one[0], one[1], one[2], one[3]),
+        clock=Clock(*(np.zeros(1, np.int64) for _ in Clock._fields)),
         faults=np.zeros((agents, 2), np.int64),
         tally=Tally(np.zeros(agents), np.zeros(agents)),
-        statistic=np.zeros((agents, models, size)),
-        draws=np.zeros((agents, plan.release.slots, models * size)),
+        statistic=np.zeros((agents, *constants.statistic_shape)),
+        draws=np.zeros((agents, plan.release.slots, constants.release_size)),
         pool=act.empty_pool(models, dimension),
         views=act.empty_views(agents if constants.raw_view else 1, models, dimension),
     )

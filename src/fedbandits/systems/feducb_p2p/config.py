@@ -23,7 +23,7 @@ class PeerFedUCB(AgentsConfig, frozen=True, kw_only=True, forbid_unknown_fields=
         rounds and pool the newest release of every peer within γ hops. ``determinant``:
         Algorithm 3, with γ estimators in turn and syncs within cliques that agents call for.
 
-    The others are as for :class:`~fedbandits.systems.agents.config.FedUCB`.
+    The others are as for :class:`~fedbandits.systems.agents.config.AgentsConfig`.
     """
 
     graph: Graph = msgspec.field(default_factory=Complete)

@@ -1,4 +1,4 @@
-"""What agents release, hear and pool, and the messages that it takes, as compiled functions.
+"""What agents play, release, hear and pool, and the messages that it takes, compiled.
 
 A message that is sent at the end of a round is there before the next one begins. So what h hops
 separate is h - 1 rounds late, and the end of a round is the only time at which agents meet.
@@ -7,6 +7,7 @@ separate is h - 1 rounds late, and the end of a round is the only time at which 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +17,11 @@ from fedbandits.learners.ridge import log_determinant, unpack
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key
 from fedbandits.systems.agents.plan import TRIGGERED, Constants
-from fedbandits.systems.agents.play import Scratch, simulate_release
+from fedbandits.systems.agents.play import Scratch, note_fault, play, simulate_release
 from fedbandits.systems.agents.views import (
     Basis,
     Pool,
-    initial_pool,
+    begin_view,
     load_view,
     noise_variance,
     one_view,
@@ -35,9 +36,43 @@ def begin(constants: Constants, peers: Peers, state: State) -> None:
     """Set up what every agent knows before the first round."""
     for cell in range(state.heard.size):
         agent = cell // peers.estimators
-        pool = one_pool(state.pools, cell)
-        initial_pool(constants, peers.base[agent], pool)
-        load_view(constants, peers.log_term[agent], pool, one_view(state.views, cell))
+        pool, view = one_pool(state.pools, cell), one_view(state.views, cell)
+        begin_view(constants, peers.base[agent], peers.log_term[agent], pool, view)
+
+
+@compiled
+def play_cell(
+    world: Any,
+    workspace: Any,
+    constants: Constants,
+    peers: Peers,
+    state: State,
+    scratch: Scratch,
+    key: Key,
+    cell: int,
+    first: int,
+    end: int,
+) -> None:
+    """One agent plays ``first`` and all rounds to ``end`` in which it uses the same estimator."""
+    agent = cell // peers.estimators
+    play(
+        world,
+        workspace,
+        constants,
+        peers.log_term[agent],
+        state.pools.terms[cell],
+        one_view(state.views, cell),
+        state.statistic[cell],
+        state.tally,
+        state.faults,
+        scratch,
+        key,
+        agent,
+        first,
+        end,
+        peers.estimators,
+    )
+    state.waited[cell] += (end - first) // peers.estimators + 1
 
 
 @compiled
@@ -93,10 +128,9 @@ def refresh(
         _fresh(constants, state, cell),
         pool,
     )
-    if fault != NO_FAULT:
-        state.faults[agent, 0], state.faults[agent, 1] = fault, round_
-        return
-    load_view(constants, peers.log_term[agent], pool, one_view(state.views, cell))
+    note_fault(state.faults, agent, fault, round_)
+    if fault == NO_FAULT:
+        load_view(constants, peers.log_term[agent], pool, one_view(state.views, cell))
 
 
 @compiled
@@ -104,7 +138,7 @@ def _fresh(constants: Constants, state: State, cell: int) -> Floats:
     """Own records since the last own release."""
     fresh: Floats = state.statistic[cell][:0]
     if constants.raw_view:
-        fresh = state.statistic[cell] - state.settled[cell]
+        fresh = state.statistic[cell] - state.at_release[cell]
     return fresh
 
 
@@ -142,7 +176,7 @@ def release(
     releases.value[cell, slot] = scratch.noisy
     state.waited[cell] = 0
     if constants.raw_view:
-        state.settled[cell] = state.statistic[cell]
+        state.at_release[cell] = state.statistic[cell]
     for other in range(constants.agents):
         lag = peers.lag[other, agent]
         if lag != NOT_POOLED:
@@ -187,12 +221,14 @@ def pool_heard(
 
     Parameters
     ----------
+    constants, peers
+        All of them.
     agent : int
         Who pools.
     count : int
         How many agents' releases there are, its own included.
     variance : float
-        Of their noise, added up.
+        The variances of their noise, added up.
     released : (models, d (d + 3) / 2) float64
         Their sum; receives ``fresh`` too.
     fresh : (models or 0, d (d + 3) / 2) float64

@@ -6,64 +6,28 @@ whole batch; each pools by itself what arrives meanwhile.
 
 from __future__ import annotations
 
-import math
 from typing import Any
-
-import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats
 from fedbandits.environments.base import ContextualEnvironment, decision_set_workspace
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key
-from fedbandits.systems.agents import views as act
-from fedbandits.systems.agents.batches import BatchedSimulation
+from fedbandits.systems.agents.batches import BatchedReplicate
 from fedbandits.systems.agents.plan import TRIGGERED, Constants
-from fedbandits.systems.agents.play import Scratch, play
+from fedbandits.systems.agents.play import Scratch
 from fedbandits.systems.agents.sync import next_sync
-from fedbandits.systems.agents.views import one_view
-from fedbandits.systems.feducb_p2p.config import PeerFedUCB
-from fedbandits.systems.feducb_p2p.kernels import begin, refresh, refresh_all, release, send
-from fedbandits.systems.feducb_p2p.plan import PeerPlan, Peers, make_plan, next_arrival
+from fedbandits.systems.feducb_p2p.kernels import (
+    begin,
+    play_cell,
+    refresh,
+    refresh_all,
+    release,
+    send,
+)
+from fedbandits.systems.feducb_p2p.plan import PeerPlan, Peers, next_arrival
 from fedbandits.systems.feducb_p2p.state import State, initial_state
 from fedbandits.systems.feducb_p2p.triggered import run_triggered_until
-
-
-@compiled
-def play_cell(
-    world: Any,
-    workspace: Any,
-    constants: Constants,
-    peers: Peers,
-    state: State,
-    scratch: Scratch,
-    key: Key,
-    cell: int,
-    first: int,
-    end: int,
-) -> None:
-    """One agent plays ``first`` and all rounds to ``end`` in which it uses the same estimator."""
-    agent = cell // peers.estimators
-    regret, earned, fault, round_ = play(
-        world,
-        workspace,
-        constants,
-        peers.log_term[agent],
-        state.pools.terms[cell],
-        one_view(state.views, cell),
-        state.statistic[cell],
-        scratch,
-        key,
-        agent,
-        first,
-        end,
-        peers.estimators,
-    )
-    state.tally.regret[agent] += regret
-    state.tally.reward[agent] += earned
-    state.waited[cell] += (end - first) // peers.estimators + 1
-    if fault != NO_FAULT:
-        state.faults[agent, 0], state.faults[agent, 1] = fault, round_
 
 
 @compiled
@@ -136,37 +100,22 @@ def run_until(
         end_batch(constants, peers, state, scratch, key, end)
 
 
-class PeerSimulation(BatchedSimulation):
-    """One replicate of one peer-to-peer variant; every hop of a message counts as one.
-
-    Parameters
-    ----------
-    config, environment
-        What is run, and where.
-    rounds
-        T; the mechanism is planned for it.
-    seed, replicate
-        Name the draws.
-    threads
-        How many may play agents side by side in long batches. Results do not depend on it.
-    """
+class PeerReplicate(BatchedReplicate[PeerPlan]):
+    """One replicate of a peer-to-peer variant; every hop of a message counts as one."""
 
     def __init__(
         self,
-        config: PeerFedUCB,
+        plan: PeerPlan,
         environment: ContextualEnvironment,
-        rounds: int,
         seed: int,
         replicate: int,
         threads: int = 1,
     ) -> None:
-        self.plan: PeerPlan = make_plan(config, environment.facts, rounds)
         # Agents that may call for a sync after any round are played in step.
-        self._triggered = self.plan.constants.schedule == TRIGGERED
-        threads = 1 if self._triggered else threads
-        super().__init__(config, environment, rounds, seed, replicate, self.plan, threads)
-        self.state: State = initial_state(self.plan)
-        begin(self.plan.constants, self.plan.peers, self.state)
+        self._triggered = plan.constants.schedule == TRIGGERED
+        super().__init__(plan, environment, seed, replicate, 1 if self._triggered else threads)
+        self.state: State = initial_state(plan)
+        begin(plan.constants, plan.peers, self.state)
         self._load_batch_kernels()
 
     def _run_until(self, stop: int) -> None:
@@ -192,38 +141,17 @@ class PeerSimulation(BatchedSimulation):
             return []
         longest, rounds = int(peers.reach.max()), []
         round_ = int(next_arrival(constants, longest, 0))
-        while round_ < self.rounds:
+        while round_ < self.plan.rounds:
             rounds.append(round_)
             round_ = int(next_arrival(constants, longest, round_))
         return rounds
 
     def refresh(self) -> None:
-        """Let every agent pool now what it would pool before the next round."""
         refresh_all(self.plan.constants, self.plan.peers, self.state, self._scratch[0])
 
-    def confidence_ratio(self, truth: Floats) -> float:
-        """The largest ‖θ* - θ̃‖_V / β over agents, estimators and models; above 1 it has failed.
-
-        Parameters
-        ----------
-        truth : (models, d) float64
-            θ*, see :meth:`fedbandits.environments.ContextualEnvironment.true_parameters`.
-        """
-        self.refresh()
-        constants, peers, state = self.plan.constants, self.plan.peers, self.state
-        worst = 0.0
-        for cell, m in np.ndindex(state.views.log_det.shape):
-            error = truth[m] - state.views.estimate[cell, m]
-            distance = math.sqrt(error @ np.linalg.solve(state.views.inverse[cell, m], error))
-            beta = act.view_radius(
-                state.pools.terms[cell],
-                state.views.log_det[cell],
-                m,
-                constants.reward_noise,
-                peers.log_term[cell // peers.estimators],
-            )
-            worst = max(worst, distance / beta)
-        return worst
+    def _radius_terms(self, v: int) -> tuple[Floats, float]:
+        peers = self.plan.peers
+        return self.state.pools.terms[v], peers.log_term[v // peers.estimators]
 
     @property
     def syncs(self) -> int:
@@ -234,12 +162,9 @@ class PeerSimulation(BatchedSimulation):
     @property
     def bytes(self) -> int:
         """Bytes of statistics sent so far, 8 a number."""
-        return int(self.state.clock.carrying[0]) * 8 * self.plan.constants.pattern.size
+        return int(self.state.clock.carrying[0]) * 8 * self.plan.constants.release_size
 
     @property
     def epsilon(self) -> float:
-        """ε that the contents of what an agent has sent so far cost, at the configured δ.
-
-        The estimators' records are disjoint, so the one that was released most often decides.
-        """
-        return self.plan.epsilon_spent(int(self.state.releases.made.max()), self.config.delta)
+        # The estimators' records are disjoint, so the one that was released most often decides.
+        return self.plan.epsilon_spent(int(self.state.releases.made.max()))

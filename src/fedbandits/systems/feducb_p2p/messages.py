@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fedbandits.federation.messages import Codec, Message
+from fedbandits.federation.messages import Message
+from fedbandits.federation.roles import MessageTable
 
 
 class Flooded(Message, frozen=True, kw_only=True):
@@ -11,6 +12,11 @@ class Flooded(Message, frozen=True, kw_only=True):
     origin: str
     round: int
     hops: int
+
+    @property
+    def heard(self) -> int:
+        """The round at whose end it arrives."""
+        return self.round + self.hops - 1
 
 
 class Call(Flooded, frozen=True, kw_only=True, tag="feducb-p2p.call"):
@@ -30,4 +36,5 @@ class Release(Flooded, frozen=True, kw_only=True, tag="feducb-p2p.release"):
         return len(self.statistic)
 
 
-CODEC = Codec(Call | Release)
+#: Who sends what to whom.
+TABLE: MessageTable = {Call: ("agent", "agent"), Release: ("agent", "agent")}

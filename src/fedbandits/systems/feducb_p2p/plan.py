@@ -1,9 +1,10 @@
-"""From a configuration and a graph to the numbers that the compiled loop and the parties go by."""
+"""From a configuration, facts and a graph to what the compiled loop and the parties go by."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from fedbandits._compile import compiled
@@ -13,8 +14,14 @@ from fedbandits.errors import ConfigError
 from fedbandits.federation.graphs import Topology, clique_cover, flood_sizes, topology
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.systems.agents.config import Determinant
-from fedbandits.systems.agents.plan import TRIGGERED, Constants, Plan, Pooling, radius_base
-from fedbandits.systems.agents.plan import make_plan as plan_pooling
+from fedbandits.systems.agents.plan import (
+    TRIGGERED,
+    AgentsPlan,
+    Constants,
+    Pooling,
+    plan_pooling,
+    radius_base,
+)
 from fedbandits.systems.agents.sync import next_sync
 from fedbandits.systems.feducb_p2p.config import PeerFedUCB
 
@@ -32,27 +39,36 @@ class Peers(NamedTuple):
     lag: Ints  # (M, M): rounds until an agent (row) can use a release of another, or NOT_POOLED
     reach: Ints  # (M,): an agent's largest lag
     base: Floats  # (M,): λ₁ of an agent's pool, or Mρ_min
-    log_term: Floats  # (M,)
+    log_term: Floats  # (M,): of the radius
     floods: Ints  # (M, hops): messages of every hop of an agent's flood
     gamma: int
     estimators: int
     depth: int  # releases of one estimator that may be in use or on their way at once
 
 
-class PeerPlan(Plan, frozen=True):
-    """A variant on its graph."""
+class PeerPlan(AgentsPlan, frozen=True, kw_only=True):
+    """What the parties of a variant on its graph go by.
+
+    Parameters
+    ----------
+    topology
+        Who can talk to whom.
+    peers
+        What follows from the graph, as compiled code takes it.
+    """
 
     topology: Topology
     peers: Peers
 
 
 def make_plan(config: PeerFedUCB, facts: ContextualFacts, rounds: int) -> PeerPlan:
-    """Resolve a configuration for an environment and a horizon.
+    """Work out what all parties of a variant go by.
 
     Raises
     ------
     ConfigError, DataError
-        If the graph does not fit, or what the controller's variant refuses too.
+        If the graph does not fit, there are too many estimators, or see
+        :func:`~fedbandits.systems.agents.plan.plan_pooling`.
     """
     if facts.parties * config.estimators > _MOST_ESTIMATORS:
         raise ConfigError(
@@ -65,7 +81,7 @@ def make_plan(config: PeerFedUCB, facts: ContextualFacts, rounds: int) -> PeerPl
     pooling = _pooling(config, lag, pooled)
     shared = plan_pooling(config, facts, rounds, pooling)
     constants, release, bounds = shared.constants, shared.release, shared.bounds
-    equal = (lag != NOT_POOLED) @ _loudness(constants, release)
+    equal = (lag != NOT_POOLED) @ _relative_variances(constants, release)
     bases = [radius_base(config, constants, release, bounds, pooling, float(m)) for m in equal]
     peers = Peers(
         distance=graph.distance,
@@ -78,11 +94,11 @@ def make_plan(config: PeerFedUCB, facts: ContextualFacts, rounds: int) -> PeerPl
         estimators=pooling.estimators,
         depth=_depth(constants, int(lag.max())),
     )
-    return PeerPlan(constants, release, shared.record_norm, bounds, graph, peers)
+    return PeerPlan(**msgspec.structs.asdict(shared), topology=graph, peers=peers)
 
 
-def _loudness(constants: Constants, release: ContinualPlan) -> Floats:
-    """(M,): variance of every agent's noise as a multiple of that of ``release``."""
+def _relative_variances(constants: Constants, release: ContinualPlan) -> Floats:
+    """Variance of every agent's noise as a multiple of that of ``release``, (M,)."""
     if release.scale == 0.0:
         return np.ones(constants.agents)
     return (constants.noise_deviation / release.scale) ** 2
@@ -130,8 +146,12 @@ def next_arrival(constants: Constants, reach: int, round_: int) -> int:
 
     Parameters
     ----------
+    constants : Constants
+        All of them.
     reach : int
         The agent's largest lag. In a connected graph every smaller one occurs too.
+    round_ : int
+        From 0.
     """
     arrival = next_sync(constants, round_)
     for lag in range(1, reach + 1):

@@ -6,33 +6,30 @@ functions are those that the simulation calls, so the same seed gives the same r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import msgspec
 import numpy as np
 
-from fedbandits._typing import Floats, Floats32
+from fedbandits._typing import Floats
 from fedbandits.errors import RemoteProtocolError
-from fedbandits.federation.messages import (
-    Message,
-    OutOfOrderError,
-    WrongSenderError,
-    pack,
-    unpack,
-)
+from fedbandits.federation.messages import Message, OutOfOrderError, pack, unpack
 from fedbandits.federation.party import Transitions
+from fedbandits.federation.roles import Role, Roles
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.bounds import NO_FAULT
-from fedbandits.privacy.running_sum import NoiseSource, renamed
+from fedbandits.privacy.running_sum import renamed
 from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.plan import TRIGGERED
 from fedbandits.systems.agents.player import Player
 from fedbandits.systems.agents.sync import sync_due
+from fedbandits.systems.agents.system import AgentSupply
+from fedbandits.systems.agents.views import Pool, Views
 from fedbandits.systems.feducb_p2p.flooding import Floods
 from fedbandits.systems.feducb_p2p.kernels import pool_heard
 from fedbandits.systems.feducb_p2p.knowledge import Knowledge, Known
-from fedbandits.systems.feducb_p2p.messages import Call, Flooded, Release
+from fedbandits.systems.feducb_p2p.messages import TABLE, Call, Release
 from fedbandits.systems.feducb_p2p.plan import NOT_POOLED, PeerPlan
 
 
@@ -44,16 +41,12 @@ class PeerAgent(Player):
     index
         Which of the agents this is: whose budget it spends.
     names
-        Of all agents, in order; sums are taken in this order.
+        Names of all agents, in order; sums are taken in this order.
     plan
-        The plan variant; all parties must hold the same.
-    arms
-        Actions in a decision set.
-    noise
-        Asked once a name: the k-th release of estimator g of G has the name (k - 1) G + g + 1.
-        In a deployment it must be secure and what it gave saved.
-    ties
-        ``ties(round)`` is the arm from which equally good arms are looked for in that round.
+        What all parties go by.
+    supply
+        Its noise, and how it breaks ties. The k-th release of estimator g of G has the draw of
+        the name (k - 1) G + g + 1.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
@@ -67,63 +60,50 @@ class PeerAgent(Player):
     }
 
     def __init__(
-        self,
-        index: int,
-        names: Sequence[str],
-        plan: PeerPlan,
-        arms: int,
-        noise: NoiseSource,
-        ties: Callable[[int], int],
+        self, index: int, names: Sequence[str], plan: PeerPlan, supply: AgentSupply
     ) -> None:
         plan = plan.of_agent(index)
         self._neighbours = [names[i] for i in plan.topology.neighbours(index)]
-        super().__init__(names[index], self._neighbours, plan, arms, ties)
+        super().__init__(names[index], self._neighbours, plan, supply)
         constants, peers = plan.constants, plan.peers
-        count, width = peers.estimators, constants.pattern.size
-        self._index, self._names, self._noise = index, list(names), noise
-        self._number = {name: i for i, name in enumerate(names)}
-        self._peers = peers
+        count = peers.estimators
+        self._index, self._peers = index, peers
         self._log_term = float(peers.log_term[index])
-        self.statistic = np.zeros((count, constants.models, width // constants.models))
-        self._settled = np.zeros_like(self.statistic)
-        self.released = [running_sum.init(plan.release, width) for _ in range(count)]
+        self.statistic = np.zeros((count, *constants.statistic_shape))
+        self._at_release = np.zeros_like(self.statistic)
+        size = constants.release_size
+        self.released = [running_sum.init(plan.release, size) for _ in range(count)]
         self._released_in = [0] * count  # the round of the last own release
         self._waited = [0] * count
         self._knowledge = Knowledge()
-        self._pooled = [0] * count
+        self._pooled = [0] * count  # numbers of the releases in each pool, added up
         self._called: list[tuple[int, int]] = []  # round of a call, and when it is to be answered
-        self._floods = Floods()
-        self._pools = [act.empty_pool(constants.models, constants.dimension) for _ in range(count)]
-        views = act.empty_views(count, constants.models, constants.dimension)
-        self._views = [act.one_view(views, g) for g in range(count)]
-        for pool, view in zip(self._pools, self._views, strict=True):
-            act.initial_pool(constants, float(peers.base[index]), pool)
-            act.load_view(constants, self._log_term, pool, view)
+        self._floods = Floods(index, names, peers)
+        self._pools: list[Pool] = []
+        self._views: list[Views] = []
+        for _ in range(count):
+            pool, view = act.own_view(constants, float(peers.base[index]), self._log_term)
+            self._pools.append(pool)
+            self._views.append(view)
 
-    def decide(self, features: Floats32) -> int:
-        """Choose an arm; ``features`` is (d, arms), or (d, 1) with a model an arm.
+    def _acting_view(self) -> Views:
+        estimator = (self.round + 1) % self._peers.estimators
+        self.refresh(estimator)
+        return self._views[estimator]
+
+    def observe(self, decision: int, outcome: float) -> list[Message]:
+        """Learn the reward of the chosen arm, and return what is to be sent.
 
         Raises
         ------
         LocalProtocolError
-            If a reward is being waited for, or the decision set is malformed.
-        """
-        estimator = (self.round + 1) % self._peers.estimators
-        self._check_decision_set(features)
-        self.refresh(estimator)
-        return self._choose(features, self._views[estimator])
-
-    def observe(self, reward: float) -> list[Message]:
-        """Learn the reward of the last decision, and return what is to be sent.
-
-        Raises
-        ------
+            If no such decision is open.
         BoundExceededError
             If context or reward exceed L or B. Nothing has changed then, nor if the noise of a
             release that is due by a schedule raises: the agent goes on waiting for the reward.
         """
         g = (self.round + 1) % self._peers.estimators
-        record = self._checked_record(reward)
+        record = self._checked_record(decision, outcome)
         noisy = None
         if self._release_due(self.released[0].made):
             noisy = self._draw(0, record.added_to(self.statistic[0]))
@@ -136,7 +116,7 @@ class PeerAgent(Player):
         self._floods.forget(self.round - 2 * self._peers.gamma)
         return [self._numbered(m) for m in (*due, *passed)]
 
-    def pool(self, estimator: int = 0) -> act.Pool:
+    def pool(self, estimator: int = 0) -> Pool:
         """What this agent has made of the releases it has heard."""
         self.refresh(estimator)
         return self._pools[estimator]
@@ -174,7 +154,7 @@ class PeerAgent(Player):
             plan.release,
             self.released[g],
             statistic.reshape(-1),
-            plan.constants.pattern,
+            plan.constants.entry_scale,
             renamed(self._noise, lambda k: (k - 1) * count + g + 1),
         )
         return noisy
@@ -182,7 +162,7 @@ class PeerAgent(Player):
     def _announce(self, g: int, noisy: Floats) -> list[Message]:
         """Tell all neighbours of a release, and take it up oneself."""
         self._released_in[g], self._waited[g] = self.round, 0
-        self._settled[g] = self.statistic[g]
+        self._at_release[g] = self.statistic[g]
         number = self.released[g].made
         self._knowledge.add(self._index, g, Known(number, self.round, noisy), self.round)
         message = Release(
@@ -210,25 +190,9 @@ class PeerAgent(Player):
                 raise OutOfOrderError(f"{self.name}: {type(message).__name__} is not for an agent")
         return []
 
-    def _check_flood(self, message: Flooded) -> int:
-        """The number of the agent that a message comes from, if it can have come this way."""
-        origin = self._number.get(message.origin)
-        if origin is None:
-            raise WrongSenderError(f"{self.name}: nobody is called {message.origin!r}")
-        sender = self._number[message.sender]
-        least = 1 + int(self._peers.distance[origin, sender])
-        if not least <= message.hops <= self._peers.gamma:
-            raise OutOfOrderError(
-                f"{self.name}: {message.hops} hops from {message.origin} through {message.sender}, "
-                f"expected {least} to {self._peers.gamma}"
-            )
-        if message.round < 1:
-            raise OutOfOrderError(f"{self.name}: a message of round {message.round}")
-        return origin
-
     def _hear(self, message: Release) -> None:
         constants = self._plan.constants
-        origin = self._check_flood(message)
+        origin = self._floods.origin(message)
         g, number = message.estimator, message.release
         if not (0 <= g < self._peers.estimators and 1 <= number <= constants.releases):
             raise OutOfOrderError(f"{self.name}: release {number} of estimator {g} is not planned")
@@ -236,16 +200,14 @@ class PeerAgent(Player):
             raise OutOfOrderError(
                 f"{self.name}: release {number} of round {message.round}, planned for another"
             )
-        values = unpack(message.statistic, constants.pattern.size)
+        values = unpack(message.statistic, constants.release_size)
         key = (origin, g, number)
-        if self._floods.knows(key):
-            self._floods.came_from(key, message.sender)
+        if self._floods.repeats(key, message):
             return
         if origin == self._index or number <= self._knowledge.newest_number(origin, g):
             return  # out of date: a newer one has been heard
-        usable = message.round + message.hops - 1
-        self._knowledge.add(origin, g, Known(number, usable, values), self.round)
-        self._pass_on(key, message, usable)
+        self._knowledge.add(origin, g, Known(number, message.heard, values), self.round)
+        self._floods.take(key, message)
 
     def _planned_round(self, number: int) -> int:
         constants = self._plan.constants
@@ -256,25 +218,15 @@ class PeerAgent(Player):
     def _hear_call(self, message: Call) -> None:
         if self._plan.constants.schedule != TRIGGERED:
             raise OutOfOrderError(f"{self.name}: rounds of release are fixed, nobody may call")
-        origin = self._check_flood(message)
+        origin = self._floods.origin(message)
         key = (origin, message.round)
-        if self._floods.knows(key):
-            self._floods.came_from(key, message.sender)
+        if self._floods.repeats(key, message):
             return
-        heard = message.round + message.hops - 1
         if origin == self._index or message.round < self.round - 2 * self._peers.gamma:
             return  # an own call, or one so old that it may have been heard and forgotten
-        self._pass_on(key, message, heard)
+        self._floods.take(key, message)
         if self._peers.lag[self._index, origin] != NOT_POOLED:
-            self._called.append((message.round, heard + 1))
-
-    def _pass_on(self, key: tuple[int, ...], message: Flooded, heard: int) -> None:
-        """Keep a message for the neighbours that it does not come from, if it may go on."""
-        onward = msgspec.structs.replace(
-            message, sender=self.name, number=-1, hops=message.hops + 1
-        )
-        self._floods.take(key, onward if onward.hops <= self._peers.gamma else None, heard)
-        self._floods.came_from(key, message.sender)
+            self._called.append((message.round, message.heard + 1))
 
     def refresh(self, estimator: int) -> None:
         """Pool what has been heard, if there is anything new."""
@@ -286,11 +238,11 @@ class PeerAgent(Player):
         if numbers == self._pooled[g]:
             return
         # Summed in the order of agents, as a controller would.
-        released, variance = np.zeros(constants.pattern.size), 0.0
+        released, variance = np.zeros(constants.release_size), 0.0
         for origin, known in pooled.items():
             released += known.values
             variance += act.noise_variance(constants, origin, known.release)
-        fresh = self.statistic[g] - self._settled[g]
+        fresh = self.statistic[g] - self._at_release[g]
         pool = act.empty_pool(constants.models, constants.dimension)
         fault = pool_heard(
             constants,
@@ -306,3 +258,10 @@ class PeerAgent(Player):
             raise RemoteProtocolError(f"{self.name}: the pooled Gram matrix is not positive")
         self._pools[g], self._pooled[g] = pool, numbers
         act.load_view(constants, self._log_term, pool, self._views[g])
+
+
+def roles(plan: PeerPlan) -> Roles:
+    """Agents, and nobody else."""
+    names = plan.agent_names
+    agent = Role("agent", names, lambda i, own: PeerAgent(i, names, plan, own), acts=True)
+    return Roles((agent,), TABLE)

@@ -13,7 +13,6 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.ridge import packed_size
 from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.plan import TRIGGERED
 from fedbandits.systems.agents.views import Pool, Views
@@ -46,7 +45,7 @@ class State(NamedTuple):
     faults: Ints  # (agents, 2): what stopped an agent, and the round
     tally: Tally  # of every agent
     statistic: Floats  # (cells, models, d (d + 3) / 2): own records so far
-    settled: Floats  # the same at the last own release; nothing with a released view
+    at_release: Floats  # the same at the last own release; nothing with a released view
     waited: Ints  # (cells,): uses since the last own release
     draws: Floats  # (cells, slots, models · d (d + 3) / 2): noise draws in use
     releases: Releases
@@ -63,22 +62,21 @@ def initial_state(plan: PeerPlan) -> State:
     """Zeros in every place; the loop's ``begin`` makes it the state before the first round."""
     constants, peers = plan.constants, plan.peers
     agents, models, dimension = constants.agents, constants.models, constants.dimension
-    cells, size = agents * peers.estimators, int(packed_size(dimension))
-    one = [np.zeros(1, np.int64) for _ in range(4)]
+    cells, shape = agents * peers.estimators, constants.statistic_shape
     pool = act.empty_pool(models, dimension)
     return State(
-        clock=Clock(*one),
+        clock=Clock(*(np.zeros(1, np.int64) for _ in Clock._fields)),
         faults=np.zeros((agents, 2), np.int64),
         tally=Tally(np.zeros(agents), np.zeros(agents)),
-        statistic=np.zeros((cells, models, size)),
-        settled=np.zeros((cells if constants.raw_view else 0, models, size)),
+        statistic=np.zeros((cells, *shape)),
+        at_release=np.zeros((cells if constants.raw_view else 0, *shape)),
         waited=np.zeros(cells, np.int64),
-        draws=np.zeros((cells, plan.release.slots, models * size)),
+        draws=np.zeros((cells, plan.release.slots, constants.release_size)),
         releases=Releases(
             made=np.zeros(cells, np.int64),
             round_=np.zeros((cells, peers.depth), np.int64),
             variance=np.zeros((cells, peers.depth)),
-            value=np.zeros((cells, peers.depth, models * size)),
+            value=np.zeros((cells, peers.depth, constants.release_size)),
         ),
         calls=np.zeros((agents, _call_slots(plan)), np.int64),
         scheduled=np.zeros((2, peers.floods.shape[1]), np.int64),

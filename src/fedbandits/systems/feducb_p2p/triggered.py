@@ -14,8 +14,7 @@ from fedbandits.random import Key
 from fedbandits.systems.agents.plan import Constants
 from fedbandits.systems.agents.play import Scratch
 from fedbandits.systems.agents.sync import growth_bound, sync_due
-from fedbandits.systems.feducb_p2p.kernels import flood, refresh, release, send
-from fedbandits.systems.feducb_p2p.loop import play_cell
+from fedbandits.systems.feducb_p2p.kernels import flood, play_cell, refresh, release, send
 from fedbandits.systems.feducb_p2p.plan import NOT_POOLED, Peers
 from fedbandits.systems.feducb_p2p.state import State, one_pool
 

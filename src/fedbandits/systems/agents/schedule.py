@@ -1,0 +1,151 @@
+"""What follows from a schedule: its rounds, where they are fixed in advance, or its threshold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from fedbandits.environments.facts import ContextualFacts
+from fedbandits.learners.confidence import SpectralBounds
+from fedbandits.systems.agents.config import (
+    AgentsConfig,
+    Determinant,
+    Every,
+    Growing,
+    Never,
+    Schedule,
+)
+from fedbandits.systems.agents.noise import releases_of_all, ridge
+
+#: Later than any round.
+NEVER = np.int64(2**62)
+
+
+def settled(schedule: Schedule, rounds: int, agents: int) -> Schedule:
+    """The schedule with B worked out, where that is ``"auto"``."""
+    if isinstance(schedule, Every) and schedule.rounds == "auto":
+        return Every(math.ceil(math.sqrt(rounds / agents)))
+    return schedule
+
+
+def sync_rounds(schedule: Schedule, rounds: int, first: int = 1) -> Sequence[int] | None:
+    """Rounds, from 1, after which a settled schedule syncs; None if it is not fixed in advance.
+
+    A sync after the last round would serve nobody and is left out. ``first`` stands in for
+    ``"auto"``.
+    """
+    match schedule:
+        case Every():
+            if schedule.rounds == "auto":
+                raise ValueError('every("auto") must be settled first')
+            return range(schedule.rounds, rounds, schedule.rounds)
+        case Growing():
+            start = first if schedule.first == "auto" else schedule.first
+            return _growing(schedule.factor, start, rounds)
+        case Never():
+            return range(0)
+        case Determinant():
+            return None
+
+
+def first_useful_round(
+    agents: float, dimension: int, context_bound: float, deviation: float, rounds: int
+) -> int:
+    """The round by which pooled data can stand out from the noise, from public facts alone.
+
+    M agents that explore evenly have seen M t L²/d in every direction by round t; the noise of
+    their sum has operator norm near 2√d · τ√M. The first sync is where the two meet, but not
+    later than a twentieth of the horizon.
+    """
+    meets = 2.0 * dimension**1.5 * deviation / (math.sqrt(agents) * context_bound**2)
+    return int(min(max(1.0, math.ceil(meets)), max(1, rounds // 20)))
+
+
+def sync_times(
+    config: AgentsConfig, facts: ContextualFacts, rounds: int, record_norm: float, typical: float
+) -> Sequence[int] | None:
+    """Sync rounds; what ``first = "auto"`` means follows from the noise of an eager schedule.
+
+    Parameters
+    ----------
+    config
+        The variant, its schedule settled.
+    facts
+        What every party may know of the world.
+    rounds
+        T, the horizon.
+    record_norm
+        How far one replaced record can move a running sum.
+    typical
+        How many agents' releases there are in a pooled sum.
+    """
+    eager = sync_rounds(config.schedule, rounds)
+    if eager is None or not len(eager) or not config.is_private:
+        return eager
+    noise = releases_of_all(config, facts.parties, len(eager), record_norm)
+    first = first_useful_round(
+        typical,
+        facts.dimension,
+        config.context_bound,
+        noise.relative_deviation * noise.most_noise.largest_deviation(),
+        rounds,
+    )
+    return sync_rounds(config.schedule, rounds, first)
+
+
+def sync_threshold(
+    config: AgentsConfig,
+    facts: ContextualFacts,
+    uses: int,
+    bounds: SpectralBounds | None,
+    divisor: float,
+) -> float:
+    """D: given, by Theorem 1, or such that about n syncs happen in ``uses`` rounds.
+
+    With the published shifts the trigger's left side sits near d ln 2 whatever the data, so a
+    sync comes about every D/(d ln 2) rounds: D = d ln 2 · T/n.
+
+    Parameters
+    ----------
+    config
+        The variant.
+    facts
+        What every party may know of the world.
+    uses
+        Rounds in which one estimator is used.
+    bounds
+        With published confidence only.
+    divisor
+        What a threshold is divided by, unless it is named by the communication aimed at.
+    """
+    if not isinstance(config.schedule, Determinant):
+        return 0.0
+    threshold = config.schedule.threshold
+    dimension = facts.dimension * facts.models
+    if threshold == "theory":
+        low = bounds.rho_min if bounds else ridge(config) / facts.parties
+        high = bounds.rho_max if bounds else low
+        growth = math.log(high / low + uses * config.context_bound**2 / (dimension * low))
+        return 2.0 * uses * dimension / (growth + 1.0) / divisor
+    if threshold == "wang":
+        pooled = facts.parties * uses
+        return uses * math.log(pooled) / (dimension * facts.parties) / divisor
+    if isinstance(threshold, str):
+        syncs = {
+            "M log T": math.ceil(math.log2(max(uses, 2))),
+            "M^1.5": math.ceil(math.sqrt(facts.parties)),
+            "MT": uses,
+        }[threshold]
+        return dimension * math.log(2.0) * uses / syncs
+    return float(threshold) / divisor
+
+
+def _growing(factor: float, first: int, rounds: int) -> list[int]:
+    times: list[int] = []
+    time = first
+    while time < rounds:
+        times.append(time)
+        time = max(time + 1, math.ceil(factor * time))
+    return times
