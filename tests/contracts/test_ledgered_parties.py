@@ -11,10 +11,10 @@ from fedbandits.privacy.ledger import Ledger, LedgeredNoise
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.settings.experiment import system
 from fedbandits.systems import FAMILIES
-from fedbandits.systems.fclub.federate import FederatedRun as ServersRun
 from fedbandits.systems.feducb.federate import FederatedRun as AgentsRun
 from fedbandits.systems.feducb_p2p.federate import PeerRun
 from fedbandits.systems.pfcb.federate import FederatedRun as BuyersRun
+from fedbandits.testing.plays import federate
 
 LINEAR = Linear(agents=2, dim=2, arms=3)
 CLUSTERED = Clustered(users=4, clusters=2, servers=2, dim=3, items=3)
@@ -27,9 +27,9 @@ PARTIES = [
     ("feducb-p2p", LINEAR, PeerRun, "agents"),
     ("pfcb", BUYERS, BuyersRun, "buyers"),
     ("pfcb-interactive", BUYERS, BuyersRun, "buyers"),
-    ("fclub", CLUSTERED, ServersRun, "servers"),
-    ("fclub-released", CLUSTERED, ServersRun, "servers"),
-    ("fclub-clusters", CLUSTERED, ServersRun, "servers"),
+    ("fclub", CLUSTERED, federate, "server"),
+    ("fclub-released", CLUSTERED, federate, "server"),
+    ("fclub-clusters", CLUSTERED, federate, "server"),
 ]
 
 
