@@ -13,7 +13,7 @@ import numpy as np
 
 from fedbandits.environments import Clustered
 from fedbandits.settings.experiment import system
-from fedbandits.systems.fclub_published import Simulation
+from fedbandits.testing.plays import simulate
 
 DATA = pathlib.Path(__file__).parents[2] / "shared" / "data" / "clustered"
 FILES = {
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def trajectory(config, environment, seed):
-    run = Simulation(config, environment, 131_071, seed, 0)
+    run = simulate(config, environment, 131_071, seed, 0)
     regret = []
     for stop in ROUNDS:
         run.advance(stop)

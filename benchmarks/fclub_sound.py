@@ -13,7 +13,8 @@ import numpy as np
 
 from fedbandits.environments import Clustered
 from fedbandits.settings.experiment import system
-from fedbandits.systems import FAMILIES
+from fedbandits.systems import find_preset
+from fedbandits.testing.plays import simulate
 
 DATA = pathlib.Path(__file__).parents[2] / "shared/data/clustered"
 SYNTHETIC = str(DATA / "synthetic-40users-5clusters-d10.npy")
@@ -53,12 +54,11 @@ TRIED = {
 
 def play(world, rounds, seeds, preset, delta, **settings):
     """Regret of each seed, and of the last one the Rand index and messages."""
-    family = "fclub_mixture" if preset in FAMILIES["fclub_mixture"].presets else "fclub"
-    private = family == "fclub_mixture" or preset == "fclub-published"
+    private = find_preset(preset).name == "fclub" or preset == "fclub-published"
     entry = system(preset, **settings, **({"delta": delta} if private else {}))
     regret = []
     for replicate in range(seeds):
-        run = FAMILIES[family].simulate(entry.config, world, rounds, 0, replicate, 1)
+        run = simulate(entry.config, world, rounds, 0, replicate)
         run.advance(rounds)
         regret.append(float(run.regret.sum()))
     index = float(run.metrics["adjusted_rand_index"].mean())

@@ -7,9 +7,8 @@ import time
 
 from fedbandits.environments import Clustered
 from fedbandits.settings.experiment import system
-from fedbandits.systems import FAMILIES
-from fedbandits.systems.fclub.federate import FederatedRun as MixtureRun
-from fedbandits.systems.fclub_published.federate import FederatedRun
+from fedbandits.systems import find_system
+from fedbandits.testing.plays import federate, simulate
 
 ROUNDS, REPETITIONS = 100_000, 3
 
@@ -18,21 +17,19 @@ def main() -> None:
     for users, clusters in ((40, 5), (1000, 10)):
         environment = Clustered(users=users, clusters=clusters)
         print(f"{users} users, {ROUNDS:,} rounds, median of {REPETITIONS}")
-        for family, name in [
-            (f, p) for f in ("fclub", "fclub_mixture") for p in FAMILIES[f].presets
-        ]:
-            config, seconds, simulate = system(name).config, [], FAMILIES[family].simulate
-            simulate(config, environment, 10_000, 0, 0, 1).advance(10_000)  # compiles
+        for name in (p for s in ("fclub_published", "fclub") for p in find_system(s).presets):
+            config, seconds = system(name).config, []
+            simulate(config, environment, 10_000, 0, 0).advance(10_000)  # compiles
             for replicate in range(REPETITIONS):
-                run = simulate(config, environment, ROUNDS, 0, replicate, 1)
+                run = simulate(config, environment, ROUNDS, 0, replicate)
                 began = time.thread_time()
                 run.advance(ROUNDS)
                 seconds.append(time.thread_time() - began)
             median = statistics.median(seconds)
             print(f"  {name:18s} {median:6.2f} s   {1e6 * median / ROUNDS:6.2f} µs a round")
     rounds = 2000
-    for name, kind in (("fclub-dc", FederatedRun), ("fclub", MixtureRun)):
-        parties = kind(system(name).config, Clustered(), rounds, 0, 0)
+    for name in ("fclub-dc", "fclub"):
+        parties = federate(system(name).config, Clustered(), rounds, 0, 0)
         began = time.thread_time()
         parties.advance(rounds)
         each = 1e6 * (time.thread_time() - began) / rounds

@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandits.environments import Classification, Clustered, Linear, Procurement
+from fedbandits.environments.arrivals import Arrival
 from fedbandits.federation.memory import MemoryNetwork
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.settings.experiment import system
 from fedbandits.systems import FAMILIES
-from fedbandits.systems.fclub.federate import FederatedRun as ServersRun
 from fedbandits.systems.games import opposite_records
 from fedbandits.systems.pfcb.federate import FederatedRun as BuyersRun
 from fedbandits.systems.pfcb.roles import CODEC, Buyer
@@ -96,9 +96,9 @@ VARIANTS = {
     ),
     "buyers, as published": Family("pfcb-published", {}, BUYERS, BuyersRun, "buyers"),
     "buyers, on releases": Family("pfcb-interactive", {}, BUYERS, BuyersRun, "buyers"),
-    "servers": Family("fclub", {}, CLUSTERED, ServersRun, "servers"),
-    "servers, on releases": Family("fclub-released", {}, CLUSTERED, ServersRun, "servers"),
-    "servers, by cluster": Family("fclub-clusters", {}, CLUSTERED, ServersRun, "servers"),
+    "servers": Family("fclub", {}, CLUSTERED, federate, "server"),
+    "servers, on releases": Family("fclub-released", {}, CLUSTERED, federate, "server"),
+    "servers, by cluster": Family("fclub-clusters", {}, CLUSTERED, federate, "server"),
 }  # fmt: skip
 every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 
@@ -227,22 +227,19 @@ def play_buyers(run, log):
 
 def play_servers(run, log):
     """The first party is a user; all items of a round are alike."""
-    phase, ends = 0, run.plan.constants.phase_ends
     for round_ in range(1, run.rounds + 1):
         user = 0 if round_ == log.round_ else int(log.rng.integers(CLUSTERED.users))
         context, reward = log.taken(user, round_)
-        server, place = run._place[user]
+        server = run.players[run.plan.facts.home[user]]
         items = np.tile(context[:, None], CLUSTERED.items).astype(np.float32)
-        run.servers[server].recommend(place, items)
-        run.servers[server].observe(abs(reward))
-        if round_ == ends[phase]:
-            phase += 1
-            for other in run.servers:
-                run.network.send(other.end_phase(round_))
-            run.network.settle()
+        item = server.decide(Arrival(round_, user, items))
+        run.network.send(server.observe(item, abs(reward)))
+        for other in run.players:
+            run.network.send(other.end_round(round_))
+        run.network.settle()
 
 
-PLAYS = {"agent": play_agents, "buyers": play_buyers, "servers": play_servers}
+PLAYS = {"agent": play_agents, "buyers": play_buyers, "server": play_servers}
 #: Of the first buyer for what the first producer sells.
 CAPACITY = int(VARIANTS["buyers"].begin(0).world.capacity[0, 0])
 #: A trigger or a partition may move with a record: claims of contents are for those that stay.
@@ -298,7 +295,7 @@ def test_some_record_moves_it_as_far(name):
     """Claims are tight: the furthest pair, in the batch that is in all releases."""
     variant = ON_A_LOG[name]
     far = [(r.context, r.reward) for r in opposite_records(2, 1.0, 1.0)]
-    if variant.parties == "servers":  # rewards enter less ½
+    if variant.parties == "server":  # rewards enter less ½
         one, other = opposite_records(2, 1.0, 0.5)
         far = [(one.context, 1.0), (other.context, 1.0)]
     if variant.parties == "buyers":

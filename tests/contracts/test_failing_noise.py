@@ -49,7 +49,7 @@ def patient(method):
 def test_whoever_asks_again_gets_what_there_would_have_been(name):
     variant = VARIANTS[name]
     smooth, rough = variant.begin(0, Covering), variant.begin(0, Failing)
-    event = "end_phase" if variant.parties == "servers" else "observe"
+    event = "end_round" if variant.parties == "server" else "observe"
     for party in getattr(rough, variant.parties):
         setattr(party, event, patient(getattr(party, event)))
     for run in (smooth, rough):

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from fedbandits.environments import Clustered
 from fedbandits.settings.experiment import system
-from fedbandits.systems.fclub_published import PRESETS, Simulation
-from fedbandits.systems.fclub_published.federate import FederatedRun
+from fedbandits.systems.fclub_published import PRESETS
 from fedbandits.systems.fclub_published.plan import ALWAYS, DELAYED, EDGES, PHASED, SETS
+from fedbandits.testing.plays import federate, simulate
 
 environments = st.builds(
     Clustered, users=st.integers(4, 9), clusters=st.integers(1, 3), servers=st.integers(1, 4),
@@ -58,7 +58,7 @@ variants = st.one_of(
 def same_clusters(compiled, parties):
     """Everything that local servers hold, row by row."""
     constants, local = compiled.plan.constants, compiled.state.local
-    for server in parties.servers:
+    for server in parties.of("server"):
         users, mine = server.users, server.local
         np.testing.assert_array_equal(local.sums[users], mine.sums)
         np.testing.assert_array_equal(local.cluster_of[users], users[mine.cluster_of])
@@ -84,7 +84,7 @@ def same_clusters(compiled, parties):
 
 
 def same_hub(compiled, parties):
-    ours, theirs = compiled.state.hub, parties.hub.hub
+    ours, theirs = compiled.state.hub, parties.one("global").hub
     names = ours._fields if compiled.plan.constants.sharing == DELAYED else ("group_of", "audience")
     if compiled.plan.constants.sharing in (ALWAYS, DELAYED):
         for name in names:
@@ -92,8 +92,8 @@ def same_hub(compiled, parties):
 
 
 def compare(config, environment, rounds, seed, replicate, route=None):
-    compiled = Simulation(config, environment, rounds, seed, replicate)
-    parties = FederatedRun(config, environment, rounds, seed, replicate, route)
+    compiled = simulate(config, environment, rounds, seed, replicate)
+    parties = federate(config, environment, rounds, seed, replicate, route)
     for stop in range(1, rounds + 1):
         compiled.advance(stop)
         parties.advance(stop)
@@ -127,7 +127,7 @@ def test_reports_that_overtake_one_another_change_nothing():
     environment = Clustered(users=8, clusters=2, servers=4, dim=3, items=4)
     config = system("fclub-published", epsilon=50.0, sharing="delayed(3, 9)", alpha1=0.3).config
     # Only reports are in flight together; what one server sends arrives in the order of sending.
-    compiled = Simulation(config, environment, 2, 1, 0)
-    parties = FederatedRun(config, environment, 2, 1, 0, route)
+    compiled = simulate(config, environment, 2, 1, 0)
+    parties = federate(config, environment, 2, 1, 0, route)
     same_clusters(compiled, parties)
     same_hub(compiled, parties)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from fedbandits.environments import Clustered
 from fedbandits.settings.experiment import system
-from fedbandits.systems.fclub import PRESETS, Simulation
-from fedbandits.systems.fclub.federate import FederatedRun
+from fedbandits.systems.fclub import PRESETS
+from fedbandits.testing.plays import federate, simulate
 
 environments = st.builds(
     Clustered, users=st.integers(6, 12), servers=st.integers(1, 4), clusters=st.integers(1, 3),
@@ -34,15 +34,15 @@ parts = st.fixed_dictionaries(
 
 
 def compare(config, environment, rounds, seed, replicate, route=None):
-    compiled = Simulation(config, environment, rounds, seed, replicate)
-    parties = FederatedRun(config, environment, rounds, seed, replicate, route)
+    compiled = simulate(config, environment, rounds, seed, replicate)
+    parties = federate(config, environment, rounds, seed, replicate, route)
     homes = [np.flatnonzero(compiled.world.server == s) for s in range(environment.servers)]
     for stop in [*range(1, rounds, 7), rounds]:
         compiled.advance(stop)
         parties.advance(stop)
         np.testing.assert_array_equal(compiled.regret, parties.regret)
         np.testing.assert_array_equal(compiled.reward, parties.reward)
-        for users, server in zip(homes, parties.servers, strict=True):
+        for users, server in zip(homes, parties.of("server"), strict=True):
             np.testing.assert_array_equal(compiled.state.sums[users], server.sums)
             np.testing.assert_array_equal(compiled.state.models.theta[users], server.models.theta)
             np.testing.assert_array_equal(

@@ -11,7 +11,6 @@ from fedbandits.privacy.ledger import Ledger, LedgeredNoise
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.settings.experiment import system
 from fedbandits.systems import FAMILIES
-from fedbandits.systems.fclub.federate import FederatedRun as ServersRun
 from fedbandits.systems.feducb import SYSTEM as FEDUCB
 from fedbandits.systems.pfcb.federate import FederatedRun as BuyersRun
 from fedbandits.testing.plays import federate
@@ -27,9 +26,9 @@ PARTIES = [
     ("feducb-p2p", LINEAR, federate, "agent"),
     ("pfcb", BUYERS, BuyersRun, "buyers"),
     ("pfcb-interactive", BUYERS, BuyersRun, "buyers"),
-    ("fclub", CLUSTERED, ServersRun, "servers"),
-    ("fclub-released", CLUSTERED, ServersRun, "servers"),
-    ("fclub-clusters", CLUSTERED, ServersRun, "servers"),
+    ("fclub", CLUSTERED, federate, "server"),
+    ("fclub-released", CLUSTERED, federate, "server"),
+    ("fclub-clusters", CLUSTERED, federate, "server"),
 ]
 
 

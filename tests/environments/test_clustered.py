@@ -295,7 +295,7 @@ class TestRatings:
         lengths = np.linalg.norm(world.theta[:, :-1], axis=1)
         assert lengths.max() == pytest.approx(math.sqrt(0.5))
         assert 8 <= world.cluster.sum() <= 12
-        assert "ratings" in " ".join(environment.public_facts)
+        assert "ratings" in " ".join(environment.facts.public)
 
     def test_too_little_of_anything_is_refused(self, tmp_path):
         path = self.file(tmp_path)

@@ -13,33 +13,44 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandits.environments import Clustered
-from fedbandits.errors import BoundExceededError, LocalProtocolError, RemoteProtocolError
+from fedbandits.environments.arrivals import Arrival
+from fedbandits.environments.facts import ClusteredFacts
+from fedbandits.errors import (
+    BoundExceededError,
+    ConfigError,
+    LocalProtocolError,
+    RemoteProtocolError,
+)
 from fedbandits.federation import messages as m
 from fedbandits.federation.messages import pack
 from fedbandits.settings.experiment import system
-from fedbandits.systems.fclub_published.federate import HUB, FederatedRun
+from fedbandits.systems import find_system
 from fedbandits.systems.fclub_published.messages import (
-    CODEC,
     Download,
     ImplausibleSumError,
+    Observation,
     Partition,
     PhaseReport,
-    Record,
-    SharedRecord,
+    SharedObservation,
     UnknownClusterError,
     Upload,
 )
-from fedbandits.systems.fclub_published.roles.global_server import GlobalServer
-from fedbandits.systems.fclub_published.roles.local_server import LocalServer
+from fedbandits.systems.fclub_published.roles import LocalServer, roles
 from fedbandits.systems.pfcb.messages import Report
+from fedbandits.systems.servers.roles import GLOBAL as HUB
+from fedbandits.systems.servers.system import ServerSupply
+from fedbandits.testing.plays import federate, plan_of
 
 WORLD = Clustered(users=7, clusters=2, servers=3, dim=3, items=4)  # servers of 3, 2 and 2 users
 SIZE = 10  # six entries of a triangle, three of a vector, a count
 ITEMS = np.full((3, 4), 0.5, np.float32)
+PLAN = plan_of(system("fclub-dc").config, WORLD, 40)
+CODEC = roles(PLAN).codec
 
 
 def run_of(preset="fclub-dc", rounds=4, **parts):
-    run = FederatedRun(system(preset, **parts).config, WORLD, 40, 0, 0)
+    run = federate(system(preset, **parts).config, WORLD, 40, 0, 0)
+    run.hub, run.servers = run.one("global"), run.of("server")
     run.advance(rounds)
     return run
 
@@ -111,7 +122,7 @@ def test_the_global_server_names_what_is_wrong_with_an_upload():
     record = pack(np.array([0.1, 0.2, 0.3, 1.0]))
     refuses(
         run.hub,
-        numbered(run, Record, HUB, "server-1", cluster=3, record=record),
+        numbered(run, Observation, HUB, "server-1", cluster=3, record=record),
         UnknownClusterError,
     )
     refuses(run.hub, numbered(run, Download, HUB, "server-1", **upload), m.UnknownMessageError)
@@ -188,8 +199,7 @@ def test_a_server_names_what_is_wrong_with_a_download():
 def test_a_server_names_what_is_wrong_with_a_partition():
     run = run_of(rounds=5)
     server = run.servers[1]
-    run.servers[1].round = 5
-    server.begin_phase(6)
+    server.end_round(6)
     good = {"phase": 2, "renewed": True, "groups": (0,), "partners": (3,), "sums": a_sum()}
     if len(set(server.local.cluster_of)) == 2:
         good |= {"groups": (0, 0), "partners": (3, 3), "sums": 2 * a_sum()}
@@ -216,22 +226,26 @@ def test_shared_records_keep_their_bounds():
 
     def shared(record, group=0):
         return numbered(
-            run, SharedRecord, "server-1", HUB, group=group, record=pack(np.array(record))
+            run, SharedObservation, "server-1", HUB, group=group, record=pack(np.array(record))
         )
 
     refuses(server, shared([0.1, 0.2, 0.3, 1.0], group=6), UnknownClusterError)
     for record in ([0.1, 0.2, 0.3, 1.5], [0.1, 0.2, 0.3, -0.1], [0.9, 0.9, 0.9, 1.0]):
         refuses(server, shared(record), ImplausibleSumError)
-        wrong = numbered(run, Record, HUB, "server-1", cluster=3, record=pack(np.array(record)))
+        wrong = numbered(
+            run, Observation, HUB, "server-1", cluster=3, record=pack(np.array(record))
+        )
         refuses(run.hub, wrong, ImplausibleSumError)
     refuses(server, shared([0.1, 0.2, 0.3]), m.WrongShapeError)
     refuses(server, shared([0.1, np.nan, 0.3, 1.0]), m.NotFiniteError)
     server.receive(shared([0.1, 0.2, 0.3, 1.0]))
     sent = run.hub.receive(
-        numbered(run, Record, HUB, "server-1", cluster=3, record=pack(np.array([0.1, 0.2, 0.3, 1])))
+        numbered(
+            run, Observation, HUB, "server-1", cluster=3, record=pack(np.array([0.1, 0.2, 0.3, 1]))
+        )
     )
     assert [(type(s), s.receiver) for s in sent] == [
-        (SharedRecord, "server-0"), (SharedRecord, "server-2"),
+        (SharedObservation, "server-0"), (SharedObservation, "server-2"),
     ]  # fmt: skip
 
 
@@ -244,48 +258,54 @@ def test_misuse_is_the_callers_error():
             action()
         assert snapshot(server) == before
 
-    misuse("observe is not possible while ready", lambda: server.observe(1.0))
-    misuse("user 0 does not live here", lambda: server.decide(5, 0, ITEMS))
-    misuse("user 99 does not live here", lambda: server.decide(5, 99, ITEMS))
-    misuse("float32", lambda: server.decide(5, 3, ITEMS.astype(np.float64)))
-    misuse("float32", lambda: server.decide(5, 3, ITEMS[:, :2]))
-    misuse("longer than", lambda: server.decide(5, 3, 3 * ITEMS), BoundExceededError)
-    misuse("not a finite", lambda: server.decide(5, 3, np.nan * ITEMS), BoundExceededError)
-    misuse("round 0 after", lambda: server.decide(0, 3, ITEMS))
+    misuse("observe is not possible while ready", lambda: server.observe(0, 1.0))
+    misuse("user 0 does not live here", lambda: server.decide(Arrival(5, 0, ITEMS)))
+    misuse("user 99 does not live here", lambda: server.decide(Arrival(5, 99, ITEMS)))
+    misuse("float32", lambda: server.decide(Arrival(5, 3, ITEMS.astype(np.float64))))
+    misuse("float32", lambda: server.decide(Arrival(5, 3, ITEMS[:, :2])))
+    misuse("longer than", lambda: server.decide(Arrival(5, 3, 3 * ITEMS)), BoundExceededError)
+    misuse("not a finite", lambda: server.decide(Arrival(5, 3, np.nan * ITEMS)), BoundExceededError)
+    misuse("round 0 after", lambda: server.decide(Arrival(0, 3, ITEMS)))
     misuse(
         "in a phase that ends with round 6",
-        lambda: server.decide(7, 3, ITEMS),
+        lambda: server.decide(Arrival(7, 3, ITEMS)),
     )
-    misuse("a phase begins after round 6, not 5", lambda: server.begin_phase(5))
-    server.decide(5, 3, ITEMS)
-    misuse("decide is not possible while acting", lambda: server.decide(6, 3, ITEMS))
-    misuse("begin_phase is not possible", lambda: server.begin_phase(6))
+    misuse("round 7 after round 4, in a phase that ends with", lambda: server.end_round(7))
+    misuse("round 3 after round 4", lambda: server.end_round(3))
+    misuse("start is not possible while ready", server.start)
+    item = server.decide(Arrival(5, 3, ITEMS))
+    misuse("decide is not possible while acting", lambda: server.decide(Arrival(6, 3, ITEMS)))
+    misuse("end_round is not possible", lambda: server.end_round(6))
+    misuse("was recommended, not", lambda: server.observe(item + 1, 1.0))
     for reward in (1.5, -0.1, float("nan")):
         before = snapshot(server)
         with pytest.raises(BoundExceededError, match=r"outside its bounds|not a finite"):
-            server.observe(reward)
+            server.observe(item, reward)
         assert snapshot(server) == before
-    server.observe(1.0)
-    server.begin_phase(6)
-    misuse("decide is not possible while reporting", lambda: server.decide(7, 3, ITEMS))
+    server.observe(item, 1.0)
+    before = snapshot(server)
+    assert server.end_round(5) == []  # no phase ends
+    assert snapshot(server) == before
+    server.end_round(6)
+    misuse("decide is not possible while reporting", lambda: server.decide(Arrival(7, 3, ITEMS)))
 
 
 def test_nobody_is_asked_before_the_first_phase():
     run = run_of()
-    fresh = LocalServer("server-0", HUB, run.plan, np.arange(3), lambda *_: np.zeros(9))
+    fresh = LocalServer(0, "server-0", HUB, run.plan, ServerSupply(lambda *_: np.zeros(9)))
     with pytest.raises(LocalProtocolError, match="starting"):
-        fresh.decide(1, 0, ITEMS)
-    with pytest.raises(LocalProtocolError, match="after round 0, not 2"):
-        fresh.begin_phase(2)
+        fresh.decide(Arrival(1, 0, ITEMS))
+    with pytest.raises(LocalProtocolError, match="end_round is not possible while starting"):
+        fresh.end_round(2)
 
 
-def test_parties_that_do_not_fit_are_refused():
-    plan = run_of().plan
-    for users in (np.zeros(0, int), np.array([2, 1]), np.array([1, 1])):
-        with pytest.raises(LocalProtocolError, match="users must be given"):
-            LocalServer("a", HUB, plan, users, lambda *_: np.zeros(9))
-    with pytest.raises(LocalProtocolError, match="every server must have users"):
-        GlobalServer(HUB, ["a", "b"], plan, np.zeros(7, np.int64))
+@pytest.mark.parametrize("preset", ["fclub", "fclub-dc"])
+@pytest.mark.parametrize("home", [(), (0, 2, 2), (0, 1), (0, 1, -1), (1, 1, 1)])
+def test_facts_that_leave_a_user_or_a_server_alone_are_refused(preset, home):
+    facts = ClusteredFacts(parties=3, home=home, clusters=2, dimension=3, items=4)
+    entry = system(preset)
+    with pytest.raises(ConfigError, match="home: 3 users need a server each"):
+        find_system(entry.system).plan(entry.config, facts, 40)
 
 
 def test_the_global_server_is_told_of_clusters_and_not_of_users():
@@ -303,9 +323,9 @@ def test_the_global_server_is_told_of_clusters_and_not_of_users():
 
 def test_errors_do_not_tell_secrets():
     server = run_of().servers[1]
-    server.decide(5, 3, ITEMS)
+    item = server.decide(Arrival(5, 3, ITEMS))
     with pytest.raises(BoundExceededError) as refusal:
-        server.observe(77.25)
+        server.observe(item, 77.25)
     assert "77.25" not in str(refusal.value)
 
 
@@ -327,8 +347,8 @@ anything = st.one_of(
         Partition, **envelopes, phase=st.integers(-1, 4), renewed=st.booleans(), groups=numbers,
         partners=numbers, sums=sums,
     ),
-    st.builds(Record, **envelopes, cluster=st.integers(-1, 8), record=sums),
-    st.builds(SharedRecord, **envelopes, group=st.integers(-1, 8), record=sums),
+    st.builds(Observation, **envelopes, cluster=st.integers(-1, 8), record=sums),
+    st.builds(SharedObservation, **envelopes, group=st.integers(-1, 8), record=sums),
 )  # fmt: skip
 
 
@@ -336,7 +356,7 @@ anything = st.one_of(
 @given(st.lists(anything, min_size=1, max_size=5), st.sampled_from(["fclub-dc", "fclub-sync"]))
 def test_any_messages_are_taken_or_refused_without_a_trace(incoming, preset):
     run = run_of(preset, rounds=5)
-    run.servers[0].begin_phase(6)
+    run.servers[0].end_round(6)
     for party in (run.hub, run.servers[0]):
         for message in incoming:
             expected = party._received.get(message.sender, 0)

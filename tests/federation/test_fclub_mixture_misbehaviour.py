@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from fedbandits.environments import Clustered
+from fedbandits.environments.arrivals import Arrival
+from fedbandits.environments.facts import ClusteredFacts
 from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.messages import (
     NotFiniteError,
@@ -16,9 +18,11 @@ from fedbandits.federation.messages import (
     pack,
 )
 from fedbandits.settings.experiment import system
-from fedbandits.systems.fclub.federate import FederatedRun
+from fedbandits.systems.fclub.messages import Others, Release
 from fedbandits.systems.fclub.plan import make_plan
-from fedbandits.systems.fclub.roles import GlobalServer, LocalServer, Others, Release
+from fedbandits.systems.fclub.roles import GlobalServer, LocalServer
+from fedbandits.systems.servers.system import ServerSupply
+from fedbandits.testing.plays import federate
 
 WORLD = Clustered(users=5, servers=2, clusters=2, dim=3, items=4)
 SIZE = 9
@@ -31,12 +35,12 @@ def noise(_):
 
 
 def server(source=noise, plan=PLAN):
-    return LocalServer("a", "hub", plan, 3, [2], source)
+    return LocalServer(0, "a", "hub", plan, ServerSupply(source))
 
 
 def waiting():
     party = server()
-    party.end_phase(25)
+    party.end_round(25)
     return party
 
 
@@ -49,7 +53,7 @@ def others(count=2, values=None, **more):
 def everything(party):
     return (
         party.state,
-        party.releases,
+        party.phase,
         *(a.copy() for a in (party.sums, *party.models, *party.released[1:])),
     )
 
@@ -96,8 +100,8 @@ def test_others_are_not_heard_before_they_are_waited_for():
 
 def test_a_flood_of_clusters_is_refused():
     plan = make_plan(system("fclub-clusters").config, WORLD.facts, 300)
-    party = LocalServer("a", "hub", plan, 3, [2], lambda _: np.zeros((3, SIZE)))
-    party.end_phase(25)
+    party = server(plan=plan)
+    party.end_round(25)
     with pytest.raises(WrongShapeError, match="33 rows"):
         party.receive(others(count=33))
 
@@ -105,52 +109,57 @@ def test_a_flood_of_clusters_is_refused():
 class TestLocalMisuse:
     def test_a_reward_needs_a_recommendation(self):
         with pytest.raises(LocalProtocolError, match="observe is not possible while ready"):
-            server().observe(1.0)
+            server().observe(0, 1.0)
 
     def test_one_recommendation_at_a_time(self):
         party = server()
-        party.recommend(0, ITEMS)
+        party.decide(Arrival(1, 0, ITEMS))
         with pytest.raises(LocalProtocolError):
-            party.recommend(0, ITEMS)
+            party.decide(Arrival(1, 0, ITEMS))
         with pytest.raises(LocalProtocolError):
-            party.end_phase(25)
+            party.end_round(25)
 
     @pytest.mark.parametrize("reward", [-0.1, 1.1, float("nan"), float("inf")])
     def test_rewards_are_bounded(self, reward):
         party = server()
-        party.recommend(1, ITEMS)
+        item = party.decide(Arrival(1, 1, ITEMS))
         before = everything(party)
         with pytest.raises(BoundExceededError):
-            party.observe(reward)
+            party.observe(item, reward)
         assert_unchanged(party, before)
-        party.observe(1.0)
+        with pytest.raises(LocalProtocolError, match="was recommended, not"):
+            party.observe(item + 1, 1.0)
+        assert_unchanged(party, before)
+        party.observe(item, 1.0)
 
     @pytest.mark.parametrize("value", [0.6, float("nan"), -9.0])
     def test_items_are_bounded(self, value):
         party = server()
         with pytest.raises(BoundExceededError):
-            party.recommend(0, np.full((3, 4), value, np.float32))
+            party.decide(Arrival(1, 0, np.full((3, 4), value, np.float32)))
         assert party.state == "ready"
 
     def test_users_and_shapes_are_checked(self):
         party = server()
         for user, items in ((3, ITEMS), (-1, ITEMS), (0, ITEMS[:2]), (0, ITEMS.astype(float))):
             with pytest.raises(LocalProtocolError):
-                party.recommend(user, items)
+                party.decide(Arrival(1, user, items))
 
     def test_no_phase_is_left_after_the_last(self):
-        party = LocalServer(
-            "a", "hub", make_plan(system("fclub").config, WORLD.facts, 20), 3, [2], noise
-        )
-        with pytest.raises(LocalProtocolError, match="phase 1 does not end in round 25"):
-            party.end_phase(25)
+        party = server(plan=make_plan(system("fclub").config, WORLD.facts, 20))
+        assert party.end_round(25) == []
+        assert party.phase == 0
 
     def test_a_phase_ends_in_its_round_alone(self):
         party = server()
-        for round_ in (24, 26, 35):
-            with pytest.raises(LocalProtocolError, match="does not end in round"):
-                party.end_phase(round_)
-        assert party.state == "ready"
+        assert party.end_round(24) == []
+        for round_ in (23, 26, 35):
+            with pytest.raises(LocalProtocolError, match="in a phase that ends with round 25"):
+                party.end_round(round_)
+        for round_ in (24, 26):
+            with pytest.raises(LocalProtocolError, match="in a phase that ends with round 25"):
+                party.decide(Arrival(round_, 0, ITEMS))
+        assert (party.state, party.phase) == ("ready", 0)
 
     @pytest.mark.parametrize(
         "source",
@@ -165,7 +174,7 @@ class TestLocalMisuse:
         party = server(source)
         before = everything(party)
         with pytest.raises(LocalProtocolError, match="noise must be"):
-            party.end_phase(25)
+            party.end_round(25)
         assert_unchanged(party, before)
 
     def test_noise_that_fails_can_be_asked_again(self):
@@ -179,15 +188,16 @@ class TestLocalMisuse:
 
         party = server(source)
         with pytest.raises(OSError, match="no entropy"):
-            party.end_phase(25)
-        assert (party.state, party.releases) == ("ready", 0)
-        assert len(party.end_phase(25)) == 1
+            party.end_round(25)
+        assert (party.state, party.phase) == ("ready", 0)
+        assert len(party.end_round(25)) == 1
 
-    def test_a_server_without_users_is_refused(self):
-        with pytest.raises(LocalProtocolError):
-            LocalServer("a", "hub", PLAN, 0, [2], noise)
-        with pytest.raises(LocalProtocolError):
-            LocalServer("a", "hub", PLAN, 3, [2, 2], noise)
+
+def hub_of(**users):
+    """The global server of servers with so many users."""
+    home = tuple(np.repeat(range(len(users)), list(users.values())).tolist())
+    facts = ClusteredFacts(parties=len(home), home=home, clusters=2, dimension=3, items=4)
+    return GlobalServer("hub", list(users), make_plan(system("fclub").config, facts, 300))
 
 
 class TestGlobalServer:
@@ -196,7 +206,7 @@ class TestGlobalServer:
         return Release(**fields | {"sums": pack(np.ones(rows * SIZE))} | more)
 
     def test_it_waits_for_all_and_tells_each_of_the_others(self):
-        hub = GlobalServer("hub", {"a": 2, "b": 3, "c": 1}, PLAN)
+        hub = hub_of(a=2, b=3, c=1)
         assert hub.receive(self.release("c", 1)) == []
         assert hub.receive(self.release("a", 2)) == []
         out = hub.receive(self.release("b", 3))
@@ -215,27 +225,27 @@ class TestGlobalServer:
         ],
     )
     def test_what_does_not_befit_is_refused(self, fields, error):
-        hub = GlobalServer("hub", {"a": 2, "b": 3}, PLAN)
+        hub = hub_of(a=2, b=3)
         with pytest.raises(error):
             hub.receive(self.release(**fields))
         assert hub.receive(self.release()) == []
 
     def test_nobody_releases_twice(self):
-        hub = GlobalServer("hub", {"a": 2, "b": 3}, PLAN)
+        hub = hub_of(a=2, b=3)
         hub.receive(self.release())
         with pytest.raises(OutOfOrderError):
             hub.receive(self.release(number=1))
 
 
 def test_what_leaves_is_noisy_and_says_nothing_else():
-    run = FederatedRun(system("fclub").config, WORLD, 120, 0, 0)
+    run = federate(system("fclub").config, WORLD, 120, 0, 0)
     run.advance(120)
     sent = [m for _, m in run.network.transcript.deliveries if isinstance(m, Release)]
-    assert len(sent) == 2 * run.phase
+    assert len(sent) == 2 * run.of("server")[0].phase
     for message in sent:
         assert set(msgspec.structs.asdict(message)) == {
             "sender", "receiver", "number", "version", "release", "sums",
         }  # fmt: skip
     last = np.frombuffer(sent[-2].sums).reshape(-1, SIZE)
-    gaps = np.abs(last - run.servers[0].sums[:, :SIZE])
+    gaps = np.abs(last - run.of("server")[0].sums[:, :SIZE])
     assert np.median(gaps) > 1.0

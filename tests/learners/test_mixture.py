@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
+from fedbandits.learners.attachment import attach, estimates
 from fedbandits.learners.evidence import Evidence, decompose, weigh
 from fedbandits.learners.mixture import (
     SPREADS,
@@ -15,7 +16,6 @@ from fedbandits.learners.mixture import (
     memberships,
     one_cluster,
 )
-from fedbandits.learners.pooling import attach, estimates
 from tests.learners.test_evidence import VARIANCE, log_density, of_records, records
 
 CENTRES = np.array([[0.6, 0.0, 0.3], [-0.5, 0.4, 0.3], [0.0, -0.7, 0.3]])
@@ -155,7 +155,7 @@ def errors(thetas, evidence, fitted):
     return float((off**2).sum()), float(worth.mean())
 
 
-def test_pooling_helps_and_knows_how_much():
+def test_others_help_and_it_is_known_how_much():
     gains, worth = [], []
     for seed in range(8):
         rng = np.random.default_rng(seed)

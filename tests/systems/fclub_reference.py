@@ -18,8 +18,7 @@ import numpy as np
 from fedbandits.environments import Clustered
 from fedbandits.environments.arrivals import draw_arrival, draw_item_reward, draw_items
 from fedbandits.random import Purpose, normals, replicate_key
-from fedbandits.systems.fclub_published import FCLUB
-from fedbandits.systems.fclub_published import parts as p
+from fedbandits.systems.fclub_published import config as p
 
 
 def bar(x: float) -> float:
@@ -68,7 +67,9 @@ class Cluster:
 
 
 class Reference:
-    def __init__(self, config: FCLUB, environment: Clustered, rounds: int, seed: int, rep: int):
+    def __init__(
+        self, config: p.PublishedFCLUB, environment: Clustered, rounds: int, seed: int, rep: int
+    ):
         self.c, self.T = config, rounds
         self.key = replicate_key(seed, rep)
         self.w: Any = environment.world(self.key)

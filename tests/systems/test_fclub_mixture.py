@@ -24,10 +24,12 @@ from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import total_mu
 from fedbandits.random import Purpose, normals, replicate_key
 from fedbandits.settings.experiment import system
-from fedbandits.systems.fclub import PRESETS, Simulation, claim
+from fedbandits.systems.fclub import PRESETS
+from fedbandits.systems.fclub.claim import claim
 from fedbandits.systems.fclub.loop import simulated_rows
 from fedbandits.systems.fclub.phases import learn_from, make_release
 from fedbandits.systems.fclub.plan import _check_count, make_plan, phase_ends
+from fedbandits.testing.plays import plan_of, simulate
 
 WORLD = Clustered(users=12, servers=3, clusters=3, dim=4, items=5, placement="spread")
 ROUNDS = 700
@@ -39,7 +41,7 @@ def config(name="fclub", **more):
 
 
 def play(name="fclub", rounds=ROUNDS, world=WORLD, replicate=0, **more):
-    run = Simulation(config(name, **more), world, rounds, 0, replicate)
+    run = simulate(config(name, **more), world, rounds, 0, replicate)
     run.advance(rounds)
     return run
 
@@ -50,7 +52,7 @@ def follow_densely(run, world, rounds):
     Early choices are ties, up to rounding, so what was chosen is taken over and only its score
     compared.
     """
-    settings, key, plan, drawn = run.config, run.key, run.plan, run.world
+    settings, key, plan, drawn = run.plan.config, run.key, run.plan, run.world
     n, d, constants = world.parties, world.dimension, plan.constants
     mean, precision = np.zeros((n, d)), np.tile(np.eye(d) * 2.0 / 0.25, (n, 1, 1))
     variance, sums = np.full(n, 0.25), np.zeros((n, plan.size + 2))
@@ -86,8 +88,10 @@ def follow_densely(run, world, rounds):
         for s, users in enumerate(homes):
             mine = draws[users]
             fresh = np.stack([normals(plan.size, key, int(u), release, _NOISE) for u in users])
-            disclose = partial(simulated_rows, plan, release, mine, lambda f=fresh: f)
-            ready.append(make_release(plan, release, sums[users], sums[:0], disclose, starts[s]))
+            release_rows = partial(simulated_rows, plan, release, mine, lambda f=fresh: f)
+            ready.append(
+                make_release(plan, release, sums[users], sums[:0], release_rows, starts[s])
+            )
             draws[users] = mine
         for s, users in enumerate(homes):
             others = np.concatenate([r.rows for o, r in enumerate(ready) if o != s])
@@ -102,7 +106,7 @@ def follow_densely(run, world, rounds):
 
 @pytest.mark.parametrize("name", ["fclub", "fclub-released"])
 def test_the_compiled_loop_agrees_with_dense_linear_algebra(name):
-    run = Simulation(config(name, epsilon=30.0), WORLD, 600, 0, 0)
+    run = simulate(config(name, epsilon=30.0), WORLD, 600, 0, 0)
     regret, shortfall = follow_densely(run, WORLD, 600)
     np.testing.assert_allclose(run.regret, regret, atol=1e-9)
     assert shortfall < 1e-5  # scores are float32
@@ -111,7 +115,7 @@ def test_the_compiled_loop_agrees_with_dense_linear_algebra(name):
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_results_do_not_depend_on_how_far_one_plays_at_a_time(name):
-    whole, pieces = play(name, 300), Simulation(config(name), WORLD, 300, 0, 0)
+    whole, pieces = play(name, 300), simulate(config(name), WORLD, 300, 0, 0)
     for stop in (1, 59, 60, 61, 200, 300):
         pieces.advance(stop)
     np.testing.assert_array_equal(whole.regret, pieces.regret)
@@ -138,8 +142,8 @@ class TestReleases:
             fresh = normals(len(sums) * size, replicate_key(1, r), 0, 1, _NOISE).reshape(-1, size)
             slots = 0 if plan.sums is None else plan.sums.slots
             draws = np.zeros((len(sums), slots, size))
-            disclose = partial(simulated_rows, plan, 1, draws, lambda f=fresh: f)
-            ready = make_release(plan, 1, sums, np.zeros_like(sums), disclose, one_cluster(4))
+            release_rows = partial(simulated_rows, plan, 1, draws, lambda f=fresh: f)
+            ready = make_release(plan, 1, sums, np.zeros_like(sums), release_rows, one_cluster(4))
             out.append(ready.rows)
         return plan, np.array(out)
 
@@ -151,7 +155,7 @@ class TestReleases:
         assert rows.shape[1] == users
         exact = sums if users == 2 else sums.sum(axis=0, keepdims=True)
         deviation = math.sqrt(plan.noise_variance(1))
-        scaled = (rows - exact) / (deviation * plan.pattern)
+        scaled = (rows - exact) / (deviation * plan.entry_scale)
         np.testing.assert_allclose(scaled.std(axis=0), 1.0, atol=0.06)
         np.testing.assert_allclose(scaled.mean(axis=0), 0.0, atol=0.08)
 
@@ -175,7 +179,7 @@ class TestReleases:
             for sign, context, reward in ((1, x, rng.integers(2)), (-1, other, rng.integers(2))):
                 gram = np.outer(context, context)[np.triu_indices(d)]
                 moved += sign * np.concatenate([gram, context * (reward - offset)])
-            furthest = max(furthest, np.linalg.norm(moved / plan.pattern))
+            furthest = max(furthest, np.linalg.norm(moved / plan.entry_scale))
         assert furthest <= plan.record_norm * (1 + 1e-12)
         assert furthest >= 0.995 * plan.record_norm
 
@@ -190,7 +194,7 @@ class TestReleases:
             np.testing.assert_array_equal(draws[:, z - 1], expected)
 
     def test_a_batch_of_clusters_is_released_once(self):
-        run = Simulation(config("fclub-clusters", noise="none"), WORLD, ROUNDS, 0, 0)
+        run = simulate(config("fclub-clusters", noise="none"), WORLD, ROUNDS, 0, 0)
         run.advance(ROUNDS)
         told, total = run.state.told, np.zeros(run.plan.size)
         for server in range(3):
@@ -202,7 +206,7 @@ def with_other_rewards(name, **more):
     """Two runs that differ in how the records of the third phase turn out."""
     runs = []
     for flipped in (False, True):
-        run = Simulation(config(name, **more), WORLD, ROUNDS, 0, 0)
+        run = simulate(config(name, **more), WORLD, ROUNDS, 0, 0)
         run.advance(90)
         if flipped:
             run.world.theta[:] = -run.world.theta + 1.0
@@ -226,7 +230,7 @@ def test_a_raw_view_does():
 
 class TestClaims:
     def of(self, name, rounds=20_000, **more):
-        return claim(config(name, **more), WORLD, rounds)
+        return claim(plan_of(config(name, **more), WORLD, rounds))
 
     def test_the_sound_variant_keeps_its_budget_for_a_fixed_log(self):
         stated = self.of("fclub", epsilon=1.0, delta=1e-5)
@@ -251,11 +255,11 @@ class TestClaims:
         assert self.of("fclub-local").epsilon == 0.0
         assert self.of("fclub-local").holds_for == "interactive"
         assert self.of("fclub-clear").epsilon == math.inf
-        alone = claim(config(), Clustered(users=4, servers=1, clusters=2, dim=3), 900)
+        alone = claim(plan_of(config(), Clustered(users=4, servers=1, clusters=2, dim=3), 900))
         assert alone.epsilon == 0.0
 
     def test_what_is_spent_grows_to_the_budget(self):
-        run, spent = Simulation(config(), WORLD, ROUNDS, 0, 0), []
+        run, spent = simulate(config(), WORLD, ROUNDS, 0, 0), []
         for stop in (1, 60, 90, 400, ROUNDS):
             run.advance(stop)
             spent.append(run.epsilon)
@@ -268,7 +272,7 @@ def late(name, world, rounds=12_000, **more):
     return np.mean([play(name, rounds, world, r, **more).regret.sum() for r in range(2)])
 
 
-def test_pooling_pays_where_users_are_alike_and_costs_little_where_none_are():
+def test_learning_together_pays_where_users_are_alike_and_costs_little_where_none_are():
     together = Clustered(users=20, servers=2, clusters=2, dim=5, gap=0.8)
     alone = np.mean(
         [
@@ -287,7 +291,7 @@ def test_pooling_pays_where_users_are_alike_and_costs_little_where_none_are():
 
 def _alone(world, rounds, replicate):
     """Nobody learns from anybody: the prior is never replaced."""
-    run = Simulation(
+    run = simulate(
         config("fclub-local", schedule=f"growing(2, {rounds})"), world, rounds, 0, replicate
     )
     run.advance(rounds)

@@ -11,16 +11,18 @@ from fedbandits.environments import Clustered
 from fedbandits.privacy import gaussian
 from fedbandits.random import Purpose, normals
 from fedbandits.settings.experiment import system
-from fedbandits.systems.fclub_published import PRESETS, Simulation, claim
-from fedbandits.systems.fclub_published.federate import HUB, FederatedRun
+from fedbandits.systems.fclub_published import PRESETS
+from fedbandits.systems.fclub_published.claim import claim
 from fedbandits.systems.fclub_published.plan import levels_of, make_plan
+from fedbandits.systems.servers.roles import GLOBAL
+from fedbandits.testing.plays import federate, plan_of, simulate
 
 WORLD = Clustered(users=8, clusters=2, servers=4, dim=3, items=4)
 PUBLISHED = system("fclub-published").config
 
 
 def stated(name, rounds=10_000, **parts):
-    return claim(system(name, **parts).config, WORLD, rounds)
+    return claim(plan_of(system(name, **parts).config, WORLD, rounds))
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -70,7 +72,7 @@ class TestNoise:
 
     def uploads(self, rounds=200, **parts):
         config = system("fclub-published", alpha1=9.0, **parts).config
-        run = FederatedRun(config, WORLD, 1000, 0, 0)
+        run = federate(config, WORLD, 1000, 0, 0)
         run.advance(rounds)
         return run, [m for _, m in run.network.transcript.deliveries if hasattr(m, "sums")]
 
@@ -81,15 +83,15 @@ class TestNoise:
         noise = np.array([np.frombuffer(m.sums)[:9] for m in reports])
         noise[:, [0, 3, 5]] -= 2 * shift  # nothing was learned yet: all else is noise
         noise[:, [0, 3, 5]] /= math.sqrt(2)
-        draws = [normals(9, run.key, c + 8, 0, Purpose.PRIVACY_NOISE) for c in (0, 2, 4, 6)]
+        draws = [normals(9, run.stage.key, c + 8, 0, Purpose.PRIVACY_NOISE) for c in (0, 2, 4, 6)]
         np.testing.assert_allclose(noise, scale * np.array(draws), rtol=1e-6)
 
     def test_running_sums_of_uploads_carry_the_trees_noise(self):
         """What one cluster has sent by its k-th upload is 2ρ + 3ρ(k-1) + records + H_k."""
         run, messages = self.uploads(120)
         constants = run.plan.constants
-        trees = run.servers[0].local.trees
-        server = run.servers[0]
+        trees = run.of("server")[0].local.trees
+        server = run.of("server")[0]
         sent = [
             np.frombuffer(m.sums)
             for m in messages
@@ -114,19 +116,19 @@ class TestNoise:
         run, messages = self.uploads(200, privatizer="published(2)")
         sent = [m for m in messages if type(m).__name__ == "Upload" and m.sender == "server-1"]
         assert len(sent) == 1  # two more releases: one at the renewal, one after this upload
-        assert run.servers[1].local.trees.releases[0] == 3 == run.plan.constants.most_releases
+        assert run.of("server")[1].local.trees.releases[0] == 3 == run.plan.constants.most_releases
 
     def test_the_global_server_draws_none(self):
         run, _ = self.uploads(30)
-        assert not hasattr(run.hub, "_noise")
-        assert run.hub.name == HUB
+        assert not hasattr(run.one("global"), "_noise")
+        assert run.one("global").name == GLOBAL
 
 
 def test_published_noise_hides_what_there_is_to_learn():
     """The published curve of the authors has no noise in it; with it, nothing is learned."""
     regret = {}
     for name in ("fclub-published", "linucb-per-user"):
-        run = Simulation(system(name).config, Clustered(users=10, clusters=2), 5000, 0, 0)
+        run = simulate(system(name).config, Clustered(users=10, clusters=2), 5000, 0, 0)
         run.advance(5000)
         regret[name] = run.regret.sum()
     assert regret["fclub-published"] > 3 * regret["linucb-per-user"]

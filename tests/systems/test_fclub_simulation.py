@@ -11,9 +11,11 @@ from fedbandits.environments import Clustered
 from fedbandits.environments.arrivals import draw_items
 from fedbandits.errors import ConfigError
 from fedbandits.settings.experiment import system
-from fedbandits.systems.fclub_published import PRESETS, Simulation, claim
+from fedbandits.systems.fclub_published import PRESETS
+from fedbandits.systems.fclub_published.claim import claim
 from fedbandits.systems.fclub_published.config import phase_ends
 from fedbandits.systems.fclub_published.phases import NotARecordsSumError
+from fedbandits.testing.plays import plan_of, simulate
 from tests.systems.fclub_reference import Reference
 
 WORLD = Clustered(users=9, clusters=3, servers=3, dim=4, items=5, gap=0.3)
@@ -39,7 +41,7 @@ def played(sim, user, before, round_):
 
 def compare(config, environment, rounds, seed=0, replicate=0):
     """Round by round: an optimal item, the same clusters, messages and regret."""
-    sim = Simulation(config, environment, rounds, seed, replicate)
+    sim = simulate(config, environment, rounds, seed, replicate)
     ref = Reference(config, environment, rounds, seed, replicate)
     for t in range(1, rounds + 1):
         user, items = ref.arrive()
@@ -146,8 +148,8 @@ def test_phases_double_and_end_before_the_horizon(rounds):
 
 def test_delayed_communication_that_never_delays_is_instant():
     """With U = D = 1 every observation travels at once, and the regret is that of sharing all."""
-    delayed = Simulation(system("fclub-dc", sharing="delayed(1, 1)").config, SPREAD, 400, 2, 0)
-    always = Simulation(system("fclub-sync").config, SPREAD, 400, 2, 0)
+    delayed = simulate(system("fclub-dc", sharing="delayed(1, 1)").config, SPREAD, 400, 2, 0)
+    always = simulate(system("fclub-sync").config, SPREAD, 400, 2, 0)
     delayed.advance(400)
     always.advance(400)
     assert delayed.regret.sum() == pytest.approx(always.regret.sum(), rel=0.02)
@@ -156,7 +158,7 @@ def test_delayed_communication_that_never_delays_is_instant():
 
 def test_clusters_are_found_where_they_are_far_apart():
     world = Clustered(users=12, clusters=3, servers=3, dim=5, gap=0.9, placement="spread")
-    sim = Simulation(system("fclub-dc").config, world, 20_000, 1, 0)
+    sim = simulate(system("fclub-dc").config, world, 20_000, 1, 0)
     assert sim.metrics["adjusted_rand_index"][0] == 0.0
     sim.advance(20_000)
     assert sim.metrics["adjusted_rand_index"].min() == 1.0
@@ -167,7 +169,7 @@ def test_learning_together_pays_and_mixing_clusters_does_not():
     world = Clustered(users=40, clusters=4, dim=10, gap=0.8)
     regret = {}
     for name in ("linucb-per-user", "fclub-dc", "homo", "fclub-sync"):
-        sim = Simulation(system(name).config, world, 30_000, 1, 0)
+        sim = simulate(system(name).config, world, 30_000, 1, 0)
         sim.advance(30_000)
         regret[name] = sim.regret.sum()
     assert regret["fclub-dc"] < 0.8 * regret["linucb-per-user"] < 0.5 * regret["homo"]
@@ -177,15 +179,15 @@ def test_learning_together_pays_and_mixing_clusters_does_not():
 def test_communication_keeps_the_papers_bound():
     """O(dmL log T) uploads and downloads (Theorem 2), with the constant of its Definition 2."""
     world = Clustered(users=12, clusters=3, servers=3, dim=4, gap=0.5, placement="spread")
-    sim = Simulation(system("fclub-dc", sharing="delayed(1.2, 1.2)").config, world, 30_000, 0, 0)
+    sim = simulate(system("fclub-dc", sharing="delayed(1.2, 1.2)").config, world, 30_000, 0, 0)
     sim.advance(30_000)
     each = 4 * np.log(30_000) / np.log(1.2)
     assert 0 < sim.syncs < 9 * each
 
 
 def test_the_horizon_changes_noise_and_nothing_else():
-    one = Simulation(system("fclub-dc").config, WORLD, 500, 0, 0)
-    two = Simulation(system("fclub-dc").config, WORLD, 5000, 0, 0)
+    one = simulate(system("fclub-dc").config, WORLD, 500, 0, 0)
+    two = simulate(system("fclub-dc").config, WORLD, 5000, 0, 0)
     one.advance(400)
     two.advance(400)
     np.testing.assert_array_equal(one.regret, two.regret)
@@ -194,19 +196,19 @@ def test_the_horizon_changes_noise_and_nothing_else():
 def test_noise_that_leaves_nothing_to_plan_is_refused():
     config = system("fclub-published", sharing="delayed(1.0000000000001, 2)").config
     with pytest.raises(ConfigError, match="privatizer"):
-        Simulation(config, WORLD, 1000, 0, 0)
+        simulate(config, WORLD, 1000, 0, 0)
 
 
 def test_more_users_than_a_graph_has_room_for_are_refused():
     crowd = Clustered(users=20_001)
     with pytest.raises(ConfigError, match="a graph of 20,001 users has no room"):
-        claim(system("club").config, crowd, 1000)
-    assert claim(system("linucb-per-user").config, crowd, 1000).epsilon == 0.0
+        plan_of(system("club").config, crowd, 1000)
+    assert claim(plan_of(system("linucb-per-user").config, crowd, 1000)).epsilon == 0.0
 
 
 @pytest.mark.parametrize("acts_on", ["buffered", "synchronized"])
 def test_what_is_no_sum_of_records_stops_the_run(acts_on):
-    sim = Simulation(system("fclub-dc", acts_on=acts_on).config, WORLD, 100, 0, 0)
+    sim = simulate(system("fclub-dc", acts_on=acts_on).config, WORLD, 100, 0, 0)
     sim.advance(10)
     sim.state.local.shared[:, 0] = -1e6
     sim.state.local.stale[:] = 1

@@ -111,10 +111,10 @@ _FEWEST_DEGREES = 30
 
 
 def reward_variance(spectrum: Spectrum, counts: Floats, squares: Floats, bound: float) -> float:
-    """Variance of rewards about their means, pooled over users; the bound where little is known.
+    """Variance of rewards about their means, one for all users; the bound where little is known.
 
-    Taking a bound for the variance would take part of what users differ by for noise, and pool them
-    too much.
+    Taking a bound for the variance would take part of what users differ by for noise, and let them
+    learn from one another too much.
 
     Parameters
     ----------

@@ -1,11 +1,14 @@
-"""Ridge models of many learners, row by row: estimates that take up one record at a time."""
+"""Ridge models of many learners, row by row: they choose, and take up one record at a time."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from fedbandits._compile import compiled
-from fedbandits._typing import Floats
+from fedbandits._typing import Floats, Floats32
+from fedbandits.learners.linucb import best_arm, score_arms, score_arms_squared, set_width
 from fedbandits.learners.ridge import add_rank_one
 
 
@@ -18,9 +21,74 @@ class Models(NamedTuple):
     records: Floats  # (rows,) how many are behind it
 
 
+class Scoring(NamedTuple):
+    """Buffers for scoring arms."""
+
+    theta: Floats32  # (1, d)
+    width: Floats32  # (1, d, d)
+    scores: Floats32  # (K,)
+    work: Floats32  # (2, K)
+
+
+def new_scoring(dimension: int, arms: int) -> Scoring:
+    """Buffers."""
+    return Scoring(
+        theta=np.zeros((1, dimension), np.float32),
+        width=np.zeros((1, dimension, dimension), np.float32),
+        scores=np.zeros(arms, np.float32),
+        work=np.zeros((2, arms), np.float32),
+    )
+
+
+@compiled
+def choose_arm(
+    models: Models, row: int, radius: float, squared: bool, arms: Floats32, scoring: Scoring
+) -> int:
+    """The arm with the highest upper bound by one model; the first one of equals.
+
+    Parameters
+    ----------
+    models : Models
+    row : int
+        Which model.
+    radius : float
+        β of the bound ⟨x, θ⟩ + √(xᵀ β² V⁻¹ x).
+    squared : bool
+        Leave out the root.
+    arms : (d, K) float32
+    scoring : Scoring
+        Scratch.
+
+    Returns
+    -------
+    int
+        -1 if no bound is a number.
+    """
+    theta, width, scores, work = scoring
+    for i in range(arms.shape[0]):
+        theta[0, i] = np.float32(models.theta[row, i])
+    set_width(models.inverse[row : row + 1], 0, radius, width)
+    if squared:
+        score_arms_squared(arms, theta, width, scores, work)
+    else:
+        score_arms(arms, theta, width, scores, work)
+    return best_arm(scores, 0)
+
+
 @compiled
 def update(models: Models, row: int, context: Floats, reward: float, gain: Floats) -> None:
-    """Add one record to a model."""
+    """Add one record to a model.
+
+    Parameters
+    ----------
+    models : Models
+    row : int
+        Which model.
+    context : (d,) float64
+    reward : float
+    gain : (d,) float64
+        Scratch.
+    """
     residual = reward
     for i in range(context.size):
         residual -= models.theta[row, i] * context[i]

@@ -30,7 +30,7 @@ from fedbandits.reproduce.fclub_worlds import (
     play,
     total_regret,
 )
-from fedbandits.settings.experiment import System, system
+from fedbandits.settings.experiment import Variant, system
 
 _CHECKPOINTS = 240
 _MARKS = (5_000, 20_000, 50_000, 100_000, 500_000, 1_000_000)
@@ -67,7 +67,7 @@ _RATIO = "ratio"  # to learning alone
 _SMALL = f"fclub, δ = {SMALL_DELTA:g}"
 
 
-def _systems() -> list[System]:
+def _systems() -> list[Variant]:
     others = ("fclub-dc", "fclub-sync", "club", "sclub", ALONE, "homo", "homo-dc")
     return [
         system("fclub", epsilon=EPSILON, delta=DELTA),
@@ -165,7 +165,7 @@ def _beside_authors(rows: Sequence[dict[str, Any]], world: str) -> list[str]:
     return remarks
 
 
-def _draw_regret(result: xr.Dataset, systems: Sequence[System]) -> Plot:
+def _draw_regret(result: xr.Dataset, systems: Sequence[Variant]) -> Plot:
     """Means with one deviation; the legend in the order in which curves end."""
     plot, [axes] = panels(1, 1, height=4.8)
     plot.set_figwidth(8.4)
@@ -240,7 +240,9 @@ def _traffic(result: xr.Dataset, placement: str, label: str, a_log: float) -> di
     }
 
 
-def _draw_messages(results: dict[str, xr.Dataset], systems: Sequence[System], a_log: float) -> Plot:
+def _draw_messages(
+    results: dict[str, xr.Dataset], systems: Sequence[Variant], a_log: float
+) -> Plot:
     plot, axes = panels(1, len(results), height=4.2)
     for each, (placement, result) in zip(axes, results.items(), strict=True):
         rounds = result["round"].values[result["round"].values > 1]

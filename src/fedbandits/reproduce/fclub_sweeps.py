@@ -27,7 +27,7 @@ from fedbandits.reproduce.fclub_worlds import (
     standard_error,
     total_regret,
 )
-from fedbandits.settings.experiment import System, system
+from fedbandits.settings.experiment import Variant, system
 
 #: What is varied by itself: system, part, and its values; the others stay at their defaults.
 SWEEPS: dict[tuple[str, str], tuple[float, ...]] = {
@@ -50,7 +50,7 @@ def _label(preset: str, part: str, value: float) -> str:
     return f"{preset}, {_SYMBOLS.get(part, part)}{',' if part == 'U = D' else ' ='} {value:g}"
 
 
-def _varied(preset: str, part: str, value: float) -> System:
+def _varied(preset: str, part: str, value: float) -> Variant:
     settings: dict[str, Any] = {part: value}
     if part == "U = D":
         settings = {"sharing": f"delayed({value}, {value})"}
@@ -194,7 +194,7 @@ class Pays(NamedTuple):
 _DELTAS = (SMALL_DELTA, DELTA)
 
 
-def _private(epsilon: float, delta: float) -> System:
+def _private(epsilon: float, delta: float) -> Variant:
     label = f"fclub, ε = {epsilon:g}, δ = {delta:g}"
     return system("fclub", label=label, epsilon=epsilon, delta=delta)
 

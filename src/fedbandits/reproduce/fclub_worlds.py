@@ -13,7 +13,7 @@ from matplotlib.figure import Figure as Plot
 from fedbandits.environments import Clustered
 from fedbandits.errors import ConfigError
 from fedbandits.reproduce.context import Context
-from fedbandits.settings.experiment import Experiment, System
+from fedbandits.settings.experiment import Experiment, Variant
 
 #: What learns without anybody's help: collaboration must be better.
 ALONE, LOCAL = "linucb-per-user", "fclub-local"
@@ -89,7 +89,7 @@ def play(
     context: Context,
     name: str,
     world: Clustered,
-    systems: Sequence[System],
+    systems: Sequence[Variant],
     scale: Scale,
     checkpoints: int = 60,
 ) -> xr.Dataset:

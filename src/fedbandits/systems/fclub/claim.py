@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from fedbandits.environments.clustered import Clustered
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Event, total_mu
 from fedbandits.privacy.claims import PrivacyClaim
@@ -16,8 +15,7 @@ from fedbandits.privacy.statements import (
     SECURE_NOISE,
     USER_INTERACTION,
 )
-from fedbandits.systems.fclub.config import MixtureFCLUB
-from fedbandits.systems.fclub.plan import CLUSTERS, Plan, make_plan
+from fedbandits.systems.fclub.plan import CLUSTERS, FCLUBPlan
 
 _COUNTS = (
     "the rounds of releases are public and depend on no data; neighbours differ in what was "
@@ -41,41 +39,40 @@ _MEMBERSHIP = (
 _MANY = "all of a user's records together: k records in one phase cost k times μ"
 
 
-def claim(config: MixtureFCLUB, environment: Clustered, rounds: int) -> PrivacyClaim:
+def claim(plan: FCLUBPlan) -> PrivacyClaim:
     """The claim of one server's users towards everybody else, for a whole run."""
-    plan = make_plan(config, environment.facts, rounds)
-    events = _events(plan)
+    delta, events = plan.config.delta, _events(plan)
     mu = total_mu(events)
-    contents = gaussian.epsilon_of(mu, config.delta)
+    contents = gaussian.epsilon_of(mu, delta)
     exposed = math.isinf(mu) or (plan.releases == CLUSTERS and bool(events))
     return PrivacyClaim(
         unit=USER_INTERACTION,
         from_whom=OUTSIDE_THE_SERVER,
         relation="replace-one",
-        holds_for="nothing" if exposed else _reach(config, events),
+        holds_for="nothing" if exposed else _reach(plan, events),
         epsilon=math.inf if exposed else contents,
         epsilon_contents=contents,
-        delta=config.delta if events else 0.0,
+        delta=delta if events else 0.0,
         mu=mu,
-        conditional_on=(_COUNTS, *environment.public_facts, *_conditions(plan)),
-        not_protected=_not_protected(config, plan),
+        conditional_on=(_COUNTS, *plan.facts.public, *_conditions(plan)),
+        not_protected=_not_protected(plan),
         events=events,
     )
 
 
 def _reach(
-    config: MixtureFCLUB, events: tuple[Event, ...]
+    plan: FCLUBPlan, events: tuple[Event, ...]
 ) -> Literal["interactive", "fixed log", "nothing"]:
     """Whoever acts on releases alone, or releases nothing, is safe from reactions."""
-    return "interactive" if config.local_view == "released" or not events else "fixed log"
+    return "interactive" if plan.config.local_view == "released" or not events else "fixed log"
 
 
-def _events(plan: Plan) -> tuple[Event, ...]:
+def _events(plan: FCLUBPlan) -> tuple[Event, ...]:
     """What one record is charged for."""
     return (plan.event(),) if plan.release_count else ()
 
 
-def _conditions(plan: Plan) -> tuple[str, ...]:
+def _conditions(plan: FCLUBPlan) -> tuple[str, ...]:
     if not plan.private:
         return ()
     if plan.releases == CLUSTERS:
@@ -83,13 +80,13 @@ def _conditions(plan: Plan) -> tuple[str, ...]:
     return (ITEMS_BOUNDED, _APART, SECURE_NOISE)
 
 
-def _not_protected(config: MixtureFCLUB, plan: Plan) -> tuple[str, ...]:
+def _not_protected(plan: FCLUBPlan) -> tuple[str, ...]:
     limits = [_SELF]
     if plan.release_count and not plan.private:
         limits.append(IN_CLEAR)
     if plan.release_count and plan.releases == CLUSTERS:
         limits.append(_MEMBERSHIP)
     if plan.private:
-        limits += [_LATER] if config.local_view == "raw" else []
+        limits += [_LATER] if plan.config.local_view == "raw" else []
         limits.append(_MANY)
     return tuple(limits)

@@ -21,7 +21,7 @@ class Growing(
     first: Annotated[int, Meta(ge=1, le=4_000_000_000)] | Literal["auto"] = "auto"
 
 
-class MixtureFCLUB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FCLUB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """FCLUB with private releases in rounds fixed in advance, and clusters as a mixture.
 
     Parameters
@@ -47,14 +47,14 @@ class MixtureFCLUB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         What one more cluster must gain, as a multiple of the Bayesian information criterion.
     trust
         How far other servers' users may move the centre of a cluster, see
-        :func:`~fedbandits.learners.pooling.attach`.
+        :func:`~fedbandits.learners.attachment.attach`.
     most_clusters
-        On one server.
+        How many clusters one server can have.
     exploration_scale
         Items are scored by their mean reward plus so many of its standard deviations, a single
         reward's deviation being taken for ½.
     epsilon, delta
-        For all releases of a server's users together.
+        The budget of all releases of a server's users together.
     """
 
     schedule: Growing = msgspec.field(default_factory=Growing)

@@ -1,40 +1,16 @@
-"""What a server computes in a round, as compiled functions on arrays."""
+"""What a server computes in a round, as a compiled function on arrays."""
 
 from __future__ import annotations
 
-import numpy as np
-
 from fedbandits._compile import compiled
-from fedbandits._typing import Floats, Floats32
-from fedbandits.learners.linucb import best_arm, score_arms, set_width
-from fedbandits.learners.models import update
+from fedbandits._typing import Floats
+from fedbandits.learners.models import Models, update
 from fedbandits.learners.ridge import add_record
 from fedbandits.systems.fclub.plan import Constants
-from fedbandits.systems.fclub.state import (
-    Models,
-    Scratch,
-)
 
 
 @compiled
-def recommend(
-    constants: Constants, models: Models, user: int, items: Floats32, scratch: Scratch
-) -> int:
-    """The item with the largest mean reward plus its exploration bonus.
-
-    Parameters
-    ----------
-    items : (d, K) float32
-    """
-    for i in range(constants.dimension):
-        scratch.theta[0, i] = np.float32(models.theta[user, i])
-    set_width(models.inverse[user : user + 1], 0, constants.width, scratch.width)
-    score_arms(items, scratch.theta, scratch.width, scratch.scores, scratch.work)
-    return best_arm(scratch.scores, 0)
-
-
-@compiled
-def observe(
+def learn(
     constants: Constants, models: Models, sums: Floats, user: int, context: Floats, reward: float,
     gain: Floats,
 ) -> None:  # fmt: skip
@@ -42,9 +18,15 @@ def observe(
 
     Parameters
     ----------
+    constants : Constants
+    models : Models
+        A row for each user.
     sums : (users, p + 2) float64
         Packed statistics, numbers of records, and sums of squared rewards.
+    user : int
+        The row.
     context : (d,) float64
+    reward : float
     gain : (d,) float64
         Scratch.
     """

@@ -1,8 +1,8 @@
-"""The rounds of a phase, compiled. What happens between phases is in ``phases.py``."""
+"""FCLUB as a compiled loop over the rounds of a phase; ``phases.py`` has what comes between."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits._compile import compiled
-from fedbandits._typing import Floats, Ints
+from fedbandits._typing import Floats
 from fedbandits.environments.arrivals import (
     draw_arrival,
     draw_item_reward,
@@ -21,14 +21,13 @@ from fedbandits.environments.arrivals import (
 from fedbandits.environments.clustered import Clustered
 from fedbandits.learners.clustering import adjusted_rand_index
 from fedbandits.learners.evidence import Spectrum, decompose, stack
-from fedbandits.privacy.bounds import NO_FAULT, record_fault, require_within
+from fedbandits.learners.models import choose_arm
+from fedbandits.privacy.bounds import NO_FAULT, record_fault
 from fedbandits.privacy.continual import add_release_noise, draw_slot
 from fedbandits.random import Key, Purpose, normals
-from fedbandits.systems.drivers import TalliedReplicate
-from fedbandits.systems.fclub.config import MixtureFCLUB
-from fedbandits.systems.fclub.kernels import observe, recommend
+from fedbandits.systems.fclub.kernels import learn
 from fedbandits.systems.fclub.phases import Ready, learn_from, make_release, take_over
-from fedbandits.systems.fclub.plan import BOUND, CLUSTERS, NEVER, USERS, Constants, Plan, make_plan
+from fedbandits.systems.fclub.plan import CLUSTERS, NEVER, USERS, Constants, FCLUBPlan
 from fedbandits.systems.fclub.state import (
     Scratch,
     State,
@@ -37,6 +36,7 @@ from fedbandits.systems.fclub.state import (
     new_scratch,
     put_mixture,
 )
+from fedbandits.systems.servers.replicate import NUMBER, ServersReplicate
 
 
 @compiled
@@ -49,74 +49,36 @@ def run_until(
     for round_ in range(state.clock.round_[0] + 1, stop + 1):
         user = draw_arrival(world, key, round_)
         fill_items(world, workspace, key, round_, scratch.items)
-        chosen = recommend(constants, state.models, user, scratch.items, scratch)
+        chosen = choose_arm(
+            state.models, user, constants.width, False, scratch.items, scratch.scoring
+        )
         best = fill_expected(world, user, scratch.items, scratch.expected)
         reward = draw_item_reward(scratch.expected[chosen], key, round_)
         tally.regret[user] += scratch.expected[best] - scratch.expected[chosen]
         tally.reward[user] += reward
         for i in range(constants.dimension):
             scratch.context[i] = float(scratch.items[i, chosen])
-        fault, reward = record_fault(scratch.context, reward, BOUND, 0.0, 1.0, False)
+        bound = constants.context_bound
+        fault, reward = record_fault(scratch.context, reward, bound, 0.0, 1.0, False)
         if fault != NO_FAULT:
             state.clock.fault[0] = fault
             return
-        observe(constants, state.models, state.sums, user, scratch.context, reward, scratch.gain)
+        learn(constants, state.models, state.sums, user, scratch.context, reward, scratch.gain)
     state.clock.round_[0] = max(stop, state.clock.round_[0])
 
 
-#: Bytes of a number.
-NUMBER = 8
+class FCLUBReplicate(ServersReplicate[FCLUBPlan]):
+    """One replicate of one variant."""
 
+    def __init__(self, plan: FCLUBPlan, environment: Clustered, seed: int, replicate: int) -> None:
+        super().__init__(plan, environment, seed, replicate)
+        self.state: State = initial_state(plan)
+        self._scratch = new_scratch(plan.constants.dimension, plan.constants.items)
+        home = self.world.server
+        self._users = [np.flatnonzero(home == s) for s in range(plan.constants.servers)]
 
-class Simulation(TalliedReplicate):
-    """One replicate of one variant.
-
-    Parameters
-    ----------
-    config, environment
-        What is run, and where.
-    rounds
-        T; releases and their noise are planned for it.
-    seed, replicate
-        Name the draws.
-    threads
-        Not used: replicates run side by side instead.
-    """
-
-    def __init__(
-        self,
-        config: MixtureFCLUB,
-        environment: Clustered,
-        rounds: int,
-        seed: int,
-        replicate: int,
-        threads: int = 1,
-    ) -> None:
-        super().__init__(environment, rounds, seed, replicate)
-        self.config = config
-        self.plan: Plan = make_plan(config, environment.facts, rounds)
-        self.state: State = initial_state(self.plan)
-        self._scratch = new_scratch(environment.dimension, environment.items)
-        self._users = [
-            np.flatnonzero(self.world.server == server) for server in range(environment.servers)
-        ]
-
-    @property
-    def done(self) -> int:
-        """Rounds played."""
-        return int(self.state.clock.round_[0])
-
-    def advance(self, stop: int) -> None:
-        """Play until ``stop`` rounds are done."""
-        stop = min(stop, self.rounds)
-        while self.done < stop:
-            end = int(self.plan.constants.phase_ends[self.state.clock.phase[0]])
-            run_until(
-                self.world, self.plan.constants, self.state, self._scratch, self.key, min(end, stop)
-            )
-            require_within(int(self.state.clock.fault[0]), f"round {self.done + 1}")
-            if self.done == end:
-                self._end_phase()
+    def _run_until(self, stop: int) -> None:
+        run_until(self.world, self.plan.constants, self.state, self._scratch, self.key, stop)
 
     def _end_phase(self) -> None:
         """All servers release; then each learns from what the others did."""
@@ -139,10 +101,10 @@ class Simulation(TalliedReplicate):
         by_cluster = self.plan.releases == CLUSTERS
         before = told.before[users] if by_cluster else told.before
         draws = told.draws[users]
-        fresh = partial(simulated_noise, self.plan, self.key, server, users, release)
-        disclose = partial(simulated_rows, self.plan, release, draws, fresh)
+        fresh = partial(simulated_noise, self.plan, self.key, server, users.tolist(), release)
         ready = make_release(
-            self.plan, release, state.sums[users], before, disclose,
+            self.plan, release, state.sums[users], before,
+            partial(simulated_rows, self.plan, release, draws, fresh),
             mixture_of(state.mixtures, server),
         )  # fmt: skip
         told.draws[users] = draws
@@ -183,50 +145,37 @@ class Simulation(TalliedReplicate):
         return {"cluster_size": size, "adjusted_rand_index": np.full(len(size), index)}
 
     @property
-    def syncs(self) -> int:
-        """Uploads so far."""
-        return int(self.state.clock.uploads[0])
-
-    @property
-    def messages(self) -> int:
-        """Uploads and downloads so far."""
-        return int(self.state.clock.uploads[0] + self.state.clock.downloads[0])
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of payload so far."""
-        return int(self.state.clock.bytes_[0])
-
-    @property
     def epsilon(self) -> float:
         """ε that the contents of what a server has released so far cost, at the configured δ."""
-        return self.plan.epsilon_spent(self.syncs // len(self._users), self.config.delta)
+        return self.plan.epsilon_spent(self.syncs // len(self._users))
 
 
 def simulated_rows(
-    plan: Plan, release: int, draws: Floats, fresh: Callable[[], Floats], rows: Floats
+    plan: FCLUBPlan, release: int, draws: Floats, fresh: Callable[[], Floats], rows: Floats
 ) -> Floats:
     """Rows (rows, p) with simulated noise; ``draws`` (users, slots, p) keeps what is used again."""
+    scale = plan.entry_scale
     if plan.sums is None:
         if plan.deviation == 0.0:
             return rows
-        noisy: Floats = rows + plan.deviation * plan.pattern * fresh()[: len(rows)]
+        noisy: Floats = rows + plan.deviation * scale * fresh()[: len(rows)]
         return noisy
-    released, plan = rows.copy(), plan.sums
-    draws[:, draw_slot(plan.code, release)] = fresh()
-    coefficients = plan.coefficients()
+    released, sums = rows.copy(), plan.sums
+    draws[:, draw_slot(sums.code, release)] = fresh()
+    coefficients = sums.coefficients()
     for user in range(len(released)):
         add_release_noise(
-            plan.code, plan.scale, coefficients, plan.pattern, draws[user], release,
-            released[user],
-        )  # fmt: skip
+            sums.code, sums.scale, coefficients, scale, draws[user], release, released[user]
+        )
     return released
 
 
-def simulated_noise(plan: Plan, key: Key, server: int, users: Ints, release: int) -> Floats:
+def simulated_noise(
+    plan: FCLUBPlan, key: Key, server: int, users: Sequence[int], release: int
+) -> Floats:
     """Standard normals of one server's release, from the seed: they protect nobody."""
     if plan.releases == USERS:
-        parties = [int(user) for user in users]
+        parties = users
     else:
         most = plan.most_clusters
         parties = [server * most + c for c in range(min(most, len(users)))]

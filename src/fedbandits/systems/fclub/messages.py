@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from fedbandits.federation.messages import (
-    Codec,
-    Message,
-)
+from fedbandits.federation.messages import Message
+from fedbandits.federation.roles import MessageTable
 
 
 class Release(Message, frozen=True, kw_only=True, tag="fclub.release"):
@@ -31,4 +29,5 @@ class Others(Message, frozen=True, kw_only=True, tag="fclub.others"):
         return len(self.sums)
 
 
-CODEC = Codec(Release | Others)
+#: Who sends what to whom.
+TABLE: MessageTable = {Release: ("server", "global"), Others: ("global", "server")}

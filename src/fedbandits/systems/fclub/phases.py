@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
+from fedbandits.learners.attachment import Estimates, attach, estimates
 from fedbandits.learners.evidence import Evidence, Spectrum, decompose, reward_variance, weigh
 from fedbandits.learners.mixture import Fitted, Mixture, fit_mixture
 from fedbandits.learners.models import Models
-from fedbandits.learners.pooling import Estimates, attach, estimates
-from fedbandits.systems.fclub.plan import CLUSTERS, REWARD_VARIANCE, USERS, Plan
+from fedbandits.systems.fclub.plan import CLUSTERS, REWARD_VARIANCE, USERS, FCLUBPlan
 
-#: Makes of exact rows (rows, p) what leaves in their place. Asked once a release.
-Disclose = Callable[[Floats], Floats]
+#: Exact rows (rows, p) to what leaves in their place. Called once a release.
+ReleaseRows = Callable[[Floats], Floats]
 
 
 class Ready(NamedTuple):
@@ -36,27 +36,30 @@ class Learned(NamedTuple):
 
 
 def make_release(
-    plan: Plan, release: int, sums: Floats, before: Floats, disclose: Disclose, start: Mixture
-) -> Ready:
+    plan: FCLUBPlan, number: int, sums: Floats, before: Floats, release_rows: ReleaseRows,
+    start: Mixture,
+) -> Ready:  # fmt: skip
     """Find clusters of a server's own users, and what the server tells the others.
 
     Parameters
     ----------
-    release : int
-        Its number, from 1.
+    plan
+        What all parties go by.
+    number : int
+        The number of the release, from 1.
     sums : (users, p + 2) float64
         Exact sums of the server's users; the last two columns stay here.
     before : (users, p + 2) float64
         Those of the last release, where only what is new is released; becomes ``sums``.
-    disclose
+    release_rows
         Adds noise, which must be saved before the release leaves.
     start
         The clusters of the last phase.
     """
     statistics = np.ascontiguousarray(sums[:, : plan.size])
     if not plan.constants.raw_view:
-        rows = disclose(statistics)
-        own = _read(plan, release, decompose(rows), REWARD_VARIANCE)
+        rows = release_rows(statistics)
+        own = _read(plan, number, decompose(rows), REWARD_VARIANCE)
         return Ready(own, _fit(plan, own, start), REWARD_VARIANCE, rows)
     spectrum = decompose(statistics)
     variance = reward_variance(spectrum, sums[:, -2], sums[:, -1], REWARD_VARIANCE)
@@ -64,16 +67,16 @@ def make_release(
     fitted = _fit(plan, own, start)
     rows = statistics[:0]
     if plan.releases == USERS:
-        rows = disclose(statistics)
+        rows = release_rows(statistics)
     elif plan.releases == CLUSTERS:
         members, batch = fitted.member.argmax(axis=1), (sums - before)[:, : plan.size]
-        rows = disclose(_by_cluster(batch, members))
+        rows = release_rows(_by_cluster(batch, members))
         before[:] = sums
     return Ready(own, fitted, variance, rows)
 
 
-def _fit(plan: Plan, own: Evidence, start: Mixture) -> Fitted:
-    return fit_mixture(own, start, plan.strictness, plan.most_clusters)
+def _fit(plan: FCLUBPlan, own: Evidence, start: Mixture) -> Fitted:
+    return fit_mixture(own, start, plan.config.strictness, plan.most_clusters)
 
 
 def _by_cluster(batch: Floats, members: Ints) -> Floats:
@@ -82,23 +85,29 @@ def _by_cluster(batch: Floats, members: Ints) -> Floats:
     return rows
 
 
-def _read(plan: Plan, release: int, spectrum: Spectrum, variance: float) -> Evidence:
+def _read(plan: FCLUBPlan, number: int, spectrum: Spectrum, variance: float) -> Evidence:
     """What released sums say, where rewards have so much variance."""
-    noise = plan.noise_variance(release)
+    noise = plan.noise_variance(number)
     return weigh(spectrum, variance, noise, plan.reach * noise)
 
 
-def learn_from(plan: Plan, release: int, ready: Ready, others: Spectrum) -> Learned:
+def learn_from(plan: FCLUBPlan, number: int, ready: Ready, others: Spectrum) -> Learned:
     """What a server knows of its users, given what the other servers released.
 
     Parameters
     ----------
+    plan
+        What all parties go by.
+    number : int
+        The number of the newest release.
+    ready
+        The server, which has released.
     others
         The newest running sums of their users, or all sums of clusters so far; none at all where
         nothing is released.
     """
-    told = _read(plan, release, others, ready.variance)
-    joined = attach(ready.own, told, ready.fitted, plan.trust)
+    told = _read(plan, number, others, ready.variance)
+    joined = attach(ready.own, told, ready.fitted, plan.config.trust)
     known = estimates(ready.own, joined.mixture, joined.member)
     likeliest = joined.member.argmax(axis=1).astype(np.int64)
     return Learned(known, likeliest, ready.fitted.mixture)

@@ -1,21 +1,21 @@
-"""From a configuration to the numbers that the compiled loop and the parties go by."""
+"""From a configuration and facts to what the compiled loop and the parties go by."""
 
 from __future__ import annotations
 
 import math
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.clustered import Clustered
+from fedbandits.environments.facts import ClusteredFacts
 from fedbandits.errors import ConfigError
 from fedbandits.learners.ridge import packed_size
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event, GaussianRelease, Parallel
 from fedbandits.privacy.continual import ContinualPlan, calibrated, noise_pattern
-from fedbandits.systems.fclub.config import Growing, MixtureFCLUB
+from fedbandits.systems.fclub.config import FCLUB, Growing
+from fedbandits.systems.servers.plan import LATER, ServersPlan, check_homes
 
 #: What a server releases.
 NEVER, USERS, CLUSTERS = 0, 1, 2
@@ -24,11 +24,8 @@ _RELEASES = {"never": NEVER, "users": USERS, "clusters": CLUSTERS}
 REWARD_VARIANCE = 0.25
 #: Records that the prior of every user counts for: N(0, ¼/2 I).
 PRIOR_RECORDS = 2.0
-#: How far the norm of an item may lie above 1: room for rounding to float32.
-ROUNDING = 1e-5
-BOUND = 1.0 + ROUNDING
-#: Later than any round.
-LATER = 2**62
+#: The longest item: 1, and room for rounding to float32.
+_BOUND = 1.0 + 1e-5
 _MOST_RELEASES = 2**12
 #: 4 GB of noise.
 _MOST_NUMBERS = 2**29
@@ -41,19 +38,20 @@ class Constants(NamedTuple):
     servers: int
     dimension: int
     items: int
+    context_bound: float
     raw_view: bool
     offset: float  # taken off every reward
     width: float  # exploration_scale times the deviation of a reward
     phase_ends: Ints  # last rounds of the phases
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """A variant as all servers know it.
+class FCLUBPlan(ServersPlan, frozen=True, kw_only=True):
+    """What the parties of a variant go by.
 
     Parameters
     ----------
     constants
-        For compiled code.
+        What compiled code takes.
     releases
         NEVER, USERS or CLUSTERS.
     release_count
@@ -61,15 +59,16 @@ class Plan(msgspec.Struct, frozen=True):
     sums
         How a user's running sums are released; None if they are not.
     deviation
-        Of the noise in a cluster's sum; 0 where there is none.
-    pattern : (p,) float64
-        Relative deviations of a packed statistic's entries.
+        The deviation of the noise in a cluster's sum; 0 where there is none.
+    entry_scale : (p,) float64
+        The deviation of the noise in each entry of a packed statistic, relative to that in an
+        off-diagonal one.
     record_norm
-        L² + B².
+        L² + B²: how far one replaced record can move a sum.
     reach
-        Variance of an entry of n - Nθ, as a multiple of an off-diagonal entry's.
-    strictness, trust, most_clusters
-        See the configuration.
+        The variance of an entry of n - Nθ, as a multiple of an off-diagonal entry's.
+    most_clusters
+        How many clusters a server can have.
     """
 
     constants: Constants
@@ -77,17 +76,15 @@ class Plan(msgspec.Struct, frozen=True):
     release_count: int
     sums: ContinualPlan | None
     deviation: float
-    pattern: Floats
+    entry_scale: Floats
     record_norm: float
     reach: float
-    strictness: float
-    trust: float
     most_clusters: int
 
     @property
     def size(self) -> int:
         """Numbers of a packed statistic, p."""
-        return len(self.pattern)
+        return len(self.entry_scale)
 
     @property
     def private(self) -> bool:
@@ -116,56 +113,59 @@ class Plan(msgspec.Struct, frozen=True):
             return Parallel((GaussianRelease(self.record_norm, self.deviation),))
         return Clear()
 
-    def epsilon_spent(self, releases: int, delta: float) -> float:
+    def epsilon_spent(self, releases: int) -> float:
         """ε that the contents of a server's first ``releases`` releases cost, at the given δ."""
-        return gaussian.epsilon_of(self.mu(releases), delta)
+        return gaussian.epsilon_of(self.mu(releases), self.config.delta)
 
 
-def make_plan(config: MixtureFCLUB, environment: Clustered, rounds: int) -> Plan:
-    """Resolve a configuration for an environment and a horizon.
+def make_plan(config: FCLUB, facts: ClusteredFacts, rounds: int) -> FCLUBPlan:
+    """Work out what all parties go by.
 
     Raises
     ------
     ConfigError
-        If more releases are planned than the noise is kept for.
+        If more releases are planned than the noise is kept for, or facts do not fit together.
     """
-    d = environment.dimension
-    ends = phase_ends(config.schedule, environment.parties, rounds)
+    check_homes(facts)
+    d, servers = facts.dimension, facts.servers
+    ends = phase_ends(config.schedule, facts.parties, rounds)
     offset = 0.5 if config.center_rewards else 0.0
     bound = 1.0 - offset  # |y - offset|
-    record_norm = BOUND**2 + bound**2
-    kind = _RELEASES[config.releases] if environment.servers > 1 else NEVER
+    record_norm = _BOUND**2 + bound**2
+    kind = _RELEASES[config.releases] if servers > 1 else NEVER
     sums, deviation = None, 0.0
     if kind != NEVER and config.noise == "calibrated" and ends:
         mu = gaussian.mu_of(config.epsilon, config.delta)
         if kind == USERS:
-            _check_count(len(ends), environment.parties * packed_length(d))
+            _check_count(len(ends), facts.parties * int(packed_size(d)))
             sums = calibrated("toeplitz", len(ends), mu, record_norm)
         else:
             deviation = gaussian.least_deviation(record_norm, mu)
     # ‖θ‖² ≤ 1, and ½ without the constant, as long as all means lie in [0, 1].
     length = 0.5 if config.center_rewards else 1.0
     constants = Constants(
-        users=environment.parties,
-        servers=environment.servers,
+        users=facts.parties,
+        servers=servers,
         dimension=d,
-        items=environment.items,
+        items=facts.items,
+        context_bound=_BOUND,
         raw_view=config.local_view == "raw",
         offset=offset,
         width=config.exploration_scale * math.sqrt(REWARD_VARIANCE),
         phase_ends=np.array([*ends, LATER], np.int64),
     )
-    return Plan(
+    return FCLUBPlan(
+        config=config,
+        facts=facts,
+        rounds=rounds,
         constants=constants,
         releases=kind,
         release_count=len(ends) if kind != NEVER else 0,
         sums=sums,
         deviation=deviation,
-        pattern=noise_pattern(1, d),
+        entry_scale=noise_pattern(1, d),
         record_norm=record_norm,
         reach=1.0 + length * (1.0 + 1.0 / d),
-        strictness=config.strictness,
-        trust=config.trust,
         most_clusters=1 if config.clustering == "population" else config.most_clusters,
     )
 
@@ -190,8 +190,3 @@ def _check_count(releases: int, numbers: int) -> None:
             f"is kept ({_MOST_RELEASES:,} phases, {_MOST_NUMBERS:,} numbers); let phases grow "
             "faster, or have fewer users or dimensions"
         )
-
-
-def packed_length(dimension: int) -> int:
-    """Numbers of a packed statistic."""
-    return int(packed_size(dimension))

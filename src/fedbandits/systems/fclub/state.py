@@ -8,8 +8,10 @@ import numpy as np
 
 from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.learners.mixture import Mixture, one_cluster
-from fedbandits.learners.models import Models
-from fedbandits.systems.fclub.plan import CLUSTERS, PRIOR_RECORDS, Plan
+from fedbandits.learners.models import Models, Scoring, new_scoring
+from fedbandits.systems.fclub.plan import CLUSTERS, PRIOR_RECORDS, FCLUBPlan
+from fedbandits.systems.replicate import Tally
+from fedbandits.systems.servers.state import Clock, new_clock
 
 
 class Mixtures(NamedTuple):
@@ -31,30 +33,12 @@ class Told(NamedTuple):
     filled: Ints  # (servers,) how many
 
 
-class Clock(NamedTuple):
-    """Counters, (1,) each."""
-
-    round_: Ints
-    phase: Ints  # that ended
-    uploads: Ints
-    downloads: Ints
-    bytes_: Ints
-    fault: Ints  # what is wrong with a record
-
-
-class Tally(NamedTuple):
-    """What is counted of every user, (users,)."""
-
-    regret: Floats
-    reward: Floats
-
-
 class State(NamedTuple):
     """All of it."""
 
     clock: Clock
-    tally: Tally
-    sums: Floats  # (users, p + 2) raw; see ``observe``
+    tally: Tally  # of every user
+    sums: Floats  # (users, p + 2) raw; see :func:`.kernels.learn`
     models: Models  # of every user
     cluster_of: Ints  # (users,) the likeliest one of its server's
     mixtures: Mixtures
@@ -64,11 +48,8 @@ class State(NamedTuple):
 class Scratch(NamedTuple):
     """Buffers of a round; nothing in them outlives it."""
 
+    scoring: Scoring
     items: Floats32  # (d, K)
-    theta: Floats32  # (1, d)
-    width: Floats32  # (1, d, d)
-    scores: Floats32  # (K,)
-    work: Floats32  # (2, K)
     expected: Floats  # (K,)
     context: Floats  # (d,)
     gain: Floats  # (d,)
@@ -77,11 +58,8 @@ class Scratch(NamedTuple):
 def new_scratch(dimension: int, items: int) -> Scratch:
     """Buffers."""
     return Scratch(
+        scoring=new_scoring(dimension, items),
         items=np.zeros((dimension, items), np.float32),
-        theta=np.zeros((1, dimension), np.float32),
-        width=np.zeros((1, dimension, dimension), np.float32),
-        scores=np.zeros(items, np.float32),
-        work=np.zeros((2, items), np.float32),
         expected=np.zeros(items),
         context=np.zeros(dimension),
         gain=np.zeros(dimension),
@@ -98,7 +76,7 @@ def prior_models(users: int, dimension: int) -> Models:
     )
 
 
-def initial_state(plan: Plan) -> State:
+def initial_state(plan: FCLUBPlan) -> State:
     """The state before the first round."""
     constants, p = plan.constants, plan.size
     n, d, servers = constants.users, constants.dimension, constants.servers
@@ -112,7 +90,7 @@ def initial_state(plan: Plan) -> State:
     by_cluster = plan.releases == CLUSTERS
     slots = 0 if plan.sums is None else plan.sums.slots
     return State(
-        clock=Clock(*(np.zeros(1, np.int64) for _ in Clock._fields)),
+        clock=new_clock(),
         tally=Tally(np.zeros(n), np.zeros(n)),
         sums=np.zeros((n, p + 2)),
         models=prior_models(n, d),

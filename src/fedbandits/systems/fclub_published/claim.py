@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from fedbandits.environments.clustered import Clustered
 from fedbandits.privacy import gaussian
-from fedbandits.privacy.accounting import Clear, ContinualSum, Event, total_mu
+from fedbandits.privacy.accounting import total_mu
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.statements import (
     FLOATING_POINT,
@@ -16,8 +15,8 @@ from fedbandits.privacy.statements import (
     UNPREDICTABLE_NOISE,
     USER_INTERACTION,
 )
-from fedbandits.systems.fclub_published.config import FCLUB, Never, Phased
-from fedbandits.systems.fclub_published.plan import RECORD_NORM, Plan, make_plan
+from fedbandits.systems.fclub_published.config import Never, Phased, PublishedFCLUB
+from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 
 _COUNTS = "neighbours differ in what was recommended and its reward alone: the same users come when"
 _PARTITION = (
@@ -43,13 +42,11 @@ _TREES = (
 )
 
 
-def claim(config: FCLUB, environment: Clustered, rounds: int) -> PrivacyClaim:
+def claim(plan: PublishedFCLUBPlan) -> PrivacyClaim:
     """The claim of one server's users towards everybody else, for a whole run."""
-    plan = make_plan(config, environment.facts, rounds)
-    silent = isinstance(config.sharing, Never)
-    events = () if silent else _events(plan)
-    mu = total_mu(events)
-    private = config.is_private
+    config: PublishedFCLUB = plan.config
+    silent, private = isinstance(config.sharing, Never), config.is_private
+    mu = total_mu(plan.events)
     return PrivacyClaim(
         unit=USER_INTERACTION,
         from_whom=OUTSIDE_THE_SERVER,
@@ -61,23 +58,16 @@ def claim(config: FCLUB, environment: Clustered, rounds: int) -> PrivacyClaim:
         mu=mu,
         conditional_on=(
             _COUNTS,
-            *environment.public_facts,
+            *plan.facts.public,
             *((ITEMS_BOUNDED, _PARTITION, UNPREDICTABLE_NOISE) if private else ()),
         ),
         not_protected=_not_protected(config),
         paper_claims=(config.epsilon, config.delta) if private else None,
-        events=events,
+        events=plan.events,
     )
 
 
-def _events(plan: Plan) -> tuple[Event, ...]:
-    """Every phase has a tree of its own, and the totals pass through all of them."""
-    if plan.tree is None:
-        return (Clear(),)
-    return (ContinualSum(plan=plan.tree, record_norm=RECORD_NORM),) * plan.phases
-
-
-def _not_protected(config: FCLUB) -> tuple[str, ...]:
+def _not_protected(config: PublishedFCLUB) -> tuple[str, ...]:
     if isinstance(config.sharing, Never):
         return (_SELF,)
     limits = [_SELF]
@@ -89,12 +79,3 @@ def _not_protected(config: FCLUB) -> tuple[str, ...]:
     if config.is_private:
         limits += [_TREES, _LATER, FLOATING_POINT]
     return tuple(limits)
-
-
-def epsilon_spent(plan: Plan, delta: float, syncs: int, phases_ended: int) -> float:
-    """ε that the contents of all messages so far cost at most, at the given δ."""
-    if syncs == 0:
-        return 0.0
-    if plan.tree is None:
-        return math.inf
-    return gaussian.epsilon_of(total_mu(_events(plan)[: phases_ended + 1]), delta)

@@ -122,7 +122,7 @@ OpenUnit = Annotated[float, Meta(gt=0.0, lt=1.0)]
 NotNegative = Annotated[float, Meta(ge=0.0, le=1e9)]
 
 
-class FCLUB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PublishedFCLUB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Federated online clustering of bandits (Liu et al. 2022, Algorithms 1 to 5), in parts.
 
     Parameters

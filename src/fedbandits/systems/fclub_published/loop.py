@@ -1,7 +1,4 @@
-"""An FCLUB run as one compiled loop: round by round until a phase ends.
-
-What happens between phases is in :mod:`fedbandits.systems.fclub_published.phases`.
-"""
+"""Published FCLUB as a compiled loop over the rounds of a phase; see ``phases.py`` for the rest."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits._compile import compiled
-from fedbandits._typing import Ints
+from fedbandits._typing import Floats, Ints
 from fedbandits.environments.arrivals import (
     draw_arrival,
     draw_item_reward,
@@ -23,11 +20,8 @@ from fedbandits.environments.arrivals import (
 from fedbandits.environments.clustered import Clustered
 from fedbandits.learners.clustering import adjusted_rand_index
 from fedbandits.learners.models import update
-from fedbandits.privacy.bounds import NO_FAULT, record_fault, require_within
-from fedbandits.random import Key, Purpose, fill_normal
-from fedbandits.systems.drivers import TalliedReplicate
-from fedbandits.systems.fclub_published.claim import epsilon_spent
-from fedbandits.systems.fclub_published.config import FCLUB
+from fedbandits.privacy.bounds import NO_FAULT, record_fault
+from fedbandits.random import Key, Purpose, fill_normal, normals
 from fedbandits.systems.fclub_published.kernels.exchange import (
     AFTER_UPLOAD,
     begin_buffer,
@@ -41,22 +35,34 @@ from fedbandits.systems.fclub_published.kernels.exchange import (
     upload_due,
 )
 from fedbandits.systems.fclub_published.kernels.models import add, pick, refresh
-from fedbandits.systems.fclub_published.kernels.regroup import check_edges, check_sets
-from fedbandits.systems.fclub_published.phases import NotARecordsSumError, begin_phase
+from fedbandits.systems.fclub_published.kernels.regroup import (
+    begin_sets_phase,
+    check_edges,
+    check_sets,
+)
+from fedbandits.systems.fclub_published.phases import (
+    NotARecordsSumError,
+    clusters_of,
+    learn_alone,
+    partners_of,
+    regroup,
+    renew,
+    report,
+    split_users,
+    totals_of,
+)
 from fedbandits.systems.fclub_published.plan import (
     ALWAYS,
-    BOUND,
     DELAYED,
     EDGES,
     NEVER,
+    PHASED,
     SETS,
     Constants,
-    Plan,
-    make_plan,
+    PublishedFCLUBPlan,
 )
 from fedbandits.systems.fclub_published.state import (
     NOT_POSITIVE,
-    Clock,
     Hub,
     Local,
     Scratch,
@@ -64,9 +70,9 @@ from fedbandits.systems.fclub_published.state import (
     initial_state,
     new_scratch,
 )
+from fedbandits.systems.servers.replicate import NUMBER, ServersReplicate
+from fedbandits.systems.servers.state import Clock
 
-#: Bytes of a number.
-_NUMBER = 8
 _NOISE = int(Purpose.PRIVACY_NOISE)
 
 
@@ -81,7 +87,7 @@ def _upload(
     cluster: int,
 ) -> None:
     """A local cluster uploads; whoever lacks enough then downloads."""
-    size = _NUMBER * local.buffer.shape[1]
+    size = NUMBER * local.buffer.shape[1]
     if not take_upload(constants, hub, cluster, local.buffer[cluster], scratch):
         clock.fault[0] = NOT_POSITIVE
         return
@@ -109,9 +115,8 @@ def run_until(
 ) -> None:
     """Play on until ``stop`` rounds are done or a fault is noted; no phase may end before that.
 
-    A round is that of :func:`~fedbandits.systems.fclub_published.kernels.models.choose` and
-    :func:`~fedbandits.systems.fclub_published.kernels.models.learn`, written out: handing a large tuple of arrays to
-    a function costs more than what the function does.
+    A round is that of :func:`.kernels.models.choose` and :func:`.kernels.models.learn`, written
+    out: handing a large tuple of arrays to a function costs more than what the function does.
     """
     workspace = items_workspace(world)
     clock, tally, local, hub = state
@@ -123,7 +128,7 @@ def run_until(
     items, expected, context, gain = scratch.items, scratch.expected, scratch.context, scratch.gain
     audience, group_of = hub.audience, hub.group_of
     delayed, tested = constants.sharing == DELAYED, constants.clustering in (EDGES, SETS)
-    shared = constants.sharing == ALWAYS
+    shared, bound = constants.sharing == ALWAYS, constants.context_bound
     while clock.round_[0] < stop and clock.fault[0] == 0:
         round_ = clock.round_[0] + 1
         user = draw_arrival(world, key, round_)
@@ -142,7 +147,7 @@ def run_until(
         tally.reward[user] += reward
         for i in range(constants.dimension):
             context[i] = float(items[i, chosen])
-        fault, reward = record_fault(context, reward, BOUND, 0.0, 1.0, False)
+        fault, reward = record_fault(context, reward, bound, 0.0, 1.0, False)
         if fault != NO_FAULT:
             clock.fault[0] = fault
             return
@@ -158,7 +163,7 @@ def run_until(
             others = audience[group_of[cluster]] - 1
             clock.uploads[0] += 1
             clock.downloads[0] += others
-            clock.bytes_[0] += _NUMBER * (constants.dimension + 1) * (1 + others)
+            clock.bytes_[0] += NUMBER * (constants.dimension + 1) * (1 + others)
         elif tested:
             update(own, user, context, reward, gain)
             if constants.clustering == EDGES:
@@ -167,63 +172,76 @@ def run_until(
                 check_sets(constants, local, user, round_, scratch)
 
 
-class Simulation(TalliedReplicate):
-    """One replicate of one FCLUB variant.
-
-    Parameters
-    ----------
-    config, environment
-        What is run, and where.
-    rounds
-        T; noise is planned for it.
-    seed, replicate
-        Name the draws.
-    threads
-        Not used: replicates run side by side instead.
-    """
+class PublishedFCLUBReplicate(ServersReplicate[PublishedFCLUBPlan]):
+    """One replicate of one variant."""
 
     def __init__(
-        self,
-        config: FCLUB,
-        environment: Clustered,
-        rounds: int,
-        seed: int,
-        replicate: int,
-        threads: int = 1,
+        self, plan: PublishedFCLUBPlan, environment: Clustered, seed: int, replicate: int
     ) -> None:
-        super().__init__(environment, rounds, seed, replicate)
-        self.config = config
-        self.plan: Plan = make_plan(config, environment.facts, rounds)
-        self.state: State = initial_state(self.plan, self.world.server)
-        self._scratch = new_scratch(self.plan, environment.parties)
-        begin_phase(self.plan.constants, self.state, self.key, first=True)
+        super().__init__(plan, environment, seed, replicate)
+        self.state: State = initial_state(plan)
+        self._scratch = new_scratch(plan, plan.constants.users)
+        self._begin_phase(first=True)
 
-    @property
-    def done(self) -> int:
-        """Rounds played."""
-        return int(self.state.clock.round_[0])
+    def _run_until(self, stop: int) -> None:
+        run_until(self.world, self.plan.constants, self.state, self._scratch, self.key, stop)
 
-    def advance(self, stop: int) -> None:
-        """Play until ``stop`` rounds are done; a phase's end belongs to its last round.
+    def _require_sound(self, fault: int) -> None:
+        """Raise what a noted fault means.
 
         Raises
         ------
         NotARecordsSumError
             If noise left a matrix that nothing can be recommended by.
         """
-        constants, clock = self.plan.constants, self.state.clock
-        stop = min(stop, self.rounds)
-        while self.done < stop:
-            end = int(constants.phase_ends[clock.phase[0]])
-            run_until(self.world, constants, self.state, self._scratch, self.key, min(stop, end))
-            if clock.fault[0] == NOT_POSITIVE:
-                raise NotARecordsSumError(
-                    f"round {self.done + 1}: the noise left a matrix that is not positive definite"
-                )
-            require_within(int(clock.fault[0]), f"round {self.done + 1}")
-            if self.done == end:
-                clock.phase[0] += 1
-                begin_phase(constants, self.state, self.key)
+        if fault == NOT_POSITIVE:
+            raise NotARecordsSumError(
+                f"round {self.done + 1}: the noise left a matrix that is not positive definite"
+            )
+        super()._require_sound(fault)
+
+    def _end_phase(self) -> None:
+        self.state.clock.phase[0] += 1
+        self._begin_phase()
+
+    def _begin_phase(self, first: bool = False) -> None:
+        """Everything that happens between two phases, on all servers."""
+        if self.plan.constants.clustering == SETS:
+            begin_sets_phase(self.state.local)
+        elif self.plan.constants.clustering == PHASED:
+            self._find_clusters(first)
+
+    def _find_clusters(self, first: bool) -> None:
+        """Algorithm 2."""
+        constants, (clock, _, local, hub) = self.plan.constants, self.state
+        labels = np.zeros_like(local.cluster_of)
+        for server in range(constants.servers):
+            users = np.flatnonzero(local.home == server)
+            edges = np.ascontiguousarray(local.edges[np.ix_(users, users)])
+            labels[users] = users[split_users(constants, local.sums[users], edges)]
+            local.edges[np.ix_(users, users)] = edges
+        if constants.sharing == NEVER:
+            learn_alone(constants, local, labels)
+            return
+        round_ = int(clock.round_[0])
+
+        def draw(cluster: int, kind: int) -> Floats:
+            return simulated_noise(constants, self.key, cluster, round_, kind)
+
+        local.cluster_of[:] = labels
+        reports = report(constants, local, draw)
+        names = clusters_of(labels)
+        clock.uploads[0] += constants.servers
+        clock.downloads[0] += constants.servers
+        clock.bytes_[0] += NUMBER * len(names) * reports.shape[1]
+        if not regroup(constants, hub, local.home, labels, reports, first):
+            return
+        clock.bytes_[0] += NUMBER * len(names) * reports.shape[1]
+        local.model_of[:] = hub.group_of[labels] if constants.sharing == ALWAYS else labels
+        totals = totals_of(constants, hub, reports)
+        for name in names:
+            group = int(hub.group_of[name])
+            renew(constants, local, int(name), totals[group], partners_of(hub, group), draw)
 
     @property
     def clusters(self) -> Ints:
@@ -245,23 +263,12 @@ class Simulation(TalliedReplicate):
         }
 
     @property
-    def syncs(self) -> int:
-        """Uploads so far, reports of phases included."""
-        return int(self.state.clock.uploads[0])
-
-    @property
-    def messages(self) -> int:
-        """Uploads and downloads so far."""
-        return self.syncs + int(self.state.clock.downloads[0])
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of statistics so far, 8 a number."""
-        return int(self.state.clock.bytes_[0])
-
-    @property
     def epsilon(self) -> float:
         """ε that the contents of a server's messages cost so far, at the configured δ."""
-        return epsilon_spent(
-            self.plan, self.config.delta, self.syncs, int(self.state.clock.phase[0])
-        )
+        return self.plan.epsilon_spent(self.syncs, int(self.state.clock.phase[0]))
+
+
+def simulated_noise(constants: Constants, key: Key, cluster: int, round_: int, kind: int) -> Floats:
+    """Standard normals of one draw, (p,), from the seed: they protect nobody."""
+    party = int(noise_party(constants, cluster, kind))
+    return normals(constants.entry_scale.size, key, party, round_, Purpose.PRIVACY_NOISE)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from fedbandits._typing import Floats
 from fedbandits.errors import RemoteProtocolError
-from fedbandits.federation.messages import Codec, Message
+from fedbandits.federation.messages import Message, unpack
+from fedbandits.federation.roles import MessageTable
+from fedbandits.privacy.bounds import NO_FAULT, record_fault
 
 
 class ImplausibleSumError(RemoteProtocolError):
@@ -62,8 +65,8 @@ class Download(Message, frozen=True, kw_only=True, tag="fclub.download"):
         return len(self.sums)
 
 
-class Record(Message, frozen=True, kw_only=True, tag="fclub.record"):
-    """One observation of a local cluster, shared at once."""
+class Observation(Message, frozen=True, kw_only=True, tag="fclub.record"):
+    """One record of a local cluster, shared at once."""
 
     cluster: int
     record: bytes  # (d + 1,) x and y
@@ -73,8 +76,8 @@ class Record(Message, frozen=True, kw_only=True, tag="fclub.record"):
         return len(self.record)
 
 
-class SharedRecord(Message, frozen=True, kw_only=True, tag="fclub.shared-record"):
-    """Another server's observation in a global cluster."""
+class SharedObservation(Message, frozen=True, kw_only=True, tag="fclub.shared-record"):
+    """Another server's record in a global cluster."""
 
     group: int
     record: bytes  # (d + 1,)
@@ -84,4 +87,28 @@ class SharedRecord(Message, frozen=True, kw_only=True, tag="fclub.shared-record"
         return len(self.record)
 
 
-CODEC = Codec(PhaseReport | Partition | Upload | Download | Record | SharedRecord)
+#: Who sends what to whom.
+TABLE: MessageTable = {
+    PhaseReport: ("server", "global"),
+    Partition: ("global", "server"),
+    Upload: ("server", "global"),
+    Download: ("global", "server"),
+    Observation: ("server", "global"),
+    SharedObservation: ("global", "server"),
+}
+
+
+def unpack_record(
+    name: str, message: Observation | SharedObservation, dimension: int, bound: float
+) -> Floats:
+    """A record as it came to the party ``name``, x then y, (d + 1,).
+
+    Raises
+    ------
+    RemoteProtocolError
+        One of its kinds, if it is none, x is longer than ``bound``, or y is not in [0, 1].
+    """
+    record = unpack(message.record, dimension + 1)
+    if record_fault(record[:-1], float(record[-1]), bound, 0.0, 1.0, False)[0] != NO_FAULT:
+        raise ImplausibleSumError(f"{name}: {message.sender} sent a record beyond its bounds")
+    return record

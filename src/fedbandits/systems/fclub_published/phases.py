@@ -1,7 +1,7 @@
 """What happens when a phase begins, for the loop and the parties alike.
 
-Users are in rows, and so are the clusters that carry their names. The functions on arrays are
-called by the parties for one server's rows, by :func:`begin_phase` for all of them.
+Users are in rows, and so are the clusters that carry their names. The parties call these functions
+for one server's rows, the loop for all of them.
 """
 
 from __future__ import annotations
@@ -16,31 +16,19 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.errors import FedbanditsError
 from fedbandits.learners.clustering import Edges, components, connect_same, delete_edges
 from fedbandits.learners.ridge import factorise, invert_statistic, packed_dimension
-from fedbandits.random import Key, Purpose, normals
 from fedbandits.systems.fclub_published.kernels.exchange import (
     AT_RENEWAL,
     FOR_REPORT,
     add_noise,
     begin_buffer,
     new_tree,
-    noise_party,
     noise_slot,
     take_noise,
 )
 from fedbandits.systems.fclub_published.kernels.models import settle
-from fedbandits.systems.fclub_published.kernels.regroup import begin_sets_phase, cluster_sums
-from fedbandits.systems.fclub_published.plan import (
-    ALONE,
-    ALWAYS,
-    DELAYED,
-    EDGES,
-    NEVER,
-    PHASED,
-    SETS,
-    TOGETHER,
-    Constants,
-)
-from fedbandits.systems.fclub_published.state import Hub, Local, State
+from fedbandits.systems.fclub_published.kernels.regroup import cluster_sums
+from fedbandits.systems.fclub_published.plan import DELAYED, Constants
+from fedbandits.systems.fclub_published.state import Hub, Local
 
 #: Standard normals of a cluster's next release, (p,): ``(cluster, what for)``.
 DrawNoise = Callable[[int, int], Floats]
@@ -221,60 +209,3 @@ def learn_alone(constants: Constants, local: Local, labels: Ints) -> None:
     for cluster in clusters_of(labels):
         if not np.array_equal(labels == cluster, before == cluster):
             settle(local.models, int(cluster), sums[cluster], constants.ridge, factor)
-
-
-def begin_phase(constants: Constants, state: State, key: Key, first: bool = False) -> None:
-    """Everything that happens between two phases, on all servers."""
-    _BEGINNINGS[constants.clustering](constants, state, key, first)
-
-
-def _begin_phased(constants: Constants, state: State, key: Key, first: bool) -> None:
-    """Algorithm 2."""
-    local, hub, clock = state.local, state.hub, state.clock
-    labels = np.zeros_like(local.cluster_of)
-    for server in np.unique(local.home):
-        users = np.flatnonzero(local.home == server)
-        edges = np.ascontiguousarray(local.edges[np.ix_(users, users)])
-        labels[users] = users[split_users(constants, local.sums[users], edges)]
-        local.edges[np.ix_(users, users)] = edges
-    if constants.sharing == NEVER:
-        learn_alone(constants, local, labels)
-        return
-    round_, size = int(clock.round_[0]), constants.pattern.size
-
-    def draw(cluster: int, kind: int) -> Floats:
-        party = noise_party(constants, cluster, kind)
-        return normals(size, key, party, round_, Purpose.PRIVACY_NOISE)
-
-    local.cluster_of[:] = labels
-    reports = report(constants, local, draw)
-    names = clusters_of(labels)
-    clock.uploads[0] += constants.servers
-    clock.downloads[0] += constants.servers
-    clock.bytes_[0] += 8 * len(names) * reports.shape[1]
-    if not regroup(constants, hub, local.home, labels, reports, first):
-        return
-    clock.bytes_[0] += 8 * len(names) * reports.shape[1]
-    local.model_of[:] = hub.group_of[labels] if constants.sharing == ALWAYS else labels
-    totals = totals_of(constants, hub, reports)
-    for name in names:
-        group = int(hub.group_of[name])
-        renew(constants, local, int(name), totals[group], partners_of(hub, group), draw)
-
-
-def _begin_sets(constants: Constants, state: State, key: Key, first: bool) -> None:
-    del key, first
-    begin_sets_phase(state.local)
-
-
-def _begin_nothing(constants: Constants, state: State, key: Key, first: bool) -> None:
-    del constants, state, key, first
-
-
-_BEGINNINGS: dict[int, Callable[[Constants, State, Key, bool], None]] = {
-    ALONE: _begin_nothing,
-    TOGETHER: _begin_nothing,
-    EDGES: _begin_nothing,
-    PHASED: _begin_phased,
-    SETS: _begin_sets,
-}

@@ -1,20 +1,20 @@
-"""From a configuration to the numbers that the compiled loop and the parties go by."""
+"""From a configuration and facts to what the compiled loop and the parties go by."""
 
 from __future__ import annotations
 
 import math
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.clustered import Clustered
+from fedbandits.environments.facts import ClusteredFacts
 from fedbandits.errors import ConfigError
 from fedbandits.learners.ridge import packed_size
+from fedbandits.privacy import gaussian
+from fedbandits.privacy.accounting import Clear, ContinualSum, Event, total_mu
 from fedbandits.privacy.continual import ContinualPlan, noise_pattern
 from fedbandits.systems.fclub_published.config import (
-    FCLUB,
     Alone,
     Always,
     Delayed,
@@ -23,10 +23,12 @@ from fedbandits.systems.fclub_published.config import (
     Phased,
     Practical,
     Published,
+    PublishedFCLUB,
     Sets,
     Together,
     phase_ends,
 )
+from fedbandits.systems.servers.plan import LATER, ServersPlan, check_homes
 
 #: Who learns with whom.
 ALONE, TOGETHER, PHASED, EDGES, SETS = 0, 1, 2, 3, 4
@@ -38,16 +40,14 @@ _SHARINGS = {Never: NEVER, Always: ALWAYS, Delayed: DELAYED}
 
 #: Rewards in [0, 1] are ½-sub-Gaussian about their mean.
 _REWARD_NOISE = 0.5
-#: Longest context: 1, and what float32 may round up.
-BOUND = 1.0 + 1e-6
+#: The longest item: 1, and what float32 may round up.
+_BOUND = 1.0 + 1e-6
 #: What a record can be in length: ‖x‖ ≤ 1 and |y| ≤ 1.
-RECORD_NORM = 2.0
+_RECORD_NORM = 2.0
 #: A graph of n users takes n² bytes.
 _MOST_IN_A_GRAPH = 20_000
 #: More uploads of a local cluster cannot be planned for.
 _MOST_UPLOADS = 10**12
-#: Later than any round.
-_LATER = 2**62
 
 
 class Constants(NamedTuple):
@@ -57,6 +57,7 @@ class Constants(NamedTuple):
     servers: int
     dimension: int
     items: int
+    context_bound: float
     clustering: int  # ALONE, TOGETHER, PHASED, EDGES or SETS
     sharing: int  # NEVER, ALWAYS or DELAYED
     log_upload: float  # ln U
@@ -77,14 +78,22 @@ class Constants(NamedTuple):
     squared: bool  # the bonus has no root
     private: bool
     shift: float  # ρ of equation 7
-    noise_scale: float  # deviation of a node's entries
-    pattern: Floats  # (p,) relative deviations of a packed statistic's entries
+    noise_scale: float  # deviation of a node's off-diagonal entries
+    entry_scale: Floats  # (p,) deviations of a statistic's entries, relative to noise_scale
     most_releases: int  # of one tree
     phase_ends: Ints  # last rounds of the phases
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """What Python needs to know of a variant beside what compiled code takes."""
+class PublishedFCLUBPlan(ServersPlan, frozen=True, kw_only=True):
+    """What the parties of a variant go by.
+
+    Parameters
+    ----------
+    constants
+        What compiled code takes.
+    tree
+        How a local cluster releases its sums within a phase; None without noise.
+    """
 
     constants: Constants
     tree: ContinualPlan | None
@@ -93,6 +102,31 @@ class Plan(msgspec.Struct, frozen=True):
     def phases(self) -> int:
         """Phases that begin within the horizon, the first one included."""
         return len(self.constants.phase_ends)
+
+    @property
+    def home(self) -> Ints:
+        """(users,): the server of each."""
+        return np.array(self.facts.home, np.int64)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What a record is charged for; nothing where servers do not communicate.
+
+        Every phase has a tree of its own, and the totals pass through all of them.
+        """
+        if self.constants.sharing == NEVER:
+            return ()
+        if self.tree is None:
+            return (Clear(),)
+        return (ContinualSum(plan=self.tree, record_norm=_RECORD_NORM),) * self.phases
+
+    def epsilon_spent(self, syncs: int, phases_ended: int) -> float:
+        """ε that the contents of all messages so far cost at most, at the configured δ."""
+        if syncs == 0:
+            return 0.0
+        if self.tree is None:
+            return math.inf
+        return gaussian.epsilon_of(total_mu(self.events[: phases_ended + 1]), self.config.delta)
 
 
 class _Noise(NamedTuple):
@@ -104,31 +138,33 @@ class _Noise(NamedTuple):
     kappa: float
 
 
-def make_plan(config: FCLUB, environment: Clustered, rounds: int) -> Plan:
-    """Resolve a configuration for an environment and a horizon.
+def make_plan(config: PublishedFCLUB, facts: ClusteredFacts, rounds: int) -> PublishedFCLUBPlan:
+    """Work out what all parties go by.
 
     Raises
     ------
     ConfigError
-        If there are more users than a graph of them has room for, or more uploads than noise can
-        be planned for.
+        If there are more users than a graph of them has room for, more uploads than noise can be
+        planned for, or facts do not fit together.
     """
-    d, sharing = environment.dimension, config.sharing
-    if isinstance(config.clustering, Phased | Edges) and environment.parties > _MOST_IN_A_GRAPH:
+    check_homes(facts)
+    d, sharing = facts.dimension, config.sharing
+    if isinstance(config.clustering, Phased | Edges) and facts.parties > _MOST_IN_A_GRAPH:
         raise ConfigError(
-            f"clustering: a graph of {environment.parties:,} users has no room; use at most "
+            f"clustering: a graph of {facts.parties:,} users has no room; use at most "
             f"{_MOST_IN_A_GRAPH:,} users, or other clustering"
         )
-    noise = _noise(config, environment, rounds)
+    noise = _noise(config, facts, rounds)
     practical = isinstance(config.confidence, Practical)
-    term, offset = _radius(config, environment, noise)
+    term, offset = _radius(config, facts, noise)
     phased = isinstance(config.clustering, Phased | Sets)
     thresholds = (sharing.upload, sharing.download) if isinstance(sharing, Delayed) else (1.0, 1.0)
     constants = Constants(
-        users=environment.parties,
-        servers=environment.servers,
+        users=facts.parties,
+        servers=facts.servers,
         dimension=d,
-        items=environment.items,
+        items=facts.items,
+        context_bound=_BOUND,
         clustering=_CLUSTERINGS[type(config.clustering)],
         sharing=_SHARINGS[type(sharing)],
         log_upload=math.log(thresholds[0]),
@@ -152,32 +188,34 @@ def make_plan(config: FCLUB, environment: Clustered, rounds: int) -> Plan:
         private=config.is_private,
         shift=noise.shift if config.is_private else 0.0,
         noise_scale=0.0 if noise.tree is None else noise.tree.scale,
-        pattern=noise_pattern(1, d),
+        entry_scale=noise_pattern(1, d),
         most_releases=0 if noise.tree is None else noise.tree.releases,
-        phase_ends=np.array([*(phase_ends(rounds) if phased else []), _LATER], np.int64),
+        phase_ends=np.array([*(phase_ends(rounds) if phased else []), LATER], np.int64),
     )
-    return Plan(constants, noise.tree)
+    return PublishedFCLUBPlan(
+        config=config, facts=facts, rounds=rounds, constants=constants, tree=noise.tree
+    )
 
 
-def _radius(config: FCLUB, environment: Clustered, noise: _Noise) -> tuple[float, float]:
+def _radius(config: PublishedFCLUB, facts: ClusteredFacts, noise: _Noise) -> tuple[float, float]:
     """Under the root: the constant, and what is added to the observations a dimension."""
     if isinstance(config.confidence, Practical):
         return 2.0 * math.log(2.0 / config.confidence.alpha), 3.0
-    spread = environment.cluster_count * environment.servers / config.failure_probability
+    spread = facts.clusters * facts.servers / config.failure_probability
     return 2.0 * math.log(spread), noise.most / noise.shift
 
 
-def _noise(config: FCLUB, environment: Clustered, rounds: int) -> _Noise:
+def _noise(config: PublishedFCLUB, facts: ClusteredFacts, rounds: int) -> _Noise:
     """The tree of Algorithm 5, ρ of equation 7, and the bounds of Definition 2."""
     if not isinstance(config.privatizer, Published):
         return _Noise(None, config.regularization, config.regularization, 0.0)
-    d, sharing = environment.dimension, config.sharing
+    d, sharing = facts.dimension, config.sharing
     if not isinstance(sharing, Delayed):  # pragma: no cover - refused by the configuration
         raise TypeError("published noise needs delayed sharing")
     bound = d * math.log(max(2, rounds)) / math.log(min(sharing.upload, sharing.download))
     uploads = math.ceil(bound) if config.privatizer.uploads == "auto" else config.privatizer.uploads
     levels = levels_of(uploads)
-    spread = 2.0 * environment.cluster_count * environment.servers / config.failure_probability
+    spread = 2.0 * facts.clusters * facts.servers / config.failure_probability
     rho = (
         8.0 * math.sqrt(2.0 * levels) * math.log(4.0 / config.delta)
         * (4.0 * math.sqrt(d) + 2.0 * math.log(spread)) / config.epsilon

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.learners.clustering import Edges
-from fedbandits.learners.models import Models
+from fedbandits.learners.models import Models, Scoring, new_scoring
 from fedbandits.systems.fclub_published.plan import (
     ALONE,
     ALWAYS,
@@ -26,9 +26,11 @@ from fedbandits.systems.fclub_published.plan import (
     PHASED,
     SETS,
     TOGETHER,
-    Plan,
+    PublishedFCLUBPlan,
     row_size,
 )
+from fedbandits.systems.replicate import Tally
+from fedbandits.systems.servers.state import Clock, new_clock
 
 Flags = NDArray[np.uint8]
 
@@ -86,44 +88,17 @@ class Hub(NamedTuple):
     due: Flags  # (clusters,) who must be sent what it lacks
 
 
-#: Noise left a matrix that is not positive definite.
+#: Why a run cannot go on, beside what is wrong with a record: noise left no positive matrix.
 NOT_POSITIVE = 4
-
-
-class Clock(NamedTuple):
-    """Counters, (1,) each."""
-
-    round_: Ints
-    phase: Ints  # phases that ended
-    uploads: Ints
-    downloads: Ints
-    bytes_: Ints
-    fault: Ints  # what is wrong with a record, or NOT_POSITIVE
-
-
-class Tally(NamedTuple):
-    """What is counted of every user, (users,)."""
-
-    regret: Floats
-    reward: Floats
 
 
 class State(NamedTuple):
     """All of it."""
 
     clock: Clock
-    tally: Tally
+    tally: Tally  # of every user
     local: Local
     hub: Hub
-
-
-class Scoring(NamedTuple):
-    """Buffers for scoring items."""
-
-    theta: Floats32  # (1, d)
-    width: Floats32  # (1, d, d)
-    scores: Floats32  # (K,)
-    work: Floats32  # (2, K)
 
 
 class Scratch(NamedTuple):
@@ -140,16 +115,11 @@ class Scratch(NamedTuple):
     seen: Flags  # (users,)
 
 
-def new_scratch(plan: Plan, users: int) -> Scratch:
+def new_scratch(plan: PublishedFCLUBPlan, users: int) -> Scratch:
     """Buffers for so many users."""
     d, k = plan.constants.dimension, plan.constants.items
     return Scratch(
-        scoring=Scoring(
-            theta=np.zeros((1, d), np.float32),
-            width=np.zeros((1, d, d), np.float32),
-            scores=np.zeros(k, np.float32),
-            work=np.zeros((2, k), np.float32),
-        ),
+        scoring=new_scoring(d, k),
         items=np.zeros((d, k), np.float32),
         expected=np.zeros(k),
         context=np.zeros(d),
@@ -170,13 +140,13 @@ def _empty_models(rows: int, d: int, ridge: float) -> Models:
     )
 
 
-def empty_local(plan: Plan, home: Ints) -> Local:
+def empty_local(plan: PublishedFCLUBPlan, home: Ints) -> Local:
     """Servers before the first round: all users of a server are one cluster, or each is its own.
 
     Parameters
     ----------
     plan
-        The variant.
+        What all parties go by.
     home : (users,) int64
         The server of each user.
     """
@@ -219,7 +189,7 @@ def _empty_sets(clusters: Ints, d: int) -> SetNotes:
     return SetNotes(np.zeros(n, np.uint8), size, size.copy(), np.zeros((n, d)), np.zeros(n))
 
 
-def _empty_trees(plan: Plan, n: int) -> Trees:
+def _empty_trees(plan: PublishedFCLUBPlan, n: int) -> Trees:
     p = row_size(plan.constants.dimension) - 1
     slots = 0 if plan.tree is None else plan.tree.slots
     return Trees(
@@ -231,10 +201,10 @@ def _empty_trees(plan: Plan, n: int) -> Trees:
     )
 
 
-def empty_hub(plan: Plan, home: Ints) -> Hub:
+def empty_hub(plan: PublishedFCLUBPlan) -> Hub:
     """The global server before the first round: every server has one cluster, all in one group."""
-    constants, n = plan.constants, len(home)
-    size, d = row_size(constants.dimension), constants.dimension
+    constants, home = plan.constants, plan.home
+    n, size, d = len(home), row_size(constants.dimension), constants.dimension
     rows = n if constants.sharing == DELAYED else 0
     group_of, audience = np.full(n, -1, np.int64), np.zeros(n, np.int64)
     if constants.sharing != NEVER:
@@ -253,14 +223,14 @@ def empty_hub(plan: Plan, home: Ints) -> Hub:
     )
 
 
-def initial_state(plan: Plan, home: Ints) -> State:
+def initial_state(plan: PublishedFCLUBPlan) -> State:
     """The state before anything happened."""
-    n = len(home)
+    n = plan.constants.users
     return State(
-        clock=Clock(*(np.zeros(1, np.int64) for _ in Clock._fields)),
+        clock=new_clock(),
         tally=Tally(np.zeros(n), np.zeros(n)),
-        local=empty_local(plan, home),
-        hub=empty_hub(plan, home),
+        local=empty_local(plan, plan.home),
+        hub=empty_hub(plan),
     )
 
 

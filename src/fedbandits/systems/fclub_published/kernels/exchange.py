@@ -43,7 +43,8 @@ def add_noise(constants: Constants, draws: Floats, release: int, out: Floats) ->
     """The perturbation of a tree's release, (p,), into ``out``; ``draws`` (slots, p)."""
     for i in range(out.size):
         out[i] = 0.0
-    add_release_noise(TREE, constants.noise_scale, out[:0], constants.pattern, draws, release, out)
+    scale, entry_scale = constants.noise_scale, constants.entry_scale
+    add_release_noise(TREE, scale, out[:0], entry_scale, draws, release, out)
 
 
 @compiled
@@ -63,7 +64,7 @@ def begin_buffer(constants: Constants, local: Local, cluster: int) -> None:
         local.buffer[cluster, i] = 0.0
     if constants.private:
         trees, place = local.trees, 0
-        for i in range(constants.pattern.size):
+        for i in range(constants.entry_scale.size):
             local.buffer[cluster, i] = trees.coming[cluster, i] - trees.held[cluster, i]
         for i in range(constants.dimension):
             local.buffer[cluster, place] += 3.0 * constants.shift

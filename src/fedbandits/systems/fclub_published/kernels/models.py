@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Floats32
-from fedbandits.learners.linucb import best_arm, score_arms, score_arms_squared, set_width
-from fedbandits.learners.models import update
+from fedbandits.learners.models import Models, Scoring, choose_arm, update
 from fedbandits.learners.ridge import add_record, factorise, invert_statistic
 from fedbandits.systems.fclub_published.plan import DELAYED, EDGES, SETS, Constants
-from fedbandits.systems.fclub_published.state import Local, Models, Scoring, Scratch, last_of
+from fedbandits.systems.fclub_published.state import Local, Scratch, last_of
 
 
 @compiled
@@ -82,18 +79,9 @@ def pick(
         See :func:`radius`.
     items : (d, K) float32
     """
-    theta, width, scores, work = scoring
     beta = radius(constants, models.records[row], partners)
-    for i in range(constants.dimension):
-        theta[0, i] = np.float32(models.theta[row, i])
-    inverse = models.inverse[row : row + 1]
-    if constants.squared:
-        set_width(inverse, 0, math.sqrt(beta), width)
-        score_arms_squared(items, theta, width, scores, work)
-    else:
-        set_width(inverse, 0, beta, width)
-        score_arms(items, theta, width, scores, work)
-    return best_arm(scores, 0)
+    beta = math.sqrt(beta) if constants.squared else beta
+    return choose_arm(models, row, beta, constants.squared, items, scoring)
 
 
 @compiled

@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.messages import (
     Message,
     OutOfOrderError,
@@ -21,12 +20,13 @@ from fedbandits.systems.fclub_published.kernels.exchange import hand_out, take_u
 from fedbandits.systems.fclub_published.messages import (
     Download,
     ImplausibleSumError,
+    Observation,
     Partition,
     PhaseReport,
-    Record,
-    SharedRecord,
+    SharedObservation,
     UnknownClusterError,
     Upload,
+    unpack_record,
 )
 from fedbandits.systems.fclub_published.phases import (
     NotARecordsSumError,
@@ -35,8 +35,12 @@ from fedbandits.systems.fclub_published.phases import (
     regroup,
     totals_of,
 )
-from fedbandits.systems.fclub_published.plan import ALWAYS, DELAYED, Plan, row_size
-from fedbandits.systems.fclub_published.roles.local_server import check_record
+from fedbandits.systems.fclub_published.plan import (
+    ALWAYS,
+    DELAYED,
+    PublishedFCLUBPlan,
+    row_size,
+)
 from fedbandits.systems.fclub_published.state import Hub, empty_hub, new_scratch
 
 
@@ -50,9 +54,7 @@ class GlobalServer(Party):
     servers
         Names of the local servers, in order.
     plan
-        The plan variant.
-    home
-        (n,) for each user the place of its server in ``servers``, which is public.
+        What all parties go by.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
@@ -61,32 +63,31 @@ class GlobalServer(Party):
         **{
             (state, kind): (state,)
             for state in ("serving", "gathering")
-            for kind in ("Upload", "Record")
+            for kind in ("Upload", "Observation")
         },
     }
 
-    def __init__(self, name: str, servers: Sequence[str], plan: Plan, home: Ints) -> None:
+    def __init__(self, name: str, servers: Sequence[str], plan: PublishedFCLUBPlan) -> None:
         super().__init__(name, "serving", servers)
-        if not np.array_equal(np.unique(home), np.arange(len(servers))):
-            raise LocalProtocolError(f"{name}: every server must have users, and every user one")
-        self.hub: Hub = empty_hub(plan, home)
+        self.hub: Hub = empty_hub(plan)
+        #: The last phase that all servers have reported in.
         self.phase = -1
-        self._servers, self._plan, self._home = tuple(servers), plan, home.astype(np.int64)
-        self._scratch = new_scratch(plan, len(home))
+        self._servers, self._plan, self._home = tuple(servers), plan, plan.home
+        self._scratch = new_scratch(plan, plan.constants.users)
         self._inbox: dict[str, tuple[Ints, Floats]] = {}
 
     def _handle(self, message: Message) -> list[Message]:
         match message:
             case Upload():
                 return self._take_upload(message)
-            case Record():
+            case Observation():
                 return self._take_record(message)
             case PhaseReport():
                 return self._take_report(message)
             case _:
                 raise OutOfOrderError(f"{self.name}: {type(message).__name__} is not for a hub")
 
-    def _group(self, message: Upload | Record, sharing: int) -> int:
+    def _group(self, message: Upload | Observation, sharing: int) -> int:
         """The global cluster that a sender speaks of."""
         if message.sender in self._inbox:
             raise OutOfOrderError(f"{self.name}: {message.sender} has reported already")
@@ -118,13 +119,14 @@ class GlobalServer(Party):
             answers.append(self._numbered(answer))
         return answers
 
-    def _take_record(self, message: Record) -> list[Message]:
+    def _take_record(self, message: Observation) -> list[Message]:
         group = self._group(message, ALWAYS)
-        check_record(self.name, message, self._plan.constants.dimension)
+        constants = self._plan.constants
+        unpack_record(self.name, message, constants.dimension, constants.context_bound)
         inside = np.flatnonzero(self.hub.group_of == group)
         return [
             self._numbered(
-                SharedRecord(
+                SharedObservation(
                     sender=self.name, receiver=self._servers[server], group=group,
                     record=message.record,
                 )

@@ -8,13 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedbandits._typing import Floats, Floats32, Ints
-from fedbandits.errors import LocalProtocolError
+from fedbandits._typing import Floats, Ints
+from fedbandits.environments.arrivals import Arrival
 from fedbandits.federation.messages import Message, OutOfOrderError, WrongShapeError, pack, unpack
-from fedbandits.federation.party import Party, Transitions
+from fedbandits.federation.party import Transitions
 from fedbandits.learners.models import update
 from fedbandits.learners.ridge import factorise
-from fedbandits.privacy.bounds import NO_FAULT, contexts_fault, record_fault, require_within
 from fedbandits.systems.fclub_published.kernels.exchange import (
     AFTER_UPLOAD,
     begin_buffer,
@@ -31,15 +30,15 @@ from fedbandits.systems.fclub_published.kernels.regroup import (
     check_sets,
 )
 from fedbandits.systems.fclub_published.messages import (
-    CODEC,
     Download,
     ImplausibleSumError,
+    Observation,
     Partition,
     PhaseReport,
-    Record,
-    SharedRecord,
+    SharedObservation,
     UnknownClusterError,
     Upload,
+    unpack_record,
 )
 from fedbandits.systems.fclub_published.phases import (
     NotARecordsSumError,
@@ -51,172 +50,101 @@ from fedbandits.systems.fclub_published.phases import (
 )
 from fedbandits.systems.fclub_published.plan import (
     ALWAYS,
-    BOUND,
     DELAYED,
     EDGES,
     NEVER,
     PHASED,
     SETS,
-    Plan,
+    PublishedFCLUBPlan,
 )
 from fedbandits.systems.fclub_published.state import Local, empty_local, new_scratch
+from fedbandits.systems.servers.roles import Server
+from fedbandits.systems.servers.system import ServerSupply
 
 #: Standard normals for one draw of noise, (p,): ``(cluster, round, what for)``, asked once each.
-#: Simulated in a simulation; in a deployment it must be secure and the draws saved.
 ServerNoise = Callable[[int, int, int], Floats]
 
-__all__ = ["CODEC", "LocalServer", "ServerNoise", "check_record"]
 
-
-def check_record(name: str, message: Record | SharedRecord, dimension: int) -> Floats:
-    """A record as it came, x then y.
-
-    Raises
-    ------
-    RemoteProtocolError
-        One of its kinds, if it is none within bounds.
-    """
-    record = unpack(message.record, dimension + 1)
-    if record_fault(record[:-1], float(record[-1]), BOUND, 0.0, 1.0, False)[0] != NO_FAULT:
-        raise ImplausibleSumError(f"{name}: {message.sender} sent a record beyond its bounds")
-    return record
-
-
-class LocalServer(Party):
+class LocalServer(Server[PublishedFCLUBPlan]):
     """Serves its own users; nobody else is told their raw statistics.
 
     Parameters
     ----------
-    name, hub
-        This party's name, and the global server's.
-    plan
-        The plan variant; all parties must hold the same.
-    users
-        (m,) the numbers of its users, in order.
-    noise
-        See :data:`ServerNoise`; not asked for unless the variant is private.
+    index, name, hub, plan
+        As for :class:`~fedbandits.systems.servers.roles.Server`.
+    supply
+        Its noise, a :data:`ServerNoise`; it is not asked for unless the variant is private.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
-        ("starting", "begin_phase"): ("ready", "reporting"),
-        ("ready", "begin_phase"): ("ready", "reporting"),
+        ("starting", "start"): ("ready", "reporting"),
+        ("ready", "end_round"): ("ready", "reporting"),
         ("ready", "decide"): ("acting",),
         ("acting", "observe"): ("ready",),
         ("reporting", "Partition"): ("ready",),
         **{
             (state, kind): (state,)
             for state in ("ready", "acting", "reporting")
-            for kind in ("Download", "SharedRecord")
+            for kind in ("Download", "SharedObservation")
         },
     }
 
-    def __init__(self, name: str, hub: str, plan: Plan, users: Ints, noise: ServerNoise) -> None:
-        super().__init__(name, "starting", [hub])
-        if len(users) == 0 or (np.diff(users) <= 0).any():
-            raise LocalProtocolError(f"{name}: users must be given, in order, each once")
-        self.users: Ints = users.astype(np.int64)
-        self.local: Local = empty_local(plan, np.zeros(len(users), np.int64))
-        self.groups: dict[int, int] = {}  # row of the model by global cluster
-        if plan.constants.sharing == ALWAYS:
-            self.groups[0] = 0
-        self.phase = -1
-        self.round = 0
-        self._hub, self._plan, self._noise = hub, plan, noise
-        self._scratch = new_scratch(plan, len(users))
-        self._user = -1
+    def __init__(
+        self, index: int, name: str, hub: str, plan: PublishedFCLUBPlan, supply: ServerSupply
+    ) -> None:
+        super().__init__(index, name, hub, "starting", plan, supply)
+        self.local: Local = empty_local(plan, np.zeros(len(self.users), np.int64))
+        #: For each global cluster the row of its model.
+        self.groups: dict[int, int] = {0: 0} if plan.constants.sharing == ALWAYS else {}
+        self._scratch = new_scratch(plan, len(self.users))
 
-    def decide(self, round_: int, user: int, items: Floats32) -> int:
-        """Which item to recommend to a user who arrived.
-
-        Parameters
-        ----------
-        round_ : int
-            The round that it is, everywhere.
-        user : int
-            One of :attr:`users`.
-        items : (d, K) float32
+    def start(self) -> list[Message]:
+        """Begin the first phase, and return what is to be sent.
 
         Raises
         ------
         LocalProtocolError
-            If a reward or a partition is being waited for, or the arguments do not fit.
+            If it has begun.
+        """
+        self._require("start")
+        return self._begin_phase("start")
+
+    def _choose(self, place: int, situation: Arrival) -> int:
+        """Choose an item.
+
+        Raises
+        ------
         NotARecordsSumError
             If noise left nothing that can be recommended by.
         """
-        self._require("decide")
-        constants, place = self._plan.constants, int(np.searchsorted(self.users, user))
-        if place == len(self.users) or self.users[place] != user:
-            raise LocalProtocolError(f"{self.name}: user {user} does not live here")
-        if items.shape != (constants.dimension, constants.items) or items.dtype != np.float32:
-            raise LocalProtocolError(
-                f"{self.name}: items are ({constants.dimension}, {constants.items}) float32 numbers"
-            )
-        last = int(constants.phase_ends[self.phase])
-        if not self.round < round_ <= last:
-            raise LocalProtocolError(
-                f"{self.name}: round {round_} after round {self.round}, in a phase that ends with "
-                f"round {last}"
-            )
-        require_within(contexts_fault(items, BOUND), f"{self.name}, round {round_}")
-        chosen = int(choose(constants, self.local, place, items, self._scratch))
-        if chosen < 0:
+        constants = self._plan.constants
+        item = int(choose(constants, self.local, place, situation.items, self._scratch))
+        if item < 0:
             raise NotARecordsSumError(
-                f"round {round_}: the noise left a matrix that is not positive definite"
+                f"round {situation.round_}: the noise left a matrix that is not positive definite"
             )
-        self._scratch.context[:] = items[:, chosen]
-        self._user, self.round = place, round_
-        self._move("decide", "acting")
-        return chosen
+        return item
 
-    def observe(self, reward: float) -> list[Message]:
-        """Learn what came of the recommendation, and return what is to be sent.
-
-        Raises
-        ------
-        LocalProtocolError
-            If nothing was recommended.
-        BoundExceededError
-            If the reward is not in [0, 1]; nothing has changed then.
-        """
-        self._require("observe")
-        constants, local, scratch, user = (
-            self._plan.constants,
-            self.local,
-            self._scratch,
-            self._user,
-        )
-        fault, _ = record_fault(scratch.context, float(reward), BOUND, 0.0, 1.0, False)
-        require_within(fault, f"{self.name}, round {self.round}")
-        learn(constants, local, user, scratch.context, float(reward), scratch)
-        self._move("observe", "ready")
+    def _learn(self, place: int, context: Floats, reward: float) -> list[Message]:
+        constants, local, scratch = self._plan.constants, self.local, self._scratch
+        learn(constants, local, place, context, reward, scratch)
         if constants.clustering == EDGES:
-            check_edges(constants, local, user, scratch)
+            check_edges(constants, local, place, scratch)
         elif constants.clustering == SETS:
-            check_sets(constants, local, user, self.round, scratch)
-        cluster = int(local.cluster_of[user])
+            check_sets(constants, local, place, self.round, scratch)
+        cluster = int(local.cluster_of[place])
         if constants.sharing == ALWAYS:
-            record = pack(np.append(scratch.context, reward))
-            named = self._named(cluster)
-            message = Record(sender=self.name, receiver=self._hub, cluster=named, record=record)
-            return [self._numbered(message)]
+            return [self._observation(cluster, pack(np.append(context, reward)))]
         if constants.sharing == DELAYED and upload_due(constants, local, cluster):
             return [self._upload(cluster)]
         return []
 
-    def begin_phase(self, round_: int) -> list[Message]:
-        """End a phase after so many rounds, and begin the next; the first begins after round 0.
-
-        Raises
-        ------
-        LocalProtocolError
-            If no phase ends then, or the last one's partition is still being waited for.
-        """
-        self._require("begin_phase")
-        due = 0 if self.phase < 0 else int(self._plan.constants.phase_ends[self.phase])
-        if round_ != due:
-            raise LocalProtocolError(f"{self.name}: a phase begins after round {due}, not {round_}")
+    def _end_phase(self, round_: int) -> list[Message]:
         self.phase += 1
         self.round = round_
+        return self._begin_phase("end_round")
+
+    def _begin_phase(self, event: str) -> list[Message]:
         constants, local = self._plan.constants, self.local
         if constants.clustering == SETS:
             begin_sets_phase(local)
@@ -224,10 +152,10 @@ class LocalServer(Party):
             labels = split_users(constants, local.sums, local.edges)
             if constants.sharing != NEVER:
                 local.cluster_of[:] = labels
-                self._move("begin_phase", "reporting")
+                self._move(event, "reporting")
                 return [self._report()]
             learn_alone(constants, local, labels)
-        self._move("begin_phase", "ready")
+        self._move(event, "ready")
         return []
 
     def _named(self, cluster: int) -> int:
@@ -235,7 +163,8 @@ class LocalServer(Party):
         return int(self.users[cluster])
 
     def _draw(self, cluster: int, kind: int) -> Floats:
-        return self._noise(self._named(cluster), self.round, kind)
+        noise: ServerNoise = self._noise
+        return noise(self._named(cluster), self.round, kind)
 
     def _report(self) -> Message:
         local = self.local
@@ -249,6 +178,12 @@ class LocalServer(Party):
                 labels=labels,
                 sums=pack(sums.reshape(-1)),
             )
+        )
+
+    def _observation(self, cluster: int, record: bytes) -> Message:
+        named = self._named(cluster)
+        return self._numbered(
+            Observation(sender=self.name, receiver=self._hub, cluster=named, record=record)
         )
 
     def _upload(self, cluster: int) -> Message:
@@ -270,7 +205,7 @@ class LocalServer(Party):
         match message:
             case Download():
                 self._take_download(message)
-            case SharedRecord():
+            case SharedObservation():
                 self._take_record(message)
             case Partition():
                 self._take_partition(message)
@@ -294,10 +229,11 @@ class LocalServer(Party):
         factor = np.zeros((constants.dimension, constants.dimension))
         return row[-1] < 0.0 or math.isnan(factorise(row, constants.ridge, factor))
 
-    def _take_record(self, message: SharedRecord) -> None:
+    def _take_record(self, message: SharedObservation) -> None:
         if message.group not in self.groups:
             raise UnknownClusterError(f"{self.name}: nobody here is in {message.group}")
-        record = check_record(self.name, message, self._plan.constants.dimension)
+        constants = self._plan.constants
+        record = unpack_record(self.name, message, constants.dimension, constants.context_bound)
         row = self.groups[message.group]
         update(self.local.models, row, record[:-1], float(record[-1]), self._scratch.gain)
 

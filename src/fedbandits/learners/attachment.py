@@ -1,4 +1,4 @@
-"""What a user gains from others in the same cluster: others attach to it, then it learns of it."""
+"""What a user gains from others in the same cluster: others attach to it, then the user learns."""
 
 from __future__ import annotations
 

@@ -1,0 +1,78 @@
+"""Local servers in two neighbouring worlds, for an audit: two servers with two users each."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedbandits._typing import Floats
+from fedbandits.environments.arrivals import Arrival
+from fedbandits.environments.clustered import Clustered
+from fedbandits.systems.base import PartiesReplicate
+from fedbandits.systems.games import Record, audit_key, contexts
+
+USERS, DIMENSION, ITEMS = 4, 2, 2
+#: The world that whole systems are audited in.
+WORLD = Clustered(users=USERS, clusters=2, servers=2, dim=DIMENSION, items=ITEMS)
+
+
+class ServersRun:
+    """Users who come in turn; what the first one is shown once, and what it earns, differs.
+
+    Parameters
+    ----------
+    run
+        The parties and their network, in :data:`WORLD`.
+    number
+        Names the draws of an interactive run; a fixed log is one log.
+    pair
+        The record in either world, its reward less ``offset``.
+    fixed
+        Whether all items of a round are alike, so that no decision changes any record.
+    offset
+        What is taken off rewards before they enter sums.
+    likeness
+        How much other users' tastes are like the first one's, from -1 to 1.
+    record_round
+        The round of the replaced record; one in which the first user comes.
+    """
+
+    def __init__(
+        self, run: PartiesReplicate, number: int, pair: tuple[Record, Record], fixed: bool,
+        offset: float = 0.0, likeness: float = -1.0, record_round: int = 1,
+    ) -> None:  # fmt: skip
+        self.run, self.network, self.pair = run, run.network, pair
+        self._round, self._offset, self._likeness = record_round, offset, likeness
+        self._fixed, self._key = fixed, audit_key(0 if fixed else number)
+
+    def play_round(self, world: int, round_: int) -> None:
+        """One user is served; then the round is over for all servers."""
+        arrival, settled = self._arrival(world, round_)
+        server = self.run.players[self.run.plan.facts.home[arrival.user]]
+        item = server.decide(arrival)
+        reward = self._taste(arrival, item) if settled is None else settled
+        self.network.send(server.observe(item, reward))
+        self.network.settle()
+        for other in self.run.players:
+            self.network.send(other.end_round(round_))
+        self.network.settle()
+
+    def _arrival(self, world: int, round_: int) -> tuple[Arrival, float | None]:
+        """Who comes and what is shown, and the reward where it is settled beforehand."""
+        user = (round_ - 1) % USERS
+        if round_ == self._round:
+            record = self.pair[world]
+            items = np.tile(record.context[:, None], ITEMS).astype(np.float32)
+            return Arrival(round_, user, items), record.reward + self._offset
+        drawn = contexts(self._key, user, round_, DIMENSION, ITEMS, 1.0)
+        if self._fixed:
+            drawn[:] = drawn[:, :1]
+        return Arrival(round_, user, drawn.astype(np.float32)), None
+
+    def _taste(self, arrival: Arrival, item: int) -> float:
+        """A reward in [0, 1], linear in the item."""
+        taste = 1.0 if arrival.user == 0 else self._likeness
+        return 0.5 + 0.5 * taste * float(np.clip(arrival.items[0, item], -1, 1))
+
+    def scores(self) -> Floats:
+        """None, unless a system knows how to tell the worlds apart."""
+        return np.zeros(0)

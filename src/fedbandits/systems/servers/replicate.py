@@ -1,0 +1,64 @@
+"""What compiled replicates of both forms of FCLUB share: phases, and what is counted."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from fedbandits.privacy.bounds import require_within
+from fedbandits.systems.replicate import CompiledReplicate
+from fedbandits.systems.servers.plan import ServersPlan
+
+AnyPlan = TypeVar("AnyPlan", bound=ServersPlan)
+
+#: Bytes of a number.
+NUMBER = 8
+
+
+class ServersReplicate(CompiledReplicate[AnyPlan]):
+    """One replicate, compiled within a phase; what happens between phases is Python.
+
+    Subclasses make ``state``, whose clock is a :class:`~fedbandits.systems.servers.state.Clock`.
+    """
+
+    def _run_until(self, stop: int) -> None:
+        """Play until ``stop`` rounds are done or a fault is noted; no phase ends before that."""
+        raise NotImplementedError
+
+    def _end_phase(self) -> None:
+        """All servers end a phase after the round that was played last."""
+        raise NotImplementedError
+
+    def _require_sound(self, fault: int) -> None:
+        """Raise what a noted fault means."""
+        require_within(fault, f"round {self.done + 1}")
+
+    def advance(self, stop: int) -> None:
+        """Play until ``stop`` rounds are done; a phase's end belongs to its last round.
+
+        Raises
+        ------
+        BoundExceededError
+            If a record is not within the bounds that the guarantee rests on.
+        """
+        clock, stop = self.state.clock, min(stop, self.plan.rounds)
+        while self.done < stop:
+            end = int(self.plan.constants.phase_ends[clock.phase[0]])
+            self._run_until(min(end, stop))
+            self._require_sound(int(clock.fault[0]))
+            if self.done == end:
+                self._end_phase()
+
+    @property
+    def syncs(self) -> int:
+        """Uploads so far."""
+        return int(self.state.clock.uploads[0])
+
+    @property
+    def messages(self) -> int:
+        """Uploads and downloads so far."""
+        return self.syncs + int(self.state.clock.downloads[0])
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of statistics so far, 8 a number."""
+        return int(self.state.clock.bytes_[0])

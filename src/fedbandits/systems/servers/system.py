@@ -1,0 +1,48 @@
+"""What both forms of FCLUB declare alike."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeVar
+
+from fedbandits.environments.facts import ClusteredFacts
+from fedbandits.federation.roles import Supplies
+from fedbandits.random import Key, replicate_key
+from fedbandits.systems.base import System
+from fedbandits.systems.servers.plan import ServersPlan
+
+AnyPlan = TypeVar("AnyPlan", bound=ServersPlan)
+
+
+class ServerSupply(NamedTuple):
+    """What a local server brings.
+
+    Parameters
+    ----------
+    noise
+        Standard normals by the name of a draw, asked once each; the system's ``LocalServer`` says
+        what names a draw. Simulated in a simulation; in a deployment it must be secure and what it
+        gave saved.
+    """
+
+    noise: Any
+
+
+class ServersSystem(System[AnyPlan]):
+    """A system whose ``server`` parties serve users, and whose ``global`` party connects them."""
+
+    facts_type = ClusteredFacts
+
+    def simulated_noise(self, plan: AnyPlan, key: Key, server: int) -> Any:
+        """Noise of one server from the seed: it protects nobody."""
+        raise NotImplementedError
+
+    def simulated_supplies(self, plan: AnyPlan, world: Any, seed: int, replicate: int) -> Supplies:
+        del world
+        key = replicate_key(seed, replicate)
+
+        def supply(role: str, place: int) -> ServerSupply | None:
+            return (
+                ServerSupply(self.simulated_noise(plan, key, place)) if role == "server" else None
+            )
+
+        return supply
