@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from fedbandits.systems.feducb.federate import FederatedRun as AgentsRun
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
