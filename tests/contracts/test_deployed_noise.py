@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from fedbandits.environments import Classification, Clustered, Linear, Procurement
 from fedbandits.federation.memory import MemoryNetwork
+from fedbandits.federation.messages import Codec
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.settings.experiment import system
 from fedbandits.systems import FAMILIES
@@ -24,8 +25,9 @@ from fedbandits.systems.fclub.federate import FederatedRun as ServersRun
 from fedbandits.systems.feducb.federate import FederatedRun as AgentsRun
 from fedbandits.systems.feducb_p2p.federate import PeerRun
 from fedbandits.systems.games import opposite_records
-from fedbandits.systems.pfcb.federate import FederatedRun as BuyersRun
-from fedbandits.systems.pfcb.roles import CODEC, Buyer
+from fedbandits.systems.pfcb.messages import Report
+from fedbandits.systems.pfcb.roles import Buyer, BuyerSupply
+from fedbandits.testing.plays import federate, plan_of
 from tests import strategies as own
 
 DELTA = 1e-3
@@ -87,15 +89,15 @@ VARIANTS = {
         "feducb-p2p-published", PEERS | {"schedule": "determinant(3)", "gamma": 2},
         LINEAR, PeerRun, "agents",
     ),
-    "buyers": Family("pfcb", {}, BUYERS, BuyersRun, "buyers"),
+    "buyers": Family("pfcb", {}, BUYERS, federate, "buyer"),
     "buyers, one draw a number": Family(
-        "pfcb", {"privatizer": "independent"}, BUYERS, BuyersRun, "buyers"
+        "pfcb", {"privatizer": "independent"}, BUYERS, federate, "buyer"
     ),
     "buyers, running sums": Family(
-        "pfcb", {"privatizer": "continual"}, BUYERS, BuyersRun, "buyers"
+        "pfcb", {"privatizer": "continual"}, BUYERS, federate, "buyer"
     ),
-    "buyers, as published": Family("pfcb-published", {}, BUYERS, BuyersRun, "buyers"),
-    "buyers, on releases": Family("pfcb-interactive", {}, BUYERS, BuyersRun, "buyers"),
+    "buyers, as published": Family("pfcb-published", {}, BUYERS, federate, "buyer"),
+    "buyers, on releases": Family("pfcb-interactive", {}, BUYERS, federate, "buyer"),
     "servers": Family("fclub", {}, CLUSTERED, ServersRun, "servers"),
     "servers, on releases": Family("fclub-released", {}, CLUSTERED, ServersRun, "servers"),
     "servers, by cluster": Family("fclub-clusters", {}, CLUSTERED, ServersRun, "servers"),
@@ -215,13 +217,13 @@ def play_agents(run, log):
 def play_buyers(run, log):
     """A record is (units bought of the first producer, units found good)."""
     for round_ in range(1, run.rounds + 1):
-        for index, buyer in enumerate(run.buyers):
-            buyer.decide()
-            bought = log.rng.integers(0, run.world.capacity[index] + 1)
+        for index, buyer in enumerate(run.players):
+            buyer.decide(None)
+            bought = log.rng.integers(0, run.stage.world.capacity[index] + 1)
             good = log.rng.integers(0, bought + 1)
             if (index, round_) == (0, log.round_):
                 bought[0], good[0] = log.record
-            run.network.send(buyer.observe(good, bought))
+            run.network.send(buyer.observe(bought, good))
         run.network.settle()
 
 
@@ -242,9 +244,9 @@ def play_servers(run, log):
             run.network.settle()
 
 
-PLAYS = {"agents": play_agents, "buyers": play_buyers, "servers": play_servers}
+PLAYS = {"agents": play_agents, "buyer": play_buyers, "servers": play_servers}
 #: Of the first buyer for what the first producer sells.
-CAPACITY = int(VARIANTS["buyers"].begin(0).world.capacity[0, 0])
+CAPACITY = int(VARIANTS["buyers"].begin(0).stage.world.capacity[0, 0])
 #: A trigger or a partition may move with a record: claims of contents are for those that stay.
 STAYS = {
     "agents, as published": {"schedule": "every(7)"},
@@ -287,7 +289,7 @@ def pairs(draw, buyers):
 def test_no_record_moves_what_is_covered_by_more_than_is_claimed(name, data):
     variant = ON_A_LOG[name]
     seed, round_ = data.draw(own.seeds), data.draw(st.integers(1, variant.rounds))
-    pair = data.draw(pairs(variant.parties == "buyers"))
+    pair = data.draw(pairs(variant.parties == "buyer"))
     own_move, others_move, mu = moved(name, seed, round_, pair)
     assert own_move <= mu * (1 + 1e-6)
     assert others_move == 0.0
@@ -301,7 +303,7 @@ def test_some_record_moves_it_as_far(name):
     if variant.parties == "servers":  # rewards enter less ½
         one, other = opposite_records(2, 1.0, 0.5)
         far = [(one.context, 1.0), (other.context, 1.0)]
-    if variant.parties == "buyers":
+    if variant.parties == "buyer":
         far = [(0, 0), (CAPACITY, CAPACITY)]
     own_move, _, mu = moved(name, 3, 1, far)
     assert own_move <= mu * (1 + 1e-6)
@@ -312,21 +314,24 @@ def test_some_record_moves_it_as_far(name):
 def test_a_producer_of_no_capacity_is_reported_as_nothing(privatizer):
     """Noise comes in capacities: of nothing there is none, and nothing to hide."""
     config = VARIANTS["buyers"].config(privatizer=privatizer)
-    plan = BuyersRun(config, BUYERS, 60, 0, 0).plan
+    plan = plan_of(config, BUYERS, 60)
     capacities, names = np.array([[0, 5, 0], [4, 0, 0]]), ["one", "other"]
     simulated = {name: np.random.default_rng(i) for i, name in enumerate(names)}
     buyers = {
         name: Buyer(
-            name, names, plan, np.full(3, 0.1), capacities,
-            Covering(lambda _, rng=simulated[name]: rng.normal(size=6)),
+            i, names, plan,
+            BuyerSupply(
+                Covering(lambda _, rng=simulated[name]: rng.normal(size=6)), np.full(3, 0.1),
+                capacities,
+            ),
         )
-        for name in names
+        for i, name in enumerate(names)
     }  # fmt: skip
-    network = MemoryNetwork(buyers, CODEC)
+    network = MemoryNetwork(buyers, Codec(Report))
     for _ in range(60):
         for buyer in buyers.values():
-            bought = buyer.decide()
-            network.send(buyer.observe(bought // 2))
+            bought = buyer.decide(None)
+            network.send(buyer.observe(bought, bought // 2))
         network.settle()
     reports = [(m.sender, contents(m).reshape(2, -1)) for _, m in network.transcript.deliveries]
     assert len(reports) == 2 * plan.constants.releases > 0

@@ -14,7 +14,7 @@ from fedbandits.systems import FAMILIES
 from fedbandits.systems.fclub.federate import FederatedRun as ServersRun
 from fedbandits.systems.feducb.federate import FederatedRun as AgentsRun
 from fedbandits.systems.feducb_p2p.federate import PeerRun
-from fedbandits.systems.pfcb.federate import FederatedRun as BuyersRun
+from fedbandits.testing.plays import federate
 
 LINEAR = Linear(agents=2, dim=2, arms=3)
 CLUSTERED = Clustered(users=4, clusters=2, servers=2, dim=3, items=3)
@@ -25,8 +25,8 @@ PARTIES = [
     ("feducb", LINEAR, AgentsRun, "agents"),
     ("ldp-silo", LINEAR, AgentsRun, "agents"),
     ("feducb-p2p", LINEAR, PeerRun, "agents"),
-    ("pfcb", BUYERS, BuyersRun, "buyers"),
-    ("pfcb-interactive", BUYERS, BuyersRun, "buyers"),
+    ("pfcb", BUYERS, federate, "buyer"),
+    ("pfcb-interactive", BUYERS, federate, "buyer"),
     ("fclub", CLUSTERED, ServersRun, "servers"),
     ("fclub-released", CLUSTERED, ServersRun, "servers"),
     ("fclub-clusters", CLUSTERED, ServersRun, "servers"),
