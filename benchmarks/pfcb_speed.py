@@ -7,8 +7,8 @@ import time
 
 from fedbandits.environments import Procurement
 from fedbandits.settings.experiment import system
-from fedbandits.systems.pfcb import PRESETS, Simulation
-from fedbandits.systems.pfcb.federate import FederatedRun
+from fedbandits.systems.pfcb import PRESETS
+from fedbandits.testing.plays import federate, simulate
 
 ROUNDS, REPETITIONS = 100_000, 3
 
@@ -17,9 +17,9 @@ def main() -> None:
     environment = Procurement()
     for name in PRESETS:
         config, seconds = system(name).config, []
-        Simulation(config, environment, 300, 0, 0).advance(300)  # compiles
+        simulate(config, environment, 300, 0, 0).advance(300)  # compiles
         for replicate in range(REPETITIONS):
-            run = Simulation(config, environment, ROUNDS, 0, replicate)
+            run = simulate(config, environment, ROUNDS, 0, replicate)
             began = time.thread_time()
             run.advance(ROUNDS)
             seconds.append(time.thread_time() - began)
@@ -28,7 +28,7 @@ def main() -> None:
             f"{name:18s} {median:6.2f} s   {1e6 * median / (10 * ROUNDS):.2f} µs a buyer and round"
         )
     rounds = 3000
-    parties = FederatedRun(system("pfcb").config, environment, rounds, 0, 0)
+    parties = federate(system("pfcb").config, environment, rounds, 0, 0)
     began = time.thread_time()
     parties.advance(rounds)
     each = 1e6 * (time.thread_time() - began) / (10 * rounds)

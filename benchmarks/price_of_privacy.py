@@ -42,7 +42,7 @@ def noise_of_sums(entry: System, world: Environment) -> float:
 
 def noise_of_reports(entry: System, world: Environment) -> float:
     """Deviation of units bought or found good in the noisiest report, in capacities."""
-    plan = pfcb_plan(entry.config, world, REFERENCE_ROUNDS)
+    plan = pfcb_plan(entry.config, world.facts, REFERENCE_ROUNDS)
     constants = plan.constants
     scale = max(plan.deviation(z) for z in range(1, constants.releases + 1))
     return scale * float(np.sqrt(constants.covariance.diagonal().max()))

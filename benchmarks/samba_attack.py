@@ -7,10 +7,17 @@ import statistics
 from fedbandits import system
 from fedbandits.crypto import paillier
 from fedbandits.environments import Bernoulli
-from fedbandits.systems.samba.audit import success_rate
-from fedbandits.systems.samba.federate import FederatedRun
+from fedbandits.systems.samba import SYSTEM
+from fedbandits.systems.samba.audit.attack import success_rate
+from fedbandits.systems.samba.roles.customer import CustomerSupply
+from fedbandits.testing.plays import federate, plan_of
 
 BUDGET, SEEDS = 1000, 5
+
+
+def with_key(key, simulated):
+    """One key for all runs: making one takes a while."""
+    return lambda role, place: CustomerSupply(key) if role == "customer" else simulated(role, place)
 
 
 def main() -> None:
@@ -21,7 +28,10 @@ def main() -> None:
         for arms in (5, 10, 50):
             rates = []
             for seed in range(SEEDS):
-                run = FederatedRun(config, Bernoulli(arms=arms), BUDGET, seed, 0, key)
+                world = Bernoulli(arms=arms)
+                plan = plan_of(config, world, BUDGET)
+                supplies = with_key(key, SYSTEM.simulated_supplies(plan, None, seed, 0))
+                run = federate(config, world, BUDGET, seed, 0, supplies=supplies)
                 run.advance(BUDGET)
                 rates.append(success_rate(run))
             mean = statistics.mean(rates)

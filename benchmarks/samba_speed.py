@@ -12,8 +12,9 @@ from collections.abc import Callable
 
 from fedbandits.crypto import paillier
 from fedbandits.environments import Bernoulli
-from fedbandits.systems.samba import Samba, Simulation
-from fedbandits.systems.samba.federate import FederatedRun
+from fedbandits.systems import Simulation
+from fedbandits.systems.samba import Samba
+from fedbandits.testing.plays import federate, simulate
 
 BUDGET = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
 ARMS = 100
@@ -29,7 +30,7 @@ def played(config: Samba, repetitions: int) -> tuple[float, Simulation]:
     """Median seconds of all rounds but the last, which is followed by Paillier's part."""
     seconds = []
     for repetition in range(repetitions):
-        run = Simulation(config, Bernoulli(arms=ARMS), BUDGET, 0, repetition)
+        run = simulate(config, Bernoulli(arms=ARMS), BUDGET, 0, repetition)
         seconds.append(cpu_seconds(lambda run=run: run.advance(BUDGET - 1)))
     return statistics.median(seconds), run
 
@@ -53,7 +54,7 @@ def main() -> None:
     for bits in (2048, 3072):
         print(f"Paillier, {bits} bits: {paillier_part(bits)}")
     steps = 1000
-    parties = FederatedRun(Samba(paillier_bits=2048), Bernoulli(arms=ARMS), ARMS + steps, 0, 0)
+    parties = federate(Samba(paillier_bits=2048), Bernoulli(arms=ARMS), ARMS + steps, 0, 0)
     parties.advance(ARMS)
     each = 1e6 * cpu_seconds(lambda: parties.advance(ARMS + steps - 1)) / (steps * ARMS)
     print(f"parties with messages, AES-GCM: {each:.1f} µs an arm-step")

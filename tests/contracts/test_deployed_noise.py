@@ -7,7 +7,6 @@ together, in deviations of the noise, by more than the claimed μ.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,13 +17,13 @@ from hypothesis import strategies as st
 from fedbandits.environments import Classification, Clustered, Linear, Procurement
 from fedbandits.environments.arrivals import Arrival
 from fedbandits.federation.memory import MemoryNetwork
+from fedbandits.federation.messages import Codec
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.settings.experiment import system
-from fedbandits.systems import FAMILIES
 from fedbandits.systems.games import opposite_records
-from fedbandits.systems.pfcb.federate import FederatedRun as BuyersRun
-from fedbandits.systems.pfcb.roles import CODEC, Buyer
-from fedbandits.testing.plays import federate
+from fedbandits.systems.pfcb.messages import Report
+from fedbandits.systems.pfcb.roles import Buyer, BuyerSupply
+from fedbandits.testing.plays import federate, plan_of, system_of
 from tests import strategies as own
 
 DELTA = 1e-3
@@ -47,14 +46,12 @@ class Covering:
         return values + drawn.reshape(values.shape)
 
 
-class Family(NamedTuple):
+class Variant(NamedTuple):
     """How a variant is played."""
 
     preset: str
     parts: dict[str, Any]
     environment: Any
-    run: Callable[..., Any]
-    parties: str
     rounds: int = 60
 
     def config(self, **more):
@@ -62,42 +59,42 @@ class Family(NamedTuple):
 
     def begin(self, seed=0, noise=None, **more):
         """A run; ``noise`` makes the source of every party of its simulated one."""
-        run = self.run(self.config(**more), self.environment, self.rounds, seed, 0)
-        for party in getattr(run, self.parties) if noise else ():
+        run = federate(self.config(**more), self.environment, self.rounds, seed, 0)
+        for party in run.players if noise else ():
             party._noise = noise(party._noise)
         return run
 
     def claim(self, **more):
-        family = FAMILIES[system(self.preset).family]
-        return family.claim(self.config(**more), self.environment, self.rounds)
+        config = self.config(**more)
+        return system_of(config).claim(plan_of(config, self.environment, self.rounds))
 
 
 PEERS = {"graph": "complete"}
 VARIANTS = {
-    "agents": Family("feducb", {}, LINEAR, federate, "agent"),
-    "agents, a model an arm": Family("feducb", {}, CLASSES, federate, "agent"),
-    "agents, trees": Family("ldp-silo", {}, LINEAR, federate, "agent"),
-    "agents, as published": Family(
-        "feducb-published", {"schedule": "determinant(3)"}, LINEAR, federate, "agent"
+    "agents": Variant("feducb", {}, LINEAR),
+    "agents, a model an arm": Variant("feducb", {}, CLASSES),
+    "agents, trees": Variant("ldp-silo", {}, LINEAR),
+    "agents, as published": Variant(
+        "feducb-published", {"schedule": "determinant(3)"}, LINEAR, "agent"
     ),
-    "peers": Family("feducb-p2p", PEERS, LINEAR, federate, "agent"),
-    "peers, raw": Family("feducb-p2p", PEERS | {"local_view": "raw"}, LINEAR, federate, "agent"),
-    "peers, as published": Family(
+    "peers": Variant("feducb-p2p", PEERS, LINEAR),
+    "peers, raw": Variant("feducb-p2p", PEERS | {"local_view": "raw"}, LINEAR),
+    "peers, as published": Variant(
         "feducb-p2p-published", PEERS | {"schedule": "determinant(3)", "gamma": 2},
-        LINEAR, federate, "agent",
+        LINEAR,
     ),
-    "buyers": Family("pfcb", {}, BUYERS, BuyersRun, "buyers"),
-    "buyers, one draw a number": Family(
-        "pfcb", {"privatizer": "independent"}, BUYERS, BuyersRun, "buyers"
+    "buyers": Variant("pfcb", {}, BUYERS),
+    "buyers, one draw a number": Variant(
+        "pfcb", {"privatizer": "independent"}, BUYERS
     ),
-    "buyers, running sums": Family(
-        "pfcb", {"privatizer": "continual"}, BUYERS, BuyersRun, "buyers"
+    "buyers, running sums": Variant(
+        "pfcb", {"privatizer": "continual"}, BUYERS
     ),
-    "buyers, as published": Family("pfcb-published", {}, BUYERS, BuyersRun, "buyers"),
-    "buyers, on releases": Family("pfcb-interactive", {}, BUYERS, BuyersRun, "buyers"),
-    "servers": Family("fclub", {}, CLUSTERED, federate, "server"),
-    "servers, on releases": Family("fclub-released", {}, CLUSTERED, federate, "server"),
-    "servers, by cluster": Family("fclub-clusters", {}, CLUSTERED, federate, "server"),
+    "buyers, as published": Variant("pfcb-published", {}, BUYERS),
+    "buyers, on releases": Variant("pfcb-interactive", {}, BUYERS),
+    "servers": Variant("fclub", {}, CLUSTERED),
+    "servers, on releases": Variant("fclub-released", {}, CLUSTERED),
+    "servers, by cluster": Variant("fclub-clusters", {}, CLUSTERED),
 }  # fmt: skip
 every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 
@@ -155,7 +152,7 @@ def test_all_that_is_released_is_made_of_covered_values(variant):
     run = variant.begin(0, Silent)
     run.advance(run.rounds)
     assert all((contents(message) == 0.0).all() for message in sent(run))
-    for party in getattr(run, variant.parties):
+    for party in run.players:
         assert any(np.abs(values).max() > 0.0 for values in party._noise.seen.values())
 
 
@@ -214,13 +211,13 @@ def play_agents(run, log):
 def play_buyers(run, log):
     """A record is (units bought of the first producer, units found good)."""
     for round_ in range(1, run.rounds + 1):
-        for index, buyer in enumerate(run.buyers):
-            buyer.decide()
-            bought = log.rng.integers(0, run.world.capacity[index] + 1)
+        for index, buyer in enumerate(run.players):
+            buyer.decide(None)
+            bought = log.rng.integers(0, run.stage.world.capacity[index] + 1)
             good = log.rng.integers(0, bought + 1)
             if (index, round_) == (0, log.round_):
                 bought[0], good[0] = log.record
-            run.network.send(buyer.observe(good, bought))
+            run.network.send(buyer.observe(bought, good))
         run.network.settle()
 
 
@@ -238,9 +235,9 @@ def play_servers(run, log):
         run.network.settle()
 
 
-PLAYS = {"agent": play_agents, "buyers": play_buyers, "server": play_servers}
+PLAYS = {Linear: play_agents, Procurement: play_buyers, Clustered: play_servers}
 #: Of the first buyer for what the first producer sells.
-CAPACITY = int(VARIANTS["buyers"].begin(0).world.capacity[0, 0])
+CAPACITY = int(VARIANTS["buyers"].begin(0).stage.world.capacity[0, 0])
 #: A trigger or a partition may move with a record: claims of contents are for those that stay.
 STAYS = {
     "agents, as published": {"schedule": "every(7)"},
@@ -256,8 +253,8 @@ def moved(name, seed, round_, pair):
     seen = []
     for record in pair:
         run = variant.begin(0, Covering, **more)
-        PLAYS[variant.parties](run, Log(np.random.default_rng(seed), round_, record))
-        parties = getattr(run, variant.parties)
+        PLAYS[type(variant.environment)](run, Log(np.random.default_rng(seed), round_, record))
+        parties = run.players
         seen.append([party._noise.seen for party in parties])
     apart = [
         np.sqrt(sum(np.sum((one[step] - other[step]) ** 2) for step in one | other))
@@ -283,7 +280,7 @@ def pairs(draw, buyers):
 def test_no_record_moves_what_is_covered_by_more_than_is_claimed(name, data):
     variant = ON_A_LOG[name]
     seed, round_ = data.draw(own.seeds), data.draw(st.integers(1, variant.rounds))
-    pair = data.draw(pairs(variant.parties == "buyers"))
+    pair = data.draw(pairs(variant.environment == BUYERS))
     own_move, others_move, mu = moved(name, seed, round_, pair)
     assert own_move <= mu * (1 + 1e-6)
     assert others_move == 0.0
@@ -294,10 +291,10 @@ def test_some_record_moves_it_as_far(name):
     """Claims are tight: the furthest pair, in the batch that is in all releases."""
     variant = ON_A_LOG[name]
     far = [(r.context, r.reward) for r in opposite_records(2, 1.0, 1.0)]
-    if variant.parties == "server":  # rewards enter less ½
+    if variant.environment == CLUSTERED:  # rewards enter less ½
         one, other = opposite_records(2, 1.0, 0.5)
         far = [(one.context, 1.0), (other.context, 1.0)]
-    if variant.parties == "buyers":
+    if variant.environment == BUYERS:
         far = [(0, 0), (CAPACITY, CAPACITY)]
     own_move, _, mu = moved(name, 3, 1, far)
     assert own_move <= mu * (1 + 1e-6)
@@ -308,21 +305,24 @@ def test_some_record_moves_it_as_far(name):
 def test_a_producer_of_no_capacity_is_reported_as_nothing(privatizer):
     """Noise comes in capacities: of nothing there is none, and nothing to hide."""
     config = VARIANTS["buyers"].config(privatizer=privatizer)
-    plan = BuyersRun(config, BUYERS, 60, 0, 0).plan
+    plan = plan_of(config, BUYERS, 60)
     capacities, names = np.array([[0, 5, 0], [4, 0, 0]]), ["one", "other"]
     simulated = {name: np.random.default_rng(i) for i, name in enumerate(names)}
     buyers = {
         name: Buyer(
-            name, names, plan, np.full(3, 0.1), capacities,
-            Covering(lambda _, rng=simulated[name]: rng.normal(size=6)),
+            i, names, plan,
+            BuyerSupply(
+                Covering(lambda _, rng=simulated[name]: rng.normal(size=6)), np.full(3, 0.1),
+                capacities,
+            ),
         )
-        for name in names
+        for i, name in enumerate(names)
     }  # fmt: skip
-    network = MemoryNetwork(buyers, CODEC)
+    network = MemoryNetwork(buyers, Codec(Report))
     for _ in range(60):
         for buyer in buyers.values():
-            bought = buyer.decide()
-            network.send(buyer.observe(bought // 2))
+            bought = buyer.decide(None)
+            network.send(buyer.observe(bought, bought // 2))
         network.settle()
     reports = [(m.sender, contents(m).reshape(2, -1)) for _, m in network.transcript.deliveries]
     assert len(reports) == 2 * plan.constants.releases > 0

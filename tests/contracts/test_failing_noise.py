@@ -50,11 +50,11 @@ def test_whoever_asks_again_gets_what_there_would_have_been(name):
     variant = VARIANTS[name]
     smooth, rough = variant.begin(0, Covering), variant.begin(0, Failing)
     event = "end_round" if variant.parties == "server" else "observe"
-    for party in getattr(rough, variant.parties):
+    for party in rough.players:
         setattr(party, event, patient(getattr(party, event)))
     for run in (smooth, rough):
         run.advance(run.rounds)
-    assert any(party._noise.failed for party in getattr(rough, variant.parties))
+    assert any(party._noise.failed for party in rough.players)
     np.testing.assert_array_equal(smooth.reward, rough.reward)
     for one, other in zip(sent(smooth), sent(rough), strict=True):
         np.testing.assert_array_equal(contents(one), contents(other))
@@ -64,11 +64,11 @@ def test_whoever_asks_again_gets_what_there_would_have_been(name):
 def test_a_call_that_fails_can_be_delivered_again(name):
     variant = VARIANTS[name]
     smooth, rough = variant.begin(0, Covering), variant.begin(0, Failing)
-    for party in getattr(rough, variant.parties):
+    for party in rough.players:
         party.receive = patient(party.receive)
     for run in (smooth, rough):
         run.advance(run.rounds)
-    assert any(party._noise.failed for party in getattr(rough, variant.parties))
+    assert any(party._noise.failed for party in rough.players)
     for one, other in zip(sent(smooth), sent(rough), strict=True):
         np.testing.assert_array_equal(contents(one), contents(other))
 
@@ -86,11 +86,7 @@ def test_what_is_raised_tells_no_number(name):
     run = variant.begin(0, Broken)
     with pytest.raises(NoiseError) as raised:
         run.advance(run.rounds)
-    (values,) = [
-        party._noise.values
-        for party in getattr(run, variant.parties)
-        if hasattr(party._noise, "values")
-    ]
+    (values,) = [party._noise.values for party in run.players if hasattr(party._noise, "values")]
     telling = [f"{value:.6g}" for value in values if value != round(value)]
     assert telling
     assert not any(number in str(raised.value) for number in telling)

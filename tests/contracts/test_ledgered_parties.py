@@ -10,38 +10,31 @@ from fedbandits.errors import BudgetExceededError
 from fedbandits.privacy.ledger import Ledger, LedgeredNoise
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.settings.experiment import system
-from fedbandits.systems import FAMILIES
-from fedbandits.systems.feducb import SYSTEM as FEDUCB
-from fedbandits.systems.pfcb.federate import FederatedRun as BuyersRun
 from fedbandits.testing.plays import federate
 
 LINEAR = Linear(agents=2, dim=2, arms=3)
 CLUSTERED = Clustered(users=4, clusters=2, servers=2, dim=3, items=3)
 BUYERS = Procurement(agents=2, producers=2, max_capacity=5, instance=1)
 ROUNDS = 60
-#: Preset, environment, what plays it, and where its parties are.
+#: Presets whose noise is charged, and environments.
 PARTIES = [
-    ("feducb", LINEAR, federate, "agent"),
-    ("ldp-silo", LINEAR, federate, "agent"),
-    ("feducb-p2p", LINEAR, federate, "agent"),
-    ("pfcb", BUYERS, BuyersRun, "buyers"),
-    ("pfcb-interactive", BUYERS, BuyersRun, "buyers"),
-    ("fclub", CLUSTERED, federate, "server"),
-    ("fclub-released", CLUSTERED, federate, "server"),
-    ("fclub-clusters", CLUSTERED, federate, "server"),
+    ("feducb", LINEAR),
+    ("ldp-silo", LINEAR),
+    ("feducb-p2p", LINEAR),
+    ("pfcb", BUYERS),
+    ("pfcb-interactive", BUYERS),
+    ("fclub", CLUSTERED),
+    ("fclub-released", CLUSTERED),
+    ("fclub-clusters", CLUSTERED),
 ]
 
 
-@pytest.mark.parametrize(("preset", "environment", "runs", "where"), PARTIES)
-def test_a_party_pays_for_every_release_and_ends_at_its_claim(
-    preset, environment, runs, where, tmp_path
-):
-    entry = system(preset, epsilon=1.0, delta=1e-3)
-    config = entry.config
-    claim = FAMILIES[entry.family].claim(config, environment, ROUNDS)
-    run = runs(config, environment, ROUNDS, 0, 0)
+@pytest.mark.parametrize(("preset", "environment"), PARTIES)
+def test_a_party_pays_for_every_release_and_ends_at_its_claim(preset, environment, tmp_path):
+    run = federate(system(preset, epsilon=1.0, delta=1e-3).config, environment, ROUNDS, 0, 0)
+    claim = run.system.claim(run.plan)
     with Ledger.open(tmp_path / "ledger.db", "test") as ledger:
-        for party in getattr(run, where):
+        for party in run.players:
             with ledger.begin() as connection:
                 ledger.open_account(connection, party.name, claim, 1.0, 1e-3)
             party._noise = LedgeredNoise(
@@ -51,7 +44,7 @@ def test_a_party_pays_for_every_release_and_ends_at_its_claim(
         assert run.syncs > 0
         with ledger.read() as connection:
             ledger.verify(connection)
-            for party in getattr(run, where):
+            for party in run.players:
                 statement = ledger.statement(connection, party.name)
                 assert statement.spent_mu == pytest.approx(claim.mu, rel=1e-12)
                 assert statement.spent_epsilon <= 1.0
@@ -62,7 +55,7 @@ def test_a_party_pays_for_every_release_and_ends_at_its_claim(
 
 def test_a_release_beyond_the_budget_does_not_leave(tmp_path):
     run = federate(system("feducb", epsilon=1.0, delta=1e-3).config, LINEAR, ROUNDS, 0, 0)
-    claim = FEDUCB.claim(run.plan)
+    claim = run.system.claim(run.plan)
     agent = run.of("agent")[0]
     with Ledger.open(tmp_path / "ledger.db", "test") as ledger:
         with ledger.begin() as connection:

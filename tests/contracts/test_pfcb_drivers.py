@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from fedbandits.environments import Procurement
 from fedbandits.environments.procurement import draw_good_units
 from fedbandits.settings.experiment import system
-from fedbandits.systems.pfcb import PRESETS, Simulation
-from fedbandits.systems.pfcb.federate import FederatedRun
+from fedbandits.systems.pfcb import PRESETS
+from fedbandits.testing.plays import federate, simulate
 
 environments = st.builds(
     Procurement, case=st.sampled_from(["uniform", "normal"]), agents=st.integers(2, 4),
@@ -44,23 +44,24 @@ parts = st.fixed_dictionaries(
 
 
 def compare(config, environment, rounds, seed, replicate, route=None):
-    compiled = Simulation(config, environment, rounds, seed, replicate)
-    parties = FederatedRun(config, environment, rounds, seed, replicate, route)
-    before = np.zeros_like(parties.purchases)
+    compiled = simulate(config, environment, rounds, seed, replicate)
+    parties = federate(config, environment, rounds, seed, replicate, route)
+    before, violations = np.zeros_like(parties.stage.purchases), 0
     for stop in range(1, rounds + 1):
         compiled.advance(stop)
         parties.advance(stop)
         own = compiled.state.books.own[:, 0]
-        np.testing.assert_array_equal(own - before, parties.purchases)
+        np.testing.assert_array_equal(own - before, parties.stage.purchases)
         before = own.copy()
-        for name in ("pool", "own", "fresh"):
-            mine = np.array([getattr(buyer.books, name) for buyer in parties.buyers])
+        for name in ("combined", "own", "fresh"):
+            mine = np.array([getattr(buyer.books, name) for buyer in parties.of("buyer")])
             np.testing.assert_array_equal(getattr(compiled.state.books, name), mine)
         np.testing.assert_array_equal(compiled.regret, parties.regret)
         np.testing.assert_array_equal(compiled.reward, parties.reward)
-        judged = np.array([buyer.judged for buyer in parties.buyers])
+        judged = np.array([buyer.judged for buyer in parties.of("buyer")])
         np.testing.assert_array_equal(compiled.state.tally.judged, judged)
-        np.testing.assert_array_equal(compiled.state.tally.violations, parties.violations)
+        violations += parties.stage.missed * (stop > parties.plan.constants.exploration)
+        np.testing.assert_array_equal(compiled.state.tally.violations, violations)
         for count in ("syncs", "messages", "bytes", "epsilon"):
             assert getattr(compiled, count) == getattr(parties, count), (stop, count)
     if compiled.syncs:
@@ -103,24 +104,25 @@ def test_buyers_that_play_as_soon_as_they_can_end_up_the_same(preset, seed):
     """No common clock: links deliver in order, but each at its own pace."""
     environment, rounds = Procurement(agents=4, producers=3), 25
     config = system(preset, schedule="every", epsilon=20.0).config
-    run = FederatedRun(config, environment, rounds, 3, 0)
+    run = federate(config, environment, rounds, 3, 0)
+    buyers, stage = run.of("buyer"), run.stage
     rng, links, ahead = np.random.default_rng(seed), collections.defaultdict(list), 0
-    while any(links.values()) or any(b.round < rounds for b in run.buyers):
-        index = int(rng.integers(len(run.buyers)))
-        buyer = run.buyers[index]
+    while any(links.values()) or any(b.round < rounds for b in buyers):
+        index = int(rng.integers(len(buyers)))
+        buyer = buyers[index]
         if buyer.state == "ready" and buyer.round < rounds:
-            good, purchase = np.zeros(3, np.int64), buyer.decide()
-            draw_good_units(run.world, run.key, index, buyer.round + 1, purchase, good)
-            for message in buyer.observe(good):
+            good, purchase = np.zeros(3, np.int64), buyer.decide(None)
+            draw_good_units(stage.world, stage.key, index, buyer.round + 1, purchase, good)
+            for message in buyer.observe(purchase, good):
                 links[message.sender, message.receiver].append(message)
         if waiting := [link for link in links.values() if link]:
             message = waiting[int(rng.integers(len(waiting)))].pop(0)
-            receiver = run.buyers[int(message.receiver.split("-")[1])]
+            receiver = buyers[int(message.receiver.split("-")[1])]
             ahead += receiver.state == "exchanging" and message.release > receiver.releases
             receiver.receive(message)
     assert ahead > 0
-    compiled = Simulation(config, environment, rounds, 3, 0)
+    compiled = simulate(config, environment, rounds, 3, 0)
     compiled.advance(rounds)
-    for name in ("pool", "own", "fresh"):
-        mine = np.array([getattr(buyer.books, name) for buyer in run.buyers])
+    for name in ("combined", "own", "fresh"):
+        mine = np.array([getattr(buyer.books, name) for buyer in buyers])
         np.testing.assert_array_equal(getattr(compiled.state.books, name), mine)

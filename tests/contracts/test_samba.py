@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandits.environments import Bernoulli
-from fedbandits.systems.samba import Simulation
+from fedbandits.systems.samba.loop import SambaReplicate
+from fedbandits.testing.plays import plan_of, simulate
 from tests.systems.samba_worlds import ALGORITHMS, federated, variant
 
 EXECUTIONS = (
@@ -35,13 +36,13 @@ def test_theorem_2(algorithm, arms, budget, seed):
     found = []
     for execution, parts in EXECUTIONS:
         config = variant(algorithm, execution, **parts)
-        run = Simulation(config, Bernoulli(arms=arms), budget, seed, 0)
+        run = simulate(config, Bernoulli(arms=arms), budget, seed, 0)
         assert math.isnan(run.cumulative_reward)
         found.append((*pulls_by_round(run, budget), run.cumulative_reward))
     parties = federated(variant(algorithm), arms, budget, seed)
     parties.advance(budget)
-    pulled = [arm for _, arm, _ in sorted(parties.pulled)]
-    found.append((pulled, parties.reward, parties.cumulative_reward))
+    pulled = [arm for _, arm, _ in sorted(parties.stage.pulled)]
+    found.append((pulled, parties.reward, parties.one("customer").cumulative_reward))
     for pulled, rewards, total in found:
         assert pulled == found[0][0]
         np.testing.assert_array_equal(rewards, found[0][1])
@@ -61,7 +62,7 @@ def test_theorem_2_on_random_runs(algorithm, given_means, arms, more, seed, repl
     environment = Bernoulli(means=given_means, arms=arms)
     parts = {"exploration_shortcut": shortcut}
     runs = [
-        Simulation(
+        simulate(
             variant(algorithm, execution, **(parts | own)), environment, arms + more, seed,
             replicate,
         )
@@ -85,7 +86,8 @@ def test_drivers_agree_on_every_packet_and_count(algorithm, cipher, shortcut):
     def observe(step, iteration, scores, bits):
         packets.append((step, iteration, tuple(scores), tuple(bits)))
 
-    watched = Simulation(config, Bernoulli(arms=5), 45, 3, 0, observer=observe)
+    world = Bernoulli(arms=5)
+    watched = SambaReplicate(plan_of(config, world, 45), world, 3, 0, observer=observe)
     packets.clear()
     parties = federated(config, 5, 45, 3)
     for stop in range(5, 46):
@@ -96,7 +98,7 @@ def test_drivers_agree_on_every_packet_and_count(algorithm, cipher, shortcut):
         np.testing.assert_array_equal(watched.regret, parties.regret)
         for count in ("syncs", "messages", "bytes"):
             assert getattr(watched, count) == getattr(parties, count), (stop, count)
-    assert watched.cumulative_reward == parties.cumulative_reward
+    assert watched.cumulative_reward == parties.one("customer").cumulative_reward
     seen = {(m.step, m.iteration, type(m).__name__): m.sealed for m in lists(parties)}
     silent = 0
     for step, iteration, scores, bits in packets:
@@ -113,8 +115,8 @@ def lists(run):
 
 @pytest.mark.parametrize("stops", [(1, 9, 10, 60), (60,), (30, 31, 32, 60)])
 def test_results_do_not_depend_on_how_far_one_plays_at_a_time(stops):
-    run = Simulation(variant("thompson", "plain"), Bernoulli(arms=10), 60, 0, 0)
-    whole = Simulation(variant("thompson", "plain"), Bernoulli(arms=10), 60, 0, 0)
+    run = simulate(variant("thompson", "plain"), Bernoulli(arms=10), 60, 0, 0)
+    whole = simulate(variant("thompson", "plain"), Bernoulli(arms=10), 60, 0, 0)
     for stop in stops:
         run.advance(stop)
     whole.advance(60)
@@ -123,7 +125,7 @@ def test_results_do_not_depend_on_how_far_one_plays_at_a_time(stops):
 
 def test_counts_are_those_of_theorem_4():
     """2 K + 2 messages an iteration, K of them scores of 24 bytes twice and bits of 17 twice."""
-    run = Simulation(variant("ucb"), Bernoulli(arms=10), 60, 0, 0)
+    run = simulate(variant("ucb"), Bernoulli(arms=10), 60, 0, 0)
     run.advance(59)
     assert run.syncs == 49
     assert run.messages == 12 + 49 * 22

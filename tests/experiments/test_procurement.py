@@ -15,8 +15,7 @@ from fedbandits.errors import ConfigError, ConfigWarning, DataError
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
 from fedbandits.experiments.result import ReplicateTrace, own_metrics, regret_ratio
 from fedbandits.reproduce import Context, pfcb
-from fedbandits.systems import metrics_of
-from fedbandits.systems.pfcb import Simulation
+from fedbandits.testing.plays import simulate
 
 METRICS = [
     "regret_after_exploration", "violation_share", "empty_rounds", "units", "reports_accepted",
@@ -57,7 +56,7 @@ def test_a_systems_own_metrics_are_in_every_result(file, tmp_path):
         for name in METRICS:
             assert stored[name].dims == ("system", "replicate", "party", "round")
             np.testing.assert_array_equal(stored[name], result[name])
-    run = Simulation(fb.load(file).systems[0].config, fb.load(file).environment, 300, 0, 1)
+    run = simulate(fb.load(file).systems[0].config, fb.load(file).environment, 300, 0, 1)
     run.advance(300)
     for name, values in run.metrics.items():
         mine = result[name].sel(system="pfcb", replicate=1).isel(round=-1)
@@ -80,16 +79,16 @@ def test_systems_without_metrics_are_as_they_were(tmp_path):
     )
     result = fb.run(experiment, out=tmp_path / "out")
     assert own_metrics(result) == []
-    assert metrics_of(object()) == {}
+    assert simulate(experiment.systems[0].config, experiment.environment, 20, 0, 0).metrics == {}
     assert "Mean over parties" not in (tmp_path / "out" / "report.html").read_text("utf-8")
 
 
 def test_metrics_survive_a_checkpoint(file, tmp_path):
     experiment = fb.load(file)
     config, environment = experiment.systems[0].config, experiment.environment
-    run, resumed = (Simulation(config, environment, 300, 0, 0) for _ in range(2))
+    run, resumed = (simulate(config, environment, 300, 0, 0) for _ in range(2))
     rounds = np.array([100, 300])
-    first, second = (ReplicateTrace.empty(0, 0, rounds, 3, metrics_of(run)) for _ in range(2))
+    first, second = (ReplicateTrace.empty(0, 0, rounds, 3, run.metrics) for _ in range(2))
     run.advance(100)
     first.record(0, run)
     folder = CheckpointFolder(tmp_path / "out", experiment)

@@ -23,10 +23,10 @@ from fedbandits.errors import (
 )
 from fedbandits.federation import messages as m
 from fedbandits.learners.index_rules import Softmax
-from fedbandits.systems.samba import Simulation
+from fedbandits.systems.samba import SYSTEM
+from fedbandits.systems.samba.agreement import ImpossibleOrderError
 from fedbandits.systems.samba.config import UCB
 from fedbandits.systems.samba.messages import (
-    CODEC,
     Bit,
     BitList,
     Explore,
@@ -38,13 +38,13 @@ from fedbandits.systems.samba.messages import (
     Sum,
     Total,
 )
-from fedbandits.systems.samba.plan import ImpossibleOrderError
-from fedbandits.systems.samba.roles.controller import Controller
-from fedbandits.systems.samba.roles.owner import Customer
+from fedbandits.systems.samba.roles.controller import Controller, ControllerSupply
 from fedbandits.systems.samba.sums import WeakKeyError, public_bytes
+from fedbandits.testing.plays import plan_of, simulate
 from tests.systems.samba_worlds import ALGORITHMS, customer_key, federated, variant
 
 ARMS, BUDGET = 3, 9
+CODEC = SYSTEM.roles(plan_of(variant("ucb"), Bernoulli(arms=ARMS), BUDGET)).codec
 
 
 def change(message, **fields):
@@ -132,7 +132,7 @@ def test_every_message_has_its_sender():
         for sender in everybody:
             if sender != right:
                 message = kind(sender=sender, receiver="controller", number=0, **fields[kind])
-                refuses(run.controller, message, m.WrongSenderError)
+                refuses(run.one("controller"), message, m.WrongSenderError)
 
 
 @pytest.mark.parametrize(
@@ -160,10 +160,10 @@ def test_a_replayed_list_does_not_open_at_a_later_step():
 
 def test_a_wrong_key_is_noticed_by_comp_and_by_the_owner():
     _, comp, scores = before(ScoreList)
-    comp._scores = aead.Channel(aead.GcmCipher(bytes(32), comp._plan.context), 1, 8)
+    comp._scores = aead.Channel(aead.GcmCipher(bytes(32), comp.agreement.context), 1, 8)
     refuses(comp, scores, aead.TamperedPacketError)
     _, owner, bit = before(Bit)
-    owner._bits = aead.Channel(aead.GcmCipher(bytes(32), owner._plan.context), 2, 1)
+    owner._bits = aead.Channel(aead.GcmCipher(bytes(32), owner.agreement.context), 2, 1)
     refuses(owner, bit, aead.TamperedPacketError)
 
 
@@ -225,7 +225,7 @@ def test_too_small_a_budget_is_refused_by_whoever_is_told(budget):
         sender="customer", receiver="controller", number=0, budget=budget, algorithm=UCB(),
         public_key=public_bytes(customer_key()),
     )  # fmt: skip
-    refuses(run.controller, order, ImpossibleOrderError)
+    refuses(run.one("controller"), order, ImpossibleOrderError)
     _, comp, start = before(Start)
     refuses(comp, change(start, budget=budget), ImpossibleOrderError)
     _, owner, setup = before(Setup)
@@ -245,8 +245,10 @@ def test_weak_and_missing_public_keys_are_refused():
 
 
 def test_one_arm_is_nothing_to_choose_from():
+    plan = plan_of(variant("ucb", "distributed"), Bernoulli(arms=ARMS), BUDGET)
+    supply = ControllerSupply(bytes(32), bytes(16))
     with pytest.raises(ConfigError, match="at least 2"):
-        Controller("controller", "customer", "comp", ["owner-0"], bytes(32), bytes(16), "none")
+        Controller("controller", "customer", "comp", ["owner-0"], plan, supply)
 
 
 @pytest.mark.parametrize("reward", [0.5, -1, 2, np.nan, np.inf])
@@ -255,20 +257,26 @@ def test_rewards_other_than_0_and_1_are_refused(reward):
     owner.receive(setup)
     earlier = snapshot(owner)
     with pytest.raises(BoundExceededError) as refusal:
-        owner.observe(reward)
+        owner.observe(owner.decide(None), reward)
     assert str(reward) not in str(refusal.value).replace("0 or 1", "")
     assert snapshot(owner) == earlier
-    assert len(owner.observe(1)) == 1
+    assert len(owner.observe(True, 1)) == 1
 
 
 def test_misuse_is_not_the_peers_fault():
     run = federated(variant("ucb"), ARMS, BUDGET)
-    with pytest.raises(LocalProtocolError):
-        run.owners[0].observe(1)
-    with pytest.raises(LocalProtocolError):
-        run.customer.order(5, UCB())
-    with pytest.raises(LocalProtocolError):
-        Customer("customer", "controller", None).order(0, UCB())
+    idle = run.of("owner")[0]
+    for misuse in (lambda: idle.decide(None), lambda: idle.observe(True, 1)):
+        with pytest.raises(LocalProtocolError, match="not possible while idle"):
+            misuse()
+    with pytest.raises(LocalProtocolError, match="start is not possible while waiting"):
+        run.one("customer").start()
+    _, owner, setup = before(Setup)
+    owner.receive(setup)
+    earlier = snapshot(owner)
+    with pytest.raises(LocalProtocolError, match="a pull is due"):
+        owner.observe(False, 1)
+    assert snapshot(owner) == earlier
 
 
 def test_a_run_goes_on_after_refusals():
@@ -280,7 +288,7 @@ def test_a_run_goes_on_after_refusals():
     run.advance(BUDGET)
     undisturbed = federated(variant("ucb"), ARMS, BUDGET)
     undisturbed.advance(BUDGET)
-    assert run.cumulative_reward == undisturbed.cumulative_reward
+    assert run.one("customer").cumulative_reward == undisturbed.one("customer").cumulative_reward
 
 
 class TestConfiguration:
@@ -298,6 +306,10 @@ class TestConfiguration:
         linear = fb.environments.Linear(agents=2, dim=2, arms=3)
         with pytest.raises(ConfigError, match="'samba-ucb' does not play in environment 'linear'"):
             self.experiment(environment=linear).check()
+
+    def test_no_rounds_at_all(self):
+        with pytest.raises(ConfigError, match="10 arms need at least so many rounds"):
+            plan_of(variant("ucb"), Bernoulli(arms=10), 0)
 
     @pytest.mark.parametrize(
         "parts",
@@ -326,8 +338,8 @@ def test_mutated_messages_meet_named_errors_and_change_nothing(algorithm, skip, 
     run = federated(config, ARMS, BUDGET)
     for _ in range(skip % 60):
         owner = run.network.parties.get(run.network.deliver())
-        if owner in run.owners and owner.state == "pulling":
-            run.network.send(owner.observe(1.0))
+        if owner in run.players and owner.state == "pulling":
+            run.network.send(owner.observe(owner.decide(None), 1.0))
     if not run.network._queue:
         return
     _, _, receiver, data = run.network._queue[0]
@@ -348,8 +360,9 @@ def test_a_rule_without_numbers_stops_the_simulation():
     """A temperature below what the configuration allows overflows e^(μ / τ)."""
     for execution, parts in (("plain", {}), ("samba", {"cipher": "aes-gcm"})):
         config = variant("softmax", execution, **parts)
-        run = Simulation(config, Bernoulli(means=(1.0, 1.0), arms=2), 10, 0, 0)
-        run.plan = run.plan._replace(rule=Softmax(1e-4))
-        run._packets._plan = run.plan
+        run = simulate(config, Bernoulli(means=(1.0, 1.0), arms=2), 10, 0, 0)
+        run.agreement = run.agreement._replace(rule=Softmax(1e-4))
+        if run._sealed is not None:
+            run._sealed._agreed = run.agreement
         with pytest.raises(FedbanditsError, match="step 3: a score is no finite number"):
             run.advance(10)

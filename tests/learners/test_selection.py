@@ -8,8 +8,8 @@ from scipy import stats
 
 from fedbandits.crypto.keystream import KeyStream, exponentials
 from fedbandits.learners.selection import in_proportion, largest
-from fedbandits.systems.samba.draws import word_to_mask
-from fedbandits.systems.samba.examination import common_divisor
+from fedbandits.systems.samba.audit.sight import common_divisor
+from fedbandits.systems.samba.streams import word_to_mask
 
 scores = st.floats(2.0**-500, 2.0**400)
 masks = st.integers(0, 2**64 - 1).map(lambda word: word_to_mask(np.uint64(word)))

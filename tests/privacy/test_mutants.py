@@ -12,7 +12,6 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 import pytest
-from fedbandits.systems.feducb.federate import FederatedRun
 
 from fedbandits.environments import Linear, Procurement
 from fedbandits.errors import NoiseReuseError
@@ -29,9 +28,10 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems.agents import audit as agents_audit
 from fedbandits.systems.feducb import SYSTEM as FEDUCB
 from fedbandits.systems.games import ContentsGame, audit_key, opposite_records, packed_record
+from fedbandits.systems.pfcb import SYSTEM as PFCB
 from fedbandits.systems.pfcb import audit as pfcb_audit
-from fedbandits.systems.pfcb import disclosure
-from fedbandits.systems.pfcb import protocol as pfcb_protocol
+from fedbandits.systems.pfcb import release as pfcb_release
+from fedbandits.systems.pfcb import roles as pfcb_roles
 from fedbandits.testing.plays import federate
 from tests.privacy.ledgers import ledger_at
 
@@ -286,7 +286,8 @@ class TestBuyers:
     def game(self, monkeypatch):
         monkeypatch.setattr(pfcb_audit, "_ROUNDS", 24)  # makes 23 reports
         config = system("pfcb", schedule="every", delta=DELTA).config
-        return pfcb_audit._messages_game("fixed log", config, 1)
+        small = pfcb_audit.small_plan(PFCB, config)
+        return pfcb_audit.messages_game(PFCB, "fixed log", small, 1)
 
     def test_without_a_mistake_the_claim_holds(self, game):
         assert holds(attacked_parties(game))
@@ -294,40 +295,42 @@ class TestBuyers:
     def test_a_purchase_that_is_counted_in_two_batches_is_found(self, monkeypatch, game):
         """What was reported is still fresh when the next report is due, and ever after."""
 
-        def disclose(plan, release, capacity, books, state, noise):
+        def release_report(plan, release, capacity, books, state, noise):
             fresh = books.fresh.copy()
-            done = disclosure.disclose(plan, release, capacity, books, state, noise)
+            done = pfcb_release.release_report(plan, release, capacity, books, state, noise)
             books.fresh[:] = fresh
             return done
 
-        monkeypatch.setattr(pfcb_protocol, "disclose", disclose)
+        monkeypatch.setattr(pfcb_roles, "release_report", release_report)
         assert not holds(attacked_parties(game, runs=200, training=400))
 
     @pytest.mark.parametrize("row", [0, 1])
     def test_units_bought_or_good_without_noise_are_found(self, monkeypatch, game, row):
-        def disclose(plan, release, capacity, books, state, noise):
+        def release_report(plan, release, capacity, books, state, noise):
             raw = books.fresh[row].copy()
-            state, report = disclosure.disclose(plan, release, capacity, books, state, noise)
+            state, report = pfcb_release.release_report(
+                plan, release, capacity, books, state, noise
+            )
             report[row] = raw
             return state, report
 
-        monkeypatch.setattr(pfcb_protocol, "disclose", disclose)
+        monkeypatch.setattr(pfcb_roles, "release_report", release_report)
         assert not holds(attacked_parties(game))
 
     def test_noise_of_running_sums_that_is_reused_is_found_by_a_later_purchase(self, monkeypatch):
         config = system("pfcb", schedule="growing(2)", privatizer="continual", delta=DELTA).config
         world = Procurement(agents=2, producers=2, max_capacity=5)
-        late = pfcb_audit.games(config, world, 100)[-1]
+        late = PFCB.games(PFCB.plan(config, world.facts, 100), world)[-1]
         assert "a purchase of round" in late.looks_at
         first = {}
 
-        def disclose(plan, release, capacity, books, state, noise):
+        def release_report(plan, release, capacity, books, state, noise):
             exact = books.own.copy()
-            _, report = disclosure.disclose(plan, release, capacity, books, state, noise)
+            _, report = pfcb_release.release_report(plan, release, capacity, books, state, noise)
             kept = first.setdefault(noise, report - exact)  # a source a buyer and run
             return state, exact + kept
 
-        monkeypatch.setattr(pfcb_protocol, "disclose", disclose)
+        monkeypatch.setattr(pfcb_roles, "release_report", release_report)
         assert not holds(attacked_parties(late, runs=60, training=60))
 
 

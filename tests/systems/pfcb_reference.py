@@ -18,7 +18,7 @@ from fedbandits.privacy.continual import toeplitz_coefficients
 from fedbandits.privacy.gaussian import mu_of
 from fedbandits.random import Purpose, normals, replicate_key
 from fedbandits.systems.pfcb import PFCB
-from fedbandits.systems.pfcb import parts as p
+from fedbandits.systems.pfcb import config as p
 
 
 class Trace(NamedTuple):

@@ -7,8 +7,10 @@ import functools
 from fedbandits.crypto import paillier
 from fedbandits.environments import Bernoulli
 from fedbandits.settings.experiment import system
-from fedbandits.systems.samba import FAMILY, Samba
-from fedbandits.systems.samba.federate import FederatedRun
+from fedbandits.systems.base import PartiesReplicate
+from fedbandits.systems.samba import SYSTEM, Samba
+from fedbandits.systems.samba.roles.customer import CustomerSupply
+from fedbandits.testing.plays import federate, plan_of
 
 ALGORITHMS = ("ucb", "thompson", "egreedy", "egreedy-decreasing", "softmax", "pursuit")
 
@@ -21,12 +23,19 @@ def customer_key() -> paillier.PrivateKey:
 
 def variant(algorithm: str, execution: str = "samba", **parts) -> Samba:
     preset = f"{execution}-{algorithm}"
-    assert preset in FAMILY.presets
+    assert preset in SYSTEM.presets
     secure = {"paillier_bits": 2048} if execution == "samba" else {}
     config: Samba = system(preset, **secure, **parts).config
     return config
 
 
-def federated(config: Samba, arms: int, budget: int, seed: int = 0, **more) -> FederatedRun:
-    key = customer_key() if config.execution == "secure" else None
-    return FederatedRun(config, Bernoulli(arms=arms), budget, seed, 0, key, **more)
+def federated(config: Samba, arms: int, budget: int, seed: int = 0, route=None) -> PartiesReplicate:
+    world = Bernoulli(arms=arms)
+    simulated = SYSTEM.simulated_supplies(plan_of(config, world, budget), None, seed, 0)
+
+    def supplies(role, place):
+        if role == "customer" and config.execution == "secure":
+            return CustomerSupply(customer_key())
+        return simulated(role, place)
+
+    return federate(config, world, budget, seed, 0, route, supplies)

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from fedbandits.systems.feducb.federate import FederatedRun
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

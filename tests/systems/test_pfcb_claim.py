@@ -11,7 +11,8 @@ from fedbandits.environments import Procurement
 from fedbandits.privacy import accounting, gaussian
 from fedbandits.privacy.accounting import total_mu
 from fedbandits.settings.experiment import system
-from fedbandits.systems.pfcb import Simulation, claim
+from fedbandits.systems.pfcb.claim import claim
+from fedbandits.testing.plays import plan_of, simulate
 
 WORLD = Procurement(agents=2, producers=3)
 
@@ -19,7 +20,7 @@ WORLD = Procurement(agents=2, producers=3)
 def test_a_released_view_does_not_react_to_what_units_turn_out_to_be():
     """Between two reports everything a buyer does follows from reports."""
     config = system("pfcb-interactive", window=(20, 200), zeta=1.0, schedule="powers").config
-    one, other = (Simulation(config, WORLD, 400, 0, 0) for _ in range(2))
+    one, other = (simulate(config, WORLD, 400, 0, 0) for _ in range(2))
     one.advance(64)
     other.advance(64)
     for run in (one, other):
@@ -29,12 +30,12 @@ def test_a_released_view_does_not_react_to_what_units_turn_out_to_be():
     other.advance(127)
     np.testing.assert_array_equal(one.state.books.own[:, 0], other.state.books.own[:, 0])
     assert not np.array_equal(one.state.books.own[:, 1], other.state.books.own[:, 1])
-    np.testing.assert_array_equal(one.state.books.pool, other.state.books.pool)
+    np.testing.assert_array_equal(one.state.books.combined, other.state.books.combined)
 
 
 def test_a_raw_view_does():
     config = system("pfcb", window=(20, 200), zeta=1.0, schedule="powers").config
-    one, other = (Simulation(config, WORLD, 400, 0, 0) for _ in range(2))
+    one, other = (simulate(config, WORLD, 400, 0, 0) for _ in range(2))
     one.advance(64)
     other.advance(64)
     other.world.quality[:] = 1.0 - other.world.quality
@@ -58,7 +59,7 @@ def test_a_released_view_covers_outcomes_not_amounts():
     world, farthest = Procurement(agents=2, instance=0), {}
 
     def played(change=None):
-        run = Simulation(config, world, 3000, 0, 0)
+        run = simulate(config, world, 3000, 0, 0)
         first, second = (int(t) for t in run.plan.constants.exchange_times[[0, 1]])
         run.advance(first + 1)
         if change:
@@ -91,7 +92,7 @@ def test_a_released_view_covers_outcomes_not_amounts():
 
 class TestClaims:
     def of(self, name, rounds=100_000, **parts):
-        return claim(system(name, **parts).config, Procurement(), rounds)
+        return claim(plan_of(system(name, **parts).config, Procurement(), rounds))
 
     def test_the_sound_variant_keeps_its_budget_for_a_fixed_log(self):
         stated = self.of("pfcb", epsilon=1.0, delta=0.01)

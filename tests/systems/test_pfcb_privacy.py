@@ -10,11 +10,17 @@ import pytest
 from fedbandits.environments import Procurement
 from fedbandits.random import Purpose, normals, replicate_key
 from fedbandits.settings.experiment import system
-from fedbandits.systems.pfcb import PRESETS, Simulation
-from fedbandits.systems.pfcb.kernels import Books, decorrelated_units, error_variance, worth
+from fedbandits.systems.pfcb import PRESETS
+from fedbandits.systems.pfcb.kernels.books import (
+    Books,
+    decorrelated_units,
+    error_variance,
+    worth,
+)
+from fedbandits.systems.pfcb.kernels.reports import noise_deviation, take_report, write_report
 from fedbandits.systems.pfcb.plan import make_plan
-from fedbandits.systems.pfcb.reports import noise_deviation, take_report, write_report
 from fedbandits.systems.pfcb.state import initial_state
+from fedbandits.testing.plays import simulate
 
 WORLD = Procurement(agents=2, producers=3)
 ROUNDS = 1000
@@ -88,7 +94,7 @@ def test_noise_has_the_covariance_that_is_charged(name, release):
 def test_calibrated_noise_costs_the_budget_and_no_more(name):
     for epsilon, delta in ((0.1, 0.01), (1.0, 0.01), (4.0, 1e-6)):
         found = resolved(name, epsilon=epsilon, delta=delta)
-        spent = [found.epsilon_spent(z, delta) for z in range(found.constants.releases + 1)]
+        spent = [found.epsilon_spent(z) for z in range(found.constants.releases + 1)]
         assert spent[0] == 0.0
         assert spent == sorted(spent)
         assert spent[-1] == pytest.approx(epsilon, rel=5e-5)
@@ -181,7 +187,7 @@ def test_a_count_without_the_error_in_it_does_not_go_with_it(name):
 
 def test_a_batch_is_reported_once():
     config = system("fcb", window=(10, 80)).config
-    run = Simulation(config, WORLD, 200, 0, 0)
+    run = simulate(config, WORLD, 200, 0, 0)
     total = np.zeros((2, 2, 3))
     for stop in range(1, 200):
         before = run.syncs
@@ -198,7 +204,7 @@ def test_exchanges_do_not_depend_on_data(name):
     """What would be a leak: rounds that differ between replicates."""
     rounds = set()
     for replicate in range(3):
-        run, changes = Simulation(system(name).config, WORLD, 300, 0, replicate), []
+        run, changes = simulate(system(name).config, WORLD, 300, 0, replicate), []
         for stop in range(1, 301):
             before = run.syncs
             run.advance(stop)

@@ -8,9 +8,10 @@ from scipy.stats import norm
 
 from fedbandits.environments import Procurement
 from fedbandits.settings.experiment import system
-from fedbandits.systems.pfcb.kernels import Books, choose_cautiously, estimate, new_scratch
+from fedbandits.systems.pfcb.kernels.books import Books
+from fedbandits.systems.pfcb.kernels.purchases import choose_cautiously, estimate, new_scratch
+from fedbandits.systems.pfcb.kernels.reports import take_report
 from fedbandits.systems.pfcb.plan import make_plan
-from fedbandits.systems.pfcb.reports import take_report
 
 
 def rules_of(name, producers, **parts):

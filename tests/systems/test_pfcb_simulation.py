@@ -6,9 +6,10 @@ import pytest
 from fedbandits.environments import Procurement
 from fedbandits.errors import ConfigError
 from fedbandits.settings.experiment import system
-from fedbandits.systems.pfcb import PRESETS, Simulation, parts
-from fedbandits.systems.pfcb.federate import FederatedRun
+from fedbandits.systems.pfcb import PRESETS
+from fedbandits.systems.pfcb import config as parts
 from fedbandits.systems.pfcb.plan import make_plan
+from fedbandits.testing.plays import federate, simulate
 from tests.systems.pfcb_reference import Reference
 
 WORLD = Procurement(agents=3, producers=6, max_capacity=9)
@@ -42,7 +43,7 @@ def variant(name, **more):
 @pytest.mark.parametrize("name", VARIANTS)
 def test_the_compiled_loop_agrees_with_the_reference_round_by_round(name, world):
     config = variant(name)
-    simulation = Simulation(config, world, ROUNDS, 3, 1)
+    simulation = simulate(config, world, ROUNDS, 3, 1)
     expected = Reference(config, world, ROUNDS, 3, 1).run()
     missed, bought = np.zeros((ROUNDS, 3), bool), np.zeros_like(expected.purchases)
     before = np.zeros((3, 6))
@@ -54,7 +55,7 @@ def test_the_compiled_loop_agrees_with_the_reference_round_by_round(name, world)
         assert simulation.syncs == sum(x <= t for x in expected.exchanges)
         missed[t - 1] = expected.missed[t - 1]
     np.testing.assert_array_equal(bought, expected.purchases)
-    np.testing.assert_allclose(simulation.state.books.pool, expected.pool, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(simulation.state.books.combined, expected.pool, rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(simulation.state.tally.judged, expected.judged)
     explored = simulation.plan.constants.exploration
     share = missed[explored:].mean(axis=0)
@@ -63,12 +64,12 @@ def test_the_compiled_loop_agrees_with_the_reference_round_by_round(name, world)
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_results_do_not_depend_on_how_far_one_plays_at_a_time(name):
-    whole, pieces = (Simulation(variant(name), TIGHT, ROUNDS, 0, 0) for _ in range(2))
+    whole, pieces = (simulate(variant(name), TIGHT, ROUNDS, 0, 0) for _ in range(2))
     whole.advance(ROUNDS)
     for stop in (1, 2, 37, 38, 64, 65, 149, 150):
         pieces.advance(stop)
     np.testing.assert_array_equal(whole.regret, pieces.regret)
-    np.testing.assert_array_equal(whole.state.books.pool, pieces.state.books.pool)
+    np.testing.assert_array_equal(whole.state.books.combined, pieces.state.books.combined)
     for name_, values in whole.metrics.items():
         np.testing.assert_array_equal(values, pieces.metrics[name_])
 
@@ -77,7 +78,7 @@ def test_exact_purchases_earn_no_less_than_greedy_ones_where_qualities_are_known
     world = Procurement(agents=3, producers=8, max_capacity=2, quality_threshold=0.6, revenue=2.0)
     regret = {}
     for oracle in ("greedy", "exact"):
-        run = Simulation(variant("fcb-every-round", oracle=oracle), world, 3000, 0, 0)
+        run = simulate(variant("fcb-every-round", oracle=oracle), world, 3000, 0, 0)
         run.advance(2000)
         before = run.regret.sum()
         run.advance(3000)
@@ -86,9 +87,7 @@ def test_exact_purchases_earn_no_less_than_greedy_ones_where_qualities_are_known
 
 
 def late_regret(name, world, rounds, replicates, **parts):
-    runs = [
-        Simulation(system(name, **parts).config, world, rounds, 0, r) for r in range(replicates)
-    ]
+    runs = [simulate(system(name, **parts).config, world, rounds, 0, r) for r in range(replicates)]
     for run in runs:
         run.advance(rounds)
     return np.mean([run.metrics["regret_after_exploration"].mean() for run in runs])
@@ -116,7 +115,7 @@ def test_cautious_purchases_keep_the_constraint_where_optimistic_ones_do_not():
     world = Procurement(quality_threshold=0.6, revenue=3.0)
     shares = {}
     for purchases in ("cautious", "optimistic"):
-        run = Simulation(system("pfcb", purchases=purchases).config, world, 5000, 1, 0)
+        run = simulate(system("pfcb", purchases=purchases).config, world, 5000, 1, 0)
         run.advance(5000)
         shares[purchases] = run.metrics["violation_share"].max()
     assert shares["cautious"] <= 0.01
@@ -125,7 +124,7 @@ def test_cautious_purchases_keep_the_constraint_where_optimistic_ones_do_not():
 
 def test_where_nothing_is_feasible_nothing_is_bought_and_that_is_counted():
     hopeless = Procurement(case="uniform", agents=2, producers=3, quality_threshold=0.999)
-    run = Simulation(system("cucb-alone", zeta=0.5).config, hopeless, 20_000, 0, 0)
+    run = simulate(system("cucb-alone", zeta=0.5).config, hopeless, 20_000, 0, 0)
     run.advance(20_000)
     assert (run.world.quality < 0.999).all()
     assert (run.world.best == 0.0).all()
@@ -141,9 +140,9 @@ def test_a_radius_for_all_buyers_explores_more():
 
 
 def test_buyers_that_are_alike_and_share_everything_do_the_same():
-    run = Simulation(system("homogeneous-fcb").config, Procurement(homogeneous=True), 2000, 0, 0)
+    run = simulate(system("homogeneous-fcb").config, Procurement(homogeneous=True), 2000, 0, 0)
     run.advance(1999)  # what is bought in the last round is not told any more
-    pool = run.state.books.pool
+    pool = run.state.books.combined
     np.testing.assert_allclose(pool, np.broadcast_to(pool[0], pool.shape), rtol=1e-12)
     assert len(set(run.regret.round(6))) == 1
 
@@ -155,9 +154,9 @@ def test_the_smallest_runs_work(name, rounds):
         if name == "pfcb-interactive" and (agents == 1 or rounds == 1):
             reason = "local_view: a single buyer" if agents == 1 else "window: no exchange falls"
             with pytest.raises(ConfigError, match=reason):
-                Simulation(system(name).config, Procurement(agents=agents), rounds, 0, 0)
+                simulate(system(name).config, Procurement(agents=agents), rounds, 0, 0)
             continue
-        run = Simulation(system(name).config, Procurement(agents=agents, producers=1), rounds, 0, 0)
+        run = simulate(system(name).config, Procurement(agents=agents, producers=1), rounds, 0, 0)
         run.advance(rounds)
         assert run.done == rounds
         assert np.isfinite(run.regret).all()
@@ -167,17 +166,17 @@ def test_the_smallest_runs_work(name, rounds):
 @pytest.mark.parametrize("window", [(200, 1001), (1000, 2000), (300, 200), (1001, 1001)])
 def test_a_window_outside_the_horizon_is_refused(window):
     with pytest.raises(ConfigError, match=r"window: given \[.*\], allowed: two rounds"):
-        Simulation(system("pfcb", window=window).config, Procurement(), 1000, 0, 0)
+        simulate(system("pfcb", window=window).config, Procurement(), 1000, 0, 0)
 
 
 def test_too_many_running_sums_are_refused():
     config = system("pfcb", privatizer="continual", schedule="every").config
     with pytest.raises(ConfigError, match="schedule: 99,999 running sums"):
-        Simulation(config, Procurement(), 100_000, 0, 0)
+        simulate(config, Procurement(), 100_000, 0, 0)
 
 
 def test_messages_and_bytes_are_counted():
-    run = Simulation(system("pfcb", window=(10, 40)).config, WORLD, 100, 0, 0)
+    run = simulate(system("pfcb", window=(10, 40)).config, WORLD, 100, 0, 0)
     run.advance(100)
     assert run.syncs == 4  # after rounds 10, 15, 23, 35
     assert run.messages == 4 * 3 * 2
@@ -185,7 +184,7 @@ def test_messages_and_bytes_are_counted():
 
 
 def test_units_and_reports_are_counted():
-    run = Simulation(system("pfcb").config, WORLD, 1000, 0, 0)
+    run = simulate(system("pfcb").config, WORLD, 1000, 0, 0)
     run.advance(1000)
     np.testing.assert_array_equal(run.metrics["units"], run.state.books.own[:, 0].sum(axis=1))
     judged = run.metrics["reports_accepted"] + run.metrics["reports_refused"]
@@ -263,7 +262,7 @@ class TestTallies:
 
     def rounds(self, world, **parts_):
         config = system("pfcb", **{"zeta": 0.25} | parts_).config
-        run = Simulation(config, world, ROUNDS, 0, 0)
+        run = simulate(config, world, ROUNDS, 0, 0)
         regret, reward, units, good = [], [], [], []
         for t in range(1, ROUNDS + 1):
             before = run.regret.copy(), run.reward.copy(), run.state.books.own.copy()
@@ -287,10 +286,14 @@ class TestTallies:
         np.testing.assert_allclose(run.metrics["regret_after_exploration"], late)
         assert (late < run.regret - 1.0).all()
 
-    def test_the_parties_count_no_violations_while_exploring_either(self):
-        parties = FederatedRun(system("pfcb", zeta=0.25).config, self.world, ROUNDS, 0, 0)
-        parties.advance(parties.plan.constants.exploration)
-        assert not parties.violations.any()
+    def test_what_parties_miss_while_exploring_shows_and_is_not_counted_either(self):
+        config = system("pfcb", zeta=0.25).config
+        parties, run = (play(config, self.world, ROUNDS, 0, 0) for play in (federate, simulate))
+        for stop in range(1, parties.plan.constants.exploration + 1):
+            parties.advance(stop)
+            run.advance(stop)
+            assert parties.stage.missed.all()
+            assert not run.state.tally.violations.any()
 
     def test_only_rounds_without_a_purchase_are_empty(self):
         hopeful = Procurement(agents=3, producers=3, quality_threshold=0.99, instance=1)
@@ -315,7 +318,7 @@ class TestTallies:
 
 
 def test_everything_that_says_something_is_accepted_where_all_is_believed():
-    run = Simulation(system("fcb", schedule="every").config, WORLD, 50, 0, 0)
+    run = simulate(system("fcb", schedule="every").config, WORLD, 50, 0, 0)
     run.advance(2)  # a unit each: every producer with capacity is reported on
     assert (run.metrics["reports_accepted"] == 2 * 2 * 6).all()
     assert (run.metrics["reports_refused"] == 0).all()

@@ -8,20 +8,16 @@ import numpy as np
 import pytest
 
 from fedbandits.crypto.aead import GcmCipher, TamperedPacketError
-from fedbandits.systems.samba import controller
-from fedbandits.systems.samba.audit import (
+from fedbandits.systems.base import PartiesReplicate
+from fedbandits.systems.samba.agreement import agree, channel_cipher
+from fedbandits.systems.samba.audit.attack import (
     comp_observations,
     matched_probabilities,
     recover_statistics,
     success_rate,
 )
-from fedbandits.systems.samba.config import UCB
-from fedbandits.systems.samba.draws import ControllerKeys
-from fedbandits.systems.samba.examination import OBSERVER, OWNER, Sight, keys_held
-from fedbandits.systems.samba.federate import COMP, CONTROLLER, CUSTOMER, FederatedRun
-from fedbandits.systems.samba.messages import Score, Setup
-from fedbandits.systems.samba.plan import SimulatedSecrets, agree, channel_cipher
-from fedbandits.systems.samba.security import (
+from fedbandits.systems.samba.audit.sight import OBSERVER, OWNER, Sight, keys_held
+from fedbandits.systems.samba.audit.table import (
     OTHERS,
     OWN,
     PULLED,
@@ -30,6 +26,10 @@ from fedbandits.systems.samba.security import (
     security_markdown,
     security_table,
 )
+from fedbandits.systems.samba.config import UCB
+from fedbandits.systems.samba.messages import Score, Setup
+from fedbandits.systems.samba.roles import COMP, CONTROLLER, CUSTOMER, controller
+from fedbandits.systems.samba.streams import ControllerKeys, SimulatedSecrets
 from tests.systems.samba_worlds import ALGORITHMS, customer_key, federated, variant
 
 #: The paper's Figure 7.
@@ -52,7 +52,7 @@ ALLOWED = {
 MAY_BE_ZERO = ("egreedy", "egreedy-decreasing", "pursuit")
 
 
-def played(config, arms=4, budget=30, seed=0) -> FederatedRun:
+def played(config, arms=4, budget=30, seed=0) -> PartiesReplicate:
     run = federated(config, arms, budget, seed)
     run.advance(budget)
     return run
@@ -93,26 +93,26 @@ def test_the_table_in_the_docs_is_the_generated_one():
 
 def leak_channel_key(monkeypatch):
     run = federated(variant("ucb"), 4, 30)
-    run.controller._extra = run.comp._key
+    run.one("controller")._extra = run.one("comp")._key
     return run
 
 
 def leak_mask_key(monkeypatch):
     run = federated(variant("ucb"), 4, 30)
-    run.comp._extra = [run.controller._keys.masks]
+    run.one("comp")._extra = [run.one("controller")._keys.masks]
     return run
 
 
 def leak_controller_secret(monkeypatch):
     run = federated(variant("ucb"), 4, 30)
-    run.comp._extra = {"secret": run.controller._keys.places}
+    run.one("comp")._extra = {"secret": run.one("controller")._keys.places}
     return run
 
 
 def leak_private_key(monkeypatch):
     run = federated(variant("ucb"), 4, 30)
-    run.owners[0]._extra = customer_key()
-    run.controller._extra = customer_key()
+    run.of("owner")[0]._extra = customer_key()
+    run.one("controller")._extra = customer_key()
     return run
 
 
@@ -124,21 +124,21 @@ def no_permutation(monkeypatch):
 
 
 def no_mask(monkeypatch):
-    monkeypatch.setattr("fedbandits.systems.samba.draws.Masks.draw", lambda *_: 1.0)
+    monkeypatch.setattr("fedbandits.systems.samba.streams.Masks.draw", lambda *_: 1.0)
     return federated(variant("ucb"), 4, 30)
 
 
 def masks_of_one_bit(monkeypatch):
     monkeypatch.setattr(
-        "fedbandits.systems.samba.draws.Masks.draw", lambda _, step, iteration: 2.0 ** (step % 7)
+        "fedbandits.systems.samba.streams.Masks.draw", lambda _, step, iteration: 2.0 ** (step % 7)
     )
     return federated(variant("ucb"), 4, 30)
 
 
 def comp_keeps_a_setup(monkeypatch):
     run = federated(variant("ucb"), 4, 30)
-    keys = run.controller._keys
-    run.comp._extra = Setup(
+    keys = run.one("controller")._keys
+    run.one("comp")._extra = Setup(
         sender="a", receiver="b", run=bytes(16), budget=1, arms=1, algorithm=UCB(), public_key=b"",
         mask_key=keys.masks, exploration_key=keys.exploration, place=0,
     )  # fmt: skip
@@ -163,7 +163,7 @@ def sums_in_clear(monkeypatch):
         lambda self, cs: sum(int.from_bytes(c, "big") for c in cs).to_bytes(8, "big"),
     )
     monkeypatch.setattr(
-        "fedbandits.systems.samba.roles.owner.decrypt", lambda key, c: int.from_bytes(c, "big")
+        "fedbandits.systems.samba.roles.customer.decrypt", lambda key, c: int.from_bytes(c, "big")
     )
     return federated(variant("ucb"), 4, 30)
 
@@ -189,8 +189,8 @@ def test_distributed_runs_show_everything_but_permutations_to_comp():
 
 def test_parties_hold_their_own_keys_and_no_others():
     run = played(variant("ucb"))
-    channel, masks = run.comp._key, run.controller._keys.masks
-    places, waits = run.controller._keys.places, run.comp._waits_key
+    channel, masks = run.one("comp")._key, run.one("controller")._keys.masks
+    places, waits = run.one("controller")._keys.places, run.one("comp")._waits_key
     held = {party.name: keys_held(party)[0] for party in run.network.parties.values()}
     assert channel not in held[CONTROLLER] | held[CUSTOMER]
     assert masks not in held[COMP] | held[CUSTOMER]
@@ -226,7 +226,7 @@ def test_secrets_differ_between_replicates_and_purposes():
 def test_places_are_uniform_for_every_owner():
     """What Comp sees of an owner is its place and its packet's length."""
     run = played(variant("ucb"), arms=4, budget=1500)
-    places = np.array([run.controller.places_of(t, 1) for t in range(5, 1501)])
+    places = np.array([run.one("controller").places_of(t, 1) for t in range(5, 1501)])
     for owner in range(4):
         counts = np.bincount(places[:, owner], minlength=4)
         assert abs(counts - 374).max() < 80  # 4.7 standard deviations
@@ -267,14 +267,17 @@ class TestAttack:
             seen._replace(values=seen.values * np.linspace(1.0, 1.1, 5))
             for seen in comp_observations(run)
         ]
-        assert all(not r.candidates for r in list(recover_statistics(spoilt, 5, run.plan.rule))[1:])
+        assert all(
+            not r.candidates
+            for r in list(recover_statistics(spoilt, 5, run.one("comp").agreement.rule))[1:]
+        )
 
     def test_softmax_probabilities_are_seen_exactly(self):
         run = played(variant("softmax"), 5, 60)
         last = list(comp_observations(run))[-1]
         weights = np.zeros(5)
         counts = np.zeros((5, 2))
-        for step, arm, reward in run.pulled:
+        for step, arm, reward in run.stage.pulled:
             if step < 60:
                 counts[arm] += (reward, 1)
         weights = np.exp(counts[:, 0] / counts[:, 1] / 0.06)
@@ -290,7 +293,7 @@ class TestAttack:
     @pytest.mark.parametrize("shortcut", [True, False])
     def test_exploration_shows(self, shortcut):
         run = played(variant("egreedy", exploration_shortcut=shortcut), 4, 200)
-        exploring = {t for t in range(5, 201) if run.controller._exploration.draw(t) < 0.1}
+        exploring = {t for t in range(5, 201) if run.one("controller")._exploration.draw(t) < 0.1}
         shown = {
             seen.step
             for seen in comp_observations(run)

@@ -22,8 +22,10 @@ from fedbandits.reproduce.samba_data import (
     data_panels,
 )
 from fedbandits.settings.experiment import system
-from fedbandits.systems.samba import Samba, Simulation
-from fedbandits.systems.samba.packets import ROLES
+from fedbandits.systems.samba.config import Samba
+from fedbandits.systems.samba.loop import SambaReplicate
+from fedbandits.systems.samba.plan import make_plan
+from fedbandits.systems.samba.sealed_steps import ROLES
 
 
 def _time(context: Context, budgets: Sequence[int], arm_counts: Sequence[int]) -> Outcome:
@@ -60,10 +62,14 @@ def _timings(context: Context, path: str, budget: int, arms: int) -> list[dict[s
 
 def _cpu_seconds(preset: str, world: Bernoulli, budget: int) -> float:
     """Of one whole run without compilation; processor time, which other work disturbs little."""
-    run = Simulation(system(preset, paillier_bits=2048).config, world, budget, 0, 0)
+    run = _replicate(system(preset, paillier_bits=2048).config, world, budget)
     began = time.thread_time()
     run.advance(budget)
     return round(time.thread_time() - began, 4)
+
+
+def _replicate(config: Samba, world: Bernoulli, budget: int) -> SambaReplicate:
+    return SambaReplicate(make_plan(config, world.facts, budget), world, 0, 0)
 
 
 def _draw_time(rows: list[dict[str, Any]], over: str) -> Plot:
@@ -146,7 +152,7 @@ def figure_8d(context: Context) -> Outcome:
 
 
 def _seconds_by_role(world: Bernoulli, budget: int) -> dict[str, float]:
-    run = Simulation(Samba(paillier_bits=2048), world, budget, 0, 0)
+    run = _replicate(Samba(paillier_bits=2048), world, budget)
     run.advance(budget)
     return run.seconds
 

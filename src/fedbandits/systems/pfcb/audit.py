@@ -16,36 +16,51 @@ import numpy as np
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.procurement import Procurement
+from fedbandits.federation.memory import MemoryNetwork
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import decoder, telling_releases
 from fedbandits.random import Key, Purpose, integer
+from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.games import ContentsGame, MessagesGame, Neighbours, audit_key
 from fedbandits.systems.pfcb.config import PFCB
-from fedbandits.systems.pfcb.federate import FederatedRun
-from fedbandits.systems.pfcb.kernels import Books, empty_books, one_book
+from fedbandits.systems.pfcb.kernels.books import Books, empty_books, one_book
+from fedbandits.systems.pfcb.kernels.reports import next_exchange, write_report
 from fedbandits.systems.pfcb.loop import draw_noise
-from fedbandits.systems.pfcb.plan import CLEAR, Constants, Plan, make_plan
-from fedbandits.systems.pfcb.reports import next_exchange, write_report
+from fedbandits.systems.pfcb.plan import CLEAR, Constants, PFCBPlan
+from fedbandits.systems.pfcb.roles import Buyer
 
 _UNITS = 10
 _ROUNDS = 48
 _WORLD = Procurement(agents=2, producers=2, max_capacity=_UNITS, quality_threshold=0.1, instance=1)
 
 
-def games(config: PFCB, environment: Procurement, rounds: int) -> Sequence[Game]:
-    """What an audit plays: reports as configured, then two buyers on a log, and reacting."""
-    plan = make_plan(config, environment.facts, rounds)
+def games(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[Game]:
+    """What an audit plays: reports as configured, then two buyers on a log, and reacting.
+
+    Parameters
+    ----------
+    system
+        Whose parties play.
+    plan
+        The configured variant.
+    """
     if plan.constants.reports == CLEAR or plan.constants.releases == 0:
         return []
-    small = msgspec.structs.replace(config, window="auto")
+    small = small_plan(system, plan.config)
     kinds: tuple[Neighbours, ...] = ("fixed log", "interactive")
-    found: list[Game] = [_contents_game(config, plan, 1)]
-    found += [_messages_game(kind, small, 1) for kind in kinds]
-    late = int(next_exchange(make_plan(small, _WORLD.facts, _ROUNDS).constants, 0)) + 1
+    found: list[Game] = [_contents_game(plan, 1)]
+    found += [messages_game(system, kind, small, 1) for kind in kinds]
+    late = int(next_exchange(small.constants, 0)) + 1
     # The first record is in all running sums: only another shows what two have in common.
     if plan.continual is not None and plan.constants.releases > 1 and late <= _ROUNDS:
-        found += [_contents_game(config, plan, 2), _messages_game("fixed log", small, late)]
+        found += [_contents_game(plan, 2), messages_game(system, "fixed log", small, late)]
     return found
+
+
+def small_plan(system: System[PFCBPlan], config: PFCB) -> PFCBPlan:
+    """The variant as two buyers play it."""
+    small = msgspec.structs.replace(config, window="auto")
+    return system.plan(small, _WORLD.facts, _ROUNDS)
 
 
 class _Log(NamedTuple):
@@ -56,7 +71,7 @@ class _Log(NamedTuple):
     own: Floats  # (reports, 2, 1): all of it so far
 
 
-def _contents_game(config: PFCB, plan: Plan, batch: int) -> ContentsGame:
+def _contents_game(plan: PFCBPlan, batch: int) -> ContentsGame:
     """Reports about one producer: of running sums all, of batches the record's and the next.
 
     ``batch`` is that of the record, in running sums.
@@ -73,7 +88,7 @@ def _contents_game(config: PFCB, plan: Plan, batch: int) -> ContentsGame:
         over_time = np.eye(len(steps))[0]
         scale = plan.deviation(least)
     # Nothing, or all of it bought and good; where amounts are not covered, none good or all.
-    bought = 1 if config.local_view == "raw" else 0
+    bought = 1 if plan.config.local_view == "raw" else 0
     change = np.array([bought * _UNITS, _UNITS], np.float64)
     deviation = scale * _UNITS
     weights = np.outer(over_time, np.linalg.solve(constants.covariance * deviation**2, change))
@@ -89,20 +104,19 @@ def _contents_game(config: PFCB, plan: Plan, batch: int) -> ContentsGame:
 
 
 def _reported(
-    constants: Constants, plan: Plan, logs: list[_Log], world: int, first: int, count: int
+    constants: Constants, plan: PFCBPlan, logs: list[_Log], world: int, first: int, count: int
 ) -> Floats:
     log, books = logs[world], one_book(empty_books(1, 1), 0)
-    slots = plan.continual.slots if plan.continual else 1
     values = np.zeros((count, len(log.steps), 2))
-    capacity, draws = np.array([_UNITS], np.int64), np.zeros((slots, 2))
+    capacity, draws = np.array([_UNITS], np.int64), np.zeros((plan.slots, 2))
     play_reports(constants, log, capacity, books, draws, audit_key(0), first, values)
     return values
 
 
 @compiled
 def play_reports(
-    constants: Constants, log: _Log, capacity: Ints, books: Books, draws: Floats, key: Key, first: int,
-    values: Floats,
+    constants: Constants, log: _Log, capacity: Ints, books: Books, draws: Floats, key: Key,
+    first: int, values: Floats,
 ) -> None:  # fmt: skip
     """Run after run the reports of a log, into ``values`` (runs, reports, 2)."""
     report = np.zeros((2, 1))
@@ -116,12 +130,27 @@ def play_reports(
             values[run, place, 1] = report[1, 0]
 
 
-def _messages_game(neighbours: Neighbours, config: PFCB, round_: int) -> MessagesGame:
+def messages_game(
+    system: System[PFCBPlan], neighbours: Neighbours, plan: PFCBPlan, round_: int
+) -> MessagesGame:
+    """Two whole buyers, of whom the first one's purchase of a round is replaced.
+
+    Parameters
+    ----------
+    system
+        Whose parties play.
+    neighbours
+        Whether what all buyers buy is a fixed log.
+    plan
+        What they go by, see :func:`small_plan`.
+    round_
+        The round of the replaced purchase.
+    """
     fixed = neighbours == "fixed log"
     which = "" if round_ == 1 else f", a purchase of round {round_}"
     return MessagesGame(
-        neighbours, f"messages of 2 buyers in {_ROUNDS} rounds{which}", "buyer-0", _ROUNDS,
-        lambda run: BuyersRun(config, run, fixed, round_),
+        neighbours, f"messages of 2 buyers in {plan.rounds} rounds{which}", "buyer-0", plan.rounds,
+        lambda run: BuyersRun(PartiesReplicate(system, plan, _WORLD, 0, run), run, fixed, round_),
     )  # fmt: skip
 
 
@@ -132,33 +161,35 @@ class BuyersRun:
 
     Parameters
     ----------
-    config
-        The variant.
+    parties
+        The buyers and their network.
     run
-        Names the draws.
+        The run's number, which names the draws.
     fixed
         Everybody buys all there is in every round, whatever was decided.
     record_round
-        In which the replaced purchase is.
+        The round of the replaced purchase.
     """
 
-    def __init__(self, config: PFCB, run: int, fixed: bool, record_round: int) -> None:
-        self._run = FederatedRun(config, _WORLD, _ROUNDS, 0, run)
+    def __init__(self, parties: PartiesReplicate, run: int, fixed: bool, record_round: int) -> None:
+        self.network: MemoryNetwork = parties.network
+        self._buyers: list[Buyer] = parties.players
+        self._capacity: Ints = parties.stage.world.capacity
         self._fixed, self._key = fixed, audit_key(0) if fixed else audit_key(run)
-        self._amounts, self._round = fixed and config.local_view == "raw", record_round
-        self.network = self._run.network
+        self._round = record_round
+        self._amounts = fixed and parties.plan.config.local_view == "raw"
 
     def play_round(self, world: int, round_: int) -> None:
         """Both buyers buy and find out what was good."""
-        for index, buyer in enumerate(self._run.buyers):
-            decided, capacity = buyer.decide(), self._run.world.capacity[index]
+        for index, buyer in enumerate(self._buyers):
+            decided, capacity = buyer.decide(None), self._capacity[index]
             replaced = index == 0 and round_ == self._round
             bought = (capacity if self._fixed or round_ == 1 or replaced else decided).copy()
             good = np.array([self._good(index, round_, i, int(n)) for i, n in enumerate(bought)])
             if replaced:
                 bought[0] *= world if self._amounts else 1
                 good[0] = bought[0] * world
-            self.network.send(buyer.observe(good, bought))
+            self.network.send(buyer.observe(bought, good))
         self.network.settle()
 
     def _good(self, buyer: int, round_: int, producer: int, units: int) -> int:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from fedbandits.environments.procurement import Procurement
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Event, total_mu
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.statements import IN_CLEAR, SECURE_NOISE
-from fedbandits.systems.pfcb.config import PFCB, Never, Published
-from fedbandits.systems.pfcb.plan import CLEAR, Plan, make_plan
+from fedbandits.systems.pfcb.config import Never, Published
+from fedbandits.systems.pfcb.plan import CLEAR, PFCBPlan
 
 _PURCHASE = (
     "one purchase (units bought, units found good) of one buyer from one producer, one round"
@@ -40,10 +39,9 @@ _LATER = (
 )
 
 
-def claim(config: PFCB, environment: Procurement, rounds: int) -> PrivacyClaim:
+def claim(plan: PFCBPlan) -> PrivacyClaim:
     """The claim of one buyer towards all others, for a whole run."""
-    plan = make_plan(config, environment.facts, rounds)
-    events = _events(plan)
+    config, events = plan.config, _events(plan)
     mu = total_mu(events)
     epsilon = gaussian.epsilon_of(mu, config.delta)
     interactive = config.local_view == "released" or not events
@@ -58,18 +56,17 @@ def claim(config: PFCB, environment: Procurement, rounds: int) -> PrivacyClaim:
         epsilon_contents=epsilon,
         delta=config.delta,
         mu=mu,
-        conditional_on=_conditions(config, plan),
-        not_protected=_not_protected(config, environment, mu),
+        conditional_on=_conditions(plan),
+        not_protected=_not_protected(plan, mu),
         paper_claims=(config.epsilon, config.delta) if published else None,
         events=events,
     )
 
 
-def cautions(config: PFCB, environment: Procurement, rounds: int) -> tuple[str, ...]:
+def cautions(plan: PFCBPlan) -> tuple[str, ...]:
     """What can be run, but hardly makes sense."""
-    plan = make_plan(config, environment.facts, rounds)
     silent = plan.constants.releases == 0 and plan.constants.agents > 1
-    if not silent or isinstance(config.schedule, Never):
+    if not silent or isinstance(plan.config.schedule, Never):
         return ()
     return (
         "window: it holds no round of exchange, so that buyers learn alone; widen it, or set "
@@ -77,25 +74,25 @@ def cautions(config: PFCB, environment: Procurement, rounds: int) -> tuple[str, 
     )
 
 
-def _events(plan: Plan) -> tuple[Event, ...]:
+def _events(plan: PFCBPlan) -> tuple[Event, ...]:
     """What one purchase is charged for; lengths are in capacities."""
-    return (plan.event(plan.constants.releases),) if plan.constants.releases else ()
+    return (plan.event(),) if plan.constants.releases else ()
 
 
-def _conditions(config: PFCB, plan: Plan) -> tuple[str, ...]:
+def _conditions(plan: PFCBPlan) -> tuple[str, ...]:
     conditions = [_PUBLIC]
     if plan.constants.reports != CLEAR:
         conditions += [_BOUNDED, SECURE_NOISE]
         if plan.continual is None:
             conditions.append(_DISJOINT)
-    if isinstance(config.privatizer, Published) and plan.constants.releases:
-        conditions.append(_as_the_paper_adds(config, plan))
+    if isinstance(plan.config.privatizer, Published) and plan.constants.releases:
+        conditions.append(_as_the_paper_adds(plan))
     return tuple(conditions)
 
 
-def _as_the_paper_adds(config: PFCB, plan: Plan) -> str:
+def _as_the_paper_adds(plan: PFCBPlan) -> str:
     """Basic composition of all reports, with w and y both counted, as section 5.5 would have it."""
-    releases = plan.constants.releases
+    config, releases = plan.config, plan.constants.releases
     budgets = (plan.constants.budget / plan.deviation(z) for z in range(1, releases + 1))
     epsilon = 2.0 * config.epsilon * sum(budgets)
     return (
@@ -105,15 +102,16 @@ def _as_the_paper_adds(config: PFCB, plan: Plan) -> str:
     )
 
 
-def _not_protected(config: PFCB, environment: Procurement, mu: float) -> tuple[str, ...]:
+def _not_protected(plan: PFCBPlan, mu: float) -> tuple[str, ...]:
+    config, producers = plan.config, plan.facts.producers
     limits = [_SELF, IN_CLEAR] if math.isinf(mu) else [_SELF]
     if mu > 0.0:
         limits.append(_LATER if config.local_view == "raw" else _AMOUNTS)
     if 0.0 < mu < math.inf:
-        orders = math.sqrt(environment.producer_count) * mu
+        orders = math.sqrt(producers) * mu
         limits += [
             "a whole round's order, or a habit: k purchases in one batch from one producer cost k "
-            f"times μ; one order of {environment.producer_count} producers costs μ = {orders:.3g}, "
+            f"times μ; one order of {producers} producers costs μ = {orders:.3g}, "
             f"ε = {gaussian.epsilon_of(orders, config.delta):.4g} at δ = {config.delta:g}",
         ]
     return tuple(limits)

@@ -9,34 +9,24 @@ from numpy.typing import NDArray
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats
-from fedbandits.environments.procurement import (
-    Procurement,
-    draw_good_units,
-    earned,
-    purchase_regret,
-)
+from fedbandits.environments.base import Environment
+from fedbandits.environments.procurement import draw_good_units, earned, purchase_regret
 from fedbandits.learners.purchasing import is_empty
 from fedbandits.privacy.bounds import NO_FAULT, purchase_fault, require_within
 from fedbandits.privacy.continual import TOEPLITZ, draw_slot
 from fedbandits.random import Key, Purpose, fill_normal
-from fedbandits.systems.drivers import TalliedReplicate
-from fedbandits.systems.pfcb.config import PFCB
-from fedbandits.systems.pfcb.kernels import (
-    Scratch,
-    decide,
-    new_scratch,
-    note_purchase,
-    one_book,
-)
-from fedbandits.systems.pfcb.plan import CLEAR, RUNNING, Constants, Plan, make_plan
-from fedbandits.systems.pfcb.reports import (
+from fedbandits.systems.pfcb.kernels.books import note_purchase, one_book
+from fedbandits.systems.pfcb.kernels.purchases import Scratch, decide, new_scratch
+from fedbandits.systems.pfcb.kernels.reports import (
+    begin_exchange,
     next_exchange,
     next_noise,
-    open_pool,
     take_report,
     write_report,
 )
+from fedbandits.systems.pfcb.plan import CLEAR, RUNNING, Constants, PFCBPlan
 from fedbandits.systems.pfcb.state import State, initial_state
+from fedbandits.systems.replicate import CompiledReplicate
 
 _NOISE = int(Purpose.PRIVACY_NOISE)
 
@@ -51,8 +41,8 @@ def draw_noise(constants: Constants, key: Key, agent: int, release: int, draws: 
 
 @compiled
 def _play(
-    world: Any, constants: Constants, state: State, scratch: Scratch, key: Key, agent: int, start: int,
-    end: int,
+    world: Any, constants: Constants, state: State, scratch: Scratch, key: Key, agent: int,
+    start: int, end: int,
 ) -> None:  # fmt: skip
     """One buyer, rounds start + 1 … end: decide, buy, inspect, remember."""
     books, tally = one_book(state.books, agent), state.tally
@@ -60,7 +50,7 @@ def _play(
     truth = world.revenue * world.quality - cost
     margin = world.quality - world.threshold
     best, worst = world.best[agent], world.worst[agent]
-    noise = next_noise(constants, state.releases[0])
+    noise = next_noise(constants, state.clock.releases[0])
     for round_ in range(start + 1, end + 1):
         decide(constants, round_, books, noise, cost, capacity, scratch)
         draw_good_units(world, key, agent, round_, scratch.purchase, scratch.good)
@@ -82,7 +72,7 @@ def _play(
 @compiled
 def _exchange(world: Any, constants: Constants, state: State, key: Key) -> None:
     """All buyers report, then each takes what the others reported, in their order."""
-    release, round_ = state.releases[0] + 1, state.round_[0]
+    release, round_ = state.clock.releases[0] + 1, state.clock.round_[0]
     for agent in range(constants.agents):
         draw_noise(constants, key, agent, release, state.draws[agent])
         write_report(
@@ -91,15 +81,15 @@ def _exchange(world: Any, constants: Constants, state: State, key: Key) -> None:
         )  # fmt: skip
     for receiver in range(constants.agents):
         books = one_book(state.books, receiver)
-        open_pool(constants, books)
+        begin_exchange(constants, books)
         for sender in range(constants.agents):
             mine = sender == receiver
             if not (mine and constants.raw_view):
                 take_report(
                     constants, release, round_, world.capacity[sender], state.reports[sender], mine,
-                    books.pool, state.tally.judged[receiver],
+                    books.combined, state.tally.judged[receiver],
                 )  # fmt: skip
-    state.releases[0] = release
+    state.clock.releases[0] = release
 
 
 @compiled
@@ -107,57 +97,31 @@ def run_until(
     world: Any, constants: Constants, state: State, scratch: Scratch, key: Key, stop: int
 ) -> None:
     """Play on until ``stop`` rounds are done, or a purchase is out of bounds."""
-    while state.round_[0] < stop and not state.faults.any():
-        start = state.round_[0]
+    clock = state.clock
+    while clock.round_[0] < stop and not state.faults.any():
+        start = clock.round_[0]
         exchange = next_exchange(constants, start)
         end = min(exchange, stop)
         for agent in range(constants.agents):
             _play(world, constants, state, scratch, key, agent, start, end)
         if state.faults.any():
             return
-        state.round_[0] = end
-        if end == exchange and state.releases[0] < constants.releases:
+        clock.round_[0] = end
+        if end == exchange and clock.releases[0] < constants.releases:
             _exchange(world, constants, state, key)
 
 
-class Simulation(TalliedReplicate):
-    """One replicate of one P-FCB variant.
+class PFCBReplicate(CompiledReplicate[PFCBPlan]):
+    """One replicate of one P-FCB variant."""
 
-    Parameters
-    ----------
-    config, environment
-        What is run, and where.
-    rounds
-        T; the schedule is planned for it.
-    seed, replicate
-        Name the draws.
-    threads
-        Not used: replicates run side by side instead.
-    """
-
-    def __init__(
-        self,
-        config: PFCB,
-        environment: Procurement,
-        rounds: int,
-        seed: int,
-        replicate: int,
-        threads: int = 1,
-    ) -> None:
-        super().__init__(environment, rounds, seed, replicate)
-        self.config = config
-        self.plan: Plan = make_plan(config, environment.facts, rounds)
-        self.state: State = initial_state(self.plan)
-        self._scratch = new_scratch(self.plan.constants.producers)
-
-    @property
-    def done(self) -> int:
-        """Rounds played."""
-        return int(self.state.round_[0])
+    def __init__(self, plan: PFCBPlan, environment: Environment, seed: int, replicate: int) -> None:
+        super().__init__(plan, environment, seed, replicate)
+        self.state: State = initial_state(plan)
+        self._scratch = new_scratch(plan.constants.producers)
 
     def advance(self, stop: int) -> None:
         """Play until ``stop`` rounds are done."""
-        stop = min(stop, self.rounds)
+        stop = min(stop, self.plan.rounds)
         run_until(self.world, self.plan.constants, self.state, self._scratch, self.key, stop)
         require_within(int(self.state.faults.max()), f"after round {self.done}")
 
@@ -178,7 +142,7 @@ class Simulation(TalliedReplicate):
     @property
     def syncs(self) -> int:
         """Exchanges so far."""
-        return int(self.state.releases[0])
+        return int(self.state.clock.releases[0])
 
     @property
     def messages(self) -> int:
@@ -194,4 +158,4 @@ class Simulation(TalliedReplicate):
     @property
     def epsilon(self) -> float:
         """ε that the contents of what a buyer has sent so far cost, at the configured δ."""
-        return self.plan.epsilon_spent(self.syncs, self.config.delta)
+        return self.plan.epsilon_spent(self.syncs)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from fedbandits.federation.messages import (
-    Codec,
-    Message,
-)
+from fedbandits.federation.messages import Message
+from fedbandits.federation.roles import MessageTable
 
 
 class Report(Message, frozen=True, kw_only=True, tag="pfcb.report"):
@@ -17,7 +15,9 @@ class Report(Message, frozen=True, kw_only=True, tag="pfcb.report"):
 
     @property
     def payload_size(self) -> int:
+        """Bytes of statistics inside."""
         return len(self.sums)
 
 
-CODEC = Codec(Report)
+#: Who sends what to whom.
+TABLE: MessageTable = {Report: ("buyer", "buyer")}

@@ -1,34 +1,33 @@
-"""From a configuration to the numbers that the compiled loop and the parties go by."""
+"""From a configuration and facts to what the compiled loop and the parties go by."""
 
 from __future__ import annotations
 
 import math
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 from scipy.special import ndtri
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.procurement import Procurement
+from fedbandits.environments.facts import ProcurementFacts
 from fedbandits.errors import ConfigError
 from fedbandits.learners.purchasing import EXACT, GREEDY
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event, GaussianRelease, Parallel
-from fedbandits.privacy.continual import ContinualPlan, calibrated
+from fedbandits.privacy.continual import ContinualPlan
+from fedbandits.systems.base import Plan
 from fedbandits.systems.pfcb.config import (
     PFCB,
     Constant,
     Continual,
-    Correlated,
     Every,
-    Independent,
     NoNoise,
     Published,
     WithinDeviations,
     WithinRadius,
     exchange_rounds,
 )
+from fedbandits.systems.pfcb.noise import Noise, noise_of_reports
 
 #: What a report holds: batches in clear, noisy batches, noisy running sums.
 CLEAR, BATCHES, RUNNING = 0, 1, 2
@@ -42,18 +41,8 @@ _DIFFERENT = 64
 
 #: Buyers that act on reports alone know nothing before the first ones.
 _FIRST_RELEASED = 10
-_MOST_RUNNING_SUMS = 2**14
 #: Beyond it the exact oracle may take minutes for a purchase.
 _MOST_EXACT_CAPACITY = 1000
-_ROOT_2 = math.sqrt(2.0)
-
-#: Noise of (w, y), in capacities and per unit of scale: one draw each. A purchase that is replaced
-#: moves (w, y) by at most √2 k: from nothing to k good units.
-_SEPARATE = np.eye(2)
-#: A purchase is a point (l, g) with 0 ≤ g ≤ l ≤ k; replacing it moves the sums by a difference of
-#: two such points, a hexagon. This is the noise whose covariance is the smallest ellipse around it
-#: (Löwner & John): no difference is longer than k in its measure.
-_HEXAGONAL = np.array([[math.sqrt(4 / 3), 0.0], [math.sqrt(1 / 3), 1.0]])
 
 
 class Constants(NamedTuple):
@@ -86,31 +75,83 @@ class Constants(NamedTuple):
     revenue: float  # ρ
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """What Python needs to know of a variant beside what compiled code takes."""
+def draw_deviation(constants: Constants, release: int) -> float:
+    """Deviation of the noise that a report draws, in capacities; compiled code calls it too.
+
+    Published: √(2 ln(1.25/δ))/ε_z of equations 10 and 11, with ε_z = ε/(2 log₂ T) + ε/2^(z+1) of
+    section 5.3.
+
+    Parameters
+    ----------
+    constants : Constants
+        They say how reports are made noisy.
+    release : int
+        z, the report's number, from 1.
+    """
+    if not constants.published_budgets:
+        return constants.scale
+    return constants.budget / (0.5 / constants.log_horizon + 0.5 ** (release + 1))
+
+
+class PFCBPlan(Plan, frozen=True, kw_only=True):
+    """What the buyers of a variant go by.
+
+    Parameters
+    ----------
+    constants
+        The numbers that compiled code takes.
+    continual
+        How running sums are released; None where batches are reported, or nothing is noisy.
+    sensitivity
+        How far one purchase can move (w, y), in capacities and in the noise's measure.
+    """
 
     constants: Constants
     continual: ContinualPlan | None
-    sensitivity: float  # of (w, y) to one purchase, in capacities and in the noise's measure
+    sensitivity: float
+
+    @property
+    def slots(self) -> int:
+        """How many draws of noise a buyer keeps, each of 2 m numbers."""
+        if self.continual is not None:
+            return self.continual.slots
+        return int(self.constants.reports != CLEAR)
+
+    def deviation(self, release: int) -> float:
+        """Deviation of the noise that a report draws, in capacities."""
+        return draw_deviation(self.constants, release)
+
+    def batch_length(self, release: int, round_: int) -> int:
+        """How many rounds the report of an exchange in ``round_`` is about."""
+        constants = self.constants
+        if constants.reports == RUNNING or release <= 1:
+            return round_
+        before = (
+            release - 1 if constants.every_round else int(constants.exchange_times[release - 2])
+        )
+        return round_ - before
 
     def mu(self, releases: int) -> float:
         """μ of the first so many reports of a buyer, for one of its purchases.
 
         Every purchase is in one batch alone, so the costliest one is charged, not their sum.
         """
-        constants = self.constants
         if releases == 0:
             return 0.0
-        if constants.reports == CLEAR:
+        if self.constants.reports == CLEAR:
             return math.inf
         if self.continual is not None:
             return self.continual.mu(self.sensitivity, releases)
         return self.sensitivity / min(self.deviation(z) for z in (1, releases))
 
-    def event(self, releases: int) -> Event:
-        """What one purchase is charged for after so many reports; lengths are in capacities."""
+    def event(self, releases: int | None = None) -> Event:
+        """What one purchase is charged for after so many reports; lengths are in capacities.
+
+        Without a number, after all of them.
+        """
         if self.constants.reports == CLEAR:
             return Clear()
+        releases = self.constants.releases if releases is None else releases
         if self.continual is not None:
             return ContinualSum(self.continual, self.sensitivity, releases)
         # Reports alike in noise cost the same, however many there are.
@@ -118,95 +159,70 @@ class Plan(msgspec.Struct, frozen=True):
         deviations = sorted({self.deviation(z) for z in reports})
         return Parallel(tuple(GaussianRelease(self.sensitivity, d) for d in deviations))
 
-    def deviation(self, release: int) -> float:
-        """Scale of a report's noise, in capacities."""
-        constants = self.constants
-        if constants.published_budgets:
-            return published_deviation(constants.budget, constants.log_horizon, release)
-        return constants.scale
-
-    def epsilon_spent(self, releases: int, delta: float) -> float:
-        """ε that the contents of a buyer's first ``releases`` reports cost, at the given δ."""
-        return gaussian.epsilon_of(self.mu(releases), delta)
+    def epsilon_spent(self, releases: int) -> float:
+        """ε that the contents of a buyer's first ``releases`` reports cost, at the configured δ."""
+        return gaussian.epsilon_of(self.mu(releases), self.config.delta)
 
 
-def published_deviation(budget: float, log_horizon: float, release: int) -> float:
-    """Deviation of equations 10 and 11, in capacities: √(2 ln(1.25/δ))/ε_z.
-
-    With ε_z = ε/(2 log₂ T) + ε/2^(z+1), section 5.3; also called from compiled code.
-    """
-    return budget / (0.5 / log_horizon + 0.5 ** (release + 1))
-
-
-def make_plan(config: PFCB, environment: Procurement, rounds: int) -> Plan:
-    """Resolve a configuration for an environment and a horizon.
+def make_plan(config: PFCB, facts: ProcurementFacts, rounds: int) -> PFCBPlan:
+    """Work out what all buyers go by.
 
     Raises
     ------
     ConfigError
-        If the window does not lie within the horizon, or parts do not fit each other or the world.
+        If the window does not lie within the horizon, or parts do not fit each other or the facts.
     """
-    _check_target_and_oracle(config, environment)
-    n, m = environment.parties, environment.producer_count
-    every = isinstance(config.schedule, Every) and n > 1
-    first, last = _window(config, rounds)
-    times = exchange_rounds(config.schedule, first, min(last, rounds - 1)) if n > 1 else []
-    releases = rounds - 1 if every else len(times)
-    exploration = _exploration(config, n, rounds)
-    if config.local_view == "released":
-        if n == 1:
-            raise ConfigError('local_view: a single buyer hears no reports; set it to "raw"')
-        if releases == 0:
-            raise ConfigError(
-                f"window: no exchange falls into rounds {first:,} to {min(last, rounds - 1):,}, "
-                "and with a released local_view nothing is learned without"
-            )
-        exploration = max([exploration, *times[:1]])  # nothing is known before the first reports
-    noise = _noise(config, releases)
-    tolerance, acceptance = _acceptance(config)
-    constants = Constants(
-        agents=n,
-        producers=m,
-        exploration=exploration,
-        explores_whole=config.exploration_units == "capacity",
-        every_round=every,
-        exchange_times=np.array([*times, _NEVER], np.int64),
-        releases=releases,
-        raw_view=config.local_view == "raw",
-        reports=_reports(config),
-        published_budgets=isinstance(config.privatizer, Published),
-        scale=noise.scale,
-        budget=math.sqrt(2.0 * math.log(1.25 / config.delta)) / config.epsilon,
-        log_horizon=max(1.0, math.log2(rounds)),
-        coefficients=np.zeros(0) if noise.continual is None else noise.continual.coefficients(),
-        mixing=noise.mixing.copy(),
-        covariance=noise.mixing @ noise.mixing.T,
-        acceptance=acceptance,
-        tolerance=tolerance,
-        omega2=config.weighting.omega2 if isinstance(config.weighting, Constant) else 0.0,
-        caution=_caution(config),
-        oracle=EXACT if config.oracle == "exact" else GREEDY,
-        radius_factor=float(n if config.radius == "shared" else 1),
-        exploration_scale=config.exploration_scale,
-        target=environment.quality_threshold + config.quality_margin,
-        revenue=environment.revenue,
-    )
-    return Plan(constants, noise.continual, noise.sensitivity)
+    _check_target_and_oracle(config, facts)
+    exchanges = _exchanges(config, facts.parties, rounds)
+    noise = noise_of_reports(config, exchanges.number)
+    return PFCBPlan(
+        config=config, facts=facts, rounds=rounds,
+        constants=_constants(config, facts, rounds, exchanges, noise),
+        continual=noise.continual, sensitivity=noise.sensitivity,
+    )  # fmt: skip
 
 
-def _check_target_and_oracle(config: PFCB, environment: Procurement) -> None:
-    target = environment.quality_threshold + config.quality_margin
+def _check_target_and_oracle(config: PFCB, facts: ProcurementFacts) -> None:
+    target = facts.quality_threshold + config.quality_margin
     if target >= 1.0:
         raise ConfigError(
             f"quality_margin: given {config.quality_margin:g}, which makes α + γ = {target:g}; "
             "allowed: less than 1 - α"
         )
-    if config.oracle == "exact" and environment.largest_capacity > _MOST_EXACT_CAPACITY:
+    if config.oracle == "exact" and facts.largest_capacity > _MOST_EXACT_CAPACITY:
         raise ConfigError(
-            f'oracle: given "exact", but capacities go up to {environment.largest_capacity:,}; it '
+            f'oracle: given "exact", but capacities go up to {facts.largest_capacity:,}; it '
             f'is for capacities up to {_MOST_EXACT_CAPACITY:,}; set "greedy", or '
             "environment.max_capacity"
         )
+
+
+class _Exchanges(NamedTuple):
+    """When buyers report, and how long they explore before."""
+
+    every: bool  # after every round
+    times: list[int]  # the rounds, where it is not after every one
+    number: int
+    exploration: int  # rounds
+
+
+def _exchanges(config: PFCB, agents: int, rounds: int) -> _Exchanges:
+    every = isinstance(config.schedule, Every) and agents > 1
+    first, last = _window(config, rounds)
+    last = min(last, rounds - 1)
+    times = exchange_rounds(config.schedule, first, last) if agents > 1 else []
+    count = rounds - 1 if every else len(times)
+    exploration = _exploration(config, agents, rounds)
+    if config.local_view == "released":
+        if agents == 1:
+            raise ConfigError('local_view: a single buyer hears no reports; set it to "raw"')
+        if count == 0:
+            raise ConfigError(
+                f"window: no exchange falls into rounds {first:,} to {last:,}, "
+                "and with a released local_view nothing is learned without"
+            )
+        exploration = max([exploration, *times[:1]])  # nothing is known before the first reports
+    return _Exchanges(every, times, count, exploration)
 
 
 def _window(config: PFCB, rounds: int) -> tuple[int, int]:
@@ -231,37 +247,37 @@ def _exploration(config: PFCB, agents: int, rounds: int) -> int:
     return max(1, math.floor(min(length, rounds / 4)))
 
 
-class _Noise(NamedTuple):
-    """How reports are made noisy."""
-
-    scale: float
-    mixing: Floats = _SEPARATE
-    sensitivity: float = _ROOT_2
-    continual: ContinualPlan | None = None
-
-
-def _noise(config: PFCB, releases: int) -> _Noise:
-    match config.privatizer:
-        case Independent():
-            return _Noise(_calibrated_scale(_ROOT_2, config))
-        case Correlated():
-            return _Noise(_calibrated_scale(1.0, config), _HEXAGONAL, 1.0)
-        case Continual():
-            if releases > _MOST_RUNNING_SUMS:
-                raise ConfigError(
-                    f"schedule: {releases:,} running sums are more than the continual privatizer "
-                    f"keeps ({_MOST_RUNNING_SUMS:,}); exchange less often"
-                )
-            mu = gaussian.mu_of(config.epsilon, config.delta)
-            found = calibrated("toeplitz", releases, mu, 1.0)
-            return _Noise(found.scale, _HEXAGONAL, 1.0, found)
-        case NoNoise() | Published():
-            return _Noise(0.0)
-
-
-def _calibrated_scale(sensitivity: float, config: PFCB) -> float:
-    """The least noise whose reports are (ε, δ)-private, a purchase being in one of them alone."""
-    return gaussian.least_deviation(sensitivity, gaussian.mu_of(config.epsilon, config.delta))
+def _constants(
+    config: PFCB, facts: ProcurementFacts, rounds: int, exchanges: _Exchanges, noise: Noise
+) -> Constants:
+    tolerance, acceptance = _acceptance(config)
+    return Constants(
+        agents=facts.parties,
+        producers=facts.producers,
+        exploration=exchanges.exploration,
+        explores_whole=config.exploration_units == "capacity",
+        every_round=exchanges.every,
+        exchange_times=np.array([*exchanges.times, _NEVER], np.int64),
+        releases=exchanges.number,
+        raw_view=config.local_view == "raw",
+        reports=_reports(config),
+        published_budgets=isinstance(config.privatizer, Published),
+        scale=noise.scale,
+        budget=math.sqrt(2.0 * math.log(1.25 / config.delta)) / config.epsilon,
+        log_horizon=max(1.0, math.log2(rounds)),
+        coefficients=np.zeros(0) if noise.continual is None else noise.continual.coefficients(),
+        mixing=noise.mixing.copy(),
+        covariance=noise.mixing @ noise.mixing.T,
+        acceptance=acceptance,
+        tolerance=tolerance,
+        omega2=config.weighting.omega2 if isinstance(config.weighting, Constant) else 0.0,
+        caution=_caution(config),
+        oracle=EXACT if config.oracle == "exact" else GREEDY,
+        radius_factor=float(facts.parties if config.radius == "shared" else 1),
+        exploration_scale=config.exploration_scale,
+        target=facts.quality_threshold + config.quality_margin,
+        revenue=facts.revenue,
+    )
 
 
 def _reports(config: PFCB) -> int:

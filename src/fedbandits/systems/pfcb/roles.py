@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,29 +17,22 @@ from fedbandits.federation.messages import (
     pack,
     unpack,
 )
-from fedbandits.federation.party import Party, Transitions
+from fedbandits.federation.party import ActingParty, Transitions
+from fedbandits.federation.roles import Role, Roles
 from fedbandits.privacy.bounds import purchase_fault, require_within
 from fedbandits.privacy.running_sum import NoiseSource
-from fedbandits.systems.pfcb.kernels import (
-    Books,
-    decide,
-    empty_books,
-    new_scratch,
-    note_purchase,
-    one_book,
-)
-from fedbandits.systems.pfcb.messages import Report
-from fedbandits.systems.pfcb.plan import CLEAR, Plan
-from fedbandits.systems.pfcb.reports import (
-    Disclosed,
-    batch_length,
-    disclose,
+from fedbandits.systems.pfcb.kernels.books import Books, empty_books, note_purchase, one_book
+from fedbandits.systems.pfcb.kernels.purchases import decide, new_scratch
+from fedbandits.systems.pfcb.kernels.reports import (
+    begin_exchange,
     next_exchange,
     next_noise,
     noise_deviation,
-    open_pool,
     take_report,
 )
+from fedbandits.systems.pfcb.messages import TABLE, Report
+from fedbandits.systems.pfcb.plan import CLEAR, PFCBPlan
+from fedbandits.systems.pfcb.release import ReleaseState, release_report
 
 #: Deviations of noise beyond which a report cannot come from a buyer that follows the protocol.
 _IMPOSSIBLE = 40.0
@@ -49,22 +42,40 @@ class ImplausibleReportError(RemoteProtocolError):
     """A report of what capacities do not allow, noise included."""
 
 
-class Buyer(Party):
-    """Buys, inspects, reports in rounds fixed in advance, and learns from others' reports.
+class BuyerSupply(NamedTuple):
+    """What a buyer brings.
 
     Parameters
     ----------
-    name, buyers
-        This party's name, and those of all buyers: reports are taken in this order.
-    plan
-        The plan variant; all buyers must hold the same.
-    cost
-        (m,) its own costs; nobody else is told.
-    capacities
-        (n, m) everybody's capacities, which are public.
     noise
-        Noise of the z-th report, (2 m,), asked once each, again only if it raised. Simulated in a
-        simulation; in a deployment it must be secure and what it gave saved.
+        The noise of the z-th report, (2 m,), asked once each, again only if it raised. Simulated in
+        a simulation; in a deployment it must be secure and what it gave saved.
+    cost : (m,) float64
+        What a unit costs this buyer, by producer; nobody else is told.
+    capacities : (n, m) int64
+        The most units that each buyer can buy from each producer in a round; public.
+    """
+
+    noise: NoiseSource
+    cost: Floats
+    capacities: Ints
+
+
+class Buyer(ActingParty):
+    """Buys, inspects, reports in rounds fixed in advance, and learns from others' reports.
+
+    A decision is units to buy by producer, an outcome those found good.
+
+    Parameters
+    ----------
+    index
+        Which of the buyers this is.
+    buyers
+        Names of all buyers; reports are taken in this order.
+    plan
+        What all buyers go by.
+    supply
+        Its noise, its costs, and everybody's capacities.
 
     Raises
     ------
@@ -81,31 +92,26 @@ class Buyer(Party):
     }
 
     def __init__(
-        self,
-        name: str,
-        buyers: Sequence[str],
-        plan: Plan,
-        cost: Floats,
-        capacities: Ints,
-        noise: NoiseSource,
+        self, index: int, buyers: Sequence[str], plan: PFCBPlan, supply: BuyerSupply
     ) -> None:
-        _check_names(name, buyers, plan)
-        _check_numbers(name, cost, capacities, plan)
+        _check_names(index, buyers, plan)
+        name = buyers[index]
+        _check_numbers(name, supply, plan)
         super().__init__(name, "ready", [buyer for buyer in buyers if buyer != name])
         m = plan.constants.producers
         self.round = 0
         self.releases = 0
         self.books = one_book(empty_books(1, m), 0)
         self.judged = np.zeros(2, np.int64)
-        self.disclosed = Disclosed.empty(plan)
-        self._buyers, self._plan, self._noise = tuple(buyers), plan, noise
-        self._index = self._buyers.index(name)
-        self._cost, self._capacities = cost.astype(np.float64), capacities.astype(np.int64)
+        self.released = ReleaseState.empty(plan)
+        self._index, self._buyers, self._plan = index, tuple(buyers), plan
+        self._noise, self._cost = supply.noise, supply.cost.astype(np.float64)
+        self._capacities = supply.capacities.astype(np.int64)
         self._purchase = np.zeros(m, np.int64)
         # Reports of an exchange, by its number: a peer that has all of one may send the next.
         self._inbox: dict[int, dict[str, Floats]] = {}
 
-    def decide(self) -> Ints:
+    def decide(self, situation: None) -> Ints:
         """What to buy in the next round, (m,) whole numbers.
 
         Raises
@@ -123,14 +129,15 @@ class Buyer(Party):
         self._move("decide", "buying")
         return self._purchase.copy()
 
-    def observe(self, good: Ints, bought: Ints | None = None) -> list[Message]:
+    def observe(self, decision: Ints, outcome: Ints) -> list[Message]:
         """Learn how many units were good, and return the reports that are due.
 
         Parameters
         ----------
-        good : (m,) whole numbers
-        bought : (m,) whole numbers, optional
-            What was really bought, where that is not what :meth:`decide` said.
+        decision : (m,) whole numbers
+            The units that were really bought, which need not be those that :meth:`decide` said.
+        outcome : (m,) whole numbers
+            The good ones among them.
 
         Raises
         ------
@@ -141,8 +148,7 @@ class Buyer(Party):
             If 0 ≤ good units ≤ units ≤ capacity does not hold. Nothing has changed then.
         """
         self._require("observe")
-        found = self._whole(good)
-        purchase = self._purchase if bought is None else self._whole(bought)
+        purchase, found = self._whole(decision), self._whole(outcome)
         fault = purchase_fault(purchase, found, self._capacities[self._index])
         require_within(int(fault), f"{self.name}, round {self.round + 1}")
         constants = self._plan.constants
@@ -170,16 +176,15 @@ class Buyer(Party):
     def _write(self, books: Books) -> Floats:
         """The report that is due, with its noise: settled before anything is booked or leaves."""
         capacity = self._capacities[self._index]
-        self.disclosed, report = disclose(
-            self._plan, self.releases + 1, capacity, books, self.disclosed, self._noise
+        self.released, report = release_report(
+            self._plan, self.releases + 1, capacity, books, self.released, self._noise
         )
         return report
 
     def _report(self, report: Floats) -> list[Message]:
         """Send a report, then wait for the others."""
-        release = self.releases + 1
-        self.releases = release
-        heard = self._inbox.setdefault(release, {})
+        self.releases += 1
+        heard = self._inbox.setdefault(self.releases, {})
         heard[self.name] = report
         complete = len(heard) == len(self._buyers)
         self._move("observe", "ready" if complete else "exchanging")
@@ -189,7 +194,11 @@ class Buyer(Party):
         return [
             self._numbered(
                 Report(
-                    sender=self.name, receiver=buyer, release=release, round=self.round, sums=sums
+                    sender=self.name,
+                    receiver=buyer,
+                    release=self.releases,
+                    round=self.round,
+                    sums=sums,
                 )
             )
             for buyer in self._buyers
@@ -233,13 +242,11 @@ class Buyer(Party):
 
     def _check_plausible(self, message: Report, report: Floats) -> None:
         """A report in clear is of whole units; a noisy one is about a batch of known length."""
-        constants, capacity = (
-            self._plan.constants,
-            self._capacities[self._buyers.index(message.sender)],
-        )
+        constants = self._plan.constants
+        capacity = self._capacities[self._buyers.index(message.sender)]
         noise = float(noise_deviation(constants, message.release))
         slack = _IMPOSSIBLE * noise * math.sqrt(float(constants.covariance.max()))
-        most = capacity * (batch_length(constants, message.release, message.round) + slack)
+        most = capacity * (self._plan.batch_length(message.release, message.round) + slack)
         possible = (report <= most).all() and (report >= -capacity * slack).all()
         if constants.reports == CLEAR:
             possible = possible and (report[1] <= report[0]).all() and (report % 1 == 0).all()
@@ -249,30 +256,28 @@ class Buyer(Party):
             )
 
     def _take_all(self) -> None:
-        """Pool what all buyers reported, in their order."""
+        """Take what all buyers reported, in their order."""
         constants, heard = self._plan.constants, self._inbox.pop(self.releases)
-        open_pool(constants, self.books)
+        begin_exchange(constants, self.books)
         for index, buyer in enumerate(self._buyers):
             mine = index == self._index
             if not (mine and constants.raw_view):
                 take_report(
-                    constants, self.releases, self.round, self._capacities[index], heard[buyer], mine,
-                    self.books.pool, self.judged,
+                    constants, self.releases, self.round, self._capacities[index], heard[buyer],
+                    mine, self.books.combined, self.judged,
                 )  # fmt: skip
 
 
-def _check_names(name: str, buyers: Sequence[str], plan: Plan) -> None:
-    if (
-        name not in buyers
-        or len(set(buyers)) != len(buyers)
-        or len(buyers) != plan.constants.agents
-    ):
+def _check_names(index: int, buyers: Sequence[str], plan: PFCBPlan) -> None:
+    n = plan.constants.agents
+    if not 0 <= index < n or len(set(buyers)) != len(buyers) or len(buyers) != n:
         raise LocalProtocolError(
-            f"{name}: buyers are {plan.constants.agents} different names, one of them its own"
+            f"buyer {index}: buyers are {n} different names, one of them its own"
         )
 
 
-def _check_numbers(name: str, cost: Floats, capacities: Ints, plan: Plan) -> None:
+def _check_numbers(name: str, supply: BuyerSupply, plan: PFCBPlan) -> None:
+    cost, capacities = supply.cost, supply.capacities
     n, m = plan.constants.agents, plan.constants.producers
     if cost.shape != (m,) or capacities.shape != (n, m):
         raise LocalProtocolError(f"{name}: costs are ({m},), capacities ({n}, {m}) numbers")
@@ -281,3 +286,9 @@ def _check_numbers(name: str, cost: Floats, capacities: Ints, plan: Plan) -> Non
     whole = np.isfinite(capacities).all() and (np.mod(capacities, 1) == 0).all()
     if not (whole and (capacities >= 0).all()):
         raise LocalProtocolError(f"{name}: capacities are whole numbers ≥ 0")
+
+
+def roles(plan: PFCBPlan) -> Roles:
+    """Buyers that report to one another."""
+    buyers = tuple(f"buyer-{j}" for j in range(plan.constants.agents))
+    return Roles((Role("buyer", buyers, lambda j, own: Buyer(j, buyers, plan, own), True),), TABLE)

@@ -1,4 +1,4 @@
-"""All that changes in a P-FCB run, as named tuples of arrays: saving it is saving the run."""
+"""All that changes in a P-FCB run, as arrays that compiled code and a file can hold."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.systems.pfcb.kernels import (
-    Books,
-    empty_books,
-)
-from fedbandits.systems.pfcb.plan import CLEAR, Plan
+from fedbandits.systems.pfcb.kernels.books import Books, empty_books
+from fedbandits.systems.pfcb.plan import PFCBPlan
+
+
+class Clock(NamedTuple):
+    """Counters of a run, one-element arrays so that compiled code can advance them."""
+
+    round_: Ints  # rounds played
+    releases: Ints  # exchanges made
 
 
 class Tally(NamedTuple):
@@ -29,26 +33,22 @@ class Tally(NamedTuple):
 class State(NamedTuple):
     """All that changes in a run: saving it is saving the run."""
 
-    round_: Ints  # (1,)
-    releases: Ints  # (1,)
+    clock: Clock
     faults: Ints  # (agents,): what is wrong with a purchase
     books: Books  # with a first axis of buyers
-    draws: Floats  # (agents, slots, 2 m): noise in use
+    draws: Floats  # (agents, slots, 2 m): noise draws in use
     reports: Floats  # (agents, 2, m): the last ones
     tally: Tally
 
 
-def initial_state(plan: Plan) -> State:
+def initial_state(plan: PFCBPlan) -> State:
     """The state before the first round."""
-    constants = plan.constants
-    n, m = constants.agents, constants.producers
-    slots = plan.continual.slots if plan.continual else int(constants.reports != CLEAR)
+    n, m = plan.constants.agents, plan.constants.producers
     return State(
-        round_=np.zeros(1, np.int64),
-        releases=np.zeros(1, np.int64),
+        clock=Clock(np.zeros(1, np.int64), np.zeros(1, np.int64)),
         faults=np.zeros(n, np.int64),
         books=empty_books(n, m),
-        draws=np.zeros((n, slots, 2 * m)),
+        draws=np.zeros((n, plan.slots, 2 * m)),
         reports=np.zeros((n, 2, m)),
         tally=Tally(
             regret=np.zeros(n),

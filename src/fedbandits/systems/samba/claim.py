@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from fedbandits.environments.bernoulli import Bernoulli
 from fedbandits.privacy.accounting import Clear, Encrypted
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.systems.samba.config import (
@@ -16,14 +15,14 @@ from fedbandits.systems.samba.config import (
     Softmax,
     Thompson,
 )
-from fedbandits.systems.samba.plan import make_plan
+from fedbandits.systems.samba.plan import SambaPlan
 
 _MEANS = (
     "ratios of all empirical means, without names, from which Comp can follow every arm, with few "
     "arms up to every (sᵢ, nᵢ) (in 87% of steps with 5 arms: measured, docs/samba.md); steps that "
     "explore show as such"
 )
-#: What Comp learns beyond the paper's Figure 7, by algorithm. See docs/samba.md and attack.py.
+#: What Comp learns beyond the paper's Figure 7, by algorithm; see docs/samba.md and :mod:`.audit`.
 COMP_LEARNS: dict[type, str] = {
     UCB: (
         "UCB scores have a public form, known up to one factor a step: from its own transcript "
@@ -55,9 +54,9 @@ _STREAM = (
 )
 
 
-def claim(config: Samba, environment: Bernoulli, rounds: int) -> PrivacyClaim:
+def claim(plan: SambaPlan) -> PrivacyClaim:
     """The claim of a data owner towards everyone else. No ε: SAMBA encrypts, it adds no noise."""
-    make_plan(config, environment.facts, rounds)
+    config = plan.config
     return PrivacyClaim(
         unit="one reward of one data owner",
         from_whom="everyone else" if config.execution == "secure" else "nobody",

@@ -1,4 +1,4 @@
-"""What SAMBA's roles compute in a step (Figure 6), as compiled functions on arrays.
+"""What SAMBA's roles compute, as compiled functions on arrays, in the order of Figure 6's steps.
 
 Owner i's place in Comp's list is ``places[i]``.
 """
@@ -18,6 +18,36 @@ from fedbandits.learners.index_rules import LARGEST, note_bit, score_arms
 from fedbandits.learners.selection import in_proportion, largest
 from fedbandits.random import Key
 from fedbandits.systems.samba.state import Owners
+
+
+class Scratch(NamedTuple):
+    """Buffers of a step; nothing in them outlives it."""
+
+    places: Ints  # (arms,)
+    masked: Floats  # (arms,), by owner
+    listed: Words64  # (arms,), by place, sealed
+    opened: Floats  # (arms,), by place
+    waits: Floats  # (arms,), by place
+    bits: NDArray[np.uint8]  # (arms,), by place, sealed
+
+
+def new_scratch(arms: int) -> Scratch:
+    """Buffers for one run."""
+    return Scratch(
+        places=np.zeros(arms, np.int64),
+        masked=np.zeros(arms),
+        listed=np.zeros(arms, np.uint64),
+        opened=np.zeros(arms),
+        waits=np.zeros(arms),
+        bits=np.zeros(arms, np.uint8),
+    )
+
+
+class Pads(NamedTuple):
+    """Key stream of all packets of some steps; zeros where nothing is encrypted."""
+
+    scores: Words64  # (steps or 1, iterations, arms)
+    bits: NDArray[np.uint8]  # (steps or 1, iterations, arms)
 
 
 @compiled
@@ -43,6 +73,20 @@ def owners_score(
 
 
 @compiled
+def send_scores(masked: Words64, places: Ints, pad: Words64, listed: Words64) -> None:
+    """Steps 2 and 3: owners seal under their place's key stream, the Controller permutes."""
+    for i in range(places.size):
+        listed[places[i]] = masked[i] ^ pad[places[i]]
+
+
+@compiled
+def open_scores(listed: Words64, pad: Words64, opened: Words64) -> None:
+    """Step 4: Comp opens its list."""
+    for place in range(opened.size):
+        opened[place] = listed[place] ^ pad[place]
+
+
+@compiled
 def select_arm(comparison: int, masked: Floats, words: Words64, waits: Floats) -> int:
     """Step 4: the place that Comp chooses; -1 if a score cannot be one.
 
@@ -64,39 +108,6 @@ def select_arm(comparison: int, masked: Floats, words: Words64, waits: Floats) -
 
 
 @compiled
-def owners_take(
-    world: Any, rule: Any, iteration: int, iterations: int, step: int, arm: int, owners: Owners,
-    key: Key,
-) -> None:  # fmt: skip
-    """Step 5: every owner takes note of its bit; after the last iteration one pulls its arm."""
-    for i in range(owners.pulls.size):
-        note_bit(rule, iteration, i == arm, owners.memory[i])
-    if iteration == iterations:
-        pull(world, owners, key, arm, step)
-
-
-class Pads(NamedTuple):
-    """Key stream of all packets of some steps; zeros where nothing is encrypted."""
-
-    scores: Words64  # (steps or 1, iterations, arms)
-    bits: NDArray[np.uint8]  # (steps or 1, iterations, arms)
-
-
-@compiled
-def send_scores(masked: Words64, places: Ints, pad: Words64, listed: Words64) -> None:
-    """Steps 2 and 3: owners seal under their place's key stream, the Controller permutes."""
-    for i in range(places.size):
-        listed[places[i]] = masked[i] ^ pad[places[i]]
-
-
-@compiled
-def open_scores(listed: Words64, pad: Words64, opened: Words64) -> None:
-    """Step 4: Comp opens its list."""
-    for place in range(opened.size):
-        opened[place] = listed[place] ^ pad[place]
-
-
-@compiled
 def send_bits(chosen: int, places: Ints, pad: NDArray[np.uint8], bits: NDArray[np.uint8]) -> int:
     """Steps 4 and 5: Comp seals a bit a place, owners open theirs; the owner whose bit is 1."""
     for place in range(bits.size):
@@ -106,3 +117,15 @@ def send_bits(chosen: int, places: Ints, pad: NDArray[np.uint8], bits: NDArray[n
         if bits[places[i]] ^ pad[places[i]] == 1:
             pulled = i
     return pulled
+
+
+@compiled
+def owners_take(
+    world: Any, rule: Any, iteration: int, iterations: int, step: int, arm: int, owners: Owners,
+    key: Key,
+) -> None:  # fmt: skip
+    """Step 5: every owner takes note of its bit; after the last iteration one pulls its arm."""
+    for i in range(owners.pulls.size):
+        note_bit(rule, iteration, i == arm, owners.memory[i])
+    if iteration == iterations:
+        pull(world, owners, key, arm, step)

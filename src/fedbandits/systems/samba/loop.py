@@ -1,4 +1,7 @@
-"""SAMBA's steps in one compiled loop: plain, distributed, or sealed by a stream cipher."""
+"""SAMBA's steps in one compiled loop: plain, distributed, or sealed by a stream cipher.
+
+Where every packet is to be sealed by itself, :mod:`.sealed_steps` plays the steps instead.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,16 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.crypto import paillier
 from fedbandits.crypto.aead import StreamCipher, counter_blocks
 from fedbandits.crypto.keystream import permute
-from fedbandits.environments.bernoulli import Bernoulli
+from fedbandits.environments.base import Environment
 from fedbandits.errors import FedbanditsError
 from fedbandits.learners.index_rules import explores, fill_arm_keys
-from fedbandits.random import Key, replicate_key
-from fedbandits.systems.samba.config import Samba
-from fedbandits.systems.samba.draws import BITS, SCORES, Batch, Streams
+from fedbandits.random import Key
+from fedbandits.systems.replicate import CompiledReplicate
+from fedbandits.systems.samba.agreement import channel_cipher
 from fedbandits.systems.samba.kernels import (
     Pads,
+    Scratch,
+    new_scratch,
     open_scores,
     owners_score,
     owners_take,
@@ -29,9 +34,16 @@ from fedbandits.systems.samba.kernels import (
     send_bits,
     send_scores,
 )
-from fedbandits.systems.samba.packets import ROLES, Observer, PacketSteps, packet_bytes
-from fedbandits.systems.samba.plan import Plan, SimulatedSecrets, channel_cipher, make_plan
-from fedbandits.systems.samba.state import Owners, Scratch, State, new_scratch
+from fedbandits.systems.samba.packets import BITS, SCORES, packet_bytes
+from fedbandits.systems.samba.plan import SambaPlan
+from fedbandits.systems.samba.sealed_steps import ROLES, Observer, SealedSteps
+from fedbandits.systems.samba.state import Owners, State, initial_state
+from fedbandits.systems.samba.streams import Batch, SimulatedSecrets, Streams
+
+#: Numbers of key stream that are made at once.
+_CHUNK = 1 << 17
+#: Bytes of a sum of rewards in clear.
+_NUMBER_BYTES = 8
 
 
 @compiled
@@ -61,23 +73,17 @@ def play_steps(
     return 0
 
 
-#: Numbers of key stream that are made at once.
-_CHUNK = 1 << 17
-#: Bytes of a sum of rewards in clear.
-_NUMBER_BYTES = 8
-
-
-class Simulation:
+class SambaReplicate(CompiledReplicate[SambaPlan]):
     """One replicate of one SAMBA variant; the parties of its results are the data owners.
 
     Parameters
     ----------
-    config, environment
-        What is run, and where.
-    rounds
-        N, the budget: every round pulls one arm, each once first.
+    plan
+        What is played: every round pulls one arm, each once first.
+    environment
+        Where it is played.
     seed, replicate
-        Name the draws, and the parties' simulated keys. Paillier's key and randomness are secure
+        Name the draws, and the parties' simulated secrets. Paillier's key and randomness are secure
         ones all the same: what they hide does not change the result.
     threads
         Not used: a step waits for the one before it.
@@ -87,80 +93,68 @@ class Simulation:
 
     def __init__(
         self,
-        config: Samba,
-        environment: Bernoulli,
-        rounds: int,
+        plan: SambaPlan,
+        environment: Environment,
         seed: int,
         replicate: int,
         threads: int = 1,
         observer: Observer | None = None,
     ) -> None:
-        self.config = config
-        self.key: Key = replicate_key(seed, replicate)
-        secrets = SimulatedSecrets.derive(seed, replicate)
-        self.plan: Plan = make_plan(config, environment.facts, rounds, secrets.run)
-        self.world: Any = environment.world(self.key)
+        super().__init__(plan, environment, seed, replicate)
+        config, secrets = plan.config, SimulatedSecrets.derive(seed, replicate)
+        self.agreement = plan.agreement(secrets.run)
         #: Seconds that each role has worked; the compiled loop does not tell roles apart.
         self.seconds = dict.fromkeys(ROLES, 0.0)
-        arms = self.plan.arms
-        owners = Owners(
-            np.zeros(arms, np.int64),
-            np.zeros(arms),
-            np.full((arms, 1), 1.0 / arms),
-            np.zeros((arms, 2), np.uint64),
+        self.state: State = initial_state(plan.arms)
+        fill_arm_keys(self.key, self.state.owners.keys)
+        self._cipher = channel_cipher(config.packet_cipher, secrets.channel, self.agreement)
+        self._streams = Streams(
+            secrets.controller, secrets.comp, plan.arms, self.agreement.comparisons
         )
-        fill_arm_keys(self.key, owners.keys)
-        self.state = State(
-            np.zeros(1, np.int64), np.zeros(1, np.int64), owners, np.full(1, math.nan)
-        )
-        self._cipher = channel_cipher(config.packet_cipher, secrets.channel, self.plan)
-        self._streams = Streams(secrets.controller, secrets.comp, arms, self.plan.comparisons)
-        self._packets = PacketSteps(
-            self.plan, self._cipher, config.exploration_shortcut, self.seconds
-        )
-        self._packets.observer = observer
-        self._each_packet = observer is not None or config.packet_cipher == "aes-gcm"
-        self._scratch = new_scratch(arms)
+        self._sealed: SealedSteps | None = None
+        if observer is not None or config.packet_cipher == "aes-gcm":
+            shortcut = config.exploration_shortcut
+            self._sealed = SealedSteps(
+                self.agreement, self._cipher, shortcut, self.seconds, observer
+            )
+        self._scratch = new_scratch(plan.arms)
         self._gaps: Floats = self.world.means.max() - self.world.means
-        self._play(self.plan.arms + 1, 0)  # compiles what it needs
-
-    @property
-    def done(self) -> int:
-        """Rounds played."""
-        return int(self.state.round_[0])
+        self._play(plan.arms + 1, 0)  # compiles what it needs
 
     def advance(self, stop: int) -> None:
         """Play until ``stop`` rounds are done; the last round is followed by the sum."""
-        stop = min(stop, self.plan.budget)
-        while self.done < min(stop, self.plan.arms):
+        arms, budget, clock = self.plan.arms, self.plan.rounds, self.state.clock
+        stop = min(stop, budget)
+        while self.done < min(stop, arms):
             pull(self.world, self.state.owners, self.key, self.done, self.done + 1)
-            self.state.round_[0] += 1
-        most = max(1, _CHUNK // (self.plan.arms * self.plan.iterations))
+            clock.round_[0] += 1
+        most = max(1, _CHUNK // (arms * self.agreement.iterations))
         while self.done < stop:
             count = min(most, stop - self.done)
             self._play(self.done + 1, count)
-            self.state.round_[0] += count
-        if self.done == self.plan.budget and math.isnan(self.state.total[0]):
+            clock.round_[0] += count
+        if self.done == budget and math.isnan(self.state.total[0]):
             self.state.total[0] = self._sum()
 
     def _play(self, first: int, count: int) -> None:
-        draws = self._streams.batch(first, count)
-        owners, explored, scratch = self.state.owners, self.state.explored, self._scratch
-        if self._each_packet:
-            refused = self._packets.play(
-                self.world, owners, self.key, first, draws, scratch, explored
+        """Play some steps, whichever way."""
+        draws, rule = self._streams.batch(first, count), self.agreement.rule
+        owners, explored = self.state.owners, self.state.clock.explored
+        if self._sealed is not None:
+            refused = self._sealed.play(
+                self.world, owners, self.key, first, draws, self._scratch, explored
             )
         else:
             refused = play_steps(
-                self.world, self.plan.rule, np.array(self.plan.comparisons), owners, self.key,
-                first, draws, self._pads(first, count), scratch, explored,
+                self.world, rule, np.array(self.agreement.comparisons), owners, self.key,
+                first, draws, self._pads(first, count), self._scratch, explored,
             )  # fmt: skip
         if refused:
             raise FedbanditsError(f"step {refused}: a score is no finite number; mend the rule")
 
     def _pads(self, first: int, count: int) -> Pads:
         """Key stream of the stream cipher; zeros without one."""
-        iterations, arms = self.plan.iterations, self.plan.arms
+        iterations, arms = self.agreement.iterations, self.plan.arms
         if not isinstance(self._cipher, StreamCipher):
             shape = (1, iterations, arms)
             return Pads(np.zeros(shape, np.uint64), np.zeros(shape, np.uint8))
@@ -175,11 +169,11 @@ class Simulation:
     def _sum(self) -> float:
         """Steps 6 and 7: the customer gets the sum of all rewards, and nobody else does."""
         rewards = self.state.owners.rewards
-        if self.config.execution != "secure":
+        if self.plan.config.execution != "secure":
             return float(rewards.sum())
         clock = time.perf_counter
         began = clock()
-        private = paillier.generate(self.config.paillier_bits)
+        private = paillier.generate(self.plan.config.paillier_bits)
         made = clock()
         public = private.public_key
         ciphertexts = [public.encrypt(int(reward)) for reward in rewards]
@@ -208,39 +202,37 @@ class Simulation:
         return self.state.owners.rewards
 
     @property
+    def _communicates(self) -> bool:
+        """Whether anything has been sent yet: parties set up once every arm was pulled."""
+        return self.plan.config.execution != "plain" and self.done >= self.plan.arms
+
+    @property
     def syncs(self) -> int:
         """Iterations of steps 2 to 5 so far; none in a plain run."""
-        return 0 if self.config.execution == "plain" else self._steps * self.plan.iterations
-
-    @property
-    def _steps(self) -> int:
-        return max(0, self.done - self.plan.arms)
-
-    @property
-    def _silent(self) -> int:
-        """Steps in which owners sent no scores."""
-        return int(self.state.explored[0]) if self.config.exploration_shortcut else 0
+        steps = self.done - self.plan.arms if self._communicates else 0
+        return steps * self.agreement.iterations
 
     @property
     def messages(self) -> int:
         """Messages so far: setup, 2 K + 2 an iteration, and at the end one an owner and one."""
-        if self.config.execution == "plain" or self.done < self.plan.arms:
+        if not self._communicates:
             return 0
         arms = self.plan.arms
-        last = arms + 1 if self.done == self.plan.budget else 0
+        last = arms + 1 if self.done == self.plan.rounds else 0
         return arms + 2 + self.syncs * (2 * arms + 2) + last
 
     @property
     def bytes(self) -> int:
         """Bytes of ciphertexts so far (of numbers, where nothing is encrypted)."""
-        if self.config.execution == "plain" or self.done < self.plan.arms:
+        if not self._communicates:
             return 0
-        arms = self.plan.arms
+        arms, config = self.plan.arms, self.plan.config
         score, bit = packet_bytes(self._cipher)
-        secure = self.config.execution == "secure"
-        number = self.config.paillier_bits // 4 if secure else _NUMBER_BYTES
-        last = (arms + 1) * number if self.done == self.plan.budget else 0
-        return 2 * arms * ((self.syncs - self._silent) * score + self.syncs * bit) + last
+        number = config.paillier_bits // 4 if config.execution == "secure" else _NUMBER_BYTES
+        last = (arms + 1) * number if self.done == self.plan.rounds else 0
+        # Owners may send no scores in steps that explore.
+        silent = int(self.state.clock.explored[0]) if config.exploration_shortcut else 0
+        return 2 * arms * ((self.syncs - silent) * score + self.syncs * bit) + last
 
     @property
     def epsilon(self) -> float:

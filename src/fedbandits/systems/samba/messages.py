@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fedbandits.federation.messages import Codec, Message
+from fedbandits.federation.messages import Message
+from fedbandits.federation.roles import MessageTable
 from fedbandits.systems.samba.config import Algorithm
 
 
@@ -45,6 +46,7 @@ class Score(Message, frozen=True, kw_only=True, tag="samba.score"):
 
     @property
     def payload_size(self) -> int:
+        """Bytes of ciphertext."""
         return len(self.sealed)
 
 
@@ -55,7 +57,7 @@ class _List(Message, frozen=True, kw_only=True):
 
     @property
     def payload_size(self) -> int:
-        """Bytes of all packets."""
+        """Bytes of ciphertext."""
         return sum(map(len, self.sealed))
 
 
@@ -83,6 +85,7 @@ class Bit(Message, frozen=True, kw_only=True, tag="samba.bit"):
 
     @property
     def payload_size(self) -> int:
+        """Bytes of ciphertext."""
         return len(self.sealed)
 
 
@@ -93,6 +96,7 @@ class Sum(Message, frozen=True, kw_only=True, tag="samba.sum"):
 
     @property
     def payload_size(self) -> int:
+        """Bytes of ciphertext."""
         return len(self.ciphertext)
 
 
@@ -103,7 +107,20 @@ class Total(Message, frozen=True, kw_only=True, tag="samba.total"):
 
     @property
     def payload_size(self) -> int:
+        """Bytes of ciphertext."""
         return len(self.ciphertext)
 
 
-CODEC = Codec(Order | Start | Setup | Score | ScoreList | Explore | BitList | Bit | Sum | Total)
+#: Who sends what to whom.
+TABLE: MessageTable = {
+    Order: ("customer", "controller"),
+    Start: ("controller", "comp"),
+    Setup: ("controller", "owner"),
+    Score: ("owner", "controller"),
+    ScoreList: ("controller", "comp"),
+    Explore: ("controller", "comp"),
+    BitList: ("comp", "controller"),
+    Bit: ("controller", "owner"),
+    Sum: ("owner", "controller"),
+    Total: ("controller", "customer"),
+}

@@ -1,21 +1,20 @@
-"""All that changes in a SAMBA run, as named tuples of arrays: saving it is saving the run."""
+"""All that changes in a SAMBA run, as arrays that compiled code and a file can hold."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+from typing import NamedTuple
 
 import numpy as np
 
 from fedbandits._typing import Floats, Ints, Words64
 
 
-class State(NamedTuple):
-    """All that changes in a run: saving it is saving the run."""
+class Clock(NamedTuple):
+    """Counters of a run, one-element arrays so that compiled code can advance them."""
 
-    round_: Ints  # (1,) pulls made
-    explored: Ints  # (1,) steps in which owners sent no scores
-    owners: Owners
-    total: Floats  # (1,) what the customer has decrypted; NaN until the end
+    round_: Ints  # pulls made
+    explored: Ints  # steps in which owners sent no scores
 
 
 class Owners(NamedTuple):
@@ -23,28 +22,25 @@ class Owners(NamedTuple):
 
     pulls: Ints  # (arms,) nᵢ
     rewards: Floats  # (arms,) sᵢ
-    memory: Floats  # (arms, 1)
-    keys: Words64  # (arms, 2): of its own draws
+    memory: Floats  # (arms, 1): what a rule remembers of earlier steps
+    keys: Words64  # (arms, 2): of an owner's own draws
 
 
-class Scratch(NamedTuple):
-    """Buffers of a step; nothing in them outlives it."""
+class State(NamedTuple):
+    """All that changes in a run: saving it is saving the run."""
 
-    places: Ints  # (arms,)
-    masked: Floats  # (arms,), by owner
-    listed: Words64  # (arms,), by place, sealed
-    opened: Floats  # (arms,), by place
-    waits: Floats
-    bits: Any  # (arms,) uint8, by place, sealed
+    clock: Clock
+    owners: Owners
+    total: Floats  # (1,) what the customer has decrypted; NaN until the end
 
 
-def new_scratch(arms: int) -> Scratch:
-    """Buffers for one run."""
-    return Scratch(
-        places=np.zeros(arms, np.int64),
-        masked=np.zeros(arms),
-        listed=np.zeros(arms, np.uint64),
-        opened=np.zeros(arms),
-        waits=np.zeros(arms),
-        bits=np.zeros(arms, np.uint8),
+def initial_state(arms: int) -> State:
+    """The state before the first round, with keys that are still to be filled in."""
+    owners = Owners(
+        pulls=np.zeros(arms, np.int64),
+        rewards=np.zeros(arms),
+        memory=np.full((arms, 1), 1.0 / arms),
+        keys=np.zeros((arms, 2), np.uint64),
     )
+    clock = Clock(np.zeros(1, np.int64), np.zeros(1, np.int64))
+    return State(clock, owners, np.full(1, math.nan))

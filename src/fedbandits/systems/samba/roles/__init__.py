@@ -1,1 +1,70 @@
-"""SAMBA's parties: a customer, data owners, the Controller and Comp."""
+"""SAMBA's parties: a customer, data owners, the Controller and Comp, a module each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fedbandits.crypto import paillier
+from fedbandits.federation.roles import Role, Roles, Supplies
+from fedbandits.learners.index_rules import fill_arm_keys
+from fedbandits.random import Key, replicate_key
+from fedbandits.systems.samba.messages import TABLE
+from fedbandits.systems.samba.plan import SambaPlan
+from fedbandits.systems.samba.roles.comp import Comp, CompSupply
+from fedbandits.systems.samba.roles.controller import Controller, ControllerSupply
+from fedbandits.systems.samba.roles.customer import Customer, CustomerSupply
+from fedbandits.systems.samba.roles.owner import DataOwner, OwnerSupply
+from fedbandits.systems.samba.streams import SimulatedSecrets
+
+#: Roles that one party has each, which is called the same.
+CUSTOMER, CONTROLLER, COMP = "customer", "controller", "comp"
+
+
+def roles(plan: SambaPlan) -> Roles:
+    """Who takes part in a run that exchanges messages; owner i has arm i."""
+    owners = tuple(f"owner-{i}" for i in range(plan.arms))
+    return Roles(
+        (
+            Role(
+                "owner", owners, lambda i, own: DataOwner(i, owners[i], CONTROLLER, plan, own), True
+            ),
+            Role(
+                CONTROLLER,
+                (CONTROLLER,),
+                lambda _, own: Controller(CONTROLLER, CUSTOMER, COMP, owners, plan, own),
+            ),
+            Role(COMP, (COMP,), lambda _, own: Comp(COMP, CONTROLLER, plan, own)),
+            Role(CUSTOMER, (CUSTOMER,), lambda _, own: Customer(CUSTOMER, CONTROLLER, plan, own)),
+        ),
+        TABLE,
+        messages_set_pace=True,
+        rounds_done=_rounds_done,
+    )
+
+
+def _rounds_done(owners: list[DataOwner]) -> int:
+    """Pulls that all owners have taken note of; the first pulls of all arms are made in one go."""
+    arms = len(owners)
+    taken = sum(max(0, owner.standing.step - arms) for owner in owners)
+    return taken if taken < arms else arms - 1 + taken // arms
+
+
+def simulated_supplies(plan: SambaPlan, seed: int, replicate: int) -> Supplies:
+    """Secrets from the seed, which protect nobody, and a fresh key of the customer's."""
+    secrets, config = SimulatedSecrets.derive(seed, replicate), plan.config
+    draws = np.zeros((plan.arms, 2), np.uint64)
+    fill_arm_keys(replicate_key(seed, replicate), draws)
+
+    def supply(role: str, place: int) -> Any:
+        if role == CONTROLLER:
+            return ControllerSupply(secrets.controller, secrets.run)
+        if role == COMP:
+            return CompSupply(secrets.channel, secrets.comp)
+        if role == CUSTOMER:
+            secure = config.execution == "secure"
+            return CustomerSupply(paillier.generate(config.paillier_bits) if secure else None)
+        return OwnerSupply(secrets.channel, Key(*draws[place]))
+
+    return supply

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from fedbandits._typing import Ints
-from fedbandits.crypto.aead import CipherName, PacketLengthError, overhead_of
+from fedbandits.crypto.aead import PacketLengthError, overhead_of
 from fedbandits.errors import ConfigError
-from fedbandits.federation.messages import (
-    DuplicateError,
-    Message,
-    OutOfOrderError,
-)
+from fedbandits.federation.messages import DuplicateError, Message, OutOfOrderError
 from fedbandits.federation.party import Party, Transitions
 from fedbandits.learners.index_rules import explores
-from fedbandits.systems.samba.draws import (
-    BIT_BYTES,
-    SCORE_BYTES,
-    ControllerKeys,
-    Exploration,
-    Masks,
-    Places,
-)
+from fedbandits.systems.samba.agreement import Agreement, accept
 from fedbandits.systems.samba.messages import (
+    TABLE,
     Bit,
     BitList,
     Explore,
@@ -35,8 +25,25 @@ from fedbandits.systems.samba.messages import (
     Sum,
     Total,
 )
-from fedbandits.systems.samba.plan import check_order
+from fedbandits.systems.samba.packets import BIT_BYTES, SCORE_BYTES
+from fedbandits.systems.samba.plan import SambaPlan
+from fedbandits.systems.samba.streams import ControllerKeys, Exploration, Masks, Places
 from fedbandits.systems.samba.sums import SumCipher
+
+
+class ControllerSupply(NamedTuple):
+    """What the Controller brings.
+
+    Parameters
+    ----------
+    secret
+        Its own: places, masks and exploration come of it. It has no key of scores or bits.
+    run
+        The run's name; fresh random bytes every time.
+    """
+
+    secret: bytes
+    run: bytes
 
 
 class Controller(Party):
@@ -45,15 +52,11 @@ class Controller(Party):
     Parameters
     ----------
     name, customer, comp, owners
-        Names; owner i has arm i.
-    secret
-        Its own: places, masks and exploration come of it. It has no key of scores or bits.
-    run
-        Names the run; fresh random bytes every time.
-    cipher
-        Of scores and bits, for their lengths.
-    exploration_shortcut
-        Whether owners leave out their scores in steps that explore.
+        Names of parties; owner i has arm i.
+    plan
+        What all parties go by; budget and algorithm are those of the customer's order.
+    supply
+        Its secret, and the run's name.
 
     Raises
     ------
@@ -74,25 +77,20 @@ class Controller(Party):
         customer: str,
         comp: str,
         owners: Sequence[str],
-        secret: bytes,
-        run: bytes,
-        cipher: CipherName,
-        exploration_shortcut: bool = True,
+        plan: SambaPlan,
+        supply: ControllerSupply,
     ) -> None:
-        senders: dict[type[Message], Sequence[str]] = {
-            Order: [customer],
-            Score: owners,
-            BitList: [comp],
-            Sum: owners,
-        }
+        named = {"customer": [customer], "comp": [comp], "owner": owners}
+        received = {kind: who for kind, (who, whom) in TABLE.items() if whom == "controller"}
+        senders = {kind: named[who] for kind, who in received.items()}
         super().__init__(name, "idle", [customer, comp, *owners], senders)
         if len(owners) < 2:
             raise ConfigError(f"{name}: needs at least 2 data owners, has {len(owners)}")
         self._customer, self._comp, self._owners = customer, comp, tuple(owners)
-        self._keys, self._run = ControllerKeys.derive(secret), run
-        overhead = overhead_of(cipher)
+        self._keys, self._run = ControllerKeys.derive(supply.secret), supply.run
+        overhead = overhead_of(plan.config.packet_cipher)
         self._score_length, self._bit_length = SCORE_BYTES + overhead, BIT_BYTES + overhead
-        self._shortcut = exploration_shortcut
+        self._shortcut = plan.config.exploration_shortcut
         self._exploration = Exploration(self._keys.exploration)
         self._collected: dict[str, bytes] = {}
         self._step, self._iteration = 0, 1
@@ -103,7 +101,7 @@ class Controller(Party):
 
     def mask_of(self, step: int, iteration: int) -> float:
         """αₜ, which the Controller could draw too, having handed out its key."""
-        return Masks(self._keys.masks, self._plan.iterations).draw(step, iteration)
+        return Masks(self._keys.masks, self.agreement.iterations).draw(step, iteration)
 
     def _handle(self, message: Message) -> list[Message]:
         match message:
@@ -120,10 +118,11 @@ class Controller(Party):
 
     def _begin(self, order: Order) -> list[Message]:
         arms = len(self._owners)
-        plan = check_order(self.name, order.budget, arms, order.algorithm, self._run)
+        agreed = accept(self.name, order.budget, arms, order.algorithm, self._run)
         self._sums = SumCipher(order.public_key)
-        self._plan, self._step = plan, arms + 1
-        self._stream = Places(self._keys.places, arms, plan.iterations)
+        self.agreement: Agreement = agreed
+        self._step = arms + 1
+        self._stream = Places(self._keys.places, arms, agreed.iterations)
         self._places: Ints = self._stream.draw(self._step, 1)
         self._move("Order", self._next_state())
         start = Start(
@@ -152,13 +151,13 @@ class Controller(Party):
         )
 
     def _next_state(self) -> str:
-        return "collecting" if self._step <= self._plan.budget else "summing"
+        return "collecting" if self._step <= self.agreement.budget else "summing"
 
     @property
     def _is_silent(self) -> bool:
         """Whether owners leave out their scores in this step."""
-        draw = self._exploration.draw(self._step)
-        return self._shortcut and bool(explores(self._plan.rule, self._step, self._plan.arms, draw))
+        draw, agreed = self._exploration.draw(self._step), self.agreement
+        return self._shortcut and bool(explores(agreed.rule, self._step, agreed.arms, draw))
 
     def _collect(self, message: Score) -> list[Message]:
         self._check_turn(message.sender, message.step, message.iteration)
@@ -169,11 +168,11 @@ class Controller(Party):
                 f"expected {length}"
             )
         self._collected[message.sender] = message.sealed
-        if len(self._collected) < self._plan.arms:
+        if len(self._collected) < self.agreement.arms:
             self._move("Score", "collecting")
             return []
         self._move("Score", "comparing")
-        listed = [b""] * self._plan.arms
+        listed = [b""] * self.agreement.arms
         for i, owner in enumerate(self._owners):
             listed[self._places[i]] = self._collected[owner]
         self._collected = {}
@@ -203,12 +202,12 @@ class Controller(Party):
 
     def _hand_out(self, message: BitList) -> list[Message]:
         self._check_turn(message.sender, message.step, message.iteration)
-        if list(map(len, message.sealed)) != [self._bit_length] * self._plan.arms:
+        if list(map(len, message.sealed)) != [self._bit_length] * self.agreement.arms:
             raise PacketLengthError(
-                f"{self.name}: expected {self._plan.arms} bits of {self._bit_length} bytes"
+                f"{self.name}: expected {self.agreement.arms} bits of {self._bit_length} bytes"
             )
         bits = [message.sealed[place] for place in self._places]
-        if self._iteration < self._plan.iterations:
+        if self._iteration < self.agreement.iterations:
             self._iteration += 1
         else:
             self._step, self._iteration = self._step + 1, 1
@@ -233,7 +232,7 @@ class Controller(Party):
             raise DuplicateError(f"{self.name}: {message.sender} sent its sum again")
         self._sums.check(message.ciphertext)
         collected = self._collected | {message.sender: message.ciphertext}
-        if len(collected) < self._plan.arms:
+        if len(collected) < self.agreement.arms:
             self._collected = collected
             self._move("Sum", "summing")
             return []

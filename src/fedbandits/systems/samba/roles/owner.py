@@ -1,4 +1,4 @@
-"""SAMBA's data owners and customer; its servers are in ``controller.py`` and ``comp.py``."""
+"""SAMBA's data owners: one arm each."""
 
 from __future__ import annotations
 
@@ -8,28 +8,19 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.crypto.aead import Channel, CipherName, TamperedPacketError
+from fedbandits.crypto.aead import Channel, TamperedPacketError
 from fedbandits.crypto.keystream import KEY_BYTES
-from fedbandits.crypto.paillier import PrivateKey
 from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.messages import Message, OutOfOrderError
-from fedbandits.federation.party import Party, Transitions
+from fedbandits.federation.party import ActingParty, Transitions
 from fedbandits.learners.index_rules import explores, note_bit, score_arm
 from fedbandits.random import Key
-from fedbandits.systems.samba.config import Algorithm
-from fedbandits.systems.samba.draws import (
-    BIT_BYTES,
-    BITS,
-    SCORE_BYTES,
-    SCORES,
-    Exploration,
-    Masks,
-)
-from fedbandits.systems.samba.messages import Bit, Order, Score, Setup, Sum, Total
-from fedbandits.systems.samba.plan import channel_cipher, check_order, check_place
-from fedbandits.systems.samba.sums import SumCipher, WeakKeyError, decrypt, public_bytes
-
-_CHOSEN = {b"\x00": False, b"\x01": True}
+from fedbandits.systems.samba.agreement import Agreement, accept, channel_cipher
+from fedbandits.systems.samba.messages import Bit, Score, Setup, Sum
+from fedbandits.systems.samba.packets import BIT, BIT_BYTES, BITS, SCORE_BYTES, SCORES
+from fedbandits.systems.samba.plan import SambaPlan
+from fedbandits.systems.samba.streams import Exploration, Masks
+from fedbandits.systems.samba.sums import SumCipher, WeakKeyError
 
 
 class Standing(NamedTuple):
@@ -47,67 +38,96 @@ class Standing(NamedTuple):
         return self._replace(step=self.step + 1, iteration=1)
 
 
-class DataOwner(Party):
-    """Has one arm: scores it, masked and sealed, and pulls it when told to.
-
-    A pull is up to the owner's own application: once :attr:`state` is ``pulling``, it calls
-    :meth:`observe` with the reward. ``standing.step`` says which pull it is; before the first
-    decision that is K.
+class OwnerSupply(NamedTuple):
+    """What a data owner brings.
 
     Parameters
     ----------
-    name, controller
-        This party's name and the Controller's.
     key
         Of scores and bits, shared with Comp and the other owners, never with the Controller.
-    cipher
-        Of scores and bits.
     draws
         Key of its own random draws, for rules that need some.
-    exploration_shortcut
-        Whether to leave out scores in steps that explore.
+    """
+
+    key: bytes
+    draws: Key
+
+
+class DataOwner(ActingParty):
+    """Has one arm: scores it, masked and sealed, and pulls it when told to.
+
+    The only decision is to pull, in the round that :attr:`round_to_act` names; the outcome is the
+    reward, 0 or 1.
+
+    Parameters
+    ----------
+    index
+        Which of the owners this is; it has the arm of that number.
+    name, controller
+        This party's name and the Controller's.
+    plan
+        What all parties go by; budget and algorithm are those that the Controller tells.
+    supply
+        Its keys.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
         ("idle", "Setup"): ("pulling",),
+        ("pulling", "decide"): ("pulling",),
         ("pulling", "observe"): ("waiting", "done"),
         ("waiting", "Bit"): ("waiting", "pulling", "done"),
     }
 
     def __init__(
-        self,
-        name: str,
-        controller: str,
-        key: bytes,
-        cipher: CipherName,
-        draws: Key,
-        exploration_shortcut: bool = True,
+        self, index: int, name: str, controller: str, plan: SambaPlan, supply: OwnerSupply
     ) -> None:
         super().__init__(name, "idle", [controller])
         self.standing = Standing()
-        self._controller, self._key, self._cipher, self._draws = controller, key, cipher, draws
-        self._shortcut = exploration_shortcut
+        self._index, self._controller, self._config = index, controller, plan.config
+        self._key, self._draws = supply
 
-    def observe(self, reward: float) -> list[Message]:
-        """Take the reward of a pull.
+    @property
+    def round_to_act(self) -> int | None:
+        """The round of the pull that is due, if one is: before the first bit it has its own."""
+        if self.state != "pulling":
+            return None
+        return self._index + 1 if self.standing.pulls == 0 else self.standing.step
 
-        Parameters
-        ----------
-        reward : float
-            0 or 1.
+    def decide(self, situation: None) -> bool:
+        """To pull: True.
 
         Raises
         ------
         LocalProtocolError
             If no pull is due.
+        """
+        self._require("decide")
+        return True
+
+    def observe(self, decision: bool, outcome: float) -> list[Message]:
+        """Take the reward of a pull.
+
+        Parameters
+        ----------
+        decision : bool
+            True: the arm was pulled.
+        outcome : float
+            The reward, 0 or 1.
+
+        Raises
+        ------
+        LocalProtocolError
+            If no pull is due, or none was made.
         BoundExceededError
             If the reward is neither 0 nor 1. Nothing has changed then.
         """
         self._require("observe")
-        if reward not in (0, 1):
+        if not decision:
+            raise LocalProtocolError(f"{self.name}: a pull is due, and was not made")
+        if outcome not in (0, 1):
             raise BoundExceededError(f"{self.name}: a reward must be 0 or 1")
         now = self.standing
-        after = now._replace(pulls=now.pulls + 1, rewards=now.rewards + int(reward))
+        after = now._replace(pulls=now.pulls + 1, rewards=now.rewards + int(outcome))
         return self._go_on("observe", after.next_step())
 
     def _handle(self, message: Message) -> list[Message]:
@@ -120,42 +140,42 @@ class DataOwner(Party):
                 raise OutOfOrderError(f"{self.name}: {type(message).__name__} is not for me")
 
     def _begin(self, setup: Setup) -> list[Message]:
-        plan = check_order(self.name, setup.budget, setup.arms, setup.algorithm, setup.run)
-        check_place(self.name, setup.place, plan)
+        agreed = accept(self.name, setup.budget, setup.arms, setup.algorithm, setup.run)
+        agreed.check_place(self.name, setup.place)
         sums = SumCipher(setup.public_key)
-        if not setup.public_key and self._cipher != "none":
+        if not setup.public_key and self._config.packet_cipher != "none":
             raise WeakKeyError(f"{self.name}: there is no key to encrypt the sum under")
         if {len(setup.mask_key), len(setup.exploration_key)} != {KEY_BYTES}:
             raise WeakKeyError(f"{self.name}: a seed of {KEY_BYTES} bytes was expected")
-        masks = Masks(setup.mask_key, plan.iterations)
-        exploration = Exploration(setup.exploration_key)
-        self._plan, self._sums, self._masks, self._exploration = plan, sums, masks, exploration
-        cipher = channel_cipher(self._cipher, self._key, plan)
+        self.agreement: Agreement = agreed
+        self._sums, self._masks = sums, Masks(setup.mask_key, agreed.iterations)
+        self._exploration = Exploration(setup.exploration_key)
+        cipher = channel_cipher(self._config.packet_cipher, self._key, agreed)
         self._scores = Channel(cipher, SCORES, SCORE_BYTES)
         self._bits = Channel(cipher, BITS, BIT_BYTES)
         self.standing = Standing(
-            step=plan.arms, memory=np.full(1, 1.0 / plan.arms), place=setup.place
+            step=agreed.arms, memory=np.full(1, 1.0 / agreed.arms), place=setup.place
         )
         self._move("Setup", "pulling")
         return []
 
     def _take(self, message: Bit) -> list[Message]:
-        now, plan = self.standing, self._plan
+        now, agreed = self.standing, self.agreement
         if (message.step, message.iteration) != (now.step, now.iteration):
             raise OutOfOrderError(
                 f"{self.name}: bit of step {message.step}.{message.iteration}, "
                 f"this is {now.step}.{now.iteration}"
             )
-        check_place(self.name, message.place, plan)
+        agreed.check_place(self.name, message.place)
         (bit,) = self._bits.open(now.step, now.iteration, [now.place], [message.sealed])
-        if bit not in _CHOSEN:
+        if bit not in BIT:
             raise TamperedPacketError(f"{self.name}: a bit is neither 0 nor 1")
-        memory = now.memory.copy()
-        note_bit(plan.rule, now.iteration, _CHOSEN[bit], memory)
+        memory, chosen = now.memory.copy(), bit == BIT[1]
+        note_bit(agreed.rule, now.iteration, chosen, memory)
         after = now._replace(memory=memory, place=message.place)
-        if now.iteration < plan.iterations:
+        if now.iteration < agreed.iterations:
             outgoing = self._go_on("Bit", after._replace(iteration=now.iteration + 1))
-        elif _CHOSEN[bit]:
+        elif chosen:
             self.standing, outgoing = after, []
             self._move("Bit", "pulling")
         else:
@@ -165,17 +185,17 @@ class DataOwner(Party):
 
     def _go_on(self, event: str, after: Standing) -> list[Message]:
         """Send what comes next; only then is the new standing taken over."""
-        done = after.step > self._plan.budget
+        done = after.step > self.agreement.budget
         message = self._sum(after) if done else self._score(after)
         self.standing = after
         self._move(event, "done" if done else "waiting")
         return [self._numbered(message)]
 
     def _score(self, after: Standing) -> Score:
-        plan, step, iteration = self._plan, after.step, after.iteration
-        exploring = explores(plan.rule, step, plan.arms, self._exploration.draw(step))
+        agreed, step, iteration = self.agreement, after.step, after.iteration
+        exploring = explores(agreed.rule, step, agreed.arms, self._exploration.draw(step))
         sealed = b""
-        if not (exploring and self._shortcut):
+        if not (exploring and self._config.exploration_shortcut):
             score = 0.0 if exploring else self._compute_score(after)
             masked = score * self._masks.draw(step, iteration)
             if not math.isfinite(masked):
@@ -191,58 +211,9 @@ class DataOwner(Party):
         )
 
     def _compute_score(self, now: Standing) -> float:
-        rewards, rule = float(now.rewards), self._plan.rule
+        rewards, rule = float(now.rewards), self.agreement.rule
         return score_arm(rule, now.iteration, now.step, now.pulls, rewards, now.memory, self._draws)
 
     def _sum(self, after: Standing) -> Sum:
         ciphertext = self._sums.encrypt(after.rewards)
         return Sum(sender=self.name, receiver=self._controller, ciphertext=ciphertext)
-
-
-class Customer(Party):
-    """Pays for N pulls and gets their cumulative reward, which nobody else can read.
-
-    Parameters
-    ----------
-    name, controller
-        This party's name and the Controller's.
-    private_key
-        Its own; None for sums in clear.
-    """
-
-    TRANSITIONS: ClassVar[Transitions] = {
-        ("idle", "order"): ("waiting",),
-        ("waiting", "Total"): ("done",),
-    }
-
-    def __init__(self, name: str, controller: str, private_key: PrivateKey | None) -> None:
-        super().__init__(name, "idle", [controller])
-        self.cumulative_reward: int | None = None
-        self._controller, self._private_key = controller, private_key
-        self._budget = 0
-
-    def order(self, budget: int, algorithm: Algorithm) -> list[Message]:
-        """Step 0: order ``budget`` pulls by an algorithm."""
-        self._require("order")
-        if budget < 1:
-            raise LocalProtocolError(f"{self.name}: a budget is at least 1, not {budget}")
-        self._budget = budget
-        self._move("order", "waiting")
-        message = Order(
-            sender=self.name,
-            receiver=self._controller,
-            budget=budget,
-            algorithm=algorithm,
-            public_key=public_bytes(self._private_key),
-        )
-        return [self._numbered(message)]
-
-    def _handle(self, message: Message) -> list[Message]:
-        if not isinstance(message, Total):
-            raise OutOfOrderError(f"{self.name}: {type(message).__name__} is not for me")
-        reward = decrypt(self._private_key, message.ciphertext)
-        if reward > self._budget:
-            raise TamperedPacketError(f"{self.name}: more reward than pulls were paid for")
-        self.cumulative_reward = reward
-        self._move("Total", "done")
-        return []

@@ -25,19 +25,12 @@ from fedbandits.crypto.aead import (
 from fedbandits.crypto.keystream import KEY_BYTES, derive_key
 from fedbandits.crypto.paillier import CiphertextError, PrivateKey
 from fedbandits.federation.messages import Message
-from fedbandits.systems.samba.draws import (
-    BIT_BYTES,
-    BITS,
-    SCORE_BYTES,
-    SCORES,
-    ControllerKeys,
-    Masks,
-    Places,
-)
-from fedbandits.systems.samba.federate import FederatedRun
+from fedbandits.systems.base import PartiesReplicate
+from fedbandits.systems.samba.agreement import Agreement, channel_cipher
+from fedbandits.systems.samba.audit.truth import Truth
 from fedbandits.systems.samba.messages import Bit, BitList, Score, ScoreList, Setup, Sum, Total
-from fedbandits.systems.samba.packets import floats
-from fedbandits.systems.samba.plan import channel_cipher
+from fedbandits.systems.samba.packets import BIT_BYTES, BITS, SCORE_BYTES, SCORES, floats
+from fedbandits.systems.samba.streams import ControllerKeys, Masks, Places
 from fedbandits.systems.samba.sums import decrypt
 
 #: Who is neither party nor server, and sees every message.
@@ -90,11 +83,27 @@ def keys_held(party: Any) -> tuple[set[bytes], list[PrivateKey]]:
     return symmetric, private
 
 
-class Examination:
-    """One participant's view of a run."""
+def common_divisor(values: Floats) -> float:
+    """The largest odd number that divides all significands: an unrounded mask, if there is one."""
+    significands = [int(np.ldexp(np.frexp(value)[0], 53)) for value in values if value != 0.0]
+    divisor = math.gcd(*significands)
+    return float(divisor >> ((divisor & -divisor).bit_length() - 1)) if divisor else 1.0
 
-    def __init__(self, run: FederatedRun, name: str) -> None:
-        self._run, self._name = run, name
+
+class Examination:
+    """One participant's view of a run.
+
+    Parameters
+    ----------
+    run
+        SAMBA's parties, played to the end.
+    name
+        A party, or :data:`OBSERVER`.
+    """
+
+    def __init__(self, run: PartiesReplicate, name: str) -> None:
+        self._name = name
+        self._agreed: Agreement = run.one("controller").agreement  # public
         self._party = run.network.parties.get(name)
         self._seen = [
             message
@@ -105,16 +114,17 @@ class Examination:
         held |= {key for message in self._seen for key in _keys_in(message)}
         derived = {derive_key(key, label) for key in held for label in ControllerKeys._fields}
         self._keys = held | derived
-        self._truth = _Truth(run)
+        self._truth = Truth(run)
 
     def cumulative_reward(self) -> Sight:
+        """Of the sum that the customer pays for."""
         if _knows(self._party, "cumulative_reward", self._truth.total):
             return Sight.CLEAR
         totals = [message for message in self._seen if isinstance(message, Total)]
         if totals:
             return self._sum_sight(totals[0].ciphertext, self._truth.total)
         sums = [message.sender for message in self._seen if isinstance(message, Sum)]
-        return Sight.ENCRYPTED if len(set(sums)) == self._run.plan.arms else Sight.NOT_SEEN
+        return Sight.ENCRYPTED if len(set(sums)) == self._agreed.arms else Sight.NOT_SEEN
 
     def statistics(self, owners: Iterable[int]) -> Sight:
         """Of scores and of sums, which are functions of (sᵢ, nᵢ); the best sight on any owner."""
@@ -143,7 +153,7 @@ class Examination:
             return Sight.ENCRYPTED
         value = _score(opened)
         true = self._truth.score(message, owner)
-        known_masks = [Masks(key, self._run.plan.iterations) for key in self._keys]
+        known_masks = [Masks(key, self._agreed.iterations) for key in self._keys]
         unmasked = [value, *(value / m.draw(message.step, message.iteration) for m in known_masks)]
         if isinstance(message, ScoreList):
             seen = floats([self._truth.contents(SCORES, message, s) for s in message.sealed])
@@ -194,7 +204,7 @@ class Examination:
     def _reads(self, channel: Channel, message: Any, sealed: bytes) -> bool:
         """Whether a packet opens to what is in it, at whatever slot."""
         true = self._truth.contents(channel.direction, message, sealed)
-        for slot in range(self._run.plan.arms):
+        for slot in range(self._agreed.arms):
             try:
                 (opened,) = channel.open(message.step, message.iteration, [slot], [sealed])
             except (TamperedPacketError, PacketLengthError):
@@ -205,18 +215,17 @@ class Examination:
 
     def _ciphers(self) -> Iterator[PacketCipher]:
         """With every key that is held: as the run's key is made of it, and as it is."""
-        plan = self._run.plan
         yield ClearCipher()
         for key in self._keys:
             for name in _CIPHERS:
-                yield channel_cipher(name, key, plan)
-                yield make_cipher(name, key, plan.context)
+                yield channel_cipher(name, key, self._agreed)
+                yield make_cipher(name, key, self._agreed.context)
 
     def _sees_through_places(self) -> bool:
         """Whether a standing order, or some key that is held, tells who is where in every list."""
-        plan, lists = self._run.plan, self._truth.lists
-        guesses: list[Any] = [lambda step, iteration: np.arange(plan.arms)]
-        guesses += [Places(key, plan.arms, plan.iterations).draw for key in self._keys]
+        agreed, lists = self._agreed, self._truth.lists
+        guesses: list[Any] = [lambda step, iteration: np.arange(agreed.arms)]
+        guesses += [Places(key, agreed.arms, agreed.iterations).draw for key in self._keys]
         guesses.append(self._told_places)
         return any(
             all(np.array_equal(guess(*turn), places) for turn, places in lists.items())
@@ -225,18 +234,18 @@ class Examination:
 
     def _told_places(self, step: int, iteration: int) -> Any:
         """Places that messages to owners told whoever saw all of them (a Bit tells the next)."""
-        owners = [f"owner-{i}" for i in range(self._run.plan.arms)]
+        owners = [f"owner-{i}" for i in range(self._agreed.arms)]
         told = self._places_told.get((step, iteration), {})
         return np.array([told.get(owner, -1) for owner in owners])
 
     @functools.cached_property
     def _places_told(self) -> dict[tuple[int, int], dict[str, int]]:
-        plan, told = self._run.plan, dict[tuple[int, int], dict[str, int]]()
+        agreed, told = self._agreed, dict[tuple[int, int], dict[str, int]]()
         for message in self._seen:
             if isinstance(message, Setup):
-                turn = (plan.arms + 1, 1)
+                turn = (agreed.arms + 1, 1)
             elif isinstance(message, Bit):
-                last = message.iteration == plan.iterations
+                last = message.iteration == agreed.iterations
                 turn = (message.step + 1, 1) if last else (message.step, message.iteration + 1)
             else:
                 continue
@@ -251,54 +260,6 @@ class Examination:
             except CiphertextError:
                 continue
         return Sight.ENCRYPTED
-
-
-def common_divisor(values: Floats) -> float:
-    """The largest odd number that divides all significands: an unrounded mask, if there is one."""
-    significands = [int(np.ldexp(np.frexp(value)[0], 53)) for value in values if value != 0.0]
-    divisor = math.gcd(*significands)
-    return float(divisor >> ((divisor & -divisor).bit_length() - 1)) if divisor else 1.0
-
-
-class _Truth:
-    """What really happened, known to whoever holds every key."""
-
-    def __init__(self, run: FederatedRun) -> None:
-        self._run = run
-        self.sums = [owner.standing.rewards for owner in run.owners]
-        self.total = sum(self.sums)
-        turns = {
-            (m.step, m.iteration)
-            for _, m in run.network.transcript.deliveries
-            if isinstance(m, ScoreList)
-        }
-        self.lists = {turn: run.controller.places_of(*turn) for turn in turns}
-        self._contents: dict[tuple[int, int, int, bytes], bytes] = {}
-        self._scores: dict[tuple[int, int], Floats] = {}
-        for _, message in run.network.transcript.deliveries:
-            if isinstance(message, ScoreList | BitList):
-                self._note(message)
-
-    def _note(self, message: ScoreList | BitList) -> None:
-        kind = (SCORES, SCORE_BYTES) if isinstance(message, ScoreList) else (BITS, BIT_BYTES)
-        opened = self._run.comp.reopen(*kind, message.step, message.iteration, message.sealed)
-        for sealed, contents in zip(message.sealed, opened, strict=True):
-            self._contents[kind[0], message.step, message.iteration, sealed] = contents
-        if isinstance(message, ScoreList):
-            mask = self._run.controller.mask_of(message.step, message.iteration)
-            self._scores[message.step, message.iteration] = floats(opened) / mask
-
-    def contents(self, direction: int, message: Any, sealed: bytes) -> bytes:
-        """What is in a packet."""
-        return self._contents[direction, message.step, message.iteration, sealed]
-
-    def place(self, message: Any, owner: int) -> int:
-        """Where an owner stands in a list."""
-        return int(self.lists[message.step, message.iteration][owner])
-
-    def score(self, message: Any, owner: int) -> float:
-        """An owner's score without its mask."""
-        return float(self._scores[message.step, message.iteration][self.place(message, owner)])
 
 
 def _listed(sealed: bytes | tuple[bytes, ...]) -> tuple[bytes, ...]:

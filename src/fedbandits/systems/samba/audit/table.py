@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fedbandits.systems.samba.examination import OBSERVER, OWNER, Examination, Sight
-from fedbandits.systems.samba.federate import COMP, CONTROLLER, CUSTOMER, FederatedRun
+from fedbandits.systems.base import PartiesReplicate
+from fedbandits.systems.samba.audit.sight import OBSERVER, OWNER, Examination, Sight
+from fedbandits.systems.samba.roles import COMP, CONTROLLER, CUSTOMER
 
 #: Columns of the table, and what they are called.
 PARTICIPANTS = {
@@ -30,13 +31,13 @@ REWARD, OWN, OTHERS, PULLED, SINGLE = (
 )
 
 
-def security_table(run: FederatedRun) -> dict[str, dict[str, Sight]]:
-    """Datum by participant, from the transcript of a finished run.
+def security_table(run: PartiesReplicate) -> dict[str, dict[str, Sight]]:
+    """Datum by participant, from the transcript of a run.
 
     Parameters
     ----------
     run
-        Played to its end.
+        SAMBA's parties, played to the end.
 
     Returns
     -------
@@ -47,7 +48,9 @@ def security_table(run: FederatedRun) -> dict[str, dict[str, Sight]]:
     return {
         REWARD: {name: eye.cumulative_reward() for name, eye in examined.items()},
         OWN: {name: eye.statistics([0]) for name, eye in examined.items()},
-        OTHERS: {name: eye.statistics(range(1, run.plan.arms)) for name, eye in examined.items()},
+        OTHERS: {
+            name: eye.statistics(range(1, len(run.of("owner")))) for name, eye in examined.items()
+        },
         PULLED: {name: eye.pulls() for name, eye in examined.items()},
         SINGLE: {name: eye.single_rewards() for name, eye in examined.items()},
     }

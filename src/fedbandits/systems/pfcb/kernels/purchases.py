@@ -1,4 +1,4 @@
-"""What a buyer writes down, how much of it counts, and how it decides. Compiled, for all drivers."""
+"""How a buyer decides what to buy: estimates from its books, then a purchase by the oracle."""
 
 from __future__ import annotations
 
@@ -11,102 +11,8 @@ from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.learners.exact_purchasing import buy
 from fedbandits.learners.purchasing import is_empty, total
+from fedbandits.systems.pfcb.kernels.books import Books, error_variance, worth
 from fedbandits.systems.pfcb.plan import Constants
-
-
-class Books(NamedTuple):
-    """What a buyer knows; with a first axis of buyers, what all of them do."""
-
-    pool: Floats  # (2, m): W and Y of Algorithm 2, what it acts on
-    own: Floats  # (2, m): all own purchases
-    fresh: Floats  # (2, m): those since the last report, w and y
-
-
-def empty_books(agents: int, producers: int) -> Books:
-    """Books of buyers that have bought nothing."""
-    return Books(*(np.zeros((agents, 2, producers)) for _ in Books._fields))
-
-
-@compiled
-def one_book(books: Books, agent: int) -> Books:
-    """The books of one buyer."""
-    return Books(books.pool[agent], books.own[agent], books.fresh[agent])
-
-
-@compiled
-def note_purchase(raw_view: bool, purchase: Ints, good: Ints, books: Books) -> None:
-    """Enter a round's purchase (equation 9)."""
-    for i in range(purchase.size):
-        if purchase[i] > 0:
-            bought, fine = float(purchase[i]), float(good[i])
-            books.own[0, i] += bought
-            books.own[1, i] += fine
-            books.fresh[0, i] += bought
-            books.fresh[1, i] += fine
-            if raw_view:
-                books.pool[0, i] += bought
-                books.pool[1, i] += fine
-
-
-@compiled
-def radius_scale(constants: Constants, round_: int) -> float:
-    """√(3 ln x / 2), which over √W is the confidence radius; x is the round, or n times it."""
-    return math.sqrt(1.5 * math.log(constants.radius_factor * round_))
-
-
-@compiled
-def error_variance(covariance: Floats, noise: float, quality: float) -> float:
-    """Variance of y - q w by the noise of (w, y) alone.
-
-    Parameters
-    ----------
-    covariance : (2, 2) float64
-        Of the noise, for a scale of one unit.
-    noise : float
-        Its scale, in units.
-    quality : float
-        q.
-    """
-    mixed = covariance[1, 1] - 2.0 * quality * covariance[0, 1]
-    return float(noise * noise * (mixed + quality * quality * covariance[0, 0]))
-
-
-@compiled
-def decorrelated_units(
-    covariance: Floats, noise: float, quality: float, error: float, units: float, good: float
-) -> float:
-    """Reported units, less what the error in ỹ - q w̃ lets one foresee of their own noise.
-
-    What is left is uncorrelated with that error, so a weight that is made of it does not favour
-    errors of one sign.
-
-    Parameters
-    ----------
-    covariance, noise, quality
-        As for :func:`error_variance`.
-    error : float
-        What that returns.
-    units, good : float
-        w̃ and ỹ.
-    """
-    variance = error + 0.25 * max(units, 0.0)
-    if variance == 0.0:
-        return units
-    shared = noise * noise * (covariance[0, 1] - quality * covariance[0, 0])
-    return float(units - shared / variance * (good - quality * units))
-
-
-@compiled
-def worth(units: float, error: float) -> float:
-    """What a reported unit counts for, where all ``units`` reported have an error in y - q w.
-
-    Sampling adds a variance of at most w/4, the noise ``error``. Weighed by w / (w + 4 error),
-    pooled sums have Var(Y/W) ≤ 1/(4W), as if W were units bought by oneself: these are the weights
-    by inverse variance. That is exact for a weight that is fixed beforehand, and approximate for
-    one made of what was reported.
-    """
-    return units / (units + 4.0 * error)
-
 
 #: How often a cautious purchase is tried anew with a larger reserve.
 _ATTEMPTS = 3
@@ -134,6 +40,12 @@ def new_scratch(producers: int) -> Scratch:
 
 
 @compiled
+def radius_scale(constants: Constants, round_: int) -> float:
+    """√(3 ln x / 2), which over √W is the confidence radius; x is the round, or n times it."""
+    return math.sqrt(1.5 * math.log(constants.radius_factor * round_))
+
+
+@compiled
 def estimate(
     constants: Constants, round_: int, books: Books, noise: float, cost: Floats, capacity: Ints,
     scratch: Scratch,
@@ -147,15 +59,32 @@ def estimate(
     decided to buy, which follows from reports: what the next one will tell narrows the radius
     beforehand (Desautels, Krause & Burdick 2014, for batches). Otherwise it would explore for a
     whole batch what a few rounds suffice for.
+
+    Parameters
+    ----------
+    constants : Constants
+        The plan's.
+    round_ : int
+        The round that is decided on, from 1.
+    books : Books
+        The buyer's.
+    noise : float
+        Scale of the noise in its next report, in capacities.
+    cost : (m,) float64
+        The buyer's cost of a unit.
+    capacity : (m,) int64
+        The most units that the buyer can buy.
+    scratch : Scratch
+        Receives what is found.
     """
-    pool = books.pool
+    combined = books.combined
     cautious = constants.caution >= 0.0
     scale = constants.exploration_scale * radius_scale(constants, round_)
     for i in range(cost.size):
-        units = pool[0, i]
+        units = combined[0, i]
         if units > 0.0:
             root = 1.0 / math.sqrt(units)
-            mean = pool[1, i] / units
+            mean = combined[1, i] / units
             sure, coming = units, books.fresh[0, i]
             if not constants.raw_view and coming > 0.0:
                 quality = min(1.0, max(0.0, mean))
@@ -224,7 +153,7 @@ def decide(
     constants: Constants, round_: int, books: Books, noise: float, cost: Floats, capacity: Ints,
     scratch: Scratch,
 ) -> None:  # fmt: skip
-    """What a buyer buys in a round, into ``scratch.purchase``."""
+    """What a buyer buys in a round, into ``scratch.purchase``; parameters as for `estimate`."""
     if round_ <= constants.exploration:
         for i in range(capacity.size):
             scratch.purchase[i] = capacity[i] if constants.explores_whole else min(1, capacity[i])

@@ -1,4 +1,4 @@
-"""SAMBA's shared randomness: who holds which key, and what is made of it.
+"""SAMBA's secrets and the streams made of them: who holds which key, and what it draws.
 
 The Controller's secret gives three keys: places (its own), masks (the owners' too), exploration
 (the owners' too). Comp has a secret of its own for probability matching. Every stream is read by
@@ -16,11 +16,24 @@ from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints, Words64
 from fedbandits.crypto.keystream import KeyStream, derive_key, permute, word_to_unit
 from fedbandits.learners.index_rules import IN_PROPORTION
+from fedbandits.systems.samba.agreement import RUN_BYTES
 
-#: Directions of packets, the first byte of a nonce.
-SCORES, BITS = 1, 2
-#: Bytes of what a packet holds.
-SCORE_BYTES, BIT_BYTES = 8, 1
+
+class SimulatedSecrets(NamedTuple):
+    """The parties' secrets of a simulation, from its seed: they protect nobody."""
+
+    channel: bytes  # Comp's and the owners'
+    controller: bytes
+    comp: bytes
+    run: bytes  # the run's name, RUN_BYTES long
+
+    @classmethod
+    def derive(cls, seed: int, replicate: int) -> SimulatedSecrets:
+        """Secrets named by seed and replicate."""
+        name = b"fedbandits simulated secrets" + seed.to_bytes(8, "big")
+        root = name + replicate.to_bytes(4, "big")
+        channel, controller, comp, run = (derive_key(root, label) for label in cls._fields)
+        return cls(channel, controller, comp, run[:RUN_BYTES])
 
 
 class ControllerKeys(NamedTuple):

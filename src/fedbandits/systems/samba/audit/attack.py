@@ -14,10 +14,9 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.learners.index_rules import UCB, DecreasingEpsilonGreedy, EpsilonGreedy, Softmax
-from fedbandits.systems.samba.draws import BIT_BYTES, BITS, SCORE_BYTES, SCORES
-from fedbandits.systems.samba.federate import COMP, FederatedRun
+from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba.messages import BitList, ScoreList
-from fedbandits.systems.samba.packets import floats
+from fedbandits.systems.samba.packets import BIT, BIT_BYTES, BITS, SCORE_BYTES, SCORES, floats
 
 #: How far, relatively, a score may lie from what a hypothesis predicts: scores and their masking
 #: are computed to about 1e-15.
@@ -49,28 +48,29 @@ class Recovery(NamedTuple):
     candidates: list[Ints]  # each (arms, 2): sᵢ and nᵢ in lexicographic order
 
 
-def comp_observations(run: FederatedRun) -> Iterator[Observation]:
+def comp_observations(run: PartiesReplicate) -> Iterator[Observation]:
     """Open what Comp received in a run, with the key that Comp has; first iterations only.
 
     Parameters
     ----------
     run
-        A finished run of SAMBA's parties.
+        SAMBA's parties, played to the end.
     """
+    comp = run.one("comp")
     lists, answers = {}, {}
     for _, message in run.network.transcript.deliveries:
-        if isinstance(message, ScoreList) and message.receiver == COMP:
+        if isinstance(message, ScoreList):
             lists[message.step, message.iteration] = message.sealed
         elif isinstance(message, BitList):
             answers[message.step, message.iteration] = message.sealed
     for turn, sealed in sorted(answers.items()):
         if turn[1] > 1:
             continue
-        bits = run.comp.reopen(BITS, BIT_BYTES, *turn, sealed)
+        bits = comp.reopen(BITS, BIT_BYTES, *turn, sealed)
         values = np.empty(0)
         if turn in lists:
-            values = floats(run.comp.reopen(SCORES, SCORE_BYTES, *turn, lists[turn]))
-        yield Observation(turn[0], values, bits.index(b"\x01"))
+            values = floats(comp.reopen(SCORES, SCORE_BYTES, *turn, lists[turn]))
+        yield Observation(turn[0], values, bits.index(BIT[1]))
 
 
 def recover_statistics(
@@ -81,11 +81,11 @@ def recover_statistics(
     Parameters
     ----------
     observations
-        See :func:`comp_observations`; every step, in order.
+        What Comp holds after every step, in order; see :func:`comp_observations`.
     arms
-        K.
+        K, the number of arms.
     rule
-        An index rule whose scores are functions of (sᵢ, nᵢ, t), see ``_SCORES``.
+        An index rule whose scores are functions of (sᵢ, nᵢ, t), one of ``_SCORES``.
 
     Yields
     ------
@@ -146,29 +146,30 @@ def _unique(groups: Iterable[Iterable[Ints]]) -> list[Ints]:
     return list({(c := _canonical(h)).tobytes(): c for group in groups for h in group}.values())
 
 
-def success_rate(run: FederatedRun) -> float:
+def success_rate(run: PartiesReplicate) -> float:
     """Share of a run's comparisons before which Comp knows {(sᵢ, nᵢ)} exactly.
 
     Parameters
     ----------
     run
-        A finished run with at least one comparison, of a rule in ``_SCORES``.
+        Parties played to the end, with at least one comparison, by a rule of ``_SCORES``.
     """
-    truth = dict(_true_statistics(run))
+    truth, agreed = dict(_true_statistics(run)), run.one("comp").agreement
     observations = list(comp_observations(run))
     recovered = sum(
         len(recovery.candidates) == 1
         and np.array_equal(recovery.candidates[0], truth[recovery.step])
-        for recovery in recover_statistics(observations, run.plan.arms, run.plan.rule)
+        for recovery in recover_statistics(observations, agreed.arms, agreed.rule)
     )
     return recovered / max(1, sum(len(seen.values) > 0 for seen in observations))
 
 
-def _true_statistics(run: FederatedRun) -> Iterator[tuple[int, Ints]]:
+def _true_statistics(run: PartiesReplicate) -> Iterator[tuple[int, Ints]]:
     """{(sᵢ, nᵢ)} before every step, from what the owners know."""
-    counts = np.zeros((run.plan.arms, 2), np.int64)
-    for step, arm, reward in run.pulled:
-        if step > run.plan.arms:
+    arms = len(run.of("owner"))
+    counts = np.zeros((arms, 2), np.int64)
+    for step, arm, reward in run.stage.pulled:
+        if step > arms:
             yield step, _canonical(counts)
         counts[arm] += (int(reward), 1)
 

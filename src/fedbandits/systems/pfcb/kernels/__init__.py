@@ -1,0 +1,1 @@
+"""What one buyer computes, compiled: its books, its purchases, its reports and those of others."""

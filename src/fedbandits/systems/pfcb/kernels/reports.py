@@ -1,0 +1,191 @@
+"""Reports, compiled: when one is due, how it is made, and how one is judged, weighed and taken."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats, Ints
+from fedbandits.privacy.continual import TOEPLITZ, add_release_noise, release_deviation
+from fedbandits.systems.pfcb.kernels.books import Books, decorrelated_units, error_variance, worth
+from fedbandits.systems.pfcb.plan import (
+    ALWAYS,
+    BATCHES,
+    CLEAR,
+    RUNNING,
+    WITHIN_RADIUS,
+    Constants,
+    draw_deviation,
+)
+
+_draw_deviation = compiled(draw_deviation)
+
+
+@compiled
+def next_exchange(constants: Constants, round_: int) -> int:
+    """First round after ``round_`` at whose end buyers exchange reports."""
+    if constants.every_round:
+        return round_ + 1
+    place = 0
+    while constants.exchange_times[place] <= round_:
+        place += 1
+    return int(constants.exchange_times[place])
+
+
+@compiled
+def noise_deviation(constants: Constants, release: int) -> float:
+    """Scale of all the noise in a report, in capacities."""
+    if constants.reports == CLEAR:
+        return 0.0
+    if constants.reports == RUNNING:
+        return float(release_deviation(TOEPLITZ, constants.scale, constants.coefficients, release))
+    return float(_draw_deviation(constants, release))
+
+
+@compiled
+def next_noise(constants: Constants, releases: int) -> float:
+    """Scale of the noise in the next report, or in the last one when there is no next."""
+    if constants.releases == 0:
+        return 0.0
+    return noise_deviation(constants, max(1, min(releases + 1, constants.releases)))
+
+
+@compiled
+def _unmixed_noise(constants: Constants, release: int, draws: Floats, noise: Floats) -> None:
+    """The noise of a report in capacities, before w and y are mixed, into ``noise`` (2 m,)."""
+    noise[:] = 0.0
+    if constants.reports == RUNNING:
+        ones = np.ones(noise.size)
+        add_release_noise(
+            TOEPLITZ, constants.scale, constants.coefficients, ones, draws, release, noise
+        )
+    elif constants.reports == BATCHES:
+        noise += _draw_deviation(constants, release) * draws[0]
+
+
+@compiled
+def write_report(
+    constants: Constants, release: int, capacity: Ints, draws: Floats, books: Books, report: Floats
+) -> None:
+    """A buyer's report, into ``report`` (2, m); what it reports on is no longer fresh.
+
+    Parameters
+    ----------
+    constants : Constants
+        The plan's.
+    release : int
+        The report's number, from 1.
+    capacity : (m,) int64
+        The most units that the buyer can buy.
+    draws : (slots, 2 m) float64
+        Standard normals; for running sums those of all reports so far.
+    books : Books
+        The buyer's; ``fresh`` is emptied.
+    report : (2, m) float64
+        Receives units bought and units found good, noise included.
+    """
+    m = capacity.size
+    noise, mixing = np.empty(2 * m), constants.mixing
+    _unmixed_noise(constants, release, draws, noise)
+    known = books.own if constants.reports == RUNNING else books.fresh
+    for row in range(2):
+        for i in range(m):
+            mixed = mixing[row, 0] * noise[i] + mixing[row, 1] * noise[m + i]
+            report[row, i] = known[row, i] + capacity[i] * mixed
+    books.fresh[:] = 0.0
+
+
+@compiled
+def believes(
+    constants: Constants, round_: int, known: float, counted: float, distance: float, error: float
+) -> bool:
+    """Whether a buyer takes a report on one producer.
+
+    The answer depends on the size of the distance, not on its sign: a test of ỹ/w̃ would take more
+    errors of one sign, as w̃ shares their noise.
+
+    Parameters
+    ----------
+    constants : Constants
+        The plan's.
+    round_ : int
+        The round of the report.
+    known : float
+        W > 0, the units that the buyer knows of.
+    counted : float
+        How many units the report is about, > 0.
+    distance : float
+        ỹ - q̂ w̃, in units.
+    error : float
+        The variance that :func:`.error_variance` returns.
+    """
+    if constants.acceptance == ALWAYS:
+        return True
+    if constants.acceptance == WITHIN_RADIUS:  # Procedure 1, with ln(nt) as printed there
+        radius = math.sqrt(1.5 * math.log(constants.agents * round_) / known)
+        return abs(distance) <= constants.tolerance * radius * counted
+    variance = 0.25 * counted * counted / known + 0.25 * counted + error
+    return abs(distance) <= constants.tolerance * math.sqrt(variance)
+
+
+@compiled
+def take_report(
+    constants: Constants, release: int, round_: int, capacity: Ints, report: Floats, mine: bool,
+    combined: Floats, judged: Ints,
+) -> None:  # fmt: skip
+    """Judge a report producer by producer, and add what is believed (Procedure 1).
+
+    A report of no units says nothing and is refused. With a constant weight units are w̃, as
+    printed; by inverse variance they are those of :func:`.decorrelated_units`, taken at q̂, or at
+    ½ where nothing is known yet.
+
+    Parameters
+    ----------
+    constants : Constants
+        The plan's.
+    release, round_ : int
+        The report's number, from 1, and its round.
+    capacity : (m,) int64
+        The most units that its sender can buy.
+    report : (2, m) float64
+        w̃ and ỹ.
+    mine : bool
+        Whether the buyer made it itself; then it is not judged.
+    combined : (2, m) float64
+        W and Y of the buyer that takes it; added to.
+    judged : (2,) int64
+        Counts what was accepted and refused; added to.
+    """
+    scale, constant = noise_deviation(constants, release), constants.omega2 > 0.0
+    for i in range(capacity.size):
+        if capacity[i] == 0:
+            continue
+        reported, good, known = report[0, i], report[1, i], combined[0, i]
+        quality = combined[1, i] / known if known > 0.0 else 0.5
+        clipped, noise = min(1.0, max(0.0, quality)), scale * capacity[i]
+        error = error_variance(constants.covariance, noise, clipped)
+        counted = reported
+        if not constant:
+            counted = decorrelated_units(
+                constants.covariance, noise, clipped, error, reported, good
+            )
+        taken = counted > 0.0
+        if taken and known > 0.0 and not mine:
+            taken = believes(constants, round_, known, counted, good - quality * reported, error)
+        if taken:
+            weight = constants.omega2 if constant else worth(counted, error)
+            combined[0, i] += weight * reported
+            combined[1, i] += weight * good
+        if not mine:
+            judged[0 if taken else 1] += 1
+
+
+@compiled
+def begin_exchange(constants: Constants, books: Books) -> None:
+    """Before the reports of an exchange are taken: running sums replace earlier ones."""
+    if constants.reports == RUNNING:
+        for row in range(2):
+            for i in range(books.combined.shape[1]):
+                books.combined[row, i] = books.own[row, i] if constants.raw_view else 0.0
