@@ -55,7 +55,14 @@ def test_every_family_names_its_paper():
     assert all(family.paper for family in FAMILIES.values())
 
 
-@pytest.mark.parametrize("name", preset_names())
+#: Presets of one system share their kernels.
+PRESETS = [
+    pytest.param(name, marks=pytest.mark.xdist_group(find_preset(name)[0].removesuffix("_mixture")))
+    for name in preset_names()
+]
+
+
+@pytest.mark.parametrize("name", PRESETS)
 class TestPreset:
     def test_it_says_what_it_is(self, name):
         _, family = find_preset(name)
