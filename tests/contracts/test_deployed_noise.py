@@ -7,6 +7,7 @@ together, in deviations of the noise, by more than the claimed μ.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -261,8 +262,14 @@ def play_servers(run, log):
 
 
 PLAYS = {"agents": play_agents, "buyers": play_buyers, "servers": play_servers}
-#: Of the first buyer for what the first producer sells.
-CAPACITY = int(VARIANTS["buyers"].begin(0).world.capacity[0, 0])
+
+
+@functools.cache
+def capacity() -> int:
+    """Of the first buyer for what the first producer sells."""
+    return int(VARIANTS["buyers"].begin(0).world.capacity[0, 0])
+
+
 #: A trigger or a partition may move with a record: claims of contents are for those that stay.
 STAYS = {
     "agents, as published": {"schedule": "every(7)"},
@@ -293,7 +300,7 @@ def pairs(draw, buyers):
     """Two records within bounds."""
     rng = np.random.default_rng(draw(own.seeds))
     if buyers:
-        bought = [draw(st.integers(0, CAPACITY)) for _ in range(2)]
+        bought = [draw(st.integers(0, capacity())) for _ in range(2)]
         return [(b, draw(st.integers(0, b))) for b in bought]
     lengths = [draw(st.sampled_from([1.0, 0.0, 0.5])) for _ in range(2)]
     return [(unit(rng, length), draw(st.sampled_from([-1.0, 0.0, 1.0]))) for length in lengths]
@@ -320,7 +327,7 @@ def test_some_record_moves_it_as_far(name):
         one, other = opposite_records(2, 1.0, 0.5)
         far = [(one.context, 1.0), (other.context, 1.0)]
     if variant.parties == "buyers":
-        far = [(0, 0), (CAPACITY, CAPACITY)]
+        far = [(0, 0), (capacity(), capacity())]
     own_move, _, mu = moved(name, 3, 1, far)
     assert own_move <= mu * (1 + 1e-6)
     assert own_move >= 0.99 * mu
