@@ -41,7 +41,7 @@ KERNELS = {
 }
 #: The peers' kernels and FedUCB's share much, so these two do not begin side by side.
 FIRST = (
-    "feducb_p2p", "fclub", "test_docs", "feducb", "test_resume", "fedlinucb_async", "pfcb",
+    "feducb_p2p", "fclub", "feducb", "fedlinucb_async", "pfcb", "test_docs", "test_resume",
     "test_fclub_figures", "samba", "test_mutants", "test_cli", "test_ledger_kills",
     "test_procurement", "test_audit", "test_clusters", "test_samba_security",
 )  # fmt: skip

@@ -4,7 +4,6 @@ import math
 import subprocess
 import sys
 import warnings
-from functools import partial
 
 import pytest
 from typer.testing import CliRunner
@@ -13,10 +12,10 @@ from fedbandits import cli
 from fedbandits.experiments import audit as audit_module
 from fedbandits.experiments.audit import Audit, Verdict
 from fedbandits.privacy.accounting import GaussianRelease
-from fedbandits.privacy.auditing import audit as attack
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.ledger import Ledger
 from fedbandits.systems.feducb import audit as feducb_audit
+from tests.experiments.test_audit import attack_of_few_runs
 
 TOML = """
 name = "tiny"
@@ -122,9 +121,8 @@ class TestAudit:
     few = ("--set", "rounds=60", "--set", "systems.0.schedule=every(4)")
 
     def test_verdicts_come_last_and_a_broken_claim_is_no_error(self, folder, monkeypatch, capsys):
-        """The trigger tells the worlds apart in every run: a few runs show it for certain."""
         monkeypatch.setattr(feducb_audit, "_HORIZONS", (16,))
-        monkeypatch.setattr(audit_module, "attack", partial(attack, training=40))
+        monkeypatch.setattr(audit_module, "attack", attack_of_few_runs)
         assert call(monkeypatch, "audit", "tiny.toml", "--runs", "200", *self.few) == 0
         *_, sound, published, summary = capsys.readouterr().out.splitlines()
         assert sound.startswith("feducb: holds: ε_low = ")
