@@ -2,6 +2,8 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
+# How many processes play tests; 0 is this one alone, which a debugger can follow.
+WORKERS ?= 2
 
 .PHONY: quickstart test lint types clean
 
@@ -9,7 +11,7 @@ quickstart: $(VENV)/installed ## install, then run the main example
 	$(BIN)/fedbandits run examples/quickstart.toml
 
 test: $(VENV)/installed-test lint types ## install what tests need, run all of them
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n $(WORKERS)
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .

@@ -23,26 +23,25 @@ from fedbandits.experiments.claims_page import (
     reference_world,
 )
 from fedbandits.privacy.accounting import ContinualSum
-from fedbandits.settings.experiment import System
-from fedbandits.systems import FAMILIES
-from fedbandits.systems.pfcb.plan import make_plan as pfcb_plan
+from fedbandits.settings.experiment import Variant
+from fedbandits.systems import find_system
 
 #: SAMBA decrypts and encrypts in every round.
 SAMBA_ROUNDS = 2_000
 ROLES = ("published", "sound", "non-private", "no releases")
 
 
-def noise_of_sums(entry: System, world: Environment) -> float:
+def noise_of_sums(entry: Variant, world: Environment) -> float:
     """Deviation of an off-diagonal entry in the noisiest running sum."""
-    claim = FAMILIES[entry.family].claim(entry.config, world, REFERENCE_ROUNDS)
+    claim = find_system(entry.system).claim(entry.plan(world, REFERENCE_ROUNDS))
     (event,) = set(claim.events)
     assert isinstance(event, ContinualSum)
     return event.plan.largest_deviation()
 
 
-def noise_of_reports(entry: System, world: Environment) -> float:
+def noise_of_reports(entry: Variant, world: Environment) -> float:
     """Deviation of units bought or found good in the noisiest report, in capacities."""
-    plan = pfcb_plan(entry.config, world.facts, REFERENCE_ROUNDS)
+    plan = entry.plan(world, REFERENCE_ROUNDS)
     constants = plan.constants
     scale = max(plan.deviation(z) for z in range(1, constants.releases + 1))
     return scale * float(np.sqrt(constants.covariance.diagonal().max()))
@@ -52,8 +51,8 @@ class Comparison(NamedTuple):
     """A row of the table: what plays each role, and how its noise is measured."""
 
     title: str
-    family: str
-    systems: tuple[System, ...]
+    system: str
+    systems: tuple[Variant, ...]
     noise: Callable[[System, Environment], float]
 
 
@@ -121,7 +120,7 @@ def main() -> None:
 
 
 def show(comparison: Comparison, replicates: int) -> None:
-    world = reference_world(FAMILIES[comparison.family])
+    world = reference_world(find_system(comparison.system))
     published, sound = (comparison.noise(entry, world) for entry in comparison.systems[:2])
     last = play(world, REFERENCE_ROUNDS, replicates, comparison.systems)
     share = world.acting
@@ -137,7 +136,7 @@ def show(comparison: Comparison, replicates: int) -> None:
 def show_samba(replicates: int) -> None:
     """No ε: encryption costs time, and must cost no reward."""
     systems = tuple(fb.system(f"{execution}-ucb") for execution in ("samba", "plain"))
-    world = reference_world(FAMILIES["samba"])
+    world = reference_world(find_system("samba"))
     last = play(world, SAMBA_ROUNDS, replicates, systems)
     secure, plain = (regret(last, entry.label, 1) for entry in systems)
     same = bool((last.regret.isel(system=0) == last.regret.isel(system=1)).all())
@@ -146,7 +145,7 @@ def show_samba(replicates: int) -> None:
 
 
 def play(
-    world: Environment, rounds: int, replicates: int, systems: tuple[System, ...]
+    world: Environment, rounds: int, replicates: int, systems: tuple[Variant, ...]
 ) -> xr.Dataset:
     """All systems' standing at the end."""
     experiment = fb.Experiment(

@@ -9,10 +9,13 @@ import pytest
 from typer.testing import CliRunner
 
 from fedbandits import cli
+from fedbandits.experiments import audit as audit_module
 from fedbandits.experiments.audit import Audit, Verdict
 from fedbandits.privacy.accounting import GaussianRelease
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.ledger import Ledger
+from fedbandits.systems.agents import audit as agents_audit
+from tests.experiments.test_audit import attack_of_few_runs
 
 TOML = """
 name = "tiny"
@@ -115,10 +118,12 @@ def test_privacy_is_of_a_file_or_of_all_presets(folder, monkeypatch, capsys, arg
 
 
 class TestAudit:
-    few = ("--runs", "200", "--set", "rounds=60")
+    few = ("--set", "rounds=60", "--set", "systems.0.schedule=every(4)")
 
     def test_verdicts_come_last_and_a_broken_claim_is_no_error(self, folder, monkeypatch, capsys):
-        assert call(monkeypatch, "audit", "tiny.toml", *self.few) == 0
+        monkeypatch.setattr(agents_audit, "_HORIZONS", (16,))
+        monkeypatch.setattr(audit_module, "attack", attack_of_few_runs)
+        assert call(monkeypatch, "audit", "tiny.toml", "--runs", "200", *self.few) == 0
         *_, sound, published, summary = capsys.readouterr().out.splitlines()
         assert sound.startswith("feducb: holds: ε_low = ")
         assert published.startswith("feducb-published: broken: ε_low = ")
@@ -126,7 +131,7 @@ class TestAudit:
         assert summary.startswith("audit of 2 systems: 1 hold, 1 broken (feducb-published)")
         page = (folder / "runs" / "tiny" / "audit.html").read_text(encoding="utf-8")
         assert "feducb-published" in page
-        assert call(monkeypatch, "run", "tiny.toml", "--set", "rounds=60") == 0
+        assert call(monkeypatch, "run", "tiny.toml", *self.few) == 0
         report = (folder / "runs" / "tiny" / "report.html").read_text(encoding="utf-8")
         assert summary.replace("'", "&#x27;") in report
 

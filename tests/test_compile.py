@@ -20,6 +20,7 @@ from fedbandits import _compile
 from fedbandits._compile import compiled, fma, folder, implements, inlined
 from fedbandits._compile.sources import shards
 from fedbandits.errors import CacheWarning
+from fedbandits.systems.registry import BUILT_IN
 
 A = 1.0 + 2.0**-30
 
@@ -43,7 +44,7 @@ def package(tmp_path):
     return copy
 
 
-SYSTEMS = {"samba", "pfcb", "fclub", "fclub_mixture", "feducb", "feducb_p2p", "fedlinucb_async"}
+SYSTEMS = set(BUILT_IN)
 
 
 @pytest.mark.parametrize(
@@ -54,10 +55,11 @@ SYSTEMS = {"samba", "pfcb", "fclub", "fclub_mixture", "feducb", "feducb_p2p", "f
         ("environments/linear.py", SYSTEMS),  # reached by the type of the world, not by an import
         ("systems/games.py", SYSTEMS),
         ("systems/pfcb/plan.py", {"pfcb"}),
-        ("systems/fclub/plan.py", {"fclub", "fclub_mixture"}),  # the one imports the other
-        ("systems/feducb/loop.py", {"feducb", "feducb_p2p", "fedlinucb_async"}),
+        ("systems/fclub/plan.py", {"fclub"}),
+        ("systems/feducb/loop.py", {"feducb"}),
+        ("systems/agents/play.py", SYSTEMS),  # shared: what lies beside the systems counts for all
         ("experiments/report.py", set()),
-        ("cli.py", set()),
+        ("cli/main.py", set()),
     ],
 )
 def test_an_edit_cools_what_can_reach_it_and_nothing_else(package, module, cooled):
@@ -68,7 +70,7 @@ def test_an_edit_cools_what_can_reach_it_and_nothing_else(package, module, coole
     shards.cache_clear()
     after = shards(package)
     assert {name for name in SYSTEMS if differ(before, after, f"systems/{name}")} == cooled
-    assert differ(before, after, "ground") is (cooled == SYSTEMS and "games" not in module)
+    assert differ(before, after, "ground") is (cooled == SYSTEMS and "systems" not in module)
     assert (_compile.kernels_digest(package) != reachable) is bool(cooled)
 
 

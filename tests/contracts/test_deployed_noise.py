@@ -7,6 +7,7 @@ together, in deviations of the noise, by more than the claimed μ.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,7 +76,7 @@ VARIANTS = {
     "agents, a model an arm": Variant("feducb", {}, CLASSES),
     "agents, trees": Variant("ldp-silo", {}, LINEAR),
     "agents, as published": Variant(
-        "feducb-published", {"schedule": "determinant(3)"}, LINEAR, "agent"
+        "feducb-published", {"schedule": "determinant(3)"}, LINEAR
     ),
     "peers": Variant("feducb-p2p", PEERS, LINEAR),
     "peers, raw": Variant("feducb-p2p", PEERS | {"local_view": "raw"}, LINEAR),
@@ -96,7 +97,19 @@ VARIANTS = {
     "servers, on releases": Variant("fclub-released", {}, CLUSTERED),
     "servers, by cluster": Variant("fclub-clusters", {}, CLUSTERED),
 }  # fmt: skip
-every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
+#: Whose kernels a variant needs, by the first word of its name.
+KERNELS = {"agents": "feducb", "peers": "feducb_p2p", "buyers": "pfcb", "servers": "fclub"}
+
+
+def by_kernels(name: str, value: object) -> Any:
+    """A parameter whose tests are played together with all others that need the same kernels."""
+    group = KERNELS[name.partition(",")[0]]
+    return pytest.param(value, id=name, marks=pytest.mark.xdist_group(group))
+
+
+every_variant = pytest.mark.parametrize(
+    "variant", [by_kernels(name, variant) for name, variant in VARIANTS.items()]
+)
 
 
 def contents(message):
@@ -170,7 +183,13 @@ def test_secure_noise_plays_a_whole_run_that_nobody_can_foresee(variant):
     assert (first[1] != first[2]).any()
 
 
-@pytest.mark.parametrize("name", ["agents", "peers", "buyers, on releases", "servers, on releases"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        by_kernels(name, name)
+        for name in ("agents", "peers", "buyers, on releases", "servers, on releases")
+    ],
+)
 def test_decisions_follow_the_noise(name):
     """Where all that is acted on is noisy, runs part ways."""
     runs = [VARIANTS[name].begin(0, lambda _: SecureNoise()) for _ in range(4)]
@@ -236,8 +255,14 @@ def play_servers(run, log):
 
 
 PLAYS = {Linear: play_agents, Procurement: play_buyers, Clustered: play_servers}
-#: Of the first buyer for what the first producer sells.
-CAPACITY = int(VARIANTS["buyers"].begin(0).stage.world.capacity[0, 0])
+
+
+@functools.cache
+def capacity() -> int:
+    """Of the first buyer for what the first producer sells."""
+    return int(VARIANTS["buyers"].begin(0).stage.world.capacity[0, 0])
+
+
 #: A trigger or a partition may move with a record: claims of contents are for those that stay.
 STAYS = {
     "agents, as published": {"schedule": "every(7)"},
@@ -268,13 +293,13 @@ def pairs(draw, buyers):
     """Two records within bounds."""
     rng = np.random.default_rng(draw(own.seeds))
     if buyers:
-        bought = [draw(st.integers(0, CAPACITY)) for _ in range(2)]
+        bought = [draw(st.integers(0, capacity())) for _ in range(2)]
         return [(b, draw(st.integers(0, b))) for b in bought]
     lengths = [draw(st.sampled_from([1.0, 0.0, 0.5])) for _ in range(2)]
     return [(unit(rng, length), draw(st.sampled_from([-1.0, 0.0, 1.0]))) for length in lengths]
 
 
-@pytest.mark.parametrize("name", ON_A_LOG)
+@pytest.mark.parametrize("name", [by_kernels(name, name) for name in ON_A_LOG])
 @settings(max_examples=12)
 @given(data=st.data())
 def test_no_record_moves_what_is_covered_by_more_than_is_claimed(name, data):
@@ -286,7 +311,7 @@ def test_no_record_moves_what_is_covered_by_more_than_is_claimed(name, data):
     assert others_move == 0.0
 
 
-@pytest.mark.parametrize("name", ON_A_LOG)
+@pytest.mark.parametrize("name", [by_kernels(name, name) for name in ON_A_LOG])
 def test_some_record_moves_it_as_far(name):
     """Claims are tight: the furthest pair, in the batch that is in all releases."""
     variant = ON_A_LOG[name]
@@ -295,7 +320,7 @@ def test_some_record_moves_it_as_far(name):
         one, other = opposite_records(2, 1.0, 0.5)
         far = [(one.context, 1.0), (other.context, 1.0)]
     if variant.environment == BUYERS:
-        far = [(0, 0), (CAPACITY, CAPACITY)]
+        far = [(0, 0), (capacity(), capacity())]
     own_move, _, mu = moved(name, 3, 1, far)
     assert own_move <= mu * (1 + 1e-6)
     assert own_move >= 0.99 * mu

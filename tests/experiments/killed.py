@@ -25,8 +25,8 @@ class Countdown(SilentProgress):
         self.tick()
 
 
-def main() -> None:
-    config, out, events = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), int(sys.argv[3])
+def play(config: pathlib.Path, out: pathlib.Path, events: int) -> int:
+    """To the end, if it comes first; nothing of this process is of use afterwards."""
     countdown = Countdown(events)
     replace = os.replace
 
@@ -37,6 +37,8 @@ def main() -> None:
 
     checkpoint.os.replace = replace_and_tick
     fb.run(config, out=out, jobs=1, progress=countdown, resume=True, save_every=0.0)
+    return 0
 
 
-main()
+if __name__ == "__main__":
+    play(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), int(sys.argv[3]))

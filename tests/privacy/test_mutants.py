@@ -210,7 +210,7 @@ FIRST, LATE = 0, 2
 
 def agents(which=FIRST, privatizer="toeplitz"):
     """A game of agents in which a record of the first batch is replaced, or of the second."""
-    config = system("feducb", schedule="every(4)", privatizer=privatizer, delta=DELTA).config
+    config = system("feducb", schedule="every(2)", privatizer=privatizer, delta=DELTA).config
     return agents_audit.messages_games(FEDUCB, config)[which]
 
 
@@ -223,7 +223,7 @@ class TestAgents:
 
     @pytest.fixture(autouse=True)
     def three_releases(self, monkeypatch):
-        monkeypatch.setattr(agents_audit, "_HORIZONS", (16,))
+        monkeypatch.setattr(agents_audit, "_HORIZONS", (8,))
 
     @pytest.mark.parametrize("which", [FIRST, LATE])
     def test_without_a_mistake_the_claim_holds(self, which):
@@ -282,9 +282,9 @@ class TestAgents:
 class TestBuyers:
     """P-FCB's buyers, and all reports that one sends."""
 
-    @pytest.fixture
-    def game(self, monkeypatch):
-        monkeypatch.setattr(pfcb_audit, "_ROUNDS", 24)  # makes 23 reports
+    @pytest.fixture(params=[12])
+    def game(self, monkeypatch, request):
+        monkeypatch.setattr(pfcb_audit, "_ROUNDS", request.param)  # makes a report less
         config = system("pfcb", schedule="every", delta=DELTA).config
         small = pfcb_audit.small_plan(PFCB, config)
         return pfcb_audit.messages_game(PFCB, "fixed log", small, 1)
@@ -292,6 +292,7 @@ class TestBuyers:
     def test_without_a_mistake_the_claim_holds(self, game):
         assert holds(attacked_parties(game))
 
+    @pytest.mark.parametrize("game", [24], indirect=True)  # with 12 rounds ε_low is 1.3, here 2.5
     def test_a_purchase_that_is_counted_in_two_batches_is_found(self, monkeypatch, game):
         """What was reported is still fresh when the next report is due, and ever after."""
 

@@ -133,7 +133,8 @@ def _prepared(
     if intercept > 0.0:
         constant = np.full((len(rows), 1), np.sqrt(intercept))
         rows = np.hstack([rows * np.sqrt(1.0 - intercept), constant])
-    return (rows * (1.0 - 1e-6)).astype(np.float32), labels.astype(np.int64)
+    # In one layout, whatever was done to the table: every loop is compiled anew for another.
+    return (rows * (1.0 - 1e-6)).astype(np.float32, order="C"), labels.astype(np.int64)
 
 
 def _load(dataset: str) -> tuple[Floats, NDArray[Any]]:

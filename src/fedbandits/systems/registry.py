@@ -49,9 +49,7 @@ def _installed() -> dict[str, System[Any]]:
     """Systems of this package, then those that other packages offer."""
     found: dict[str, System[Any]] = {}
     for folder in BUILT_IN:
-        module = importlib.import_module(f"fedbandits.systems.{folder}")
-        if hasattr(module, "SYSTEM"):  # TODO: all of them
-            found[folder] = module.SYSTEM
+        found[folder] = importlib.import_module(f"fedbandits.systems.{folder}").SYSTEM
     for point in entry_points(group=ENTRY_POINTS):
         system: System[Any] = point.load()
         if system.name in found:
