@@ -53,7 +53,7 @@ class Comparison(NamedTuple):
     title: str
     system: str
     systems: tuple[Variant, ...]
-    noise: Callable[[System, Environment], float]
+    noise: Callable[[Variant, Environment], float]
 
 
 RING = {"graph": "ring", "gamma": 5}

@@ -8,37 +8,35 @@ import pytest
 from scipy import stats
 
 from fedbandits._compile import implements
-from fedbandits.learners import index_rules as constants
+from fedbandits.learners import index_rules as rules
 from fedbandits.learners.beta import draw_beta
 from fedbandits.learners.locality import NotLocalError, check_arm_score_locality
 from fedbandits.random import Key, replicate_key
 
 KEY = replicate_key(3, 0)
 EXAMPLES = [
-    constants.UCB(), constants.Thompson(), constants.EpsilonGreedy(), constants.DecreasingEpsilonGreedy(),
-    constants.Softmax(), constants.Pursuit(),
+    rules.UCB(), rules.Thompson(), rules.EpsilonGreedy(), rules.DecreasingEpsilonGreedy(),
+    rules.Softmax(), rules.Pursuit(),
 ]  # fmt: skip
 
 
 def score(rule, pulls, rewards, step=68, iteration=1, memory=0.25):
-    return constants.score_arm(
-        rule, iteration, step, pulls, float(rewards), np.full(1, memory), KEY
-    )
+    return rules.score_arm(rule, iteration, step, pulls, float(rewards), np.full(1, memory), KEY)
 
 
 def test_every_rule_is_tried():
-    assert {type(rule) for rule in EXAMPLES} == set(constants.ITERATIONS)
+    assert {type(rule) for rule in EXAMPLES} == set(rules.ITERATIONS)
 
 
 def test_the_papers_worked_step():
     """Section 4.1.2: t = 68, s = 24, 10, 2 and n = 33, 24, 10 give 1.23, 1.01 and 1.12."""
-    found = [score(constants.UCB(), n, s) for s, n in ((24, 33), (10, 24), (2, 10))]
+    found = [score(rules.UCB(), n, s) for s, n in ((24, 33), (10, 24), (2, 10))]
     np.testing.assert_allclose(found, [1.23, 1.01, 1.12], atol=0.005)
 
 
 def test_the_papers_softmax():
     """Section 4.1.2: the paper rounds means first (0.72, 0.38, 0.2), then e^(μ / 0.1)."""
-    found = [score(constants.Softmax(0.1), 100, s) for s in (72, 38, 20)]
+    found = [score(rules.Softmax(0.1), 100, s) for s in (72, 38, 20)]
     np.testing.assert_allclose(found, [1339.43, 44.70, 7.39], rtol=1e-3)
 
 
@@ -46,40 +44,38 @@ def test_pursuit_as_in_the_paper():
     """Section 4.2: from 1/3 with β = 0.1 the leader moves to 0.4 and the others to 0.3."""
     for leads, expected in ((True, 0.4), (False, 0.3)):
         memory = np.full(1, 1.0 / 3.0)
-        constants.note_bit(constants.Pursuit(0.1), 1, leads, memory)
+        rules.note_bit(rules.Pursuit(0.1), 1, leads, memory)
         assert memory[0] == pytest.approx(expected)
-        constants.note_bit(
-            constants.Pursuit(0.1), 2, not leads, memory
-        )  # the second bit tells who pulls
+        rules.note_bit(rules.Pursuit(0.1), 2, not leads, memory)  # the second bit tells who pulls
         assert memory[0] == pytest.approx(expected)
-        assert score(constants.Pursuit(0.1), 5, 2, iteration=2, memory=0.123) == 0.123
-        assert score(constants.Pursuit(0.1), 5, 2, iteration=1, memory=memory[0]) == 2 / 5
+        assert score(rules.Pursuit(0.1), 5, 2, iteration=2, memory=0.123) == 0.123
+        assert score(rules.Pursuit(0.1), 5, 2, iteration=1, memory=memory[0]) == 2 / 5
 
 
 def test_pursuit_never_keeps_denormal_probabilities():
     memory = np.full(1, 0.5)
     for _ in range(20_000):
-        constants.note_bit(constants.Pursuit(0.1), 1, False, memory)
+        rules.note_bit(rules.Pursuit(0.1), 1, False, memory)
     assert memory[0] == 0.0
 
 
 @pytest.mark.parametrize("step", [11, 100, 5000])
 def test_exploration_rates(step):
-    assert constants.exploration_rate.__name__  # a stub: compiled callers get the rule's own
+    assert rules.exploration_rate.__name__  # a stub: compiled callers get the rule's own
     shares = {
-        constants.EpsilonGreedy(0.25): 0.25,
-        constants.DecreasingEpsilonGreedy(2.0, 0.5): min(1.0, math.sqrt(20 / step)),
-        constants.UCB(): 0.0,
+        rules.EpsilonGreedy(0.25): 0.25,
+        rules.DecreasingEpsilonGreedy(2.0, 0.5): min(1.0, math.sqrt(20 / step)),
+        rules.UCB(): 0.0,
     }
     draws = (np.arange(2000) + 0.5) / 2000
     for rule, expected in shares.items():
-        found = np.mean([constants.explores(rule, step, 10, draw) for draw in draws])
+        found = np.mean([rules.explores(rule, step, 10, draw) for draw in draws])
         assert found == pytest.approx(expected, abs=1e-3)
 
 
 def test_certain_and_impossible_exploration():
-    assert constants.explores(constants.EpsilonGreedy(1.0), 5, 3, 1 - 2.0**-53)
-    assert not constants.explores(constants.EpsilonGreedy(0.0), 5, 3, 0.0)
+    assert rules.explores(rules.EpsilonGreedy(1.0), 5, 3, 1 - 2.0**-53)
+    assert not rules.explores(rules.EpsilonGreedy(0.0), 5, 3, 0.0)
 
 
 @pytest.mark.parametrize(("a", "b"), [(1.0, 1.0), (1.0, 30.0), (3.0, 5.0), (400.0, 900.0)])
@@ -89,18 +85,18 @@ def test_beta_draws(a, b):
 
 
 def test_thompson_draws_from_the_posterior():
-    draws = [score(constants.Thompson(), 20, 7, step=t) for t in range(8000)]
+    draws = [score(rules.Thompson(), 20, 7, step=t) for t in range(8000)]
     assert stats.kstest(draws, stats.beta(8, 14).cdf).pvalue > 1e-3
 
 
 def test_arms_draw_independently():
     """Thompson's arms must not share their draws (the authors' code has one seed a step)."""
     keys, scores = np.zeros((3, 2), np.uint64), np.empty(3)
-    constants.fill_arm_keys(KEY, keys)
+    rules.fill_arm_keys(KEY, keys)
     draws = []
     for step in range(10, 2010):
-        constants.score_arms(
-            constants.Thompson(),
+        rules.score_arms(
+            rules.Thompson(),
             1,
             step,
             np.full(3, 9),
@@ -128,14 +124,14 @@ class TestRule:
         scores = np.empty(4)
         memory = np.full((4, 1), 0.25)
         keys = np.zeros((4, 2), np.uint64)
-        constants.fill_arm_keys(KEY, keys)
-        for iteration, comparison in enumerate(constants.ITERATIONS[type(rule)], start=1):
-            constants.score_arms(rule, iteration, 2000, pulls, rewards, memory, keys, scores)
+        rules.fill_arm_keys(KEY, keys)
+        for iteration, comparison in enumerate(rules.ITERATIONS[type(rule)], start=1):
+            rules.score_arms(rule, iteration, 2000, pulls, rewards, memory, keys, scores)
             assert np.isfinite(scores).all()
-            if comparison == constants.IN_PROPORTION:
+            if comparison == rules.IN_PROPORTION:
                 assert (scores >= 0).all()
             alone = [
-                constants.score_arm(
+                rules.score_arm(
                     rule, iteration, 2000, pulls[i], rewards[i], memory[i], Key(*keys[i])
                 )
                 for i in range(4)
@@ -152,13 +148,13 @@ class ReinforcementComparison(NamedTuple):
     baseline: Any  # (1,), shared by all arms
 
 
-@implements(constants.compute_score, ReinforcementComparison)
+@implements(rules.compute_score, ReinforcementComparison)
 def _preference(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
     rule.baseline[0] += 0.1 * (arm.rewards / arm.pulls - rule.baseline[0])
     return math.exp(arm.rewards / arm.pulls - rule.baseline[0])
 
 
-@implements(constants.receive_bit, ReinforcementComparison)
+@implements(rules.receive_bit, ReinforcementComparison)
 def _ignore(rule: Any, iteration: Any, chosen: Any, memory: Any) -> Any:
     return None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Iterator
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -84,6 +83,6 @@ def find_preset(name: str) -> System[Any] | None:
     return next((system for system in systems() if name in system.presets), None)
 
 
-def preset_names() -> Iterator[str]:
+def preset_names() -> list[str]:
     """Names of all presets of all systems."""
-    return (name for system in systems() for name in system.presets)
+    return [name for system in systems() for name in system.presets]
