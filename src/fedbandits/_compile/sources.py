@@ -34,7 +34,7 @@ _ROOMS_ABOVE = frozenset(
     | {"console", "cli", "__main__"}
 )
 #: Folders of ``systems/`` that are no system but shared by several.
-_SHARED_FOLDERS = frozenset({"agents"})
+_SHARED_FOLDERS = frozenset({"agents", "servers"})
 #: Modules whose business is to know all systems; kernels reach nothing through them.
 _REGISTRIES = ("systems/__init__.py", "systems/registry.py")
 #: How one system's module names another system.

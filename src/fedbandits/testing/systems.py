@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbandits.environments.base import Environment
+from fedbandits.environments import AnyEnvironment
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
 from fedbandits.experiments.result import ReplicateTrace
 from fedbandits.settings.experiment import Experiment, system
@@ -31,10 +31,11 @@ ROUNDS = 60
 
 def _begin(preset: str, replicate: int = 0, threads: int = 1) -> Simulation:
     found, plan, world = _setting(preset)
-    return found.simulate(plan, world, 1, replicate, threads)
+    simulation: Simulation = found.simulate(plan, world, 1, replicate, threads)
+    return simulation
 
 
-def _setting(preset: str) -> tuple[Any, Any, Environment]:
+def _setting(preset: str) -> tuple[Any, Any, AnyEnvironment]:
     found = find_preset(preset)
     assert found is not None, f"no preset is called {preset!r}"
     world = small_world(found)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedbandits.environments import Bernoulli, Clustered, Linear, Procurement
-from fedbandits.environments.base import Environment
+from fedbandits.environments import AnyEnvironment, Bernoulli, Clustered, Linear, Procurement
 from fedbandits.environments.facts import Facts
 from fedbandits.systems import System
 
 #: One for each kind of facts. Whoever brings a new kind adds a world of it.
-SMALL_WORLDS: dict[type[Facts], Environment] = {
+SMALL_WORLDS: dict[type[Facts], AnyEnvironment] = {
     world.FACTS: world
     for world in (
         Linear(agents=3, dim=3, arms=4),
@@ -22,6 +21,6 @@ SMALL_WORLDS: dict[type[Facts], Environment] = {
 }
 
 
-def small_world(system: System[Any]) -> Environment:
+def small_world(system: System[Any]) -> AnyEnvironment:
     """A world that a system can play in."""
     return next(world for world in SMALL_WORLDS.values() if system.plays_in(type(world)))

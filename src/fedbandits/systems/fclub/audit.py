@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
+from fedbandits.learners.ridge import Record
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import likelihood_weights, telling_releases
 from fedbandits.random import Purpose, normals
@@ -20,7 +21,6 @@ from fedbandits.systems.games import (
     ContentsGame,
     MessagesGame,
     Neighbours,
-    Record,
     audit_key,
     different_records,
     opposite_records,

@@ -10,6 +10,7 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
+from fedbandits.learners.ridge import Record
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.continual import ContinualPlan, draw_slot
 from fedbandits.privacy.likelihood import likelihood_weights, telling_releases
@@ -23,7 +24,6 @@ from fedbandits.systems.games import (
     ContentsGame,
     MessagesGame,
     Neighbours,
-    Record,
     audit_key,
     opposite_records,
     packed_record,

@@ -7,8 +7,9 @@ import numpy as np
 from fedbandits._typing import Floats
 from fedbandits.environments.arrivals import Arrival
 from fedbandits.environments.clustered import Clustered
+from fedbandits.learners.ridge import Record
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.systems.games import Record, audit_key, contexts
+from fedbandits.systems.games import audit_key, contexts
 
 USERS, DIMENSION, ITEMS = 4, 2, 2
 #: The world that whole systems are audited in.
