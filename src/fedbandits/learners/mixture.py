@@ -1,11 +1,10 @@
 """Users in unknown clusters as a mixture: θ of a user in cluster k is drawn from N(c_k, s_k I).
 
 Fitted by expectation and maximisation on what each user's statistic says (see
-:mod:`fedbandits.learners.evidence`). The spread s_k inside a cluster is what keeps
-learning from one another honest: it is not the likeliest one but the largest that the data still
-allow, so that users who cannot be told apart *yet* learn from one another no more than what is
-known of their likeness warrants.
-Clusters split and merge by the Bayesian information criterion.
+:mod:`fedbandits.learners.evidence`). The spread s_k inside a cluster is what keeps learning from
+one another honest: it is not the likeliest one but the largest that the data still allow, so that
+users who cannot be told apart *yet* learn from one another no more than what is known of their
+likeness warrants. Clusters split and merge by the Bayesian information criterion.
 """
 
 from __future__ import annotations

@@ -7,14 +7,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-NotNegative = Annotated[float, Meta(ge=0.0, le=1e9)]
-Positive = Annotated[float, Meta(gt=0.0, le=1e9)]
-OpenUnit = Annotated[float, Meta(gt=0.0, lt=1.0)]
+from fedbandits.systems.servers.config import NotNegative, OpenUnit, Part, Positive
 
 
-class Growing(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="growing"
-):
+class Growing(Part, frozen=True, tag="growing"):
     """Phases that end in rounds first, first·factor, first·factor², …: fixed in advance."""
 
     factor: Annotated[float, Meta(ge=1.01, le=1e6)] = 1.4

@@ -7,49 +7,46 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-Positive = Annotated[float, Meta(gt=0.0, le=1e9)]
+from fedbandits.systems.servers.config import NotNegative, OpenUnit, Part, Positive
+
 Ratio = Annotated[float, Meta(ge=1.0, le=1e9)]
 
 
-class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
-    pass
-
-
-class Alone(_Part, frozen=True, tag="alone"):
+class Alone(Part, frozen=True, tag="alone"):
     """Every user learns by itself: nobody is clustered."""
 
 
-class Together(_Part, frozen=True, tag="together"):
+class Together(Part, frozen=True, tag="together"):
     """All users are one cluster, from the first round to the last."""
 
 
-class Phased(_Part, frozen=True, tag="phased"):
+class Phased(Part, frozen=True, tag="phased"):
     """Liu et al. 2022, Algorithm 2: clusters are found at the start of every phase.
 
     Servers delete edges between their users, and a global server merges their clusters.
     """
 
 
-class Edges(_Part, frozen=True, tag="edges"):
+class Edges(Part, frozen=True, tag="edges"):
     """CLUB (Gentile et al. 2014) on every server: each round the edges of one user are tested."""
 
 
-class Sets(_Part, frozen=True, tag="sets"):
+class Sets(Part, frozen=True, tag="sets"):
     """SCLUB (Li et al. 2019) on every server: users split off clusters, and clusters merge."""
 
 
 Clustering = Alone | Together | Phased | Edges | Sets
 
 
-class Never(_Part, frozen=True, tag="never"):
+class Never(Part, frozen=True, tag="never"):
     """Servers do not communicate."""
 
 
-class Always(_Part, frozen=True, tag="always"):
+class Always(Part, frozen=True, tag="always"):
     """Every observation goes at once to every server that has a part of the cluster."""
 
 
-class Delayed(_Part, frozen=True, tag="delayed"):
+class Delayed(Part, frozen=True, tag="delayed"):
     """Liu et al. 2022, Algorithms 3 and 4: exchange once the determinant has grown enough.
 
     Parameters
@@ -67,11 +64,11 @@ class Delayed(_Part, frozen=True, tag="delayed"):
 Sharing = Never | Always | Delayed
 
 
-class NoNoise(_Part, frozen=True, tag="none"):
+class NoNoise(Part, frozen=True, tag="none"):
     """Statistics leave in clear."""
 
 
-class Published(_Part, frozen=True, tag="published"):
+class Published(Part, frozen=True, tag="published"):
     """Algorithm 5: a binary tree for every local cluster and phase, with the paper's noise.
 
     Parameters
@@ -88,13 +85,13 @@ class Published(_Part, frozen=True, tag="published"):
 Privatizer = NoNoise | Published
 
 
-class Practical(_Part, frozen=True, tag="practical"):
+class Practical(Part, frozen=True, tag="practical"):
     """β = ½ √(2 ln(2/α) + d ln(3 + T/d)), T the model's observations: the authors' code."""
 
     alpha: Positive = 1.5
 
 
-class Lemma(_Part, frozen=True, tag="lemma"):
+class Lemma(Part, frozen=True, tag="lemma"):
     """β of Lemma 1, at the failure probability of the configuration, and σ₀ = ½.
 
     m is the true number of clusters, which the paper takes as known. Under noise ρ_min = ρ,
@@ -116,10 +113,6 @@ def phase_ends(rounds: int) -> list[int]:
         ends.append(end)
         phase += 1
     return ends
-
-
-OpenUnit = Annotated[float, Meta(gt=0.0, lt=1.0)]
-NotNegative = Annotated[float, Meta(ge=0.0, le=1e9)]
 
 
 class PublishedFCLUB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -98,7 +98,7 @@ class Server(ActingParty, Generic[AnyPlan]):
             raise LocalProtocolError(
                 f"{self.name}: items are ({constants.dimension}, {constants.items}) float32 numbers"
             )
-        self._phase_ends(round_, self.round + 1)
+        self._last_round(round_, self.round + 1)
         fault = contexts_fault(items, constants.context_bound)
         require_within(fault, f"{self.name}, round {round_}")
         return place
@@ -133,19 +133,20 @@ class Server(ActingParty, Generic[AnyPlan]):
             If a reward or an answer is being waited for, or the round is not of this phase.
         """
         self._require("end_round")
-        messages = self._end_phase(round_) if self._phase_ends(round_, self.round) else []
+        last = self._last_round(round_, self.round)
+        messages = self._end_phase(round_) if round_ == last else []
         self.round = round_
         return messages
 
-    def _phase_ends(self, round_: int, first: int) -> bool:
-        """Whether the phase ends with a round, which must not lie before ``first``."""
+    def _last_round(self, round_: int, first: int) -> int:
+        """The phase's last round; refuses a round that is not between ``first`` and it."""
         last = int(self._plan.constants.phase_ends[self.phase])
         if not first <= round_ <= last:
             raise LocalProtocolError(
                 f"{self.name}: round {round_} after round {self.round}, in a phase that ends with "
                 f"round {last}"
             )
-        return round_ == last
+        return last
 
 
 def server_roles(
