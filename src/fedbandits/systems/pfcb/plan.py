@@ -106,6 +106,8 @@ class PFCBPlan(Plan, frozen=True, kw_only=True):
         How far one purchase can move (w, y), in capacities and in the noise's measure.
     """
 
+    config: PFCB
+    facts: ProcurementFacts
     constants: Constants
     continual: ContinualPlan | None
     sensitivity: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -44,11 +45,17 @@ def roles(plan: SambaPlan) -> Roles:
     )
 
 
+_step = attrgetter("standing.step")
+
+
 def _rounds_done(owners: list[DataOwner]) -> int:
     """Pulls that all owners have taken note of; the first pulls of all arms are made in one go."""
-    arms = len(owners)
-    taken = sum(max(0, owner.standing.step - arms) for owner in owners)
-    return taken if taken < arms else arms - 1 + taken // arms
+    arms, first, last = len(owners), _step(owners[0]), _step(owners[-1])
+    # Once all have pulled, nobody is more than a step ahead: two that differ tell the least.
+    least = min(first, last) if first != last else min(map(_step, owners))
+    if least > arms:
+        return int(least - 1)
+    return sum(step > arms for step in map(_step, owners))
 
 
 def simulated_supplies(plan: SambaPlan, seed: int, replicate: int) -> Supplies:
