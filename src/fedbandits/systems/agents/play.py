@@ -9,6 +9,7 @@ import numpy as np
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.base import draw_reward, fill_decision_set
+from fedbandits.learners.assign import flatten
 from fedbandits.learners.linucb import best_arm, score_arms
 from fedbandits.learners.ridge import add_record
 from fedbandits.privacy.bounds import NO_FAULT, NOT_A_NUMBER, record_fault
@@ -212,7 +213,7 @@ def simulate_release(
     noisy : (models · d (d + 3) / 2,) float64
         Receives the release.
     """
-    noisy[:] = statistic.reshape(-1)
+    flatten(statistic, noisy)
     if constants.mechanism != NONE:
         fill_normal(draws[draw_slot(constants.mechanism, k)], key, agent, name, _NOISE)
         add_release_noise(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats
 from fedbandits.systems.agents.plan import Constants
@@ -19,7 +17,14 @@ def next_sync(constants: Constants, round_: int) -> int:
     """First round after ``round_`` at which a schedule fixed in advance syncs."""
     if constants.period > 0:
         return (round_ // constants.period + 1) * constants.period
-    return int(constants.sync_times[np.searchsorted(constants.sync_times, round_, side="right")])
+    low, high = 0, constants.sync_times.size
+    while low < high:
+        middle = (low + high) // 2
+        if constants.sync_times[middle] <= round_:
+            low = middle + 1
+        else:
+            high = middle
+    return int(constants.sync_times[low])
 
 
 @compiled
@@ -51,9 +56,13 @@ def growth_bound(constants: Constants, pool: Pool, records: int) -> float:
     its smallest eigenvalue.
     """
     order = constants.models * constants.dimension
-    slope = constants.context_bound**2 / (order * pool.trigger_smallest.min())
-    growth = pool.trigger_log_det.sum() - pool.terms[:, 3].sum()
-    return float(growth + order * math.log1p(records * slope))
+    smallest, grown, before = pool.trigger_smallest[0], 0.0, 0.0
+    for m in range(constants.models):
+        smallest = min(smallest, pool.trigger_smallest[m])
+        grown += pool.trigger_log_det[m]
+        before += pool.terms[m, 3]
+    slope = constants.context_bound**2 / (order * smallest)
+    return float(grown - before + order * math.log1p(records * slope))
 
 
 @compiled

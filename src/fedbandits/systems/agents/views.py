@@ -13,6 +13,7 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Floats32
+from fedbandits.learners.assign import copy_square, fill, fill_diagonal
 from fedbandits.learners.confidence import adaptive_terms, choose_shift, radius
 from fedbandits.learners.linucb import set_width
 from fedbandits.learners.ridge import (
@@ -113,9 +114,9 @@ def initial_pool(constants: Constants, base: float, pool: Pool) -> None:
     """Before any release: V = λ₁I, or S = Mρ_min I as published."""
     terms = pool.terms
     for m in range(constants.models):
-        pool.moment[m, :] = 0.0
-        pool.gram[m] = np.eye(constants.dimension) * base
-        pool.inverse[m] = np.eye(constants.dimension) / base
+        fill(pool.moment[m], 0.0)
+        fill_diagonal(pool.gram, m, base)
+        fill_diagonal(pool.inverse, m, 1.0 / base)
         terms[m, 1] = constants.dimension * math.log(base)
         terms[m, 3] = terms[m, 1]
         if constants.published_confidence:
@@ -124,7 +125,7 @@ def initial_pool(constants: Constants, base: float, pool: Pool) -> None:
             terms[m, 0] = 1.0
             terms[m, 2] = constants.parameter_bound * math.sqrt(base)
         shifted = base + constants.trigger_shift
-        pool.trigger_inverse[m] = np.eye(constants.dimension) / shifted
+        fill_diagonal(pool.trigger_inverse, m, 1.0 / shifted)
         pool.trigger_log_det[m] = constants.dimension * math.log(shifted)
         pool.trigger_smallest[m] = shifted
 
@@ -213,7 +214,8 @@ def pool_release(constants: Constants, basis: Basis, released: Floats, pool: Poo
         pool.terms[m, 1] = log_determinant(values, correction)
         pool.terms[m, 3] = log_determinant(values, 0.0)
         if constants.schedule == TRIGGERED:
-            values += constants.trigger_shift
+            for i in range(constants.dimension):
+                values[i] += constants.trigger_shift
             invert_spectrum(values, vectors, pool.trigger_inverse[m])
             pool.trigger_log_det[m] = log_determinant(values, 0.0)
             pool.trigger_smallest[m] = values[0]
@@ -224,11 +226,11 @@ def pool_release(constants: Constants, basis: Basis, released: Floats, pool: Poo
 def load_view(constants: Constants, log_term: float, pool: Pool, view: Views) -> None:
     """A view becomes what the pool says; ``log_term`` is of the radius."""
     for m in range(constants.models):
-        view.inverse[m] = pool.inverse[m]
+        copy_square(pool.inverse, m, view.inverse)
         apply_symmetric(pool.inverse, m, pool.moment[m], view.estimate[m])
         view.log_det[m] = pool.terms[m, 1]
         if constants.schedule == TRIGGERED:
-            view.trigger_inverse[m] = pool.trigger_inverse[m]
+            copy_square(pool.trigger_inverse, m, view.trigger_inverse)
             view.trigger_log_det[m] = pool.trigger_log_det[m]
         beta = view_radius(pool.terms, view.log_det, m, constants.reward_noise, log_term)
         refresh_view(view, m, constants.exploration_scale * beta)

@@ -11,6 +11,7 @@ from typing import Any
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats
 from fedbandits.environments.base import ContextualEnvironment, decision_set_workspace
+from fedbandits.learners.assign import any_fault
 from fedbandits.random import Key
 from fedbandits.systems.agents.batches import BatchedReplicate
 from fedbandits.systems.agents.plan import Constants
@@ -72,7 +73,7 @@ def run_until(
         How many rounds are to be done.
     """
     workspace = decision_set_workspace(world)
-    while state.clock.round_[0] < stop and not state.faults[:, 0].any():
+    while state.clock.round_[0] < stop and not any_fault(state.faults):
         round_ = state.clock.round_[0] + 1
         for agent in range(constants.agents):
             play(
@@ -95,7 +96,7 @@ def run_until(
             grown = state.views.trigger_log_det[agent]
             if exchange_due(constants.threshold, state.terms[agent], grown):
                 _exchange(constants, state, pool, agent, round_)
-        if not state.faults[:, 0].any():
+        if not any_fault(state.faults):
             state.clock.round_[0] = round_
 
 

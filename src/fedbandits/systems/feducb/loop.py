@@ -2,15 +2,18 @@
 
 Between two syncs agents do not touch one another, so the loop runs agent by agent through a whole
 batch. With a data-dependent trigger a batch is as long as the trigger certainly cannot fire.
+
+What is called in one place is pasted in there: compiled apart, it would be optimised twice.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from fedbandits._compile import compiled
+from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats
 from fedbandits.environments.base import ContextualEnvironment, decision_set_workspace
+from fedbandits.learners.assign import add_to, any_fault, fill
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key
 from fedbandits.systems.agents.batches import BatchedReplicate
@@ -27,7 +30,7 @@ from fedbandits.systems.agents.views import (
 from fedbandits.systems.feducb.state import State, initial_state
 
 
-@compiled
+@inlined
 def _play(
     world: Any,
     workspace: Any,
@@ -59,18 +62,18 @@ def _play(
     )
 
 
-@compiled
+@inlined
 def _sync(constants: Constants, state: State, scratch: Scratch, key: Key) -> None:
     """All agents release, the controller sums, all agents take over the sum."""
     clock = state.clock
     k = clock.releases[0] + 1
     released, noisy = scratch.released, scratch.noisy
-    released[:] = 0.0
+    fill(released, 0.0)
     for agent in range(constants.agents):
         simulate_release(
             constants, state.statistic[agent], state.draws[agent], k, key, agent, k, noisy
         )
-        released += noisy
+        add_to(released, noisy)
     total = released.reshape(constants.models, -1)
     fault = pool_release(constants, basis_of_all(constants, k), total, state.pool)
     note_fault(state.faults, 0, fault, clock.round_[0])
@@ -82,7 +85,7 @@ def _sync(constants: Constants, state: State, scratch: Scratch, key: Key) -> Non
     _load_views(constants, state)
 
 
-@compiled
+@inlined
 def _load_views(constants: Constants, state: State) -> None:
     for v in range(state.views.theta.shape[0]):
         load_view(constants, constants.log_term, state.pool, one_view(state.views, v))
@@ -113,7 +116,7 @@ def play_agents(
         _play(world, workspace, constants, state, scratch, key, agent, start, end)
 
 
-@compiled
+@inlined
 def batch_end(constants: Constants, state: State, stop: int) -> int:
     """The round up to which agents can play without a sync: the next one, or ``stop``."""
     start = state.clock.round_[0]
@@ -124,12 +127,12 @@ def batch_end(constants: Constants, state: State, stop: int) -> int:
     return int(min(next_sync(constants, start), stop))
 
 
-@compiled
+@inlined
 def end_batch(constants: Constants, state: State, scratch: Scratch, key: Key, end: int) -> None:
     """All agents have played up to ``end``: move the clock, and sync if that is due."""
     clock = state.clock
     start = clock.round_[0]
-    if state.faults[:, 0].any():
+    if any_fault(state.faults):
         return
     clock.round_[0] = end
     clock.waited[0] += end - start
@@ -158,7 +161,7 @@ def run_until(
 ) -> None:
     """Play on until ``stop`` rounds are done or a fault is noted."""
     workspace = decision_set_workspace(world)
-    while state.clock.round_[0] < stop and not state.faults[:, 0].any():
+    while state.clock.round_[0] < stop and not any_fault(state.faults):
         start = state.clock.round_[0]
         end = batch_end(constants, state, stop)
         for agent in range(constants.agents):

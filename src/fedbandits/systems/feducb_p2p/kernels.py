@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from fedbandits._compile import compiled
+from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats
+from fedbandits.learners.assign import add_to, fill
 from fedbandits.learners.ridge import log_determinant, unpack
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key
@@ -40,7 +41,7 @@ def begin(constants: Constants, peers: Peers, state: State) -> None:
         begin_view(constants, peers.base[agent], peers.log_term[agent], pool, view)
 
 
-@compiled
+@inlined
 def play_cell(
     world: Any,
     workspace: Any,
@@ -105,7 +106,7 @@ def refresh(
         return
     state.heard[cell] = heard
     released = scratch.released
-    released[:] = 0.0
+    fill(released, 0.0)
     count, variance = 0, 0.0
     for other in range(constants.agents):
         lag = peers.lag[agent, other]
@@ -114,7 +115,7 @@ def refresh(
         source = other * peers.estimators + estimator
         k = newest(releases, source, round_ - lag)
         if k > 0:
-            released += releases.value[source, (k - 1) % depth]
+            add_to(released, releases.value[source, (k - 1) % depth])
             variance += releases.variance[source, (k - 1) % depth]
             count += 1
     pool = one_pool(state.pools, cell)
@@ -173,10 +174,13 @@ def release(
     releases.made[cell] = k
     releases.round_[cell, slot] = round_
     releases.variance[cell, slot] = noise_variance(constants, agent, k)
-    releases.value[cell, slot] = scratch.noisy
+    for i in range(scratch.noisy.size):
+        releases.value[cell, slot, i] = scratch.noisy[i]
     state.waited[cell] = 0
     if constants.raw_view:
-        state.at_release[cell] = state.statistic[cell]
+        for m in range(constants.models):
+            for i in range(state.statistic.shape[2]):
+                state.at_release[cell, m, i] = state.statistic[cell, m, i]
     for other in range(constants.agents):
         lag = peers.lag[other, agent]
         if lag != NOT_POOLED:
@@ -203,7 +207,7 @@ def send(state: State, start: int, end: int) -> None:
         slot = round_ % hops
         state.clock.messages[0] += state.scheduled[0, slot]
         state.clock.carrying[0] += state.scheduled[1, slot]
-        state.scheduled[:, slot] = 0
+        state.scheduled[0, slot] = state.scheduled[1, slot] = 0
 
 
 @compiled
@@ -246,7 +250,8 @@ def pool_heard(
     shift = base + count * (constants.shift - base) / constants.agents
     basis = Basis(base, peers.log_term[agent], shift, math.sqrt(variance))
     if constants.raw_view:
-        released += fresh
+        for m in range(constants.models):
+            add_to(released[m], fresh[m])
     fault = pool_release(constants, basis, released, pool)
     if constants.schedule == TRIGGERED:
         _note_synced(constants, base, fresh, pool)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedbandits._compile import compiled
+from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats
 from fedbandits.environments.base import ContextualEnvironment, decision_set_workspace
+from fedbandits.learners.assign import any_fault
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key
 from fedbandits.systems.agents.batches import BatchedReplicate
@@ -61,19 +62,19 @@ def play_agents(
             at = until
 
 
-@compiled
+@inlined
 def batch_end(constants: Constants, state: State, stop: int) -> int:
     """The round up to which agents can play without a release: the next one, or ``stop``."""
     return int(min(next_sync(constants, state.clock.round_[0]), stop))
 
 
-@compiled
+@inlined
 def end_batch(
     constants: Constants, peers: Peers, state: State, scratch: Scratch, key: Key, end: int
 ) -> None:
     """All agents have played up to ``end``: move the clock, and release if that is due."""
     start = state.clock.round_[0]
-    if state.faults[:, 0].any():
+    if any_fault(state.faults):
         return
     state.clock.round_[0] = end
     send(state, start, end - 1)
@@ -94,7 +95,7 @@ def run_until(
     stop: int,
 ) -> None:
     """Play on until ``stop`` rounds are done or a fault is noted."""
-    while state.clock.round_[0] < stop and not state.faults[:, 0].any():
+    while state.clock.round_[0] < stop and not any_fault(state.faults):
         start, end = state.clock.round_[0], batch_end(constants, state, stop)
         play_agents(world, constants, peers, state, scratch, key, 0, constants.agents, start, end)
         end_batch(constants, peers, state, scratch, key, end)

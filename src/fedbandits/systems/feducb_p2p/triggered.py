@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedbandits._compile import compiled
+from fedbandits._compile import compiled, inlined
 from fedbandits.environments.base import decision_set_workspace
+from fedbandits.learners.assign import any_fault
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key
 from fedbandits.systems.agents.plan import Constants
@@ -78,7 +79,7 @@ def _answer_once(
         release(constants, peers, state, scratch, key, cell, round_)
 
 
-@compiled
+@inlined
 def _quiet_until(
     constants: Constants, peers: Peers, state: State, scratch: Scratch, stop: int
 ) -> int:
@@ -113,7 +114,7 @@ def _nobody_calls(constants: Constants, state: State, turns: int) -> bool:
     return True
 
 
-@compiled
+@inlined
 def _play_quietly(
     world: Any,
     workspace: Any,
@@ -131,12 +132,12 @@ def _play_quietly(
             cell = agent * peers.estimators + first % peers.estimators
             if state.faults[agent, 0] == NO_FAULT:
                 play_cell(world, workspace, constants, peers, state, scratch, key, cell, first, end)
-    if not state.faults[:, 0].any():
+    if not any_fault(state.faults):
         state.clock.round_[0] = end
         send(state, start, end)
 
 
-@compiled
+@inlined
 def _play_in_step(
     world: Any,
     workspace: Any,
@@ -154,7 +155,7 @@ def _play_in_step(
             refresh(constants, peers, state, scratch, cell, round_ - 1)
         if state.faults[agent, 0] == NO_FAULT:
             play_cell(world, workspace, constants, peers, state, scratch, key, cell, round_, round_)
-    if state.faults[:, 0].any():
+    if any_fault(state.faults):
         return
     state.clock.round_[0] = round_
     _call(constants, peers, state, round_)
@@ -174,7 +175,7 @@ def run_triggered_until(
 ) -> None:
     """Play on until ``stop`` rounds are done or a fault is noted."""
     workspace = decision_set_workspace(world)
-    while state.clock.round_[0] < stop and not state.faults[:, 0].any():
+    while state.clock.round_[0] < stop and not any_fault(state.faults):
         end = _quiet_until(constants, peers, state, scratch, stop)
         if end > state.clock.round_[0]:
             _play_quietly(world, workspace, constants, peers, state, scratch, key, end)

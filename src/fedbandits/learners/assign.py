@@ -1,0 +1,59 @@
+"""Assignments to arrays as plain loops.
+
+In compiled code ``a[i] = b[i]`` on rows, or ``a += b``, brings in checks of shapes and the texts of
+their errors, which take seconds to compile. These loops take hundredths, and run as fast.
+"""
+
+from __future__ import annotations
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats
+
+
+@compiled
+def fill(values: Floats, value: float) -> None:
+    """Set all entries of a vector."""
+    for i in range(values.size):
+        values[i] = value
+
+
+@compiled
+def add_to(total: Floats, values: Floats) -> None:
+    """Add a vector to another one of its length."""
+    for i in range(total.size):
+        total[i] += values[i]
+
+
+@compiled
+def flatten(rows: Floats, out: Floats) -> None:
+    """Write the rows of a matrix, one after the other, into a vector."""
+    place = 0
+    for row in range(rows.shape[0]):
+        for i in range(rows.shape[1]):
+            out[place] = rows[row, i]
+            place += 1
+
+
+@compiled
+def copy_square(squares: Floats, m: int, out: Floats) -> None:
+    """Copy the ``m``-th matrix of (models, d, d) into the same place of ``out``."""
+    for i in range(squares.shape[1]):
+        for j in range(squares.shape[2]):
+            out[m, i, j] = squares[m, i, j]
+
+
+@compiled
+def fill_diagonal(squares: Floats, m: int, value: float) -> None:
+    """Make the ``m``-th matrix of (models, d, d) ``value`` times the identity."""
+    for i in range(squares.shape[1]):
+        for j in range(squares.shape[2]):
+            squares[m, i, j] = value if i == j else 0.0
+
+
+@compiled
+def any_fault(faults: Floats) -> bool:
+    """Whether any row of (parties, 2) begins with anything but zero."""
+    for row in range(faults.shape[0]):
+        if faults[row, 0] != 0:
+            return True
+    return False
