@@ -1,4 +1,4 @@
-"""FCLUB's simulation and parties are one system: same items, clusters, sums and messages."""
+"""FCLUB's simulation and its parties are one system: same items, releases and estimates."""
 
 from __future__ import annotations
 
@@ -9,125 +9,70 @@ from hypothesis import strategies as st
 
 from fedbandits.environments import Clustered
 from fedbandits.settings.experiment import system
-from fedbandits.systems.fclub_published import PRESETS
-from fedbandits.systems.fclub_published.plan import ALWAYS, DELAYED, EDGES, PHASED, SETS
+from fedbandits.systems.fclub import PRESETS
 from fedbandits.testing.plays import federate, simulate
 
 environments = st.builds(
-    Clustered, users=st.integers(4, 9), clusters=st.integers(1, 3), servers=st.integers(1, 4),
-    dim=st.integers(2, 5), items=st.integers(2, 6),
+    Clustered, users=st.integers(6, 12), servers=st.integers(1, 4), clusters=st.integers(1, 3),
+    dim=st.integers(3, 4), items=st.sampled_from([2, 5]),
     placement=st.sampled_from(["together", "spread"]), arrivals=st.sampled_from(["equal", "zipf"]),
-).filter(lambda e: e.dim > 2 or e.clusters < 3)  # fmt: skip
-common = {
-    "bonus": st.sampled_from(["root", "square"]),
-    "alpha1": st.sampled_from([0.15, 0.5, 1.5]),
-    "regularization": st.sampled_from([0.3, 2.0]),
-}
-shares = ["delayed", "delayed(1.3, 1.1)", "delayed(1, 1)", "always", "never"]
-published = {
-    "privatizer": st.sampled_from(["published", "published(2)"]),
-    "alpha1": st.sampled_from([0.15, 1.0]),
-    "alpha2": st.sampled_from([0.3, 2.0]),
-    "epsilon": st.sampled_from([1.0, 500.0]),
-    "acts_on": st.sampled_from(["buffered", "synchronized"]),
-    "sharing": st.sampled_from(["delayed", "delayed(1.4, 2)"]),
-}
-variants = st.one_of(
-    st.tuples(
-        st.sampled_from(["fclub-dc", "homo-dc"]),
-        st.fixed_dictionaries(
-            {
-                **common,
-                "sharing": st.sampled_from(shares),
-                "alpha2": st.sampled_from([0.0, 0.3, 2.0]),
-                "confidence": st.sampled_from(["practical", "lemma"]),
-            }
-        ),
-    ),
-    st.tuples(
-        st.just("fclub-dc"),
-        st.fixed_dictionaries(
-            {**common, "sharing": st.sampled_from(shares[:3]), "acts_on": st.just("synchronized")}
-        ),
-    ),
-    st.tuples(st.sampled_from(["club", "sclub"]), st.fixed_dictionaries(common)),
-    st.tuples(st.just("fclub-published"), st.fixed_dictionaries(published)),
+)  # fmt: skip
+parts = st.fixed_dictionaries(
+    {
+        "schedule": st.sampled_from(["growing(1.5)", "growing(2, 10)", "growing(1.2, 20)"]),
+        "epsilon": st.sampled_from([1.0, 50.0]),
+    },
+    optional={
+        "center_rewards": st.just(False),
+        "clustering": st.just("population"),
+        "strictness": st.sampled_from([0.1, 2.0]),
+        "trust": st.sampled_from([0.0, 100.0]),
+        "most_clusters": st.sampled_from([2, 3]),
+        "exploration_scale": st.sampled_from([0.0, 3.0]),
+    },
 )
-
-
-def same_clusters(compiled, parties):
-    """Everything that local servers hold, row by row."""
-    constants, local = compiled.plan.constants, compiled.state.local
-    for server in parties.of("server"):
-        users, mine = server.users, server.local
-        np.testing.assert_array_equal(local.sums[users], mine.sums)
-        np.testing.assert_array_equal(local.cluster_of[users], users[mine.cluster_of])
-        rows = local.model_of[users]
-        for ours, theirs in zip(local.models, mine.models, strict=True):
-            np.testing.assert_array_equal(ours[rows], theirs[mine.model_of])
-        np.testing.assert_array_equal(local.partners[rows], mine.partners[mine.model_of])
-        named = np.unique(mine.cluster_of)
-        if constants.sharing == DELAYED:
-            for name in ("shared", "buffer", "base_log_det", "stale"):
-                ours, theirs = getattr(local, name)[users[named]], getattr(mine, name)[named]
-                np.testing.assert_array_equal(ours, theirs, err_msg=name)
-        if constants.private:
-            for ours, theirs in zip(local.trees, mine.trees, strict=True):
-                np.testing.assert_array_equal(ours[users[named]], theirs[named])
-        if constants.clustering in (PHASED, EDGES):
-            np.testing.assert_array_equal(local.edges[np.ix_(users, users)], mine.edges)
-        if constants.clustering == SETS:
-            np.testing.assert_array_equal(local.sets.checked[users], mine.sets.checked)
-            np.testing.assert_array_equal(
-                local.sets.pending[users[named]], mine.sets.pending[named]
-            )
-
-
-def same_hub(compiled, parties):
-    ours, theirs = compiled.state.hub, parties.one("global").hub
-    names = ours._fields if compiled.plan.constants.sharing == DELAYED else ("group_of", "audience")
-    if compiled.plan.constants.sharing in (ALWAYS, DELAYED):
-        for name in names:
-            np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), err_msg=name)
 
 
 def compare(config, environment, rounds, seed, replicate, route=None):
     compiled = simulate(config, environment, rounds, seed, replicate)
     parties = federate(config, environment, rounds, seed, replicate, route)
-    for stop in range(1, rounds + 1):
+    homes = [np.flatnonzero(compiled.world.server == s) for s in range(environment.servers)]
+    for stop in [*range(1, rounds, 7), rounds]:
         compiled.advance(stop)
         parties.advance(stop)
         np.testing.assert_array_equal(compiled.regret, parties.regret)
         np.testing.assert_array_equal(compiled.reward, parties.reward)
-        for count in ("done", "syncs", "messages", "bytes", "epsilon"):
+        for users, server in zip(homes, parties.of("server"), strict=True):
+            np.testing.assert_array_equal(compiled.state.sums[users], server.sums)
+            np.testing.assert_array_equal(compiled.state.models.theta[users], server.models.theta)
+            np.testing.assert_array_equal(
+                compiled.state.models.inverse[users], server.models.inverse
+            )
+            np.testing.assert_array_equal(compiled.state.cluster_of[users], server.cluster_of)
+            kept = compiled.state.told.draws[users]
+            mine = server.released.draws.reshape(-1, len(users), kept.shape[-1])
+            np.testing.assert_array_equal(kept.swapaxes(0, 1), mine)
+        for count in ("syncs", "messages", "bytes", "epsilon"):
             assert getattr(compiled, count) == getattr(parties, count), (stop, count)
-        same_clusters(compiled, parties)
-        same_hub(compiled, parties)
 
 
-@settings(max_examples=60)
-@given(environments, variants, st.integers(10, 50), st.integers(0, 2**63 - 1), st.integers(0, 9))
-def test_both_drivers_agree_round_by_round(environment, variant, rounds, seed, replicate):
-    name, own = variant
+@settings(max_examples=30)
+@given(
+    environments, st.sampled_from(sorted(PRESETS)), parts, st.integers(60, 120),
+    st.integers(0, 2**63 - 1), st.integers(0, 9),
+)  # fmt: skip
+def test_both_drivers_agree(environment, name, own, rounds, seed, replicate):
     compare(system(name, **own).config, environment, rounds, seed, replicate)
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_agrees(name):
-    environment = Clustered(users=11, clusters=3, servers=3, dim=4, items=6, gap=0.3)
-    compare(system(name).config, environment, 180, 2, 0)
+    world = Clustered(users=10, servers=3, clusters=2, dim=3, items=4, placement="spread")
+    compare(system(name, epsilon=20.0).config, world, 300, 2, 0)
 
 
-def test_reports_that_overtake_one_another_change_nothing():
+def test_releases_that_overtake_one_another_change_nothing():
     delays = iter(range(10**6))
-
-    def route(_):
-        return (7 * next(delays)) % 5
-
-    environment = Clustered(users=8, clusters=2, servers=4, dim=3, items=4)
-    config = system("fclub-published", epsilon=50.0, sharing="delayed(3, 9)", alpha1=0.3).config
-    # Only reports are in flight together; what one server sends arrives in the order of sending.
-    compiled = simulate(config, environment, 2, 1, 0)
-    parties = federate(config, environment, 2, 1, 0, route)
-    same_clusters(compiled, parties)
-    same_hub(compiled, parties)
+    world = Clustered(users=9, servers=4, clusters=2, dim=3, items=4, placement="spread")
+    for name in ("fclub", "fclub-clusters"):
+        compare(system(name).config, world, 200, 1, 0, lambda _: (7 * next(delays)) % 5)

@@ -16,7 +16,7 @@ from fedbandits.systems.fclub_published.claim import claim
 from fedbandits.systems.fclub_published.config import phase_ends
 from fedbandits.systems.fclub_published.phases import NotARecordsSumError
 from fedbandits.testing.plays import plan_of, simulate
-from tests.systems.fclub_reference import Reference
+from tests.systems.fclub_published_reference import Reference
 
 WORLD = Clustered(users=9, clusters=3, servers=3, dim=4, items=5, gap=0.3)
 SPREAD = Clustered(users=9, clusters=3, servers=3, dim=4, items=5, gap=0.3, placement="spread")
