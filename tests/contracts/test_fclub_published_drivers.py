@@ -1,4 +1,4 @@
-"""Published FCLUB's simulation and parties are one system: same items, clusters, sums and messages."""
+"""Published FCLUB's simulation and parties agree: same items, clusters, sums and messages."""
 
 from __future__ import annotations
 
