@@ -22,7 +22,18 @@ def dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     if made is not function:
         name = f"{function.__module__}.{function.__qualname__}"
         made._cache = KernelCache(function, functools.partial(announce, name))
+        made.get_call_template = functools.partial(_whatever_the_constants, made.get_call_template)
     return made
+
+
+def _whatever_the_constants(choose: Callable[..., Any], arguments: Any, named: Any) -> Any:
+    """Numba's choice of a compilation for a call: one for all constants, not one for each.
+
+    A kernel that is called with 0 in one place and 1 in another would be compiled twice. The
+    constants are folded all the same, wherever it is pasted in.
+    """
+    plain = {name: types.unliteral(value) for name, value in named.items()}
+    return choose(tuple(types.unliteral(value) for value in arguments), plain)
 
 
 def register(one: Implementation) -> None:

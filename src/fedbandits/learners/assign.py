@@ -7,7 +7,7 @@ their errors, which take seconds to compile. These loops take hundredths, and ru
 from __future__ import annotations
 
 from fedbandits._compile import compiled
-from fedbandits._typing import Floats
+from fedbandits._typing import Floats, Ints
 
 
 @compiled
@@ -51,9 +51,9 @@ def fill_diagonal(squares: Floats, m: int, value: float) -> None:
 
 
 @compiled
-def any_fault(faults: Floats) -> bool:
+def any_fault(faults: Ints) -> bool:
     """Whether any row of (parties, 2) begins with anything but zero."""
+    found = False
     for row in range(faults.shape[0]):
-        if faults[row, 0] != 0:
-            return True
-    return False
+        found |= faults[row, 0] != 0
+    return found

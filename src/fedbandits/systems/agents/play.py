@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import compiled
+from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.base import draw_reward, fill_decision_set
 from fedbandits.learners.assign import flatten
@@ -120,14 +120,14 @@ def play(
     note_fault(faults, agent, fault, round_)
 
 
-@compiled
+@inlined
 def note_fault(faults: Ints, agent: int, fault: int, round_: int) -> None:
     """Note what stops an agent, and in which round, if anything does."""
     if fault != NO_FAULT:
         faults[agent, 0], faults[agent, 1] = fault, round_
 
 
-@compiled
+@inlined
 def _play_rounds(
     world: Any,
     workspace: Any,

@@ -31,7 +31,7 @@ from fedbandits.systems.feducb_p2p.state import State, initial_state
 from fedbandits.systems.feducb_p2p.triggered import run_triggered_until
 
 
-@compiled
+@inlined
 def play_agents(
     world: Any,
     constants: Constants,
