@@ -32,8 +32,9 @@ def _whatever_the_constants(choose: Callable[..., Any], arguments: Any, named: A
     A kernel that is called with 0 in one place and 1 in another would be compiled twice. The
     constants are folded all the same, wherever it is pasted in.
     """
-    plain = {name: types.unliteral(value) for name, value in named.items()}
-    return choose(tuple(types.unliteral(value) for value in arguments), plain)
+    plain: Callable[[Any], Any] = types.unliteral
+    by_name = {name: plain(value) for name, value in named.items()}
+    return choose(tuple(plain(value) for value in arguments), by_name)
 
 
 def register(one: Implementation) -> None:

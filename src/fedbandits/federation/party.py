@@ -165,6 +165,11 @@ class ActingParty(Party):
         """
         raise NotImplementedError
 
+    @property
+    def next_end(self) -> int | None:
+        """The next round whose end this party must be told of, if it must be of any."""
+        return None
+
     def end_round(self, round_: int) -> list[Message]:
         """A round is over for everybody; return what is to be sent."""
         del round_

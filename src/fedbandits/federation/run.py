@@ -83,13 +83,14 @@ class PartiesRun:
             self._play_round(self.done + 1)
 
     def _play_round(self, round_: int) -> None:
-        """Whoever acts does so; then the network settles, and the round ends for all players."""
+        """Whoever acts does so and the network settles; then the round ends for whom it matters."""
         for place in self.stage.acting(round_):
             self._act(place, round_)
         self.done = round_
         self.network.settle()
         for player in self.players:
-            self.network.send(player.end_round(round_))
+            if player.next_end == round_:
+                self.network.send(player.end_round(round_))
         self.network.settle()
 
     def _deliver_until(self, stop: int) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from fedbandits._typing import Floats
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.federation.roles import Supplies
-from fedbandits.random import Key, Purpose, integer, normals, replicate_key
+from fedbandits.random import replicate_key
 from fedbandits.systems.base import System
+from fedbandits.systems.simulated import simulated_noise, simulated_tie
 
 if TYPE_CHECKING:  # not imported to start the command
     from fedbandits.privacy.running_sum import NoiseSource
@@ -53,13 +53,3 @@ class AgentsSystem(System[AnyPlan]):
             )
 
         return supply
-
-
-def simulated_noise(size: int, key: Key, agent: int, name: int) -> Floats:
-    """Noise from the seed: it protects nobody."""
-    return normals(size, key, agent, name, Purpose.PRIVACY_NOISE)
-
-
-def simulated_tie(arms: int, key: Key, agent: int, round_: int) -> int:
-    """Where an agent begins to look among equally good arms."""
-    return int(integer(arms, key, agent, round_, int(Purpose.TIE), 0))

@@ -63,8 +63,8 @@ class PFCBSystem(System["PFCBPlan"]):
         return roles(plan)
 
     def simulated_supplies(self, plan: PFCBPlan, world: Any, seed: int, replicate: int) -> Supplies:
-        from fedbandits.systems.agents.system import simulated_noise
         from fedbandits.systems.pfcb.roles import BuyerSupply
+        from fedbandits.systems.simulated import simulated_noise
 
         size, key = 2 * plan.constants.producers, replicate_key(seed, replicate)
 

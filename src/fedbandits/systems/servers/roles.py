@@ -124,6 +124,11 @@ class Server(ActingParty, Generic[AnyPlan]):
         self._move("observe", "ready")
         return self._learn(self._place, self._context, reward)
 
+    @property
+    def next_end(self) -> int:
+        """The last round of the phase."""
+        return int(self._plan.constants.phase_ends[self.phase])
+
     def end_round(self, round_: int) -> list[Message]:
         """A round is over for everybody; where a phase ends with it, return what is to be sent.
 
