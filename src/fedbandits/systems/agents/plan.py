@@ -246,15 +246,15 @@ def radius_base(
     config
         The variant.
     constants
-        All others.
+        What else is constant in the run.
     release
-        How the agent with the most noise, or any of them, releases its running sum.
+        How some agent releases its running sum.
     bounds
         With published confidence; then Mρ_min stands in for λ₁.
     pooling
         How releases are brought together.
     pooled
-        How many of ``release`` would have together the noise of a pooled sum.
+        The variance of a pooled sum's noise, as a multiple of that of ``release``.
     """
     if bounds is not None:
         base = constants.agents * bounds.rho_min

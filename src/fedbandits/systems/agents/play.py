@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import compiled, inlined
+from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.base import draw_reward, fill_decision_set
 from fedbandits.learners.assign import flatten
@@ -82,7 +82,7 @@ def play(
     world, workspace : named tuple
         The replicate's arrays, and what decision sets are made in.
     constants : Constants
-        All of them.
+        What is constant in the run.
     log_term : float
         What the radius has beside the determinant.
     terms : (models, 4) float64
@@ -96,60 +96,14 @@ def play(
     faults : (agents, 2) int64
         Receives what stopped the agent, and the round, if something did.
     scratch : Scratch
-        Buffers.
+        Buffers; nothing in them outlives a round.
     key, agent
-        Name the draws, beside the round.
+        Name the draws, together with the round.
+    first, end, step : int
+        Which rounds are played.
     """
-    regret, earned, fault, round_ = _play_rounds(
-        world,
-        workspace,
-        constants,
-        log_term,
-        terms,
-        view,
-        statistic,
-        scratch,
-        key,
-        agent,
-        first,
-        end,
-        step,
-    )
-    tally.regret[agent] += regret
-    tally.reward[agent] += earned
-    note_fault(faults, agent, fault, round_)
-
-
-@inlined
-def note_fault(faults: Ints, agent: int, fault: int, round_: int) -> None:
-    """Note what stops an agent, and in which round, if anything does."""
-    if fault != NO_FAULT:
-        faults[agent, 0], faults[agent, 1] = fault, round_
-
-
-@inlined
-def _play_rounds(
-    world: Any,
-    workspace: Any,
-    constants: Constants,
-    log_term: float,
-    terms: Floats,
-    view: Views,
-    statistic: Floats,
-    scratch: Scratch,
-    key: Key,
-    agent: int,
-    first: int,
-    end: int,
-    step: int,
-) -> tuple[float, float, int, int]:
-    """Regret and reward of the rounds played; ``NO_FAULT``, or what stopped the agent; and when."""
-    features, expected, scores, work = (
-        scratch.features,
-        scratch.expected,
-        scratch.scores,
-        scratch.work,
-    )
+    features, expected = scratch.features, scratch.expected
+    scores, work = scratch.scores, scratch.work
     context, shared, raw = scratch.context, constants.models == 1, constants.raw_view
     triggered = constants.schedule == TRIGGERED
     regret, earned = 0.0, 0.0
@@ -158,7 +112,8 @@ def _play_rounds(
         score_arms(features, view.theta, view.width, scores, work)
         arm = best_arm(scores, integer(scores.size, key, agent, round_, _TIE, 0))
         if arm < 0:
-            return regret, earned, NOT_A_NUMBER, round_
+            note_fault(faults, agent, NOT_A_NUMBER, round_)
+            break
         reward = draw_reward(world, expected[arm], key, agent, round_)
         column, model = (arm, 0) if shared else (0, arm)
         for i in range(context.size):
@@ -172,7 +127,8 @@ def _play_rounds(
             constants.clip,
         )
         if fault != NO_FAULT:
-            return regret, earned, fault, round_
+            note_fault(faults, agent, fault, round_)
+            break
         add_record(statistic, model, context, recorded)
         regret += expected[best] - expected[arm]
         earned += reward
@@ -182,7 +138,15 @@ def _play_rounds(
             refresh_view(view, model, constants.exploration_scale * beta)
         elif triggered:
             observe_growth(view, model, context, scratch.gain)
-    return regret, earned, NO_FAULT, end
+    tally.regret[agent] += regret
+    tally.reward[agent] += earned
+
+
+@compiled
+def note_fault(faults: Ints, agent: int, fault: int, round_: int) -> None:
+    """Note what stops an agent, and in which round, if anything does."""
+    if fault != NO_FAULT:
+        faults[agent, 0], faults[agent, 1] = fault, round_
 
 
 @compiled
@@ -201,7 +165,7 @@ def simulate_release(
     Parameters
     ----------
     constants : Constants
-        All of them.
+        What is constant in the run.
     statistic : (models, d (d + 3) / 2) float64
         The exact running sum.
     draws : (slots, models · d (d + 3) / 2) float64

@@ -75,7 +75,7 @@ def rounds_without_sync(constants: Constants, pool: Pool, waited: int) -> int:
     Parameters
     ----------
     constants : Constants
-        All of them.
+        What is constant in the run.
     pool : Pool
         What all agents know.
     waited : int

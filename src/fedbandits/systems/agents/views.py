@@ -169,7 +169,7 @@ def pool_release(constants: Constants, basis: Basis, released: Floats, pool: Poo
     Parameters
     ----------
     constants : Constants
-        All of them.
+        What is constant in the run.
     basis : Basis
         What goes with this sum.
     released : (models, d (d + 3) / 2) float64

@@ -20,7 +20,7 @@ def take_over(constants: Constants, total: Floats, pool: Pool, view: Views) -> i
     Parameters
     ----------
     constants : Constants
-        All of them.
+        What is constant in the run.
     total : (models, d (d + 3) / 2) float64
         The server's sum.
     pool : Pool

@@ -60,7 +60,7 @@ def run_until(
     world : named tuple
         The replicate's arrays.
     constants : Constants
-        All of them.
+        What is constant in the run.
     state : State
         All that changes.
     scratch : Scratch

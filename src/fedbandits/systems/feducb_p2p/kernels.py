@@ -226,7 +226,7 @@ def pool_heard(
     Parameters
     ----------
     constants, peers
-        All of them.
+        What is constant in the run.
     agent : int
         Who pools.
     count : int

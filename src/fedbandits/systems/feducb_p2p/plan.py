@@ -147,7 +147,7 @@ def next_arrival(constants: Constants, reach: int, round_: int) -> int:
     Parameters
     ----------
     constants : Constants
-        All of them.
+        What is constant in the run.
     reach : int
         The agent's largest lag. In a connected graph every smaller one occurs too.
     round_ : int
