@@ -8,8 +8,14 @@ whatever follows finds most of its kernels compiled.
 
 from __future__ import annotations
 
+import functools
+import pathlib
+
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling
+
+from fedbandits.systems import find_preset, preset_names
 
 settings.register_profile(
     "fedbandits",
@@ -20,7 +26,7 @@ settings.register_profile(
 )
 settings.load_profile("fedbandits")
 
-#: Files whose tests need the kernels of one system, beside those that are marked so one by one.
+#: Files whose tests need the kernels of one system.
 KERNELS = {
     "test_peer_drivers": "feducb_p2p",
     "test_feducb_p2p": "feducb_p2p",
@@ -31,14 +37,16 @@ KERNELS = {
     "test_drivers": "feducb",
     "test_feducb_simulation": "feducb",
     "test_ratings": "feducb",
+    "test_fclub_published_drivers": "fclub",
+    "test_fclub_published_simulation": "fclub",
     "test_fclub_drivers": "fclub",
-    "test_fclub_simulation": "fclub",
-    "test_fclub_mixture_drivers": "fclub",
-    "test_fclub_mixture": "fclub",
+    "test_fclub": "fclub",
     "test_pfcb_drivers": "pfcb",
     "test_pfcb_simulation": "pfcb",
     "test_samba": "samba",
 }
+#: Those of a variant in ``test_deployed_noise.py``, by the first word of its name.
+PARTIES = {"agents": "feducb", "peers": "feducb_p2p", "buyers": "pfcb", "servers": "fclub"}
 #: The peers' kernels and FedUCB's share much, so these two do not begin side by side.
 FIRST = (
     "feducb_p2p", "fclub", "feducb", "fedlinucb_async", "pfcb", "test_docs", "test_resume",
@@ -47,15 +55,31 @@ FIRST = (
 )  # fmt: skip
 
 
-def group_of(item: pytest.Item) -> str:
-    """The group that a test is played in."""
-    mark = item.get_closest_marker("xdist_group")
-    return mark.args[0] if mark else KERNELS.get(item.path.stem, item.path.stem)
+@functools.cache
+def group_of(nodeid: str) -> str:
+    """The group that a test is played in, from its name: all that who deals them out knows."""
+    file = pathlib.PurePosixPath(nodeid.partition("::")[0]).stem
+    parameters = nodeid.partition("[")[2].rstrip("]")
+    if file == "test_systems" and parameters:
+        presets = [name for name in preset_names() if parameters.startswith(f"{name}-")]
+        return find_preset(max(presets, key=len)).name.removesuffix("_published")
+    if file == "test_deployed_noise":
+        return PARTIES.get(parameters.lstrip("01-").partition(",")[0], file)
+    return KERNELS.get(file, file)
 
 
-@pytest.hookimpl(tryfirst=True)  # the groups must be there when pytest-xdist looks for them
+class GroupScheduling(LoadScopeScheduling):
+    """Gives one worker after another a whole group."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> GroupScheduling:
+    return GroupScheduling(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     place = {group: number for number, group in enumerate(FIRST)}
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(group_of(item)))
-    items.sort(key=lambda item: place.get(group_of(item), len(place)))
+    items.sort(key=lambda item: place.get(group_of(item.nodeid), len(place)))

@@ -97,19 +97,7 @@ VARIANTS = {
     "servers, on releases": Variant("fclub-released", {}, CLUSTERED),
     "servers, by cluster": Variant("fclub-clusters", {}, CLUSTERED),
 }  # fmt: skip
-#: Whose kernels a variant needs, by the first word of its name.
-KERNELS = {"agents": "feducb", "peers": "feducb_p2p", "buyers": "pfcb", "servers": "fclub"}
-
-
-def by_kernels(name: str, value: object) -> Any:
-    """A parameter whose tests are played together with all others that need the same kernels."""
-    group = KERNELS[name.partition(",")[0]]
-    return pytest.param(value, id=name, marks=pytest.mark.xdist_group(group))
-
-
-every_variant = pytest.mark.parametrize(
-    "variant", [by_kernels(name, variant) for name, variant in VARIANTS.items()]
-)
+every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 
 
 def contents(message):
@@ -183,13 +171,7 @@ def test_secure_noise_plays_a_whole_run_that_nobody_can_foresee(variant):
     assert (first[1] != first[2]).any()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        by_kernels(name, name)
-        for name in ("agents", "peers", "buyers, on releases", "servers, on releases")
-    ],
-)
+@pytest.mark.parametrize("name", ["agents", "peers", "buyers, on releases", "servers, on releases"])
 def test_decisions_follow_the_noise(name):
     """Where all that is acted on is noisy, runs part ways."""
     runs = [VARIANTS[name].begin(0, lambda _: SecureNoise()) for _ in range(4)]
@@ -299,7 +281,7 @@ def pairs(draw, buyers):
     return [(unit(rng, length), draw(st.sampled_from([-1.0, 0.0, 1.0]))) for length in lengths]
 
 
-@pytest.mark.parametrize("name", [by_kernels(name, name) for name in ON_A_LOG])
+@pytest.mark.parametrize("name", ON_A_LOG)
 @settings(max_examples=12)
 @given(data=st.data())
 def test_no_record_moves_what_is_covered_by_more_than_is_claimed(name, data):
@@ -311,7 +293,7 @@ def test_no_record_moves_what_is_covered_by_more_than_is_claimed(name, data):
     assert others_move == 0.0
 
 
-@pytest.mark.parametrize("name", [by_kernels(name, name) for name in ON_A_LOG])
+@pytest.mark.parametrize("name", ON_A_LOG)
 def test_some_record_moves_it_as_far(name):
     """Claims are tight: the furthest pair, in the batch that is in all releases."""
     variant = ON_A_LOG[name]

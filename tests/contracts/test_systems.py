@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fedbandits.systems import find_preset, preset_names
+from fedbandits.systems import preset_names
 from fedbandits.testing.systems import CHECKS
 
 PRESETS = sorted(preset_names())
@@ -14,13 +14,7 @@ def test_preset_names_are_unique():
     assert len(PRESETS) == len(set(PRESETS)) > 0
 
 
-#: Presets of one system share their kernels.
-GROUPED = [
-    pytest.param(name, marks=pytest.mark.xdist_group(find_preset(name).name)) for name in PRESETS
-]
-
-
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("preset", GROUPED)
+@pytest.mark.parametrize("preset", PRESETS)
 def test_a_preset(preset, check):
     check(preset)
