@@ -13,7 +13,7 @@ import numpy as np
 import fedbandits as fb
 from fedbandits.environments import Linear
 from fedbandits.errors import ConfigWarning
-from fedbandits.federation.graphs import topology
+from fedbandits.federation.topology import topology
 
 #: Published variants are slow to simulate and learn little here: at M = 20 they tell enough.
 GRAPHS_AT_20 = (

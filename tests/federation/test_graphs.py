@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.federation import graphs as g
+from fedbandits.federation import topology as t
 
 NAMED = (
     g.Complete(), g.Ring(), g.Line(), g.Star(), g.Grid(), g.ErdosRenyi(0.3), g.BarabasiAlbert(2),
@@ -20,13 +21,13 @@ named = st.one_of(
 sizes = st.integers(3, 14)
 
 
-def as_networkx(topology: g.Topology) -> nx.Graph:
+def as_networkx(topology: t.Topology) -> nx.Graph:
     graph = nx.empty_graph(topology.agents)
     graph.add_edges_from((i, j) for i in graph for j in topology.neighbours(i))
     return graph
 
 
-def flooded(topology: g.Topology, origin: int, hops: int) -> tuple[list[int], dict[int, int]]:
+def flooded(topology: t.Topology, origin: int, hops: int) -> tuple[list[int], dict[int, int]]:
     """Messages of every hop, and after how many it was heard, one message at a time."""
     heard, sent = {origin: 0}, []
     under_way = [(origin, n) for n in topology.neighbours(origin)]
@@ -48,7 +49,7 @@ def flooded(topology: g.Topology, origin: int, hops: int) -> tuple[list[int], di
 
 @given(named, sizes)
 def test_distances_are_networkx_s(graph, agents):
-    topology = g.topology(graph, agents)
+    topology = t.topology(graph, agents)
     lengths = dict(nx.all_pairs_shortest_path_length(as_networkx(topology)))
     for i in range(agents):
         assert [lengths[i][j] for j in range(agents)] == topology.distance[i].tolist()
@@ -57,8 +58,8 @@ def test_distances_are_networkx_s(graph, agents):
 
 @given(named, sizes, st.integers(1, 8))
 def test_a_flood_sent_one_message_at_a_time_agrees(graph, agents, hops):
-    topology = g.topology(graph, agents)
-    counts = g.flood_sizes(topology, hops)
+    topology = t.topology(graph, agents)
+    counts = t.flood_sizes(topology, hops)
     for origin in range(agents):
         sent, heard = flooded(topology, origin, hops)
         assert counts[origin].tolist() == sent
@@ -68,21 +69,21 @@ def test_a_flood_sent_one_message_at_a_time_agrees(graph, agents, hops):
 
 @given(named, sizes, st.integers(1, 5))
 def test_a_clique_cover_covers_by_cliques(graph, agents, hops):
-    topology = g.topology(graph, agents)
-    clique = g.clique_cover(topology, hops)
+    topology = t.topology(graph, agents)
+    clique = t.clique_cover(topology, hops)
     assert set(clique) == set(range(clique.max() + 1))
     for number in set(clique):
         members = np.flatnonzero(clique == number)
         assert topology.distance[np.ix_(members, members)].max() <= hops
-    np.testing.assert_array_equal(clique, g.clique_cover(topology, hops))
+    np.testing.assert_array_equal(clique, t.clique_cover(topology, hops))
 
 
 def test_cliques_one_would_choose_by_hand():
-    line = g.topology(g.Line(), 12)
-    assert len(set(g.clique_cover(line, 2))) == 4
-    assert len(set(g.clique_cover(line, 11))) == 1
-    assert len(set(g.clique_cover(g.topology(g.Star(), 9), 1))) == 8
-    assert len(set(g.clique_cover(g.topology(g.Complete(), 9), 1))) == 1
+    line = t.topology(g.Line(), 12)
+    assert len(set(t.clique_cover(line, 2))) == 4
+    assert len(set(t.clique_cover(line, 11))) == 1
+    assert len(set(t.clique_cover(t.topology(g.Star(), 9), 1))) == 8
+    assert len(set(t.clique_cover(t.topology(g.Complete(), 9), 1))) == 1
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,7 @@ def test_cliques_one_would_choose_by_hand():
     ],
 )  # fmt: skip
 def test_named_graphs(graph, links, diameter):
-    topology = g.topology(graph, 12)
+    topology = t.topology(graph, 12)
     assert topology.targets.size == 2 * links
     if diameter is not None:
         assert topology.diameter == diameter
@@ -101,20 +102,20 @@ def test_named_graphs(graph, links, diameter):
 
 @pytest.mark.parametrize("graph", NAMED)
 def test_one_agent_talks_to_nobody(graph):
-    topology = g.topology(graph, 1)
+    topology = t.topology(graph, 1)
     assert (topology.targets.size, topology.diameter) == (0, 0)
 
 
 def test_a_ring_of_two_is_one_link():
-    assert g.topology(g.Ring(), 2).neighbours(0) == [1]
+    assert t.topology(g.Ring(), 2).neighbours(0) == [1]
 
 
 def test_a_random_graph_is_its_seed_s_and_connected():
-    one, same, other = (g.topology(g.ErdosRenyi(0.1, s), 40) for s in (3, 3, 4))
+    one, same, other = (t.topology(g.ErdosRenyi(0.1, s), 40) for s in (3, 3, 4))
     np.testing.assert_array_equal(one.distance, same.distance)
     assert not np.array_equal(one.distance, other.distance)
     # At this p most draws are not connected: those are drawn again.
-    assert all((g.topology(g.ErdosRenyi(0.05, s), 40).distance >= 0).all() for s in range(5))
+    assert all((t.topology(g.ErdosRenyi(0.05, s), 40).distance >= 0).all() for s in range(5))
 
 
 @pytest.mark.parametrize(
@@ -128,13 +129,13 @@ def test_a_random_graph_is_its_seed_s_and_connected():
 )
 def test_graphs_that_cannot_be_built_are_named(graph, agents, message):
     with pytest.raises(ConfigError, match=message):
-        g.topology(graph, agents)
+        t.topology(graph, agents)
 
 
 class TestFiles:
     def read(self, tmp_path, text, agents):
         (tmp_path / "edges.txt").write_text(text)
-        return g.topology(g.EdgeFile(str(tmp_path / "edges.txt")), agents)
+        return t.topology(g.EdgeFile(str(tmp_path / "edges.txt")), agents)
 
     def test_numbers_stand_for_agents_in_their_order(self, tmp_path):
         topology = self.read(tmp_path, "# a line\n10 2\n 2,1 # the first\n\n10;11\n", 4)
@@ -167,9 +168,9 @@ class TestFiles:
 
     def test_files_that_cannot_be_read(self, tmp_path):
         with pytest.raises(DataError, match="no such file"):
-            g.topology(g.EdgeFile("nowhere/edges.txt"), 3)
+            t.topology(g.EdgeFile("nowhere/edges.txt"), 3)
         with pytest.raises(DataError, match="cannot be read as text"):
-            g.topology(g.EdgeFile(str(tmp_path)), 3)
+            t.topology(g.EdgeFile(str(tmp_path)), 3)
         (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\x00\xd8")
         with pytest.raises(DataError, match="cannot be read as text"):
-            g.topology(g.EdgeFile(str(tmp_path / "bytes.txt")), 3)
+            t.topology(g.EdgeFile(str(tmp_path / "bytes.txt")), 3)

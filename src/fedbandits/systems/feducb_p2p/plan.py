@@ -11,7 +11,7 @@ from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.errors import ConfigError
-from fedbandits.federation.graphs import Topology, clique_cover, flood_sizes, topology
+from fedbandits.federation.topology import Topology, clique_cover, flood_sizes, topology
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.systems.agents.config import Determinant
 from fedbandits.systems.agents.plan import (

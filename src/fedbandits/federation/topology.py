@@ -1,0 +1,206 @@
+"""A communication graph, built and checked, and what follows from it.
+
+A random graph is drawn from its own seed, again and again until it is connected.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+import networkx as nx
+import numpy as np
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Ints
+from fedbandits.errors import ConfigError, DataError
+from fedbandits.federation.graph_files import read_edges
+from fedbandits.federation.graphs import (
+    BarabasiAlbert,
+    Complete,
+    EdgeFile,
+    ErdosRenyi,
+    Graph,
+    Grid,
+    Line,
+    Ring,
+    Star,
+)
+
+#: A table of all pairs of agents is kept.
+MOST_AGENTS = 2_000
+_DRAWS = 1_000
+
+
+class Topology(NamedTuple):
+    """A connected graph of agents 0 … M - 1."""
+
+    offsets: Ints  # (M + 1,)
+    targets: Ints  # agent i's neighbours, in order: targets[offsets[i]:offsets[i + 1]]
+    distance: Ints  # (M, M): hops between two agents
+
+    @property
+    def agents(self) -> int:
+        """M."""
+        return len(self.distance)
+
+    @property
+    def diameter(self) -> int:
+        """The longest distance between two agents."""
+        return int(self.distance.max())
+
+    def neighbours(self, agent: int) -> list[int]:
+        """Whom an agent can talk to, in order."""
+        return [int(i) for i in self.targets[self.offsets[agent] : self.offsets[agent + 1]]]
+
+
+def topology(graph: Graph, agents: int) -> Topology:
+    """Build a graph and check it.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot be built for so many agents, or is not connected.
+    DataError
+        If its file is missing or malformed, has another number of agents, or is not connected.
+    """
+    if agents > MOST_AGENTS:
+        raise ConfigError(
+            f"graph: {agents:,} agents; a table of all pairs is kept, so at most {MOST_AGENTS:,} "
+            "can talk peer to peer"
+        )
+    if isinstance(graph, EdgeFile):
+        return _from_edges(read_edges(graph.path, agents), agents, graph.path)
+    return _named(graph, agents)
+
+
+@functools.lru_cache(maxsize=32)
+def _named(graph: Graph, agents: int) -> Topology:
+    return _topology(_build(graph, agents))
+
+
+@functools.lru_cache(maxsize=8)
+def _from_edges(edges: tuple[tuple[int, int], ...], agents: int, path: str) -> Topology:
+    built = nx.empty_graph(agents)
+    built.add_edges_from(edges)
+    if not nx.is_connected(built):
+        one, other = (min(part) for part in list(nx.connected_components(built))[:2])
+        raise DataError(
+            f"{path}: the graph is not connected: agents {one} and {other} cannot reach each other"
+        )
+    return _topology(built)
+
+
+def _build(graph: Graph, agents: int) -> nx.Graph:
+    if agents == 1:
+        return nx.empty_graph(1)
+    match graph:
+        case Complete():
+            return nx.complete_graph(agents)
+        case Ring():
+            return nx.cycle_graph(agents)
+        case Line():
+            return nx.path_graph(agents)
+        case Star():
+            return nx.star_graph(agents - 1)
+        case Grid():
+            rows = _rows(graph, agents)
+            return nx.convert_node_labels_to_integers(
+                nx.grid_2d_graph(rows, agents // rows), ordering="sorted"
+            )
+        case ErdosRenyi():
+            return _connected_draw(graph, agents)
+        case BarabasiAlbert():
+            if graph.links >= agents:
+                raise ConfigError(
+                    f"graph: barabasi-albert({graph.links}) needs more than {graph.links} agents, "
+                    f"given {agents}"
+                )
+            return nx.barabasi_albert_graph(agents, graph.links, seed=graph.seed)
+        case _:
+            raise AssertionError(graph)
+
+
+def _rows(graph: Grid, agents: int) -> int:
+    if graph.rows == "auto":
+        return next(r for r in range(math.isqrt(agents), 0, -1) if agents % r == 0)
+    if agents % graph.rows:
+        raise ConfigError(f"graph: {agents} agents do not fill a grid of {graph.rows} rows")
+    return graph.rows
+
+
+def _connected_draw(graph: ErdosRenyi, agents: int) -> nx.Graph:
+    for draw in range(_DRAWS):
+        drawn = nx.gnp_random_graph(agents, graph.p, seed=graph.seed * _DRAWS + draw)
+        if nx.is_connected(drawn):
+            return drawn
+    raise ConfigError(
+        f"graph: none of {_DRAWS:,} draws of erdos-renyi({graph.p:g}) with {agents} agents was "
+        f"connected; raise p (about {math.log(agents) / agents:.2g} is where they begin to be)"
+    )
+
+
+def _topology(graph: nx.Graph) -> Topology:
+    agents = graph.number_of_nodes()
+    lists = [sorted(n for n in graph.neighbors(i) if n != i) for i in range(agents)]
+    offsets = np.cumsum([0, *map(len, lists)], dtype=np.int64)
+    targets = np.array([n for found in lists for n in found], dtype=np.int64)
+    distance = np.full((agents, agents), -1, np.int64)
+    _fill_distances(offsets, targets, distance)
+    return Topology(offsets, targets, distance)
+
+
+@compiled
+def _fill_distances(offsets: Ints, targets: Ints, distance: Ints) -> None:
+    """Breadth-first search from every agent."""
+    agents = distance.shape[0]
+    queue = np.empty(agents, np.int64)
+    for source in range(agents):
+        distance[source, source] = 0
+        queue[0] = source
+        found, position = 1, 0
+        while found < agents and position < found:
+            node = queue[position]
+            position += 1
+            for edge in range(offsets[node], offsets[node + 1]):
+                target = targets[edge]
+                if distance[source, target] < 0:
+                    distance[source, target] = distance[source, node] + 1
+                    queue[found] = target
+                    found += 1
+
+
+def flood_sizes(graph: Topology, hops: int) -> Ints:
+    """Messages of every hop when one agent's message floods the graph, (M, hops).
+
+    Who hears it first after fewer than ``hops`` hops passes it on once to each neighbour, save
+    those that it has it from. Two that hear it at the same time send it to each other in vain.
+    """
+    sizes = np.zeros((graph.agents, hops), np.int64)
+    _fill_flood_sizes(graph.offsets, graph.targets, graph.distance, sizes)
+    return sizes
+
+
+@compiled
+def _fill_flood_sizes(offsets: Ints, targets: Ints, distance: Ints, sizes: Ints) -> None:
+    agents, hops = sizes.shape
+    for origin in range(agents):
+        for node in range(agents):
+            away = distance[origin, node]
+            if away < hops:
+                for edge in range(offsets[node], offsets[node + 1]):
+                    if distance[origin, targets[edge]] >= away:
+                        sizes[origin, away] += 1
+
+
+def clique_cover(graph: Topology, hops: int) -> Ints:
+    """The number of every agent's clique, (M,): a cover of the power graph by cliques.
+
+    Two agents of one clique are at most ``hops`` apart. A smallest cover is hard to find; this is
+    networkx's greedy colouring of the complement, which is the same on every machine.
+    """
+    apart: Any = nx.empty_graph(graph.agents)
+    apart.add_edges_from(np.argwhere(np.triu(graph.distance > hops)).tolist())
+    colours = nx.greedy_color(apart, strategy="largest_first")
+    return np.array([colours[i] for i in range(graph.agents)], np.int64)
