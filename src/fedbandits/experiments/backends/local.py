@@ -34,8 +34,8 @@ def open_local() -> Iterator[LocalBackend]:
 def _play(shared: Shared, tasks: list[Task], workers: int) -> Generator[ReplicateTrace, None, None]:
     if not tasks:
         return
-    pool = joblib.Parallel(n_jobs=workers, prefer="threads", return_as="generator_unordered")
-    results = pool(joblib.delayed(_work)(shared, task) for task in tasks)
+    parallel = joblib.Parallel(n_jobs=workers, prefer="threads", return_as="generator_unordered")
+    results = parallel(joblib.delayed(_work)(shared, task) for task in tasks)
     try:
         yield from (trace for trace in results if trace is not None)
     finally:

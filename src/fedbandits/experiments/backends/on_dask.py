@@ -47,9 +47,9 @@ def open_dask(scheduler: str) -> Iterator[DaskCluster]:
 
 def _refuse_silence(scheduler: str) -> None:
     """A client would wait for ever for the greeting of whatever else listens there."""
-    with ThreadPoolExecutor(1) as pool:  # this thread may have an event loop already
+    with ThreadPoolExecutor(1) as worker:  # this thread may have an event loop already
         try:
-            pool.submit(lambda: asyncio.run(_greet(scheduler))).result()
+            worker.submit(lambda: asyncio.run(_greet(scheduler))).result()
         except Exception as error:  # what is no scheduler may send anything
             raise cluster.out_of_reach(scheduler, error) from None
 
