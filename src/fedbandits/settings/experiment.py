@@ -37,7 +37,7 @@ class Variant(msgspec.Struct, frozen=True):
     system
         Name of the system that the preset belongs to.
     config
-        The system's configuration.
+        Configuration of the system.
     """
 
     preset: str
@@ -69,13 +69,13 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     Parameters
     ----------
     rounds
-        T, the horizon.
+        The horizon T, in rounds.
     environment
         The world, the same for every system.
     systems
-        See :func:`system`. Labels must differ.
+        The systems to play, each made by :func:`system`. Labels must differ.
     name
-        Names the output folder.
+        Name of the experiment, in reports and of its folder under ``runs``.
     replicates
         Independent repetitions; θ* and splits of data are drawn anew for each.
     seed
@@ -181,7 +181,7 @@ def system(preset: str, *, label: str | None = None, **settings: Any) -> Variant
     Parameters
     ----------
     preset
-        See ``fedbandits list``.
+        Name of the preset; ``fedbandits list`` shows them all.
     label
         Its name in results; the preset's by default.
     **settings
@@ -203,7 +203,7 @@ def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
     Parameters
     ----------
     path
-        The file.
+        Path of the TOML file.
     overrides
         ``key.path=value`` assignments, values in TOML notation; ``systems.0.epsilon=2``,
         ``systems.LABEL.epsilon=2`` or ``systems.*.epsilon=2``.
