@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pathlib
 import re
 import tomllib
@@ -14,9 +15,10 @@ import tomli_w
 from msgspec import Meta
 
 from fedbandits.environments import ENVIRONMENTS, AnyEnvironment, Environment
+from fedbandits.environments.facts import Facts
 from fedbandits.errors import ConfigError, ConfigWarning
 from fedbandits.settings.schema import convert
-from fedbandits.systems import Plan, find_preset, find_system, preset_names
+from fedbandits.systems import Plan, System, find_preset, find_system, preset_names
 
 if TYPE_CHECKING:  # a configuration is read without what prices it
     from fedbandits.privacy.claims import PrivacyClaim
@@ -47,8 +49,14 @@ class Variant(msgspec.Struct, frozen=True):
 
     def plan(self, environment: Environment, rounds: int) -> Plan:
         """What all parties of this variant go by."""
-        plan: Plan = find_system(self.system).plan(self.config, environment.facts, rounds)
-        return plan
+        return _planned(find_system(self.system), self.config, environment.facts, rounds)
+
+
+@functools.lru_cache(maxsize=64)
+def _planned(system: System[Any], config: Any, facts: Facts, rounds: int) -> Plan:
+    """A plan is asked for by checks, claims and every replicate; calibration takes its time."""
+    plan: Plan = system.plan(config, facts, rounds)
+    return plan
 
 
 class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
