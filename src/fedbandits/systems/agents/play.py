@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import compiled
+from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.base import draw_reward, fill_decision_set
 from fedbandits.learners.assign import flatten
@@ -57,7 +57,7 @@ def new_scratch(plan: AgentsPlan) -> Scratch:
     )
 
 
-@compiled
+@inlined
 def play(
     world: Any,
     workspace: Any,

@@ -138,20 +138,17 @@ def end_batch(constants: Constants, state: State, scratch: Scratch, key: Key, en
     clock.waited[0] += end - start
     if clock.releases[0] >= constants.releases:
         return
+    due = end == next_sync(constants, start)
     if constants.schedule == TRIGGERED:
         requests = 0
         for v in range(state.views.theta.shape[0]):
-            due = sync_due(
-                constants.threshold,
-                state.pool.terms,
-                state.views.trigger_log_det[v],
-                clock.waited[0],
-            )
-            requests += 1 if due else 0
-        if requests > 0:
-            clock.messages[0] += requests + constants.agents  # the requests, and the call to sync
-            _sync(constants, state, scratch, key)
-    elif end == next_sync(constants, start):
+            grown = state.views.trigger_log_det[v]
+            asks = sync_due(constants.threshold, state.pool.terms, grown, clock.waited[0])
+            requests += 1 if asks else 0
+        due = requests > 0
+        if due:  # the requests, and the call to sync
+            clock.messages[0] += requests + constants.agents
+    if due:  # one place: it is pasted in
         _sync(constants, state, scratch, key)
 
 
