@@ -79,12 +79,12 @@ class TestEnvironment:
     def test_contexts_and_rewards_keep_their_bounds(self, kind):
         environment = EXAMPLES[kind]
         world = environment.world(KEY)
-        low, high = environment.reward_range
+        low, high = environment.facts.reward_range
         for t in range(1, 100):
             features, expected, best = decision_set(environment, world, KEY, t % 3, t)
             assert np.isfinite(features).all()
             norms = np.linalg.norm(features.astype(np.float64), axis=0)
-            assert norms.max() <= environment.context_norm
+            assert norms.max() <= environment.facts.context_norm
             assert low <= expected.min()
             assert expected.max() <= high
             assert expected[best] == expected.max()

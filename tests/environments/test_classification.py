@@ -121,6 +121,7 @@ def test_a_single_class_is_refused(monkeypatch):
 
 
 def test_the_claim_is_told_how_often_a_person_comes_back():
-    assert Classification(agents=10).visits_per_person(5690) == pytest.approx(100.0)
-    (fact,) = Classification().public_facts
+    facts = Classification(agents=10).facts
+    assert facts.visits_per_person(5690) == pytest.approx(100.0)
+    (fact,) = facts.public
     assert "computed here from the whole data set" in fact

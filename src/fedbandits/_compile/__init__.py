@@ -31,7 +31,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 #: Options of every kernel. ``error_model="numpy"`` turns 1/0 into inf instead of a branch, which
 #: lets loops over arms vectorise; ``nogil`` lets replicates run side by side in threads. There is
 #: no ``fastmath``: the simulation and the parties must agree to the last bit.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
 def compiled(function: _Function) -> _Function:

@@ -38,7 +38,7 @@ def name_of(function: Callable[..., Any], signature: Any) -> tuple[str, str] | N
     Parameters
     ----------
     function
-        The plain function.
+        The plain Python function that is compiled.
     signature
         Numba's types of its arguments.
     """
@@ -75,7 +75,7 @@ class KernelCache(_numba_caching.NullCache):  # type: ignore[misc]
     Parameters
     ----------
     function
-        The plain function.
+        The plain Python function that is compiled.
     missed
         Called when a signature is not found, just before it is compiled.
     """

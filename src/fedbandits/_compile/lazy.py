@@ -51,9 +51,9 @@ class Kernel:
     Parameters
     ----------
     function
-        The plain function, afterwards ``py_func``.
+        The plain Python function, afterwards ``py_func``.
     options
-        Numba's options.
+        Options for Numba's ``njit``.
     """
 
     # A slot of that name makes a call go straight to the dispatcher, once it is there.

@@ -42,7 +42,7 @@ class Reach:
     Parameters
     ----------
     function
-        The plain function.
+        The plain Python function that is compiled.
     signature
         The types of its arguments.
 

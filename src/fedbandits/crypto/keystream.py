@@ -35,9 +35,9 @@ class KeyStream:
     Parameters
     ----------
     key
-        32 bytes.
+        The secret key, 32 bytes.
     width
-        Words a position.
+        Number of words at each position.
     """
 
     def __init__(self, key: bytes, width: int) -> None:

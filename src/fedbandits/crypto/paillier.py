@@ -73,7 +73,7 @@ class PublicKey:
         Parameters
         ----------
         message : int
-            In [0, n).
+            The plaintext, in [0, n).
 
         Raises
         ------

@@ -130,7 +130,7 @@ def fill_decision_set(
     world, workspace : named tuple
         The replicate's arrays, and :func:`decision_set_workspace` of them.
     key, agent, round_
-        Name the draw.
+        They name the random draws.
     features : (dimension, columns) float32
         Receives the contexts: a column an arm, or a single column that all arms share.
     expected : (arms,) float32
@@ -184,9 +184,9 @@ class ContextualStage(Stage):
     Parameters
     ----------
     environment
-        Whose world it is.
+        The environment whose world it is.
     key
-        Names the draws.
+        It names the random draws.
     """
 
     def __init__(self, environment: ContextualEnvironment, key: Key) -> None:

@@ -40,12 +40,13 @@ class Bernoulli(Environment, frozen=True, kw_only=True, tag="bernoulli"):
         A file of ratings instead (see :class:`~fedbandits.environments.RatingData`): an item's
         mean is the share of its ratings above ``threshold``.
     threshold
-        See ``ratings``.
+        Ratings above it count as reward 1, others as 0; used with ``ratings`` only.
     share_of
-        ``ratings``: of the ratings that an item received, as Ciucanu et al. (2022) write in
-        section 6.1. ``users``: of all users in the file, as in the means that they published.
+        What a mean is a share of, used with ``ratings`` only. ``ratings``: of the ratings that an
+        item received, as Ciucanu et al. (2022) write in section 6.1. ``users``: of all users in the
+        file, as in the means that they published.
     arms
-        K. Of given means the K largest are kept, largest first.
+        Number of arms, K. Of given means the K largest are kept, largest first.
     """
 
     PARTIES: ClassVar[str] = "data owners"
@@ -162,9 +163,9 @@ class ArmStage(Stage):
     Parameters
     ----------
     environment
-        Whose world it is.
+        The environment whose world it is.
     key
-        Names the draws.
+        It names the random draws.
     """
 
     def __init__(self, environment: Bernoulli, key: Key) -> None:

@@ -60,15 +60,17 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
         vectors are made: k-means clusters of the most active users, by which of the most rated
         items they rated (1,000, or as many as there are users).
     users
-        Of a file of vectors the first so many, default all; else 40.
+        Number of users. Of a file of vectors the first so many are taken, by default all; otherwise
+        the default is 40.
     clusters
-        m, where vectors are drawn or made from ratings; 5.
+        Number of clusters, m, where vectors are drawn or made from ratings; 5 by default.
     dim
-        d; of a file of vectors its own, else 10.
+        Dimension d of the vectors, 10 by default; vectors in a file have their own.
     gap
         Smallest distance between the vectors of two clusters, where they are drawn.
     servers
-        L. Users are cut into equal, contiguous blocks, the last ones one user fewer.
+        Number of servers, L. Users are cut into equal, contiguous blocks, the last ones one user
+        fewer.
     placement
         ``together``: users on servers as they come. ``spread``: they are dealt out one by one, so
         that every cluster lies on all servers.
@@ -76,7 +78,7 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
         Who comes: all users ``equal``-ly often, ``zipf``: in proportion to 1, 1/2, 1/3 …, or a
         list of probabilities.
     items
-        K, in a round.
+        Number of items, K, that are offered in a round.
     """
 
     PARTIES: ClassVar[str] = "users"

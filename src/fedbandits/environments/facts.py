@@ -71,13 +71,13 @@ class ProcurementFacts(Facts, frozen=True, kw_only=True, tag="procurement"):
     Parameters
     ----------
     producers
-        m.
+        Number of producers, m.
     largest_capacity
         The most units that somebody can buy from somebody in a round.
     quality_threshold
-        α, the least average quality.
+        The least average quality α that a purchase should have.
     revenue
-        ρ, of a good unit.
+        Revenue ρ of a good unit.
     """
 
     producers: int
@@ -92,13 +92,13 @@ class ClusteredFacts(Facts, frozen=True, kw_only=True, tag="clustered"):
     Parameters
     ----------
     home
-        For each user the number of its server.
+        For each user the number of its server, from 0.
     clusters
         m, how many clusters there truly are. The published theory takes it as known.
     dimension
-        d.
+        Dimension d of the context vectors.
     items
-        K, in a round.
+        Number of items, K, that are offered in a round.
     """
 
     home: tuple[int, ...]
@@ -108,7 +108,7 @@ class ClusteredFacts(Facts, frozen=True, kw_only=True, tag="clustered"):
 
     @property
     def servers(self) -> int:
-        """L."""
+        """Number of servers, L."""
         return max(self.home) + 1
 
     def users_of(self, server: int) -> list[int]:

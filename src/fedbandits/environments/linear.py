@@ -53,7 +53,7 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
     Parameters
     ----------
     agents, dim, arms
-        M, d and K.
+        Number of agents M, dimension d of the contexts, and number of arms K.
     gap
         Smallest distance between the best arm and the others; the paper's is 0.1.
     theta

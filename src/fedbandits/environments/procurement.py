@@ -56,16 +56,17 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
         ``uniform``: qualities and costs uniform on [0, 1]. ``normal``: both normal around α, cut
         off at 0 and 1. Or a CSV file with columns agent, producer, quality, cost, capacity.
     agents, producers
-        n and m; 10 and 30 where they are drawn. Of a file the first so many, default all.
+        Numbers n of buyers and m of producers; 10 and 30 by default where they are drawn. Of a file
+        the first so many are taken, by default all.
     max_capacity
         Drawn capacities are uniform on 1 … max_capacity.
     quality_threshold
-        α.
+        The least average quality α that a purchase should have.
     revenue
-        ρ; the paper does not say.
+        Revenue ρ of a good unit; the paper does not say how much it is.
     deviation
-        Of the normal case: 0.2 in the captions of Figures 3 to 5, 0.1 in that of Figure 2, 0 in
-        section 6.1.
+        Standard deviation of qualities and costs in the ``normal`` case: 0.2 in the captions of
+        Figures 3 to 5, 0.1 in that of Figure 2, 0 in section 6.1.
     homogeneous
         All buyers have the first one's costs and capacities.
     benchmark
@@ -105,7 +106,7 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
 
     @property
     def producer_count(self) -> int:
-        """M."""
+        """Number of producers, m."""
         if self.producers is not None:
             return self.producers
         return 30 if self.is_drawn else len(read_producers(self.case).quality)
@@ -212,7 +213,7 @@ def purchase_regret(
     unit_revenue, surplus : (producers,) float64
         ρ q - c and q - α, at the true qualities.
     best, worst : float
-        r* and L.
+        The benchmark's revenue r*, and the regret L of a purchase that misses the constraint.
     """
     if meets_constraint(surplus, purchase):
         return best - total(unit_revenue, purchase), False
@@ -250,9 +251,9 @@ class ProcurementStage(Stage):
     Parameters
     ----------
     environment
-        Whose world it is.
+        The environment whose world it is.
     key
-        Names the draws.
+        It names the random draws.
     """
 
     def __init__(self, environment: Procurement, key: Key) -> None:

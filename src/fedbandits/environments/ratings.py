@@ -62,9 +62,9 @@ class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"
         MovieLens ``u.data``, ``ratings.dat`` or ``ratings.csv``; Jester; LastFM's
         ``user_artists.dat`` (hetrec2011); Yelp reviews; or a CSV with user, item and rating.
     dim
-        Factors kept.
+        Number of factors that are kept; it is the dimension of the contexts.
     arms
-        Items offered; users who rated fewer are left out.
+        Number of items offered; users who rated fewer are left out.
     threshold
         With it, the reward is 1 for ratings of at least so much and 0 for others.
     clip_quantile

@@ -19,11 +19,11 @@ class Stage:
     Parameters
     ----------
     world
-        The replicate's arrays.
+        Arrays of the replicate's world.
     key
-        Names its draws.
+        It names the random draws.
     parties
-        Whose regret and reward are told apart.
+        How many parties' regret and reward are told apart.
     """
 
     def __init__(self, world: Any, key: Key, parties: int) -> None:

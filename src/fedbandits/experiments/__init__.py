@@ -1,1 +1,1 @@
-"""Configurations, runs, results and reports."""
+"""Runs and audits of experiments, their results and reports."""

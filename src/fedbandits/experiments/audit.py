@@ -29,13 +29,13 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     Parameters
     ----------
     system
-        Its label.
+        Label of the system that was audited.
     outcome
         Whether what is claimed stands above what was found.
     claimed_by
         Whose claim was put to the test.
     epsilon, delta
-        That claim.
+        ε and δ of that claim.
     epsilon_low
         The largest lower bound on ε that bears on it.
     tightness
@@ -46,9 +46,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     noise_measured
         The same as the audit measured it in contents; NaN where it did not.
     confidence
-        With which all bounds of this system hold together.
+        Probability with which all bounds of this system hold together.
     findings
-        One a game.
+        What was found, one finding a game.
     """
 
     system: str
@@ -128,7 +128,7 @@ def audit(
     runs : int
         A side, for contents; of whole parties at most a thousand are played.
     confidence : float
-        With which all bounds of one system hold together.
+        Probability with which all bounds of one system hold together.
     progress
         Told what is being attacked.
     """

@@ -123,11 +123,11 @@ def claims_markdown(
     Parameters
     ----------
     claims
-        By label.
+        The claims of the systems, by label.
     head
         What the page begins with.
     described
-        By label, what a section begins with.
+        Texts that sections begin with, by label.
     """
     parts = [head, _table(OVERVIEW, overview(claims)), f"{OVERVIEW_NOTE}\n"]
     for label, claim in claims.items():

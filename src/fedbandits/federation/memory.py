@@ -23,9 +23,9 @@ class MemoryNetwork:
     Parameters
     ----------
     parties
-        By name.
+        The parties, by name.
     codec
-        Of the system's messages.
+        Codec of the system's messages.
     route
         Delays and drops; immediate and reliable by default.
     """

@@ -48,11 +48,11 @@ class Message(
     Parameters
     ----------
     sender, receiver
-        Names of parties.
+        Names of the two parties.
     number
         Counts a sender's messages to one receiver, from 0: a gap or a repetition shows.
     version
-        Of the format.
+        Version of the message format.
     """
 
     sender: str

@@ -23,7 +23,7 @@ class Role(NamedTuple):
     Parameters
     ----------
     name
-        Of the role: ``agent``, ``controller``.
+        Name of the role, such as ``agent`` or ``controller``.
     parties
         Names of those that have it, in order.
     make
@@ -45,9 +45,9 @@ class Roles(NamedTuple):
     Parameters
     ----------
     roles
-        All of them.
+        All roles of the federation.
     table
-        What travels.
+        For each type of message the roles that send and receive it.
     messages_set_pace
         Whether a party acts when a message tells it to, not once a round.
     rounds_done

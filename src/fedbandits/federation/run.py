@@ -21,13 +21,13 @@ class PartiesRun:
     Parameters
     ----------
     roles
-        Who takes part.
+        The roles of the federation, from which its parties are made.
     supplies
         What each party brings.
     stage
         The world they act in.
     rounds
-        T.
+        The horizon T, in rounds.
     route
         Delays and drops of the network; immediate and reliable by default.
     """

@@ -42,7 +42,7 @@ class Topology(NamedTuple):
 
     @property
     def agents(self) -> int:
-        """M."""
+        """Number of agents, M."""
         return len(self.distance)
 
     @property

@@ -37,7 +37,7 @@ def draw_beta(a: float, b: float, key: Key, party: int, round_: int) -> float:
     ----------
     a, b : float
     key, party, round_
-        Name the draw.
+        They name the random draws.
     """
     x = _draw_gamma(a, key, party, round_, 0)
     y = _draw_gamma(b, key, party, round_, _SPAN)

@@ -62,9 +62,9 @@ def delete_edges_of(
     user : int
     estimates : (users, d) float64
     counts : (users,) float64
-        Observations behind them.
+        Number of observations behind each estimate.
     alpha : float
-        α₁.
+        The factor α₁ of equation 3.
     edges : (users, users) uint8
         Changed in place, symmetrically.
 
@@ -106,9 +106,9 @@ def connect_same(
     estimates : (clusters, d) float64
     counts : (clusters,) float64
     apart : (clusters,) int64
-        Where each lives.
+        Number of the place where each cluster lives.
     alpha : float
-        α₂.
+        The factor α₂ of equation 4.
     edges : (clusters, clusters) uint8
         Receives 1 for every pair that passes the test, else 0.
     """

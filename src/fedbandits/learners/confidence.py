@@ -107,7 +107,7 @@ def published_bounds(
     Parameters
     ----------
     levels, releases
-        m and n.
+        Levels m of the binary tree, and the number n of releases.
     alpha
         The failure probability that is split over n releases and M agents.
     """
@@ -143,13 +143,13 @@ def adaptive_terms(
     values : (d,) float64
         Eigenvalues of the released G + N, before the shift.
     shift : float
-        λ, such that every values + λ is positive.
+        The shift λ, such that every values + λ is positive.
     base : float
         λ₁, fixed in advance: V + cI ⪰ G + λ₁I is what the martingale bound needs.
     norm_bound, bias_bound : float
         N ⪰ -norm_bound · I, and a bound on ‖Nθ* - h‖.
     parameter_bound : float
-        S.
+        The bound S on ‖θ*‖.
 
     Returns
     -------

@@ -83,13 +83,13 @@ def weigh(
     Parameters
     ----------
     spectrum
-        Of n statistics.
+        The n statistics, in their eigenvectors.
     reward_variance : float
-        σ² > 0, of a reward about its mean, or a bound on it.
+        Variance σ² > 0 of a reward about its mean, or a bound on it.
     noise_variance : float
-        τ², of an off-diagonal entry of N; 0 in clear.
+        Variance τ² of an off-diagonal entry of N; 0 in clear.
     residual_variance : float
-        Of an entry of n - Nθ; 0 in clear.
+        Variance of an entry of n - Nθ; 0 in clear.
 
     Returns
     -------
@@ -119,11 +119,11 @@ def reward_variance(spectrum: Spectrum, counts: Floats, squares: Floats, bound: 
     Parameters
     ----------
     spectrum
-        Of n statistics in clear.
+        The n statistics in clear, in their eigenvectors.
     counts, squares : (n,) float64
-        Records behind each, and their Σ y².
+        Number of records behind each statistic, and the Σ y² of those records.
     bound : float
-        The variance is never larger.
+        A bound on the variance, which is never larger.
     """
     seen = spectrum.values > 1e-9 * counts[:, None]
     explained = spectrum.moment[seen] ** 2 / spectrum.values[seen]
@@ -140,11 +140,11 @@ def log_evidence(precision: Floats, score: Floats, centre: Floats, variance: flo
     Parameters
     ----------
     precision, score : (d,) float64
-        g and z.
+        The statistic's g and z, see :class:`Evidence`.
     centre : (d,) float64
-        Q c.
+        Q c, the mean of θ in the statistic's basis.
     variance : float
-        s; 0 means that θ is c.
+        Variance s of θ in every direction; 0 means that θ is c.
     """
     total, determinant = 0.0, 1.0
     for a in range(centre.size):

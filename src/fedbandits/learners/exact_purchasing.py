@@ -53,11 +53,11 @@ def _merge(
     Parameters
     ----------
     costs, gains : (s,) float64
-        States so far, both rising.
+        Costs and gains of the states so far, both rising.
     trails : (s,) int64
         Where in ``trail`` each state's last move is noted.
     cost, gain : float
-        Of the move.
+        Cost and gain of the move.
     trail : (s,) int64
         Where each state's move is noted if it makes this one.
     """
@@ -107,7 +107,7 @@ def _choose_chunks(costs: Floats, gains: Floats, room: float) -> tuple[Ints, int
     Parameters
     ----------
     costs, gains : (c,) float64
-        Of every chunk, most gain for its cost first; all positive.
+        Cost and gain of every chunk, most gain for its cost first; all positive.
     room : float
         Cost that the chosen ones may have together.
 

@@ -91,9 +91,9 @@ def compute_score(rule: Any, iteration: int, step: int, arm: Arm, memory: Floats
     ----------
     rule : named tuple
     iteration : int
-        Counted from 1.
+        Number of the iteration within its step, from 1.
     step : int
-        t, the pull that is about to be made.
+        Number t of the pull that is about to be made, from 1.
     arm : Arm
     memory : (1,) float64
         A number of the arm's own that the rule keeps; 1 / K before the first step.

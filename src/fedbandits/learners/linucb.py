@@ -24,10 +24,10 @@ def set_width(inverses: Floats, model: int, radius: float, widths: Floats32) -> 
     ----------
     inverses : (models, d, d) float64
     model : int
-        Which one.
+        Number of the model, from 0.
     radius : float
     widths : (models, d, d) float32
-        Receives W.
+        Receives W at the model's place.
     """
     square = radius * radius
     dimension = inverses.shape[1]
@@ -49,11 +49,11 @@ def score_arms(
         A column an arm; or one column that all ``models`` arms share.
     theta : (models, d) float32
     width : (models, d, d) float32
-        See :func:`set_width`.
+        The matrices W of :func:`set_width`.
     scores : (arms,) float32
-        Receives the result.
+        Receives the score of every arm.
     work : (2, arms) float32
-        Scratch.
+        Buffer that is overwritten.
     """
     if theta.shape[0] == 1:
         _score_shared(features, theta, width, scores, work)

@@ -50,14 +50,14 @@ def choose_arm(
     ----------
     models : Models
     row : int
-        Which model.
+        Row of the model that scores the arms.
     radius : float
         β of the bound ⟨x, θ⟩ + √(xᵀ β² V⁻¹ x).
     squared : bool
         Leave out the root.
     arms : (d, K) float32
     scoring : Scoring
-        Scratch.
+        Buffers that are overwritten.
 
     Returns
     -------
@@ -83,11 +83,11 @@ def update(models: Models, row: int, context: Floats, reward: float, gain: Float
     ----------
     models : Models
     row : int
-        Which model.
+        Row of the model that learns the record.
     context : (d,) float64
     reward : float
     gain : (d,) float64
-        Scratch.
+        Buffer that is overwritten.
     """
     residual = reward
     for i in range(context.size):

@@ -63,9 +63,9 @@ def sort_steps(
     Parameters
     ----------
     revenue, surplus : (m,) float64
-        r and d.
+        Revenue r and surplus d of a unit of each producer.
     capacity : (m,) int64
-        k.
+        The most units k that can be bought from each producer.
     order, ratio : (m,) int64, float64
         Receive the producers listed, and their |r / d|.
 
@@ -116,15 +116,15 @@ def buy_greedily(
     Parameters
     ----------
     revenue, surplus : (m,) float64
-        r and d.
+        Revenue r and surplus d of a unit of each producer.
     capacity : (m,) int64
-        k.
+        The most units k that can be bought from each producer.
     reserve : float
-        b ≥ 0.
+        The reserve b ≥ 0, in units of surplus.
     order, ratio : (m,) int64, float64
-        Scratch.
+        Buffers that are overwritten.
     purchase : (m,) int64
-        Receives l.
+        Receives l, the units to buy from each producer.
     """
     buy_before_steps(revenue, surplus, capacity, purchase)
     count, most = sort_steps(revenue, surplus, capacity, order, ratio)

@@ -36,7 +36,7 @@ def add_record(statistic: Floats, model: int, context: Floats, reward: float) ->
     ----------
     statistic : (models, d (d + 3) / 2) float64
     model : int
-        Which row.
+        Row of the model that the record tells of.
     context : (d,) float64
     reward : float
     """
@@ -56,9 +56,9 @@ class Record(NamedTuple):
     Parameters
     ----------
     context : (d,) float64
-        x.
+        The context vector x.
     reward : float
-        y.
+        The reward y.
     model : int
         The parameter vector that it tells of, where arms have one each.
     """
@@ -112,9 +112,9 @@ def add_rank_one(inverses: Floats, model: int, context: Floats, gain: Floats) ->
     ----------
     inverses : (models, d, d) float64
     model : int
-        Which one.
+        Number of the model, from 0.
     context : (d,) float64
-        x.
+        The context x.
     gain : (d,) float64
         Receives (V + x xᵀ)⁻¹ x, by which an estimate moves per unit of residual.
 
@@ -176,11 +176,11 @@ def invert_statistic(
     Parameters
     ----------
     statistic : (≥ d (d + 3) / 2,) float64
-        G, then Σ x y; what may follow is not looked at.
+        The packed G, then Σ x y; what may follow is not looked at.
     shift : float
-        λ.
+        The shift λ.
     factor : (d, d) float64
-        Scratch.
+        Buffer that is overwritten.
     inverse, theta : (d, d) and (d,) float64
         Receive the result; undefined if there is none.
 

@@ -215,7 +215,7 @@ def calibrate(
     events_at
         The events at a noise scale > 0; louder noise must never cost more.
     target_epsilon, delta : float
-        The budget.
+        The budget (ε, δ) that the events may cost together.
 
     Raises
     ------

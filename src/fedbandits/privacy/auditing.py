@@ -77,15 +77,15 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     Parameters
     ----------
     neighbours, sees, looks_at
-        Of the game.
+        They are those of the game, see :class:`Game`.
     epsilon_low
         ε at the given δ cannot be less, with the stated confidence.
     attack
-        The one that showed it, in words.
+        The attack that showed it, in words.
     runs
-        A side, those counted.
+        Number of runs a side on which errors were counted.
     confidence
-        With which all bounds of this game hold together.
+        Probability with which all bounds of this game hold together.
     mu
         The μ that the likelihood ratio measures, its distance between the worlds in deviations: an
         estimate, not a bound. NaN without one.
@@ -152,13 +152,13 @@ def audit(
     Parameters
     ----------
     game
-        What is attacked.
+        The game that is attacked.
     runs : int
-        A side, on which errors are counted; no more than the game says suffice.
+        Number of runs a side on which errors are counted; no more than the game says suffice.
     delta : float
-        At which ε is bounded.
+        The δ at which ε is bounded.
     confidence : float
-        With which all bounds together hold.
+        Probability with which all bounds hold together.
     training : int, optional
         Runs a side on which attacks are chosen; a tenth as many, but at least 200, when not given.
     """

@@ -36,7 +36,7 @@ def record_fault(
         ``clip`` is set.
     reward : float
     context_bound : float
-        L.
+        The bound L on ‖x‖.
     lowest, highest : float
         -B and B, or the range that a system has for rewards.
     clip : bool

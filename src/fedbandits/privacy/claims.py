@@ -40,7 +40,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
     epsilon_contents
         The same for the contents of the messages alone, were their existence and times public.
     delta
-        δ of both.
+        The δ that goes with ``epsilon`` and with ``epsilon_contents``.
     mu
         The Gaussian-DP parameter of the contents: what all events cost together. Infinite where
         there is none; encryption, for which nothing is charged, gives none.

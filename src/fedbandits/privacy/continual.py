@@ -41,9 +41,9 @@ class ContinualPlan(msgspec.Struct, frozen=True):
     mechanism
         ``none`` adds no noise and protects nothing.
     releases
-        n, fixed in advance.
+        The number n of releases, fixed in advance.
     scale
-        s, the deviation of one draw's off-diagonal entries (diagonal ones have √2·s).
+        The deviation s of one draw's off-diagonal entries (diagonal ones have √2·s).
     """
 
     mechanism: Mechanism
@@ -193,9 +193,9 @@ def add_release_noise(
     mechanism : int
         A code of :data:`CODES`.
     scale : float
-        s.
+        The deviation s of one draw's off-diagonal entries.
     coefficients : (n,) float64
-        Toeplitz coefficients.
+        The Toeplitz coefficients c₀ … c_{n-1}; the other mechanisms do not read them.
     pattern : (size,) float64
         Deviation of each entry relative to s: √2 on a Gram matrix's diagonal, else 1.
     draws : (slots, size) float64

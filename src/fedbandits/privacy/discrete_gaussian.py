@@ -16,7 +16,7 @@ def discrete_gaussian(deviation: int) -> int:
     Parameters
     ----------
     deviation : int
-        σ ≥ 1.
+        The parameter σ ≥ 1.
 
     Returns
     -------

@@ -25,9 +25,9 @@ def delta_of(epsilon: float, mu: float) -> float:
     Parameters
     ----------
     epsilon : float
-        ε ≥ 0.
+        The ε ≥ 0 of the guarantee.
     mu : float
-        μ ≥ 0, possibly infinite.
+        The mechanism's μ ≥ 0, possibly infinite.
 
     Returns
     -------
@@ -49,9 +49,9 @@ def mu_of(epsilon: float, delta: float) -> float:
     Parameters
     ----------
     epsilon : float
-        ε > 0.
+        The budget's ε > 0.
     delta : float
-        0 < δ < 1.
+        The budget's δ, 0 < δ < 1.
     """
     _require(epsilon > 0.0 and math.isfinite(epsilon), f"epsilon must be positive, got {epsilon}")
     _require(0.0 < delta < 1.0, f"delta must lie strictly between 0 and 1, got {delta}")

@@ -61,7 +61,7 @@ def likelihood_weights(
     Parameters
     ----------
     plan : ContinualPlan
-        With noise.
+        The mechanism, which must have noise.
     change : (size,) float64
         What the record's replacement adds to its batch.
     pattern : (size,) float64
@@ -69,7 +69,7 @@ def likelihood_weights(
     releases : ints
         The numbers of those that are looked at.
     batch : int
-        Of the record, from 1: it is in this release and in all later ones.
+        Number of the record's batch, from 1: it is in this release and in all later ones.
     """
     mixing = decoder(plan, releases)
     over_time = np.linalg.solve(mixing @ mixing.T, (releases >= batch).astype(np.float64))

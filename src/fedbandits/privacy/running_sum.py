@@ -84,7 +84,7 @@ def release(
     running_sum : (size,) float64
         Q₁ + … + Q_k, exact.
     pattern : (size,) float64
-        See :func:`.continual.noise_pattern`.
+        Relative deviation of the noise in each entry, see :func:`.continual.noise_pattern`.
     noise
         Asked once, for step k.
 
@@ -129,7 +129,7 @@ def release_once(
     Parameters
     ----------
     deviation : float
-        Of the noise where the pattern is 1.
+        Deviation of the noise where the pattern is 1.
     values : (size,) float64
     pattern : (size,) float64
         Deviations relative to ``deviation``.

@@ -43,17 +43,17 @@ class Context:
     Parameters
     ----------
     out
-        The figure's folder.
+        Folder that the figure's files are put in.
     full
         The paper's scale, instead of one that takes minutes.
     data
         Files of data that the figure is to be made from.
     jobs
-        Replicates side by side.
+        Number of replicates that run side by side.
     resume
         Keep experiments that are complete, continue those that are not.
     progress
-        Receives reports.
+        It receives reports of how far runs are.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Context:
         Parameters
         ----------
         name
-            Of its folder.
+            Name of the experiment's folder.
         experiment
 
         Raises
@@ -134,9 +134,9 @@ class Figure(NamedTuple):
     Parameters
     ----------
     title
-        What it shows.
+        What the figure shows.
     source
-        Paper and number.
+        The paper, and the figure's number in it.
     quick, full
         What each scale runs, in words.
     make

@@ -166,11 +166,11 @@ class Pays(NamedTuple):
     Parameters
     ----------
     epsilons
-        At the scale's rounds with 40 users.
+        Values of ε, played with 40 users for as many rounds as the scale has.
     rounds
-        With 40 users.
+        Horizons T, played with 40 users.
     users
-        In 5 clusters, with as many rounds a user as 40 have.
+        Numbers of users in 5 clusters, with as many rounds a user as 40 have.
     """
 
     epsilons: Sequence[float]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pathlib
 import re
 import tomllib
@@ -14,9 +15,10 @@ import tomli_w
 from msgspec import Meta
 
 from fedbandits.environments import ENVIRONMENTS, AnyEnvironment, Environment
+from fedbandits.environments.facts import Facts
 from fedbandits.errors import ConfigError, ConfigWarning
 from fedbandits.settings.schema import convert
-from fedbandits.systems import Plan, find_preset, find_system, preset_names
+from fedbandits.systems import Plan, System, find_preset, find_system, preset_names
 
 if TYPE_CHECKING:  # a configuration is read without what prices it
     from fedbandits.privacy.claims import PrivacyClaim
@@ -37,7 +39,7 @@ class Variant(msgspec.Struct, frozen=True):
     system
         Name of the system that the preset belongs to.
     config
-        The system's configuration.
+        Configuration of the system.
     """
 
     preset: str
@@ -47,8 +49,14 @@ class Variant(msgspec.Struct, frozen=True):
 
     def plan(self, environment: Environment, rounds: int) -> Plan:
         """What all parties of this variant go by."""
-        plan: Plan = find_system(self.system).plan(self.config, environment.facts, rounds)
-        return plan
+        return _planned(find_system(self.system), self.config, environment.facts, rounds)
+
+
+@functools.lru_cache(maxsize=64)
+def _planned(system: System[Any], config: Any, facts: Facts, rounds: int) -> Plan:
+    """A plan is asked for by checks, claims and every replicate; calibration takes its time."""
+    plan: Plan = system.plan(config, facts, rounds)
+    return plan
 
 
 class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -69,13 +77,13 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     Parameters
     ----------
     rounds
-        T, the horizon.
+        The horizon T, in rounds.
     environment
         The world, the same for every system.
     systems
-        See :func:`system`. Labels must differ.
+        The systems to play, each made by :func:`system`. Labels must differ.
     name
-        Names the output folder.
+        Name of the experiment, in reports and of its folder under ``runs``.
     replicates
         Independent repetitions; θ* and splits of data are drawn anew for each.
     seed
@@ -181,7 +189,7 @@ def system(preset: str, *, label: str | None = None, **settings: Any) -> Variant
     Parameters
     ----------
     preset
-        See ``fedbandits list``.
+        Name of the preset; ``fedbandits list`` shows them all.
     label
         Its name in results; the preset's by default.
     **settings
@@ -203,7 +211,7 @@ def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
     Parameters
     ----------
     path
-        The file.
+        Path of the TOML file.
     overrides
         ``key.path=value`` assignments, values in TOML notation; ``systems.0.epsilon=2``,
         ``systems.LABEL.epsilon=2`` or ``systems.*.epsilon=2``.

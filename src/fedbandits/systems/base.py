@@ -35,11 +35,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     Parameters
     ----------
     config
-        The variant.
+        Configuration of the variant that is played.
     facts
-        Of the world.
+        Public facts of the world.
     rounds
-        T, the horizon.
+        The horizon T, in rounds.
     """
 
     config: Any
@@ -147,11 +147,11 @@ class System(Generic[AnyPlan]):
         Parameters
         ----------
         plan
-            Of the environment's facts.
+            Plan that was made from the environment's facts.
         environment
-            Where it is played.
+            The environment that it is played in.
         seed, replicate
-            Name the draws.
+            They name the random draws.
         threads
             How many may work side by side. Results do not depend on it.
         """
@@ -200,9 +200,9 @@ class PartiesReplicate:
     Parameters
     ----------
     system
-        Whose parties play.
+        The system whose parties play.
     plan, environment, seed, replicate
-        As for :meth:`System.simulate`; the last two name simulated draws.
+        What is played, where, and the two numbers that name simulated draws.
     route
         Delays and drops of the network; immediate and reliable by default.
     supplies

@@ -45,9 +45,9 @@ class ContentsGame(NamedTuple):
     Parameters
     ----------
     looks_at
-        In words.
+        What the attacker sees, in words.
     release
-        See :data:`PlayReleases`.
+        It plays the releases on both logs, see :data:`PlayReleases`.
     weights
         (n, size): Σ⁻¹ Δ of what is stated, see :mod:`fedbandits.privacy.likelihood`.
     """
@@ -142,19 +142,19 @@ class MessagesGame(NamedTuple):
     Parameters
     ----------
     neighbours
-        Of the worlds.
+        Whether all other records stay as they are, or may react.
     looks_at
-        In words.
+        What the attacker sees, in words.
     audited
         The party that has the replaced record.
     rounds
-        To play.
+        How many rounds each run plays.
     begin
         Makes the parties of one run.
     gaussian
         Whether contents are priced as Gaussian, and who looks at them knows all other records.
     runs
-        That suffice.
+        How many runs a side suffice.
     scores
         How many :meth:`PartyRun.scores` there are.
     """

@@ -30,11 +30,11 @@ class CompiledReplicate(Generic[AnyPlan]):
     Parameters
     ----------
     plan
-        What is played.
+        The plan that is played.
     environment
-        Where; the plan is of its facts.
+        The environment that it is played in; the plan was made from its facts.
     seed, replicate
-        Name the draws.
+        They name the random draws.
     """
 
     state: Any

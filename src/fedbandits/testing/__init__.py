@@ -1,1 +1,1 @@
-"""Contract suites: what every system, environment and party is held to, built in or not."""
+"""A contract suite that every system is held to, built in or not, and what it is played with."""

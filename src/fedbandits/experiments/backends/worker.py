@@ -49,11 +49,11 @@ class Order(msgspec.Struct, frozen=True):
     Parameters
     ----------
     identity
-        The client's :func:`identity`.
+        What the client is, see :func:`identity`; a worker must be the same.
     config
-        The resolved configuration, TOML.
+        The resolved configuration, as TOML.
     files
-        Data files it names.
+        Data files that the configuration names.
     out, token
         The client's output folder, and what the :data:`TOKEN` file beside it says; empty if there
         is none.
@@ -126,7 +126,7 @@ def play(
     order
         An :class:`Order`, as plain values.
     system, replicate
-        Which one.
+        Number of the system and of the replicate, from 0.
     stop
         True once it should be left.
 

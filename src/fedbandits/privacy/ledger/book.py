@@ -78,9 +78,9 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
             A file, a database's URL, or an engine, which is left as it is: give it
             ``hide_parameters=True``, for the noise is secret.
         federation
-            Whose ledger it is.
+            Name of the federation whose ledger it is.
         clock
-            Seconds since 1970.
+            Function that returns the time, in seconds since 1970.
         clock_tolerance
             Seconds that the clock may run backwards; times that are recorded never do.
         synchronous
@@ -204,14 +204,14 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         Parameters
         ----------
         connection
-            In the transaction that what is released is written in, too.
+            Connection in whose transaction the release itself is written, too.
         party
-            Who pays.
+            Name of the party that pays.
         stream
             Names a sequence of releases. Its price is that of its latest event, for a running sum
             is priced as a whole; a single release is a stream by itself. Streams compose.
         step
-            Counts from 1.
+            Number of the release in its stream, from 1.
         event
             What this release and the stream's earlier ones are together.
 

@@ -53,9 +53,10 @@ class Till:
     Parameters
     ----------
     dialect
-        Of the connections that it will be given.
+        SQL dialect of the connections that it will be given.
     clock, tolerance
-        See :meth:`fedbandits.privacy.ledger.Ledger.open`.
+        Function that returns the time, in seconds since 1970, and how many seconds it may run
+        backwards.
     """
 
     def __init__(self, dialect: sa.Dialect, clock: Callable[[], float], tolerance: float) -> None:

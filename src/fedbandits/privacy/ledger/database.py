@@ -31,7 +31,7 @@ class Compiled:
     statement
         Its values and results must need no conversion: strings, numbers, bytes.
     dialect
-        Of the connections that it will be run on.
+        SQL dialect of the connections that it will be run on.
     columns
         The columns of an INSERT.
     """

@@ -24,7 +24,7 @@ class Draws:
     Parameters
     ----------
     dialect
-        Of the connections that it will be read on.
+        SQL dialect of the connections that it will be read on.
     """
 
     def __init__(self, dialect: sa.Dialect) -> None:

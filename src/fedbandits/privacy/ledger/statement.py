@@ -28,13 +28,13 @@ class StreamStatement(msgspec.Struct, frozen=True):
     Parameters
     ----------
     name
-        Of the stream.
+        Name of the stream.
     steps
-        Releases charged.
+        How many releases were charged.
     event
-        The latest one, whose price is the whole stream's.
+        The latest event, whose price is the whole stream's.
     mu
-        That price.
+        That price, a μ of Gaussian differential privacy.
     """
 
     name: str

@@ -44,9 +44,9 @@ def games(system: System[Any], plan: AgentsPlan, config: AgentsConfig) -> Sequen
     Parameters
     ----------
     system
-        Whose parties play.
+        The system whose parties play.
     plan
-        The configured mechanism.
+        Plan of the configured variant.
     config
         The variant as a few agents play it.
     """

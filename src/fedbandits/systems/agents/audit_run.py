@@ -32,13 +32,13 @@ class AgentsRun:
     pair
         The record in either world.
     round_
-        When it comes.
+        The round in which that record comes.
     fixed
         Every decision set has one context only: no decision changes any record.
     informed
         Score what is sent as someone who knows all other records would.
     key
-        Names the draws of contexts.
+        It names the random draws of contexts.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
     Parameters
     ----------
     plan, environment, seed, replicate
-        As for :class:`~fedbandits.systems.replicate.CompiledReplicate`.
+        What is played, where, and the two numbers that name the random draws.
     threads
         How many may play agents side by side in long batches. Results do not depend on it.
     """
@@ -127,7 +127,7 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
         Parameters
         ----------
         truth : (models, d) float64
-            θ*, see :meth:`fedbandits.environments.ContextualEnvironment.true_parameters`.
+            The true parameters θ*, which an environment's ``true_parameters`` returns.
         """
         self.refresh()
         views, reward_noise = self.state.views, self.plan.constants.reward_noise

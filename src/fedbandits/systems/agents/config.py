@@ -21,8 +21,9 @@ class Every(_Part, frozen=True, tag="every"):
     Parameters
     ----------
     rounds
-        B; ``"auto"`` is ⌈√(T/M)⌉, the longest batch whose delay, of order d·MB, costs no more than
-        learning itself, of order d√(MT) (docs/baselines.md).
+        Number B of rounds from one sync to the next; ``"auto"`` is ⌈√(T/M)⌉, the longest batch
+        whose delay, of order d·MB, costs no more than learning itself, of order d√(MT)
+        (docs/baselines.md).
     """
 
     rounds: PositiveInt | Literal["auto"] = 1
@@ -52,9 +53,9 @@ class Determinant(_Part, frozen=True, tag="determinant"):
     Parameters
     ----------
     threshold
-        D as a number; ``"theory"`` for that of Theorem 1; ``"wang"`` for T ln(MT)/(dM), that of
-        Wang et al. (2020) for statistics in clear; or the communication aimed at: ``"M log T"``,
-        ``"M^1.5"``, ``"MT"`` mean about ⌈log₂ T⌉, ⌈√M⌉ and T syncs.
+        The threshold D as a number; ``"theory"`` for that of Theorem 1; ``"wang"`` for T
+        ln(MT)/(dM), that of Wang et al. (2020) for statistics in clear; or the communication aimed
+        at: ``"M log T"``, ``"M^1.5"``, ``"MT"`` mean about ⌈log₂ T⌉, ⌈√M⌉ and T syncs.
     """
 
     threshold: Positive | Literal["theory", "wang", "M log T", "M^1.5", "MT"] = "M log T"

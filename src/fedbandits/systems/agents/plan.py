@@ -131,11 +131,11 @@ def plan_pooling(
     Parameters
     ----------
     config
-        The variant.
+        Configuration of the variant.
     facts
         What every party may know of the world.
     rounds
-        T, the horizon.
+        The horizon T, in rounds.
     pooling
         How the variant brings releases together.
 
@@ -244,13 +244,13 @@ def radius_base(
     Parameters
     ----------
     config
-        The variant.
+        Configuration of the variant.
     constants
         What else is constant in the run.
     release
         How some agent releases its running sum.
     bounds
-        With published confidence; then Mρ_min stands in for λ₁.
+        Bounds on the noise with published confidence, else None; with them Mρ_min stands in for λ₁.
     pooling
         How releases are brought together.
     pooled

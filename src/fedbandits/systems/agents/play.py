@@ -90,7 +90,7 @@ def play(
     view : Views
         The agent's own; a raw one takes up every record at once.
     statistic : (models, d (d + 3) / 2) float64
-        Receives the records.
+        Packed statistics of the agent's records; new records are added.
     tally : Tally
         Receives the agent's regret and reward.
     faults : (agents, 2) int64
@@ -98,9 +98,9 @@ def play(
     scratch : Scratch
         Buffers; nothing in them outlives a round.
     key, agent
-        Name the draws, together with the round.
+        They name the random draws, together with the round.
     first, end, step : int
-        Which rounds are played.
+        The first round, the last one at most, and the distance between two that are played.
     """
     features, expected = scratch.features, scratch.expected
     scores, work = scratch.scores, scratch.work
@@ -173,9 +173,9 @@ def simulate_release(
     k : int
         Which release it is, from 1.
     key, agent, name
-        Name the draw of step k.
+        They name the random draw of step k.
     noisy : (models · d (d + 3) / 2,) float64
-        Receives the release.
+        Receives the noisy running sum.
     """
     flatten(statistic, noisy)
     if constants.mechanism != NONE:

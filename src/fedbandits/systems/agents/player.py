@@ -1,4 +1,4 @@
-"""What the agents of all systems share as parties: decisions, and records held to their bounds."""
+"""What linear agents of all systems share as parties: decisions, and records held to bounds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Player(ActingParty):
     plan
         What all parties go by, with the noise of this one's own budget.
     supply
-        What it brings.
+        The noise that it brings, and how it breaks ties.
     """
 
     def __init__(

@@ -71,11 +71,11 @@ def sync_times(
     Parameters
     ----------
     config
-        The variant, its schedule settled.
+        Configuration of the variant, its schedule settled.
     facts
         What every party may know of the world.
     rounds
-        T, the horizon.
+        The horizon T, in rounds.
     record_norm
         How far one replaced record can move a running sum.
     typical
@@ -110,13 +110,13 @@ def sync_threshold(
     Parameters
     ----------
     config
-        The variant.
+        Configuration of the variant.
     facts
         What every party may know of the world.
     uses
         Rounds in which one estimator is used.
     bounds
-        With published confidence only.
+        Bounds on the noise with published confidence, else None.
     divisor
         What a threshold is divided by, unless it is named by the communication aimed at.
     """

@@ -34,13 +34,13 @@ def sync_due(threshold: float, terms: Floats, trigger_log_det: Floats, waited: i
     Parameters
     ----------
     threshold : float
-        D, of the schedule.
+        The threshold D of the schedule.
     terms : (models, 4) float64
         Terms of the pool that the agent's view comes from.
     trigger_log_det : (models,) float64
         ln det(V + M(ρ_max - ρ_min)I) of the agent's view.
     waited : int
-        Δt, rounds since the last sync, this one included.
+        Rounds Δt since the last sync, this one included.
     """
     growth = 0.0
     for m in range(trigger_log_det.size):

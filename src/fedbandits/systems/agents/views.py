@@ -175,7 +175,7 @@ def pool_release(constants: Constants, basis: Basis, released: Floats, pool: Poo
     released : (models, d (d + 3) / 2) float64
         The sum of released statistics, unshifted.
     pool : Pool
-        Receives the result.
+        Receives the estimates and what the radius is made of.
 
     Returns
     -------

@@ -125,7 +125,8 @@ class FCLUBRun(ServersRun):
     Parameters
     ----------
     run, number, fixed
-        As for :class:`~fedbandits.systems.servers.audit.ServersRun`.
+        The parties and their network, the number that names the draws of an interactive run, and
+        whether all items of a round are alike.
     informed
         Whether to score what is sent.
     batch

@@ -20,15 +20,15 @@ def learn(
     ----------
     constants : Constants
     models : Models
-        A row for each user.
+        The models of the server's users, a row each.
     sums : (users, p + 2) float64
         Packed statistics, numbers of records, and sums of squared rewards.
     user : int
-        The row.
+        Row of the user who gave the reward.
     context : (d,) float64
     reward : float
     gain : (d,) float64
-        Scratch.
+        Buffer that is overwritten.
     """
     centred = reward - constants.offset
     add_record(sums, user, context, centred)

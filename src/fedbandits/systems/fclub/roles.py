@@ -61,10 +61,10 @@ class LocalServer(Server[FCLUBPlan]):
     Parameters
     ----------
     index, name, hub, plan
-        As for :class:`~fedbandits.systems.servers.roles.Server`.
+        The server's number and name, the global server's name, and what all parties go by.
     supply
-        Its noise. What is asked for the z-th release is a row of p numbers for each user, or for
-        each cluster that a server may have.
+        The noise that it brings. What is asked for the z-th release is a row of p numbers for each
+        user, or for each cluster that a server may have.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {

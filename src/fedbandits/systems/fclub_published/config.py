@@ -146,10 +146,11 @@ class PublishedFCLUB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     exploration_scale
         Multiplies the bonus; with the root and Lemma 1, 1 is the theorem.
     regularization
-        λ when recommending; with ``published`` noise its own shift takes that place.
+        Ridge parameter λ when recommending; with ``published`` noise its own shift takes that
+        place.
     edge_regularization, merge_regularization
-        λ of users' estimates in equation 3 and of clusters' estimates in equation 4. SCLUB's
-        clusters are compared as they recommend.
+        Ridge parameters λ of users' estimates in equation 3 and of clusters' estimates in equation
+        4. SCLUB's clusters are compared as they recommend.
     failure_probability
         α of Lemma 1 and of the bound on the noise.
     epsilon, delta

@@ -56,7 +56,7 @@ def split_users(constants: Constants, sums: Floats, edges: Edges) -> Ints:
     ----------
     sums : (users, p + 1) float64
     edges : (users, users) uint8
-        Changed in place.
+        Which users count as alike: 1 for an edge. Edges are deleted in place.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def merge_clusters(constants: Constants, reports: Floats, servers: Ints) -> Ints
     ----------
     reports : (clusters, p + 1) float64
     servers : (clusters,) int64
-        Who reported each.
+        Number of the server that reported each cluster.
 
     Returns
     -------

@@ -22,11 +22,11 @@ def take_over(constants: Constants, total: Floats, pool: Pool, view: Views) -> i
     constants : Constants
         What is constant in the run.
     total : (models, d (d + 3) / 2) float64
-        The server's sum.
+        The sum of what agents have uploaded to the server.
     pool : Pool
-        Receives what it means.
+        Receives the estimates and what the radius is made of.
     view : Views
-        The agent's; left as it is if there is a fault.
+        The agent's view; left as it is if there is a fault.
 
     Returns
     -------
@@ -47,11 +47,11 @@ def exchange_due(threshold: float, terms: Floats, grown_log_det: Floats) -> bool
     Parameters
     ----------
     threshold : float
-        ln(1 + α).
+        The threshold ln(1 + α).
     terms : (models, 4) float64
         Terms of the pool that Σ comes from.
     grown_log_det : (models,) float64
-        ln det(Σ + Σ_local).
+        The log determinant ln det(Σ + Σ_local).
     """
     growth = 0.0
     for m in range(grown_log_det.size):

@@ -58,17 +58,17 @@ def run_until(
     Parameters
     ----------
     world : named tuple
-        The replicate's arrays.
+        Arrays of the replicate's world.
     constants : Constants
         What is constant in the run.
     state : State
-        All that changes.
+        All that changes in the course of the run.
     scratch : Scratch
         Buffers; nothing in them outlives a round.
     pool : Pool
         A buffer; nothing in it outlives an exchange.
     key : Key
-        Names the draws.
+        It names the random draws.
     stop : int
         How many rounds are to be done.
     """

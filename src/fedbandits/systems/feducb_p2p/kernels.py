@@ -228,7 +228,7 @@ def pool_heard(
     constants, peers
         What is constant in the run.
     agent : int
-        Who pools.
+        Number of the agent that pools.
     count : int
         How many agents' releases there are, its own included.
     variance : float
@@ -238,7 +238,7 @@ def pool_heard(
     fresh : (models or 0, d (d + 3) / 2) float64
         With a raw view, own records since the last own release: they are in no release yet.
     pool : Pool
-        Receives the result.
+        Receives the estimates and what the radius is made of.
 
     Returns
     -------

@@ -40,9 +40,9 @@ def games(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[Game]:
     Parameters
     ----------
     system
-        Whose parties play.
+        The system whose parties play.
     plan
-        The configured variant.
+        Plan of the configured variant.
     """
     if plan.constants.reports == CLEAR or plan.constants.releases == 0:
         return []
@@ -138,7 +138,7 @@ def messages_game(
     Parameters
     ----------
     system
-        Whose parties play.
+        The system whose parties play.
     neighbours
         Whether what all buyers buy is a fixed log.
     plan

@@ -160,15 +160,17 @@ class PFCB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         constraint with probability ``quality_confidence``, nominally and per round.
         ``optimistic``: both at the upper bound.
     quality_confidence
-        See ``purchases``.
+        Probability with which a ``cautious`` purchase meets the constraint, nominally and per
+        round.
     quality_margin
-        γ: the constraint is aimed at α + γ.
+        The margin γ: the constraint is aimed at α + γ.
     oracle
-        ``greedy`` or ``exact``.
+        How a purchase is worked out: ``greedy``, or ``exact`` for the optimum.
     radius
-        √(3 ln x / 2W) with x the round (``own``), or the number of buyers times it (``shared``).
+        The confidence radius √(3 ln x / 2W), W being the units known of, with x the round
+        (``own``), or the number of buyers times it (``shared``).
     exploration_scale
-        Multiplies the radius.
+        The radius is multiplied by it.
     zeta, y
         The pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at most. The
         paper states neither; ``agents`` stands for n. With ζ = 0.6 that is 5 rounds at the paper's

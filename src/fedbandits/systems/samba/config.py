@@ -87,12 +87,12 @@ class Samba(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         ``secure``: the protocol. ``distributed``: the same messages in clear. ``plain``: one
         machine that holds everything. All three pull the same arms (Theorem 2).
     cipher
-        Of the secure protocol: ``aes-gcm``, or ``stream``, which hides as much, is many times
-        faster in simulation, and notices no tampering.
+        Cipher of the ``secure`` protocol: ``aes-gcm``, or ``stream``, which hides as much, is many
+        times faster in simulation, and notices no tampering.
     paillier_bits
-        Of the customer's key; 2048 is the paper's.
+        Length of the customer's Paillier key, in bits; the paper's key has 2048.
     exploration_shortcut
-        In a step that explores, owners send no scores (section 5.4).
+        Whether owners send no scores in a step that explores (section 5.4).
     """
 
     algorithm: Algorithm = msgspec.field(default_factory=UCB)

@@ -93,13 +93,13 @@ def select_arm(comparison: int, masked: Floats, words: Words64, waits: Floats) -
     Parameters
     ----------
     comparison : int
-        ``LARGEST`` or ``IN_PROPORTION``.
+        How scores are compared, ``LARGEST`` or ``IN_PROPORTION``.
     masked : (arms,) float64
         Masked scores by place.
     words : (arms,) uint64
         Random words for probability matching; not read otherwise.
     waits : (arms,) float64
-        Scratch.
+        Buffer that is overwritten.
     """
     if comparison == LARGEST:
         return largest(masked)

@@ -40,7 +40,7 @@ class Server(ActingParty, Generic[AnyPlan]):
     plan
         What all parties go by.
     supply
-        Its noise.
+        The noise that it brings.
     """
 
     def __init__(

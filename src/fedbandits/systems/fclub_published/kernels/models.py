@@ -19,7 +19,7 @@ def radius(constants: Constants, count: float, partners: int) -> float:
     Parameters
     ----------
     partners : int
-        L', local clusters that share their records.
+        Number L' of local clusters that share their records.
     """
     share = float(partners) if constants.radius_shared else 1.0
     seen = count / (constants.dimension * share * constants.radius_unit)
@@ -37,7 +37,7 @@ def settle(models: Models, row: int, statistic: Floats, ridge: float, factor: Fl
     ----------
     statistic : (p + 1,) float64
     factor : (d, d) float64
-        Scratch.
+        Buffer that is overwritten.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def pick(
     Parameters
     ----------
     partners : int
-        See :func:`radius`.
+        Number L' of local clusters that share their records.
     items : (d, K) float32
     """
     beta = radius(constants, models.records[row], partners)

@@ -71,9 +71,10 @@ class LocalServer(Server[PublishedFCLUBPlan]):
     Parameters
     ----------
     index, name, hub, plan
-        As for :class:`~fedbandits.systems.servers.roles.Server`.
+        The server's number and name, the global server's name, and what all parties go by.
     supply
-        Its noise, a :data:`ServerNoise`; it is not asked for unless the variant is private.
+        The noise that it brings, a :data:`ServerNoise`; it is not asked for unless the variant is
+        private.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {

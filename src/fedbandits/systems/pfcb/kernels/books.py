@@ -55,7 +55,7 @@ def error_variance(covariance: Floats, noise: float, quality: float) -> float:
     noise : float
         The noise's scale, in units.
     quality : float
-        q.
+        The quality q.
     """
     mixed = covariance[1, 1] - 2.0 * quality * covariance[0, 1]
     return float(noise * noise * (mixed + quality * quality * covariance[0, 0]))
@@ -73,11 +73,11 @@ def decorrelated_units(
     Parameters
     ----------
     covariance, noise, quality
-        As for :func:`error_variance`.
+        They are those that :func:`error_variance` was given.
     error : float
         The variance that :func:`error_variance` returns.
     units, good : float
-        w̃ and ỹ.
+        The reported w̃ and ỹ, in units.
     """
     variance = error + 0.25 * max(units, 0.0)
     if variance == 0.0:

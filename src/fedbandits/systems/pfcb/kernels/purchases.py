@@ -63,11 +63,11 @@ def estimate(
     Parameters
     ----------
     constants : Constants
-        The plan's.
+        What is constant in the run.
     round_ : int
         The round that is decided on, from 1.
     books : Books
-        The buyer's.
+        The books of the buyer.
     noise : float
         Scale of the noise in its next report, in capacities.
     cost : (m,) float64

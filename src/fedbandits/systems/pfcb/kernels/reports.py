@@ -74,7 +74,7 @@ def write_report(
     Parameters
     ----------
     constants : Constants
-        The plan's.
+        What is constant in the run.
     release : int
         The report's number, from 1.
     capacity : (m,) int64
@@ -82,7 +82,7 @@ def write_report(
     draws : (slots, 2 m) float64
         Standard normals; for running sums those of all reports so far.
     books : Books
-        The buyer's; ``fresh`` is emptied.
+        The books of the buyer; ``fresh`` is emptied.
     report : (2, m) float64
         Receives units bought and units found good, noise included.
     """
@@ -109,7 +109,7 @@ def believes(
     Parameters
     ----------
     constants : Constants
-        The plan's.
+        What is constant in the run.
     round_ : int
         The round of the report.
     known : float
@@ -144,13 +144,13 @@ def take_report(
     Parameters
     ----------
     constants : Constants
-        The plan's.
+        What is constant in the run.
     release, round_ : int
         The report's number, from 1, and its round.
     capacity : (m,) int64
         The most units that its sender can buy.
     report : (2, m) float64
-        w̃ and ỹ.
+        The reported w̃ and ỹ, in units.
     mine : bool
         Whether the buyer made it itself; then it is not judged.
     combined : (2, m) float64

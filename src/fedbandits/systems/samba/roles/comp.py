@@ -25,9 +25,9 @@ class CompSupply(NamedTuple):
     Parameters
     ----------
     key
-        Of scores and bits, shared with all data owners.
+        Secret from which the key of scores and bits is made; all data owners share it.
     secret
-        Its own, for probability matching.
+        Comp's own secret, for the random numbers of probability matching.
     """
 
     key: bytes
@@ -44,7 +44,7 @@ class Comp(Party):
     plan
         What all parties go by; budget and algorithm are those that the Controller tells.
     supply
-        Its keys.
+        The secrets that it brings.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {

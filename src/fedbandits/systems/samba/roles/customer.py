@@ -35,7 +35,7 @@ class Customer(Party):
     plan
         What all parties go by: it orders the plan's budget and algorithm.
     supply
-        Its key.
+        The Paillier key that it brings.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {

@@ -44,9 +44,10 @@ class OwnerSupply(NamedTuple):
     Parameters
     ----------
     key
-        Of scores and bits, shared with Comp and the other owners, never with the Controller.
+        Secret from which the key of scores and bits is made; Comp and the other owners share it,
+        the Controller never has it.
     draws
-        Key of its own random draws, for rules that need some.
+        Key of the owner's own random draws, for rules that need some.
     """
 
     key: bytes
@@ -68,7 +69,7 @@ class DataOwner(ActingParty):
     plan
         What all parties go by; budget and algorithm are those that the Controller tells.
     supply
-        Its keys.
+        The keys that it brings.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
