@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 
 import pytest
 
 import fedbandits as fb
-from fedbandits import _compile
 
 ROOT = pathlib.Path(__file__).parents[1]
 
@@ -39,21 +37,11 @@ assert compiled.regret.mean() < 400 * float(means.max() - means.mean()) / 2, "it
 """
 
 
-def copy_of_the_cache(folder: pathlib.Path) -> str:
-    """What is compiled so far, in a place where one may add to it; the folder that holds it."""
-    base = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
-    kernels = pathlib.Path("fedbandits", "numba", _compile.kernels_digest(_compile.PACKAGE))
-    if (base / kernels).is_dir():
-        others = shutil.ignore_patterns("*.tmp.*")  # what another process is writing
-        shutil.copytree(base / kernels, folder / kernels, ignore=others)
-    return str(folder)
-
-
 def test_the_example_of_an_environment_works(tmp_path):
-    """In a process and a cache of its own: cached code names the module of the world's type."""
+    """In a process of its own: a kernel of this world is filed under a name of its own."""
     (tmp_path / "coins.py").write_text(code_blocks("docs/extending.md")[0], encoding="utf-8")
-    own = os.environ | {"XDG_CACHE_HOME": copy_of_the_cache(tmp_path)}
-    own["PYTHONPATH"] = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    own = os.environ | {"PYTHONPATH": path}
     subprocess.run([sys.executable, "-c", PLAY], env=own, check=True)
 
 
