@@ -16,35 +16,40 @@ import subprocess
 import sys
 import tempfile
 
+#: Kind of world, its keys, and the systems that play there with what they need.
 WORLDS = {
-    "linear": ('rounds = 8000\n[environment]\nkind = "linear"\nagents = 20\ndim = 10\narms = 50\n', {
-        "feducb": "", "feducb-published": "", "linucb-alone": "", "linucb-pooled": "",
-        "feducb-p2p": 'graph = "ring"\ngamma = 3\n', "fedlinucb-async": "",
-    }),
-    "bernoulli": ('rounds = 30000\n[environment]\nkind = "bernoulli"\narms = 50\n', {
-        "plain-ucb": "", "samba-ucb": 'cipher = "stream"\n',
-    }),
-    "procurement": ('rounds = 40000\n[environment]\nkind = "procurement"\n', {
-        "pfcb": "", "pfcb-published": "",
-    }),
-    "clustered": ('rounds = 60000\n[environment]\nkind = "clustered"\n', {
-        "fclub": "", "fclub-dc": "", "fclub-published": "", "linucb-per-user": "",
-    }),
+    "linear": (
+        {"rounds": 8_000}, {"agents": 20, "dim": 10, "arms": 50},
+        {"feducb": "", "feducb-published": "", "linucb-alone": "", "linucb-pooled": "",
+         "feducb-p2p": 'graph = "ring"\ngamma = 3\n', "fedlinucb-async": ""},
+    ),
+    "bernoulli": (
+        {"rounds": 30_000}, {"arms": 50}, {"plain-ucb": "", "samba-ucb": 'cipher = "stream"\n'},
+    ),
+    "procurement": ({"rounds": 40_000}, {}, {"pfcb": "", "pfcb-published": ""}),
+    "clustered": (
+        {"rounds": 60_000}, {},
+        {"fclub": "", "fclub-dc": "", "fclub-published": "", "linucb-per-user": ""},
+    ),
 }  # fmt: skip
 
 
 def main() -> None:
     old, new = (pathlib.Path(root).resolve() for root in sys.argv[1:3])
     pairs = int(sys.argv[3]) if len(sys.argv) > 3 else 5
-    for head, systems in WORLDS.values():
-        text = head + "".join(
-            f'[[systems]]\npreset = "{preset}"\n{parts}' for preset, parts in systems.items()
-        )
+    for kind, (head, world, systems) in WORLDS.items():
+        text = table(head) + f'[environment]\nkind = "{kind}"\n' + table(world)
+        for preset, parts in systems.items():
+            text += f'[[systems]]\npreset = "{preset}"\n{parts}'
         times = [(run(old, text), run(new, text)) for _ in range(pairs + 1)][1:]
         for preset in systems:
             ratios = sorted(one[preset] / other[preset] for one, other in times)
             middle = statistics.median(ratios)
             print(f"{preset:18} {middle:5.2f}   {ratios[0]:.2f} to {ratios[-1]:.2f}", flush=True)
+
+
+def table(keys: dict[str, int]) -> str:
+    return "".join(f"{key} = {value}\n" for key, value in keys.items())
 
 
 def run(root: pathlib.Path, text: str) -> dict[str, float]:
