@@ -40,9 +40,6 @@ def run(
     that are finished. Long runs save their state every few seconds; after an interruption or a
     crash the same command with --resume goes on where they were, to the same result.
     """
-    from rich.console import Console
-
-    from fedbandits.cli import console
     from fedbandits.settings.experiment import load
 
     changes = list(assignments or [])
@@ -50,6 +47,9 @@ def run(
     changes += [f"replicates={replicates}"] if replicates is not None else []
     experiment = load(config, changes)
     # Only now: a wrong key must not wait for what a run needs.
+    from rich.console import Console
+
+    from fedbandits.cli import console
     from fedbandits.experiments.progress import TerminalProgress
     from fedbandits.experiments.result import summarise
     from fedbandits.experiments.run import run as run_experiment

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections.abc import Iterator
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -44,22 +45,40 @@ def register(system: System[Any]) -> None:
 
 
 @functools.cache
-def _installed() -> dict[str, System[Any]]:
-    """Systems of this package, then those that other packages offer."""
+def _built_in(folder: str) -> System[Any]:
+    """A system of this package; it is imported when it is looked for."""
+    system: System[Any] = importlib.import_module(f"fedbandits.systems.{folder}").SYSTEM
+    return system
+
+
+@functools.cache
+def _offered() -> tuple[System[Any], ...]:
+    """Systems that other packages offer.
+
+    Raises
+    ------
+    ConfigError
+        If one has a name that is taken.
+    """
     found: dict[str, System[Any]] = {}
-    for folder in BUILT_IN:
-        found[folder] = importlib.import_module(f"fedbandits.systems.{folder}").SYSTEM
     for point in entry_points(group=ENTRY_POINTS):
         system: System[Any] = point.load()
-        if system.name in found:
+        if system.name in found or system.name in BUILT_IN:
             raise ConfigError(f"{point.value}: system {system.name!r} is known already")
         found[system.name] = system
-    return found
+    return tuple(found.values())
+
+
+def _all() -> Iterator[System[Any]]:
+    """Every system; those that take long to find come last."""
+    yield from map(_built_in, BUILT_IN)
+    yield from _registered.values()
+    yield from _offered()
 
 
 def systems() -> list[System[Any]]:
     """Every system."""
-    return [*_installed().values(), *_registered.values()]
+    return list(_all())
 
 
 def find_system(name: str) -> System[Any]:
@@ -70,7 +89,9 @@ def find_system(name: str) -> System[Any]:
     ConfigError
         If there is none.
     """
-    for system in systems():
+    if name in BUILT_IN:
+        return _built_in(name)
+    for system in _all():
         if system.name == name:
             return system
     raise ConfigError(
@@ -80,7 +101,7 @@ def find_system(name: str) -> System[Any]:
 
 def find_preset(name: str) -> System[Any] | None:
     """The system that a preset belongs to; None if there is no such preset."""
-    return next((system for system in systems() if name in system.presets), None)
+    return next((system for system in _all() if name in system.presets), None)
 
 
 def preset_names() -> list[str]:
