@@ -59,11 +59,13 @@ _HOMES = {
     "run": "fedbandits.experiments.run",
     "system": "fedbandits.settings.experiment",
 }
+#: Rooms that are there without an import of their own, as ``fb.environments``.
+_ROOMS = {"environments", "experiments", "federation", "learners", "privacy", "random", "systems"}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "environments":
-        return importlib.import_module("fedbandits.environments")
+    if name in _ROOMS:
+        return importlib.import_module(f"fedbandits.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)

@@ -246,3 +246,19 @@ class TestConfiguration:
 
     def test_one_agent_is_not_warned_of_its_one_hop(self):
         experiment(environment=Linear(agents=1, dim=2, arms=3)).check()
+
+
+def test_a_graph_s_file_is_read_anew_for_every_run(tmp_path):
+    file = tmp_path / "edges.txt"
+
+    def messages():
+        experiment = fb.Experiment(
+            rounds=30, environment=Linear(agents=4, dim=2, arms=3),
+            systems=(fb.system("feducb-p2p", graph=str(file), schedule="every(10)"),),
+        )  # fmt: skip
+        return int(fb.run(experiment).messages.isel(round=-1).sum())
+
+    file.write_text("0 1\n1 2\n2 3\n", encoding="utf-8")
+    line = messages()
+    file.write_text("0 1\n1 2\n2 3\n0 2\n0 3\n1 3\n", encoding="utf-8")
+    assert messages() == 2 * line

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fedbandits as fb
+import fedbandits.errors
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.federation.messages import Message, OutOfOrderError
 from fedbandits.federation.party import ActingParty, Party
@@ -133,8 +134,76 @@ def test_names_that_are_taken_are_refused():
 
     with pytest.raises(fb.ConfigError, match="'follow-the-crowd' belongs to system 'crowd'"):
         fb.register(Other())
-    with pytest.raises(fb.ConfigError, match="'crowd' is registered already"):
-        fb.register(CrowdSystem())
+
+    class Namesake(CrowdSystem):
+        name = "feducb"
+        presets: ClassVar = {}
+
+    with pytest.raises(fb.ConfigError, match="'feducb' is registered already"):
+        fb.register(Namesake())
+    fb.register(CrowdSystem())  # defined anew, as in a notebook
+    fb.register(registry.find_system("feducb"))
+    assert len({system.name for system in registry.systems()}) == len(registry.systems())
+
+
+class Point:
+    """An entry point of another package."""
+
+    value = "elsewhere:SYSTEM"
+
+    def __init__(self, found):
+        self._found = found
+
+    def load(self):
+        if isinstance(self._found, Exception):
+            raise self._found
+        return self._found
+
+
+class Thief(CrowdSystem):
+    name = "thief"
+    presets: ClassVar = {"feducb": Preset("a name that is taken", {})}
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [(ImportError("no such module"), "no such module"), (42, "is no fedbandits"),
+     (Thief(), "'feducb' belongs to system 'feducb' already")],
+)  # fmt: skip
+def test_a_package_that_offers_nonsense_is_left_out(monkeypatch, found, why):
+    monkeypatch.setattr(registry, "entry_points", lambda group: [Point(found)])
+    registry._offered.cache_clear()
+    try:
+        with pytest.warns(fb.errors.ConfigWarning, match=why):
+            names = [system.name for system in registry.systems()]
+        assert names == [*registry.BUILT_IN, "crowd"]
+    finally:
+        registry._offered.cache_clear()
+
+
+def test_parties_that_wait_for_one_another_end_the_run():
+    class Stalled(CrowdSystem):
+        name = "stalled"
+        presets: ClassVar = {"stalled": Preset("nobody is ever told to act", {})}
+
+        def roles(self, plan):
+            return super().roles(plan)._replace(messages_set_pace=True, rounds_done=lambda _: 0)
+
+    fb.register(Stalled())
+    experiment = fb.Experiment(
+        rounds=5, environment=fb.environments.Linear(agents=2, dim=2, arms=3),
+        systems=(fb.system("stalled"),),
+    )  # fmt: skip
+    with pytest.raises(fb.FedbanditsError, match="stalled: nothing is played any more"):
+        fb.run(experiment)
+
+
+def test_other_machines_do_not_see_what_is_registered_here():
+    experiment = fb.Experiment(
+        rounds=5, environment=fb.environments.Linear(agents=2), systems=(fb.system(PRESET),)
+    )
+    with pytest.raises(fb.ConfigError, match="entry point"):
+        fb.run(experiment, backend="dask", scheduler="tcp://127.0.0.1:1")
 
 
 def test_an_unknown_setting_is_named():

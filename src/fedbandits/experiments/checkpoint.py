@@ -25,7 +25,8 @@ from fedbandits import _compile
 from fedbandits.errors import CheckpointError
 from fedbandits.experiments.result import ReplicateTrace, Spells
 from fedbandits.settings.experiment import Experiment
-from fedbandits.systems import Simulation
+from fedbandits.systems import Simulation, find_system
+from fedbandits.systems.registry import code_of
 
 _FORMAT = 2
 
@@ -55,6 +56,7 @@ class CheckpointFolder:
             "format": _FORMAT,
             "kernels": _compile.kernels_digest(_compile.PACKAGE),
             "config": experiment.to_toml(),
+            "systems": [code_of(find_system(entry.system)) for entry in experiment.systems],
         }
 
     def begin(self, resume: bool) -> None:

@@ -9,12 +9,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from fedbandits.errors import FedbanditsError
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
 from fedbandits.experiments.progress import Progress
 from fedbandits.experiments.result import ReplicateTrace
 from fedbandits.experiments.stop import Stop
 from fedbandits.settings.experiment import Experiment
-from fedbandits.systems import Simulation, find_system
+from fedbandits.systems import Plan, Simulation, find_system
 
 #: Aimed-at seconds between two reports of progress, and between two looks at the stop signal.
 PULSE = 0.25
@@ -36,17 +37,15 @@ class Shared(NamedTuple):
     checkpoints: CheckpointFolder | None
     save_every: float  # seconds
     threads: int = 1  # for each replicate
+    plans: tuple[Plan, ...] = ()  # of all systems; made anew for each replicate if not given
 
     def start(self, task: Task) -> Simulation:
         """A replicate before its first round."""
         experiment = self.experiment
         world, variant = experiment.environment, experiment.systems[task.system]
+        made = self.plans[task.system] if self.plans else variant.plan(world, experiment.rounds)
         return find_system(variant.system).simulate(
-            variant.plan(world, experiment.rounds),
-            world,
-            experiment.seed,
-            task.replicate,
-            self.threads,
+            made, world, experiment.seed, task.replicate, self.threads
         )
 
 
@@ -87,6 +86,11 @@ def play_replicate(shared: Shared, task: Task) -> ReplicateTrace | None:
         while simulation.done < rounds[position]:
             before = simulation.done
             simulation.advance(min(int(rounds[position]), before + pace.rounds))
+            if simulation.done == before:
+                raise FedbanditsError(
+                    f"{shared.experiment.systems[task.system].label}: nothing is played any more "
+                    f"after round {before:,}: all parties wait for one another"
+                )
             pace.note(simulation.done - before)
             shared.progress.advance(task.system, simulation.done - before)
             now, leaving = time.time(), bool(shared.stop)  # looked at once: it may change

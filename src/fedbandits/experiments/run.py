@@ -17,6 +17,7 @@ from fedbandits.experiments.replicate import Shared, Task, checkpoint_rounds
 from fedbandits.experiments.result import ReplicateTrace, build_dataset
 from fedbandits.experiments.stop import Stop
 from fedbandits.settings.experiment import Experiment, load
+from fedbandits.systems.registry import refuse_registered
 
 
 def run(
@@ -81,12 +82,15 @@ def run(
     if resume and out is None:
         raise ConfigError("resume: needs out, the folder beside which checkpoints lie")
     chosen = choose_backend(backend, scheduler)
-    experiment.check()
+    if backend != "local":
+        refuse_registered(entry.system for entry in experiment.systems)
+    plans = experiment.check()
     folder = pathlib.Path(out).resolve() if out is not None else None
     if folder is not None:
         check_output(folder, experiment)
     checkpoints = CheckpointFolder(folder, experiment) if folder is not None else None
-    shared = Shared(experiment, progress or SilentProgress(), Stop(), checkpoints, save_every)
+    seen = progress or SilentProgress()
+    shared = Shared(experiment, seen, Stop(), checkpoints, save_every, plans=plans)
     tasks = _tasks(experiment)
     with chosen as connected:
         # Only now: what cannot be played must not cost an earlier run its checkpoints.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import pathlib
 import re
 import tomllib
@@ -15,10 +14,9 @@ import tomli_w
 from msgspec import Meta
 
 from fedbandits.environments import ENVIRONMENTS, AnyEnvironment, Environment
-from fedbandits.environments.facts import Facts
 from fedbandits.errors import ConfigError, ConfigWarning
 from fedbandits.settings.schema import convert
-from fedbandits.systems import Plan, System, find_preset, find_system, preset_names
+from fedbandits.systems import Plan, find_preset, find_system, preset_names
 
 if TYPE_CHECKING:  # a configuration is read without what prices it
     from fedbandits.privacy.claims import PrivacyClaim
@@ -49,14 +47,8 @@ class Variant(msgspec.Struct, frozen=True):
 
     def plan(self, environment: Environment, rounds: int) -> Plan:
         """What all parties of this variant go by."""
-        return _planned(find_system(self.system), self.config, environment.facts, rounds)
-
-
-@functools.lru_cache(maxsize=64)
-def _planned(system: System[Any], config: Any, facts: Facts, rounds: int) -> Plan:
-    """A plan is asked for by checks, claims and every replicate; calibration takes its time."""
-    plan: Plan = system.plan(config, facts, rounds)
-    return plan
+        plan: Plan = find_system(self.system).plan(self.config, environment.facts, rounds)
+        return plan
 
 
 class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -139,8 +131,13 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         """:meth:`to_table` as TOML text."""
         return tomli_w.dumps(self.to_table())
 
-    def check(self) -> None:
-        """Load data and resolve every system, so that what is impossible fails before it runs.
+    def check(self) -> tuple[Plan, ...]:
+        """Load data and plan every system, so that what is impossible fails before it runs.
+
+        Returns
+        -------
+        tuple of Plan
+            What each system goes by, in order.
 
         Warns
         -----
@@ -148,10 +145,11 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
             Of what can be run, but hardly makes sense.
         """
         self.environment.prepare()
-        for index, entry in enumerate(self.systems):
-            system, plan = find_system(entry.system), self._plan(index, entry)
-            for caution in system.cautions(plan):
+        plans = tuple(self._plan(index, entry) for index, entry in enumerate(self.systems))
+        for index, (entry, plan) in enumerate(zip(self.systems, plans, strict=True)):
+            for caution in find_system(entry.system).cautions(plan):
                 warnings.warn(f"systems[{index}].{caution}", ConfigWarning, stacklevel=3)
+        return plans
 
     def claims(self) -> dict[str, PrivacyClaim]:
         """The privacy claim of every system, by label."""

@@ -104,7 +104,8 @@ class System(Generic[AnyPlan]):
     """A system: a declaration that simulations, parties, audits and reports are made from.
 
     A new one is a subclass with the attributes below, :meth:`plan`, :meth:`claim` and at least one
-    of :meth:`simulate` and :meth:`roles`; one instance is registered
+    of :meth:`simulate` and :meth:`roles`. Whoever has roles says too what their runs have come to
+    (:meth:`syncs`, :meth:`epsilon_spent`). One instance is registered
     (:func:`fedbandits.systems.register`). Rooms of a system that need much are imported in the
     methods that use them, so that a configuration is read without them.
     """
@@ -164,16 +165,20 @@ class System(Generic[AnyPlan]):
         return None
 
     def simulated_supplies(self, plan: AnyPlan, world: Any, seed: int, replicate: int) -> Supplies:
-        """What parties bring in a simulation: from the seed, so it protects nobody."""
-        raise NotImplementedError
+        """What parties bring in a simulation: from the seed, so it protects nobody.
+
+        By default they bring nothing.
+        """
+        del plan, world, seed, replicate
+        return lambda role, place: None
 
     def syncs(self, run: PartiesRun) -> int:
         """Syncs that parties have made so far."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{self.name} has parties, but does not count their syncs")
 
     def epsilon_spent(self, plan: AnyPlan, run: PartiesRun) -> float:
         """ε that the contents of a party's messages have cost so far, at the configured δ."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{self.name} has parties, but does not price their messages")
 
     def games(self, plan: AnyPlan, environment: Environment) -> Sequence[Game]:
         """What an audit plays; nothing where no ε is claimed."""
@@ -241,4 +246,6 @@ class PartiesReplicate:
         return self.system.epsilon_spent(self.plan, self.run)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "run" or name.startswith("__"):  # it is being copied: there is nothing yet
+            raise AttributeError(name)
         return getattr(self.run, name)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib
-from collections.abc import Iterator
+import pathlib
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
 from typing import Any
 
-from fedbandits.errors import ConfigError
+from fedbandits.errors import ConfigError, ConfigWarning
 from fedbandits.systems.base import System
 
 #: Folders of the systems that come with this package, in the order in which they are listed.
@@ -28,20 +32,55 @@ _registered: dict[str, System[Any]] = {}
 
 
 def register(system: System[Any]) -> None:
-    """Make a system known for as long as this process runs.
+    """Make a system known for as long as this process runs, in place of an earlier one of its kind.
 
     Raises
     ------
     ConfigError
         If its name, or that of one of its presets, is taken by another system.
     """
-    known = {preset: other.name for other in systems() for preset in other.presets}
-    if any(other.name == system.name and other is not system for other in systems()):
-        raise ConfigError(f"system {system.name!r} is registered already")
-    for preset in system.presets:
-        if known.get(preset, system.name) != system.name:
-            raise ConfigError(f"preset {preset!r} belongs to system {known[preset]!r} already")
-    _registered[system.name] = system
+    others = [other for other in systems() if other is not _registered.get(system.name)]
+    if system not in others:
+        _refuse_taken(system, others)
+        _registered[system.name] = system
+
+
+def refuse_registered(names: Iterable[str]) -> None:
+    """Refuse systems that this process alone knows, for those that others are to play.
+
+    Raises
+    ------
+    ConfigError
+        If there are some.
+    """
+    for name in names:
+        if name in _registered:
+            raise ConfigError(
+                f"system {name!r} was registered in this process, which the machines of a cluster "
+                f"do not see; let a package offer it under the entry point {ENTRY_POINTS!r}"
+            )
+
+
+def code_of(system: System[Any]) -> str:
+    """Which code a system is: empty for this package's, which is told by its version and text."""
+    if system.name in BUILT_IN:
+        return ""
+    file = getattr(sys.modules.get(type(system).__module__), "__file__", None)
+    return hashlib.sha256(pathlib.Path(file).read_bytes()).hexdigest() if file else "unknown"
+
+
+def _refuse_stranger(system: object) -> None:
+    if not isinstance(system, System):
+        raise ConfigError(f"{system!r} is no fedbandits.systems.System")
+
+
+def _refuse_taken(system: System[Any], others: Iterable[System[Any]]) -> None:
+    for other in others:
+        if other.name == system.name:
+            raise ConfigError(f"system {system.name!r} is registered already")
+        for preset in system.presets:
+            if preset in other.presets:
+                raise ConfigError(f"preset {preset!r} belongs to system {other.name!r} already")
 
 
 @functools.cache
@@ -53,20 +92,22 @@ def _built_in(folder: str) -> System[Any]:
 
 @functools.cache
 def _offered() -> tuple[System[Any], ...]:
-    """Systems that other packages offer.
-
-    Raises
-    ------
-    ConfigError
-        If one has a name that is taken.
-    """
-    found: dict[str, System[Any]] = {}
+    """Systems that other packages offer. One that cannot be had is warned of and left out."""
+    found = [_built_in(folder) for folder in BUILT_IN]
     for point in entry_points(group=ENTRY_POINTS):
-        system: System[Any] = point.load()
-        if system.name in found or system.name in BUILT_IN:
-            raise ConfigError(f"{point.value}: system {system.name!r} is known already")
-        found[system.name] = system
-    return tuple(found.values())
+        try:
+            system = point.load()
+            _refuse_stranger(system)
+            _refuse_taken(system, found)
+        except Exception as error:  # whatever another package does must not keep this one from use
+            warnings.warn(
+                f"the system that {point.value} offers is left out: {error}",
+                ConfigWarning,
+                stacklevel=2,
+            )
+        else:
+            found.append(system)
+    return tuple(found[len(BUILT_IN) :])
 
 
 def _all() -> Iterator[System[Any]]:

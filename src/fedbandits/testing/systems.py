@@ -47,6 +47,10 @@ def _standing(run: Any) -> tuple[Any, ...]:
     return (*counts, run.regret.tolist(), run.reward.tolist())
 
 
+def _reported(run: Simulation) -> dict[str, list[float]]:
+    return {name: values.tolist() for name, values in run.metrics.items()}
+
+
 def says_what_it_is(preset: str) -> None:
     """A preset has a description, and its system names its paper."""
     found, _, _ = _setting(preset)
@@ -79,7 +83,7 @@ def _keys(table: Any, inside: str) -> set[str]:
     if isinstance(table, dict):
         below = [_keys(value, inside) for key, value in table.items() if key != inside]
         return set(table).union(*below)
-    if isinstance(table, list):
+    if isinstance(table, list | tuple):
         return set().union(*(_keys(value, inside) for value in table))
     return set()
 
@@ -107,7 +111,8 @@ def reports_what_is_cumulative(preset: str) -> None:
     for stop in (1, 7, 8, 30, ROUNDS, ROUNDS + 9):
         run.advance(stop)
         assert run.done == min(stop, ROUNDS)
-        now = (run.regret.sum(), run.reward.sum(), run.syncs, run.messages, run.epsilon)
+        counts = (run.syncs, run.messages, run.bytes, run.epsilon)
+        now = (run.regret.sum(), run.reward.sum(), *counts)
         if last is not None:
             assert all(a >= b for a, b in zip(now, last, strict=True))
         last = now
@@ -140,6 +145,7 @@ def survives_save_and_load(preset: str) -> None:
     run.advance(ROUNDS)
     resumed.advance(ROUNDS)
     assert _standing(run) == _standing(resumed)
+    assert _reported(run) == _reported(resumed)
 
 
 def is_played_alike_by_parties(preset: str) -> None:

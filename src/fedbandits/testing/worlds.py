@@ -23,4 +23,8 @@ SMALL_WORLDS: dict[type[Facts], AnyEnvironment] = {
 
 def small_world(system: System[Any]) -> AnyEnvironment:
     """A world that a system can play in."""
-    return next(world for world in SMALL_WORLDS.values() if system.plays_in(type(world)))
+    for world in SMALL_WORLDS.values():
+        if system.plays_in(type(world)):
+            return world
+    kind = system.facts_type.__name__
+    raise LookupError(f"SMALL_WORLDS has no world with {kind}, which {system.name!r} plans from")

@@ -95,7 +95,7 @@ class DataOwner(ActingParty):
         return self._index + 1 if self.standing.pulls == 0 else self.standing.step
 
     def decide(self, situation: None) -> bool:
-        """To pull: True.
+        """To pull: True. It may be asked again, or not at all: there is nothing else to decide.
 
         Raises
         ------
