@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 from fedbandits._compile.lazy import Fused, Kernel, register
 from fedbandits._compile.progress import compilations
 from fedbandits._compile.reach import Implementation
-from fedbandits._compile.sources import PACKAGE, kernels_digest, shards
+from fedbandits._compile.sources import PACKAGE, kernels_digest
 
 __all__ = [
     "PACKAGE",
@@ -66,7 +66,3 @@ def implements(stub: Callable[..., Any], first: type) -> Callable[[_Function], _
 #: compiler may or may not fuse, differently in two callers; asking for the fused form by name keeps
 #: every driver on the same bits and costs half as much.
 fma: Any = Fused()
-
-#: The text is read now, not when it is first asked for: an edit under a living process must not
-#: give what runs here another identity.
-shards(PACKAGE)

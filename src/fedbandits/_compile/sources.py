@@ -17,6 +17,7 @@ import pathlib
 import re
 import sys
 import time
+import uuid
 from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import NamedTuple
@@ -62,6 +63,8 @@ def _process_began() -> int:
 
 #: Seconds by which the start of a process may be earlier than is told, and more.
 _TICK = 0.02
+#: Stands for code that nobody can name.
+_NOBODY_ELSES = uuid.uuid4().hex
 #: A file that changed later need not be what was imported.
 _BEGAN = _process_began()
 
@@ -134,8 +137,14 @@ def room_of(path: str) -> str:
 
 
 def kernels_digest(package: pathlib.Path) -> str:
-    """Digest of all source text of ``package`` that results can depend on, however reached."""
-    return shards(package).reachable()[:16]
+    """Digest of all source text of ``package`` that results can depend on, however reached.
+
+    If a file of this package was edited after the process began, what runs here need not be what
+    stands there: then the digest is one that no other process has.
+    """
+    own = shards(package)
+    edited = package == PACKAGE and not all(map(own.settled, own.sources.keys() - {_ABOVE}))
+    return _NOBODY_ELSES if edited else own.reachable()[:16]
 
 
 def _modules(package: pathlib.Path) -> Iterator[tuple[str, bytes, int]]:
