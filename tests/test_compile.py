@@ -492,3 +492,30 @@ def test_a_kernel_without_a_name_travels_as_what_it_is_made_of():
         return 3 * number
 
     assert cloudpickle.loads(cloudpickle.dumps(tripled))(4) == 12
+
+
+def test_a_helper_edited_between_its_import_and_ours_is_not_mistaken_for_its_file(tmp_path):
+    """What is compiled of a loaded function is filed under what it does, not under its file."""
+    write(
+        tmp_path,
+        helper="import numba\n\n\n@numba.njit\ndef f(x):\n    return x + 1\n",
+        kernel="""
+            import helper
+
+            from fedbandits._compile import compiled
+
+
+            @compiled
+            def kernel(x):
+                return helper.f(x)
+        """,
+    )
+    edited = (
+        "import pathlib, helper\n"
+        f"file = pathlib.Path({str(tmp_path / 'helper.py')!r})\n"
+        "file.write_text(file.read_text().replace('x + 1', 'x + 2'))\n"
+        "from kernel import kernel\nprint(kernel(0))\n"
+    )
+    home, cache = _compile.PACKAGE.parent, tmp_path / "cache"
+    assert run(edited, tmp_path, home, cache=cache) == ["1"]
+    assert run("from kernel import kernel\nprint(kernel(0))", tmp_path, home, cache=cache) == ["2"]

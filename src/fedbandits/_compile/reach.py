@@ -133,6 +133,8 @@ class Reach:
         if not self._read_file(str(function.__globals__.get("__name__")), file):
             return
         ours = path_in_package(file) is not None
+        if not ours:  # its file may have been edited since it was imported
+            self._note(function.__qualname__, "code", _instructions(function.__code__))
         names = sorted(_names(function.__code__))
         for name in names:
             if name in function.__globals__:
@@ -179,6 +181,14 @@ class Reach:
 
     def _note(self, name: str, text: str, content: bytes = b"") -> None:
         self._values.update(f"{name}\0{text}\0{len(content)}\0".encode() + content)
+
+
+def _instructions(code: CodeType) -> bytes:
+    """What a function does, whatever its file says by now."""
+    inside = [_instructions(one) for one in code.co_consts if isinstance(one, CodeType)]
+    plain = [one for one in code.co_consts if not isinstance(one, CodeType)]
+    text = repr((plain, code.co_names, code.co_varnames, code.co_freevars)).encode()
+    return b"\0".join([code.co_code, text, *inside])
 
 
 def _names(code: CodeType) -> set[str]:

@@ -50,23 +50,11 @@ _INSTALLED = ("site-packages", "dist-packages")
 _STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
 
 
-def _process_began() -> int:
-    """When this process began, in ns since 1970; at the latest now, where that cannot be told."""
-    try:
-        with open("/proc/self/stat", encoding="ascii", errors="replace") as file:
-            ticks = int(file.read().rpartition(")")[2].split()[19])
-        age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
-    except (OSError, AttributeError, ValueError, IndexError):
-        return time.time_ns()
-    return time.time_ns() - int((age + _TICK) * 1e9)
-
-
-#: Seconds by which the start of a process may be earlier than is told, and more.
-_TICK = 0.02
+#: When this package was loaded, in ns. Of its own files, one that changed later need not be what
+#: was imported; what somebody else's functions are is in the name of what is compiled of them.
+_BEGAN = time.time_ns()
 #: Stands for code that nobody can name.
 _NOBODY_ELSES = uuid.uuid4().hex
-#: A file that changed later need not be what was imported.
-_BEGAN = _process_began()
 
 
 class _Source(NamedTuple):
