@@ -23,8 +23,8 @@ VOCABULARY = {
     "__init__", "config", "presets", "plan", "kernels", "state", "loop", "messages", "roles",
     "claim", "audit",
 }  # fmt: skip
-#: Rooms that a system must have; ``audit`` only where there is a claim to attack.
-REQUIRED = VOCABULARY - {"kernels", "audit"}
+#: Rooms that a system must have; what a party computes may lie in a shared folder.
+REQUIRED = VOCABULARY - {"kernels"}
 
 
 def imports(path: pathlib.Path) -> list[str]:

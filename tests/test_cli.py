@@ -241,3 +241,31 @@ def test_a_graph_s_file_is_named_when_it_is_wrong(folder, monkeypatch, capsys):
     assert "fedbandits: links.txt, line 2: 1 and 0 were linked" in capsys.readouterr().err
     (folder / "links.txt").write_text("0 1\n")
     assert call(monkeypatch, "run", "peers.toml") == 0
+
+
+#: What takes long to import, and what no key of a configuration needs.
+HEAVY = {"numba", "scipy", "pandas", "xarray", "matplotlib", "sklearn", "networkx", "cryptography"}
+KINDS = {
+    "feducb": "linear", "feducb-p2p": "linear", "fedlinucb-async": "linear", "pfcb": "procurement",
+    "samba-ucb": "bernoulli", "fclub": "clustered", "fclub-published": "clustered",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("preset", "kind"), KINDS.items())
+def test_a_wrong_key_is_refused_without_what_a_run_needs(tmp_path, preset, kind):
+    config = tmp_path / "wrong.toml"
+    config.write_text(
+        f'rounds = 9\n[environment]\nkind = "{kind}"\n[[systems]]\npreset = "{preset}"\nepsilom = 1\n',
+        encoding="utf-8",
+    )
+    script = (
+        "import sys\nfrom fedbandits.cli import main\n"
+        f"sys.argv = ['fedbandits', 'run', {str(config)!r}]\n"
+        "try:\n    main()\nexcept SystemExit as end:\n"
+        f"    print(end.code, sorted({HEAVY} & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert "systems[0].epsilom: unknown key" in done.stderr
+    assert done.stdout.split("\n")[0] == "2 []"

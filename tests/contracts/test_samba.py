@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandits.environments import Bernoulli
-from fedbandits.systems.samba.loop import SambaReplicate
+from fedbandits.systems.samba.loop import Replicate
 from fedbandits.testing.plays import plan_of, simulate
 from tests.systems.samba_worlds import ALGORITHMS, federated, variant
 
@@ -87,7 +87,7 @@ def test_drivers_agree_on_every_packet_and_count(algorithm, cipher, shortcut):
         packets.append((step, iteration, tuple(scores), tuple(bits)))
 
     world = Bernoulli(arms=5)
-    watched = SambaReplicate(plan_of(config, world, 45), world, 3, 0, observer=observe)
+    watched = Replicate(plan_of(config, world, 45), world, 3, 0, observer=observe)
     packets.clear()
     parties = federated(config, 5, 45, 3)
     for stop in range(5, 46):

@@ -23,7 +23,7 @@ from fedbandits.reproduce.samba_data import (
 )
 from fedbandits.settings.experiment import system
 from fedbandits.systems.samba.config import Samba
-from fedbandits.systems.samba.loop import SambaReplicate
+from fedbandits.systems.samba.loop import Replicate
 from fedbandits.systems.samba.plan import make_plan
 from fedbandits.systems.samba.sealed_steps import ROLES
 
@@ -68,8 +68,8 @@ def _cpu_seconds(preset: str, world: Bernoulli, budget: int) -> float:
     return round(time.thread_time() - began, 4)
 
 
-def _replicate(config: Samba, world: Bernoulli, budget: int) -> SambaReplicate:
-    return SambaReplicate(make_plan(config, world.facts, budget), world, 0, 0)
+def _replicate(config: Samba, world: Bernoulli, budget: int) -> Replicate:
+    return Replicate(make_plan(config, world.facts, budget), world, 0, 0)
 
 
 def _draw_time(rows: list[dict[str, Any]], over: str) -> Plot:

@@ -35,11 +35,16 @@ class CompiledReplicate(Generic[AnyPlan]):
         The environment that it is played in; the plan was made from its facts.
     seed, replicate
         They name the random draws.
+    threads
+        How many may work side by side; a system whose rounds have too little to share uses one.
     """
 
     state: Any
 
-    def __init__(self, plan: AnyPlan, environment: Environment, seed: int, replicate: int) -> None:
+    def __init__(
+        self, plan: AnyPlan, environment: Environment, seed: int, replicate: int, threads: int = 1
+    ) -> None:
+        del threads
         self.plan = plan
         self.key: Key = replicate_key(seed, replicate)
         self.world: Any = environment.world(self.key)

@@ -38,7 +38,7 @@ _ENOUGH_RELEASES = 3
 _TRIGGERING = 3
 
 
-def games(system: System[Any], plan: AgentsPlan, config: AgentsConfig) -> Sequence[Game]:
+def agents_games(system: System[Any], plan: AgentsPlan, config: AgentsConfig) -> Sequence[Game]:
     """What an audit plays: the configured mechanism, then whole parties in a small world.
 
     Parameters

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.federation.roles import Supplies
 from fedbandits.random import replicate_key
-from fedbandits.systems.base import System
+from fedbandits.systems.package import PackageSystem
 from fedbandits.systems.simulated import simulated_noise, simulated_tie
 
 if TYPE_CHECKING:  # not imported to start the command
@@ -35,7 +35,7 @@ class AgentSupply(NamedTuple):
     ties: Callable[[int], int]
 
 
-class AgentsSystem(System[AnyPlan]):
+class AgentsSystem(PackageSystem[AnyPlan]):
     """A system whose ``agent`` parties see a decision set each round."""
 
     facts_type = ContextualFacts

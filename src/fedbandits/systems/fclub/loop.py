@@ -67,11 +67,13 @@ def run_until(
     state.clock.round_[0] = max(stop, state.clock.round_[0])
 
 
-class FCLUBReplicate(ServersReplicate[FCLUBPlan]):
+class Replicate(ServersReplicate[FCLUBPlan]):
     """One replicate of one variant."""
 
-    def __init__(self, plan: FCLUBPlan, environment: Clustered, seed: int, replicate: int) -> None:
-        super().__init__(plan, environment, seed, replicate)
+    def __init__(
+        self, plan: FCLUBPlan, environment: Clustered, seed: int, replicate: int, threads: int = 1
+    ) -> None:
+        super().__init__(plan, environment, seed, replicate, threads)
         self.state: State = initial_state(plan)
         self._scratch = new_scratch(plan.constants.dimension, plan.constants.items)
         home = self.world.server

@@ -172,13 +172,18 @@ def run_until(
                 check_sets(constants, local, user, round_, scratch)
 
 
-class PublishedFCLUBReplicate(ServersReplicate[PublishedFCLUBPlan]):
+class Replicate(ServersReplicate[PublishedFCLUBPlan]):
     """One replicate of one variant."""
 
     def __init__(
-        self, plan: PublishedFCLUBPlan, environment: Clustered, seed: int, replicate: int
+        self,
+        plan: PublishedFCLUBPlan,
+        environment: Clustered,
+        seed: int,
+        replicate: int,
+        threads: int = 1,
     ) -> None:
-        super().__init__(plan, environment, seed, replicate)
+        super().__init__(plan, environment, seed, replicate, threads)
         self.state: State = initial_state(plan)
         self._scratch = new_scratch(plan, plan.constants.users)
         self._begin_phase(first=True)

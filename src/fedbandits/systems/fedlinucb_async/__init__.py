@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from fedbandits.environments.facts import ContextualFacts
-from fedbandits.federation.roles import Roles
 from fedbandits.federation.run import PartiesRun
-from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.systems.agents.system import AgentsSystem
-from fedbandits.systems.base import Simulation
 from fedbandits.systems.fedlinucb_async.config import AsyncFedLinUCB
 from fedbandits.systems.fedlinucb_async.presets import PRESETS
 
-if TYPE_CHECKING:  # not imported to start the command
+if TYPE_CHECKING:
     from fedbandits.systems.fedlinucb_async.plan import AsyncPlan
 
 
 class AsyncFedLinUCBSystem(AgentsSystem["AsyncPlan"]):
-    """Asynchronous FedLinUCB. It claims nothing, so there is nothing to audit."""
+    """Asynchronous FedLinUCB."""
 
     name = "fedlinucb_async"
     paper = (
@@ -27,29 +23,6 @@ class AsyncFedLinUCBSystem(AgentsSystem["AsyncPlan"]):
     )
     config_type = AsyncFedLinUCB
     presets = PRESETS
-
-    def plan(self, config: AsyncFedLinUCB, facts: ContextualFacts, rounds: int) -> AsyncPlan:
-        from fedbandits.systems.fedlinucb_async.plan import make_plan
-
-        return make_plan(config, facts, rounds)
-
-    def claim(self, plan: AsyncPlan) -> PrivacyClaim:
-        from fedbandits.systems.fedlinucb_async.claim import claim
-
-        return claim(plan)
-
-    def simulate(
-        self, plan: AsyncPlan, environment: Any, seed: int, replicate: int, threads: int = 1
-    ) -> Simulation:
-        from fedbandits.systems.fedlinucb_async.loop import AsyncReplicate
-
-        del threads  # any agent may exchange after any round, so they are played in step
-        return AsyncReplicate(plan, environment, seed, replicate)
-
-    def roles(self, plan: AsyncPlan) -> Roles:
-        from fedbandits.systems.fedlinucb_async.roles import roles
-
-        return roles(plan)
 
     def syncs(self, run: PartiesRun) -> int:
         return sum(run.one("server").exchanges.values())

@@ -100,12 +100,18 @@ def run_until(
             state.clock.round_[0] = round_
 
 
-class AsyncReplicate(BatchedReplicate[AsyncPlan]):
+class Replicate(BatchedReplicate[AsyncPlan]):
     """One replicate. Any agent may exchange after any round, so all are played in step."""
 
     def __init__(
-        self, plan: AsyncPlan, environment: ContextualEnvironment, seed: int, replicate: int
+        self,
+        plan: AsyncPlan,
+        environment: ContextualEnvironment,
+        seed: int,
+        replicate: int,
+        threads: int = 1,
     ) -> None:
+        del threads  # any agent may exchange after any round, so they are played in step
         super().__init__(plan, environment, seed, replicate)
         constants = plan.constants
         self.state: State = initial_state(constants)

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from fedbandits.environments.facts import ContextualFacts
+from fedbandits.federation.run import PartiesRun
 from fedbandits.systems.agents.system import AgentsSystem
 from fedbandits.systems.feducb.config import FedUCB
 from fedbandits.systems.feducb.presets import PRESETS
 
 if TYPE_CHECKING:
-    from fedbandits.environments.base import Environment
-    from fedbandits.federation.roles import Roles
-    from fedbandits.federation.run import PartiesRun
-    from fedbandits.privacy.auditing import Game
-    from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.systems.agents.plan import AgentsPlan
-    from fedbandits.systems.base import Simulation
 
 
 class FedUCBSystem(AgentsSystem["AgentsPlan"]):
@@ -28,38 +21,11 @@ class FedUCBSystem(AgentsSystem["AgentsPlan"]):
     config_type = FedUCB
     presets = PRESETS
 
-    def plan(self, config: FedUCB, facts: ContextualFacts, rounds: int) -> AgentsPlan:
-        from fedbandits.systems.feducb.plan import make_plan
-
-        return make_plan(config, facts, rounds)
-
-    def claim(self, plan: AgentsPlan) -> PrivacyClaim:
-        from fedbandits.systems.feducb.claim import claim
-
-        return claim(plan)
-
-    def simulate(
-        self, plan: AgentsPlan, environment: Any, seed: int, replicate: int, threads: int = 1
-    ) -> Simulation:
-        from fedbandits.systems.feducb.loop import FedUCBReplicate
-
-        return FedUCBReplicate(plan, environment, seed, replicate, threads)
-
-    def roles(self, plan: AgentsPlan) -> Roles:
-        from fedbandits.systems.feducb.roles import roles
-
-        return roles(plan)
-
     def syncs(self, run: PartiesRun) -> int:
         return int(run.one("controller").releases)
 
     def epsilon_spent(self, plan: AgentsPlan, run: PartiesRun) -> float:
         return plan.epsilon_spent(run.of("agent")[0].released.made)
-
-    def games(self, plan: AgentsPlan, environment: Environment) -> Sequence[Game]:
-        from fedbandits.systems.agents.audit import games
-
-        return games(self, plan, plan.config)
 
 
 SYSTEM = FedUCBSystem()

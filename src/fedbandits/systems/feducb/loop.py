@@ -166,7 +166,7 @@ def run_until(
         end_batch(constants, state, scratch, key, end)
 
 
-class FedUCBReplicate(BatchedReplicate[AgentsPlan]):
+class Replicate(BatchedReplicate[AgentsPlan]):
     """One replicate of a variant with a controller."""
 
     def __init__(

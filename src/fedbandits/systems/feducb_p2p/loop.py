@@ -101,7 +101,7 @@ def run_until(
         end_batch(constants, peers, state, scratch, key, end)
 
 
-class PeerReplicate(BatchedReplicate[PeerPlan]):
+class Replicate(BatchedReplicate[PeerPlan]):
     """One replicate of a peer-to-peer variant; every hop of a message counts as one."""
 
     def __init__(

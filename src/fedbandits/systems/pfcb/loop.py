@@ -111,11 +111,13 @@ def run_until(
             _exchange(world, constants, state, key)
 
 
-class PFCBReplicate(CompiledReplicate[PFCBPlan]):
+class Replicate(CompiledReplicate[PFCBPlan]):
     """One replicate of one P-FCB variant."""
 
-    def __init__(self, plan: PFCBPlan, environment: Environment, seed: int, replicate: int) -> None:
-        super().__init__(plan, environment, seed, replicate)
+    def __init__(
+        self, plan: PFCBPlan, environment: Environment, seed: int, replicate: int, threads: int = 1
+    ) -> None:
+        super().__init__(plan, environment, seed, replicate, threads)
         self.state: State = initial_state(plan)
         self._scratch = new_scratch(plan.constants.producers)
 

@@ -73,7 +73,7 @@ def play_steps(
     return 0
 
 
-class SambaReplicate(CompiledReplicate[SambaPlan]):
+class Replicate(CompiledReplicate[SambaPlan]):
     """One replicate of one SAMBA variant; the parties of its results are the data owners.
 
     Parameters

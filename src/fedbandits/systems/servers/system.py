@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from fedbandits.environments.facts import ClusteredFacts
 from fedbandits.federation.roles import Supplies
 from fedbandits.random import Key, replicate_key
-from fedbandits.systems.base import System
-from fedbandits.systems.servers.plan import ServersPlan
+from fedbandits.systems.package import PackageSystem
 
-AnyPlan = TypeVar("AnyPlan", bound=ServersPlan)
+if TYPE_CHECKING:
+    from fedbandits.systems.servers.plan import ServersPlan
+
+AnyPlan = TypeVar("AnyPlan", bound="ServersPlan")
 
 
 class ServerSupply(NamedTuple):
@@ -27,7 +29,7 @@ class ServerSupply(NamedTuple):
     noise: Any
 
 
-class ServersSystem(System[AnyPlan]):
+class ServersSystem(PackageSystem[AnyPlan]):
     """A system whose ``server`` parties serve users, and whose ``global`` party connects them."""
 
     facts_type = ClusteredFacts

@@ -1,0 +1,16 @@
+"""FedUCB with a controller in two neighbouring worlds, for an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fedbandits.privacy.auditing import Game
+from fedbandits.systems.agents.audit import agents_games
+from fedbandits.systems.agents.plan import AgentsPlan
+from fedbandits.systems.base import System
+
+
+def games(system: System[Any], plan: AgentsPlan) -> Sequence[Game]:
+    """What an audit plays: the configured mechanism, then two agents and a controller."""
+    return agents_games(system, plan, plan.config)

@@ -1,0 +1,61 @@
+"""A system that is a package laid out as every other: its declaration finds its rooms by name."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fedbandits.environments.base import Environment
+from fedbandits.federation.roles import Roles
+from fedbandits.systems.base import Plan, Simulation, System
+
+if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
+    from fedbandits.privacy.auditing import Game
+    from fedbandits.privacy.claims import PrivacyClaim
+
+AnyPlan = TypeVar("AnyPlan", bound=Plan)
+
+
+class PackageSystem(System[AnyPlan]):
+    """A system whose class stands in the ``__init__.py`` of its package.
+
+    A room is imported when it is first asked for, so that a configuration is read without kernels.
+    What each must hold:
+
+    =========== ======================================================================
+    ``plan``    ``make_plan(config, facts, rounds)``
+    ``claim``   ``claim(plan)``
+    ``loop``    ``Replicate(plan, environment, seed, replicate, threads)``
+    ``roles``   ``roles(plan)``
+    ``audit``   ``games(system, plan)``; none where no ε is claimed
+    =========== ======================================================================
+    """
+
+    def room(self, name: str) -> Any:
+        """A module of this system's package."""
+        return importlib.import_module(f"{type(self).__module__}.{name}")
+
+    def plan(self, config: Any, facts: Any, rounds: int) -> AnyPlan:
+        plan: AnyPlan = self.room("plan").make_plan(config, facts, rounds)
+        return plan
+
+    def claim(self, plan: AnyPlan) -> PrivacyClaim:
+        claim: PrivacyClaim = self.room("claim").claim(plan)
+        return claim
+
+    def simulate(
+        self, plan: AnyPlan, environment: Environment, seed: int, replicate: int, threads: int = 1
+    ) -> Simulation:
+        simulation: Simulation = self.room("loop").Replicate(
+            plan, environment, seed, replicate, threads
+        )
+        return simulation
+
+    def roles(self, plan: AnyPlan) -> Roles | None:
+        roles: Roles = self.room("roles").roles(plan)
+        return roles
+
+    def games(self, plan: AnyPlan, environment: Environment) -> Sequence[Game]:
+        games: Sequence[Game] = self.room("audit").games(self, plan)
+        return games
