@@ -255,7 +255,8 @@ KINDS = {
 def test_a_wrong_key_is_refused_without_what_a_run_needs(tmp_path, preset, kind):
     config = tmp_path / "wrong.toml"
     config.write_text(
-        f'rounds = 9\n[environment]\nkind = "{kind}"\n[[systems]]\npreset = "{preset}"\nepsilom = 1\n',
+        f'rounds = 9\n[environment]\nkind = "{kind}"\n'
+        f'[[systems]]\npreset = "{preset}"\nepsilom = 1\n',
         encoding="utf-8",
     )
     script = (

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
-from fedbandits.crypto.aead import CipherName
 from fedbandits.learners import index_rules
+
+if TYPE_CHECKING:  # a configuration is read without ciphers
+    from fedbandits.crypto.aead import CipherName
 
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 
