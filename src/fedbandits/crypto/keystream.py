@@ -64,10 +64,13 @@ class KeyStream:
         skip = first * self._width * 8
         start = (skip // _BLOCK).to_bytes(_BLOCK, "big")
         encryptor = Cipher(AES(self._key), CTR(start)).encryptor()
-        length = skip % _BLOCK + count * self._width * 8
-        raw = encryptor.update(bytes(length))
-        words = np.frombuffer(raw, dtype="<u8", offset=skip % _BLOCK)
-        return words.astype(np.uint64).reshape(count, self._width)
+        before = skip % _BLOCK // 8
+        length = before + count * self._width
+        # Two words to spare: older releases of the cipher's library ask for them.
+        words = np.empty(length + 2, "<u8")
+        encryptor.update_into(bytes(8 * length), words.data.cast("B"))
+        asked = words[before:length].astype(np.uint64, copy=False)
+        return asked.reshape(count, self._width)
 
 
 @compiled

@@ -40,8 +40,8 @@ from fedbandits.systems.samba.sealed_steps import ROLES, Observer, SealedSteps
 from fedbandits.systems.samba.state import Owners, State, initial_state
 from fedbandits.systems.samba.streams import Batch, SimulatedSecrets, Streams
 
-#: Numbers of key stream that are made at once.
-_CHUNK = 1 << 17
+#: Numbers of key stream that are made at once: more, and the memory costs more than the cipher.
+_CHUNK = 1 << 15
 #: Bytes of a sum of rewards in clear.
 _NUMBER_BYTES = 8
 
