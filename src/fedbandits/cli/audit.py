@@ -29,7 +29,8 @@ def audit(
 
     Plays the configured releases, and whole parties in a small world, many times with one record
     replaced, and looks at contents, existence, times and number of messages. A claim holds as far
-    as no attack shows more ε than it allows; that is evidence, not proof. Writes audit.json and
+    as no attack shows more ε than it allows; that is evidence, not proof. Then all released numbers
+    of all parties are held against the noise that is planned for each. Writes audit.json and
     audit.html; a run's report in the same folder shows the verdicts too.
     """
     from rich.console import Console
@@ -57,6 +58,8 @@ def audit(
     typer.echo(f"Audit: {folder / 'audit.html'}")
     for verdict in found.verdicts:
         typer.echo(verdict.line)
+        if verdict.noise_line:
+            typer.echo(verdict.noise_line)
     typer.echo(found.summary)
     if strict and found.broken:
         raise typer.Exit(1)

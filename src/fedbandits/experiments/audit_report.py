@@ -7,6 +7,7 @@ import math
 
 from fedbandits.experiments.audit import Audit, Verdict
 from fedbandits.privacy.auditing import Finding
+from fedbandits.privacy.noise_check import NoiseFinding
 
 _VERDICTS = (
     "system",
@@ -18,13 +19,16 @@ _VERDICTS = (
     "measured",
 )
 _FINDINGS = ("system", "what attackers saw", "neighbours", "ε at least", "best attack", "runs")
+_NOISE = ("system", "numbers that leave", "checked", "of", "draws of each", "planned noise")
 _NOTE = (
     "Every system was played many times in two worlds that differ in one record. Attacks were "
     "chosen on runs of their own; bounds on ε follow from their errors on others (Clopper & "
     "Pearson), and hold together for a system with the stated confidence. A claim that holds was "
     "attacked without success: that is evidence, not proof. Tightness is the bound from contents "
     "over what accounting says of contents; noise is compared with what the claimed (ε, δ) needs, "
-    "as charged and as measured."
+    "as charged and as measured. Where noise is planned, all released numbers of all parties were "
+    "drawn again and again: the variance of each must be the planned one (χ², all numbers of a "
+    "system together with a false alarm in a million)."
 )
 
 
@@ -40,6 +44,30 @@ def audit_section(audit: Audit) -> str:
         f"<p><b>{html.escape(audit.summary)}</b></p>"
         f"{_table(_VERDICTS, verdicts)}<p class=note>{html.escape(_NOTE)}</p>"
         f"{_table(_FINDINGS, findings) if findings else ''}"
+        f"{_noise(audit)}"
+    )
+
+
+def _noise(audit: Audit) -> str:
+    """Whether every number has its noise: a line a system, then what was checked."""
+    lines = [verdict.noise_line for verdict in audit.verdicts if verdict.noise]
+    rows = [
+        _noise_row(verdict.system, finding)
+        for verdict in audit.verdicts
+        for finding in verdict.noise
+    ]
+    said = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+    return f"{said}{_table(_NOISE, rows) if rows else ''}"
+
+
+def _noise_row(system: str, finding: NoiseFinding) -> tuple[str, ...]:
+    return (
+        system,
+        finding.looks_at,
+        f"{finding.numbers:,}",
+        f"{finding.planned:,}",
+        f"{finding.runs:,}",
+        "; ".join(finding.named) or "in every one",
     )
 
 

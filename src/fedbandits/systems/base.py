@@ -18,6 +18,7 @@ from fedbandits.random import replicate_key
 if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.privacy.auditing import Game
     from fedbandits.privacy.claims import PrivacyClaim
+    from fedbandits.privacy.noise_check import NoisyNumbers
 
 
 class Preset(NamedTuple):
@@ -182,6 +183,14 @@ class System(Generic[AnyPlan]):
 
     def games(self, plan: AnyPlan, environment: Environment) -> Sequence[Game]:
         """What an audit plays; nothing where no ε is claimed."""
+        del plan, environment
+        return ()
+
+    def noise_checks(self, plan: AnyPlan, environment: Environment) -> Sequence[NoisyNumbers]:
+        """All numbers that parties release, whose noise an audit holds against what is planned.
+
+        Whoever claims an ε that rests on noise offers some.
+        """
         del plan, environment
         return ()
 

@@ -13,6 +13,7 @@ from fedbandits.systems.base import Plan, Simulation, System
 if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.privacy.auditing import Game
     from fedbandits.privacy.claims import PrivacyClaim
+    from fedbandits.privacy.noise_check import NoisyNumbers
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
 
@@ -28,7 +29,8 @@ class PackageSystem(System[AnyPlan]):
     ``claim``   ``claim(plan)``
     ``loop``    ``Replicate(plan, environment, seed, replicate, threads)``
     ``roles``   ``roles(plan)``
-    ``audit``   ``games(system, plan)``; none where no ε is claimed
+    ``audit``   ``games(system, plan)``; none where no ε is claimed. Where noise is added,
+                ``noise_checks(system, plan)``
     =========== ======================================================================
     """
 
@@ -59,3 +61,8 @@ class PackageSystem(System[AnyPlan]):
     def games(self, plan: AnyPlan, environment: Environment) -> Sequence[Game]:
         games: Sequence[Game] = self.room("audit").games(self, plan)
         return games
+
+    def noise_checks(self, plan: AnyPlan, environment: Environment) -> Sequence[NoisyNumbers]:
+        found = getattr(self.room("audit"), "noise_checks", None)
+        checks: Sequence[NoisyNumbers] = () if found is None else found(self, plan)
+        return checks
