@@ -1,4 +1,4 @@
-"""Every number has its planned noise, or is named; sound ones raise an alarm as rarely as stated."""
+"""A number without its planned noise is named; sound noise raises an alarm as rarely as stated."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def test_noise_that_is_not_a_number_is_none():
 def test_noise_that_is_not_centred_is_found():
     """A number that is released off its true value by a deviation has too much."""
     shifted = numbers(np.ones(5))
-    shifted = shifted._replace(noise=lambda first, count: 1.0 + numbers(np.ones(5)).noise(first, count))
+    shifted = shifted._replace(
+        noise=lambda first, count: 1.0 + numbers(np.ones(5)).noise(first, count)
+    )
     assert check_noise(shifted).excessive == 5
 
 

@@ -56,10 +56,10 @@ def audit(
     write_audit(folder, experiment, found)
     console.output().print(console.audit_table(found))
     typer.echo(f"Audit: {folder / 'audit.html'}")
+    for line in filter(None, (verdict.noise_line for verdict in found.verdicts)):
+        typer.echo(line)
     for verdict in found.verdicts:
         typer.echo(verdict.line)
-        if verdict.noise_line:
-            typer.echo(verdict.noise_line)
     typer.echo(found.summary)
     if strict and found.broken:
         raise typer.Exit(1)

@@ -160,20 +160,20 @@ def audit(
     progress
         Told what is being attacked.
     """
-    claims = experiment.claims()
+    claims, tell = experiment.claims(), progress or (lambda *_: None)
     planned = [(entry.label, *_planned(experiment, entry)) for entry in experiment.systems]
     total, done = sum(len(games) + len(checks) for _, games, checks in planned), 0
     verdicts = []
     for label, games, checks in planned:
         findings, noise = [], []
-        for part in (*games, *checks):
-            if progress is not None:
-                progress(label, part.looks_at, done, total)
-            if isinstance(part, NoisyNumbers):
-                noise.append(check_noise(part, ALARM / len(checks)))
-            else:
-                share = 1.0 - (1.0 - confidence) / len(games)
-                findings.append(attack(part, runs, claims[label].delta, share))
+        for game in games:
+            tell(label, game.looks_at, done, total)
+            share = 1.0 - (1.0 - confidence) / len(games)
+            findings.append(attack(game, runs, claims[label].delta, share))
+            done += 1
+        for numbers in checks:
+            tell(label, numbers.looks_at, done, total)
+            noise.append(check_noise(numbers, ALARM / len(checks)))
             done += 1
         verdicts.append(judge(label, claims[label], tuple(findings), confidence, tuple(noise)))
     return Audit(tuple(verdicts))

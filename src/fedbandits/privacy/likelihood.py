@@ -20,8 +20,8 @@ from fedbandits.privacy.continual import ContinualPlan
 #: Toeplitz releases that are looked at: their cost grows with the square of their number, what they
 #: say of a record with its logarithm.
 MOST_TOEPLITZ = 256
-#: Deviations of noise within which a number is taken for one that has none. Of sound noise, which is
-#: on a grid of 2⁻⁴⁰ where it is secure, one number in 10⁹ is.
+#: Deviations of noise within which a number is taken for one that has none. Of sound noise, which
+#: is on a grid of 2⁻⁴⁰ where it is secure, one number in 10⁹ is.
 _NO_NOISE = 1e-9
 
 
@@ -161,5 +161,5 @@ def attacker(plan: ContinualPlan, pair: tuple[Floats, Floats], releases: Ints) -
     dimension = int((np.sqrt(9.0 + 8.0 * len(zero)) - 3.0) / 2.0 + 0.5)
     deviation = plan.scale * stated_pattern(1, dimension)
     mixing = decoder(plan, releases)
-    over_time = np.linalg.inv(mixing @ mixing.T)
+    over_time = np.asarray(np.linalg.inv(mixing @ mixing.T), dtype=np.float64)
     return Attacker(zero, one - zero, (one - zero) / deviation**2, deviation, over_time)

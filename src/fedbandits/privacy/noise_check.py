@@ -35,10 +35,10 @@ class NoisyNumbers(NamedTuple):
     ----------
     looks_at
         Which numbers they are, in words.
-    count
+    size
         How many.
     planned
-        How many there are in all; more than ``count`` where some of all releases are looked at.
+        How many there are in all; more than ``size`` where some of all releases are looked at.
     noise
         ``(first, count)`` to (count, numbers): the noise of runs first … first + count - 1, in
         planned deviations. Different runs are independent.
@@ -47,7 +47,7 @@ class NoisyNumbers(NamedTuple):
     """
 
     looks_at: str
-    count: int
+    size: int
     planned: int
     noise: Callable[[int, int], Floats]
     name: Callable[[int], str]
@@ -122,18 +122,18 @@ def check_noise(numbers: NoisyNumbers, alarm: float = ALARM) -> NoiseFinding:
     alarm : float
         Probability with which the check of a sound mechanism fails.
     """
-    runs = runs_needed(numbers.count, alarm)
-    squares, at_once = np.zeros(numbers.count), max(1, _AT_ONCE // max(1, numbers.count))
+    runs = runs_needed(numbers.size, alarm)
+    squares, at_once = np.zeros(numbers.size), max(1, _AT_ONCE // max(1, numbers.size))
     for first in range(0, runs, at_once):
         drawn = numbers.noise(first, min(at_once, runs - first))
         squares += np.einsum("ri,ri->i", drawn, drawn)
-    low, high = _limits(runs, alarm / (2 * max(1, numbers.count)))
+    low, high = _limits(runs, alarm / (2 * max(1, numbers.size)))
     # Not a number is no noise either.
     missing, excessive = ~(squares > low), squares >= high
     wrong = np.flatnonzero(missing | excessive)
     return NoiseFinding(
         looks_at=numbers.looks_at,
-        numbers=numbers.count,
+        numbers=numbers.size,
         planned=numbers.planned,
         runs=runs,
         missing=int(missing.sum()),

@@ -1,7 +1,8 @@
 """Contents games: the release code of a system on one log, with one record replaced.
 
-Whose record it is, and where it stands, is drawn for every run from the run's number, in both worlds
-alike, and the attacker is told: what goes wrong for one party, model or release alone must show too.
+Whose record it is, and where it stands, is drawn for every run from the run's number, in both
+worlds alike, and the attacker is told: what goes wrong for one party, model or release alone must
+show too.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ _SEED = 0xA0D17
 _TARGETS = 2**31
 
 Neighbours = Literal["fixed log", "interactive"]
-
 
 
 class Look(NamedTuple):
@@ -87,7 +87,9 @@ def drawn_targets(first: int, count: int, *bounds: int) -> tuple[Ints, ...]:
     The same in both worlds, and independent of whatever a run draws.
     """
     key, size = audit_key(0), len(bounds)
-    drawn = [uniforms(size, key, run, _TARGETS, Purpose.WORLD) for run in range(first, first + count)]
+    drawn = [
+        uniforms(size, key, run, _TARGETS, Purpose.WORLD) for run in range(first, first + count)
+    ]
     return tuple((np.stack(drawn) * np.array(bounds)).astype(np.int64).T)
 
 

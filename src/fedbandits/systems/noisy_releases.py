@@ -20,8 +20,8 @@ from fedbandits.systems.party_games import play_parties
 
 #: Numbers that are checked at once, at most.
 _MOST_NUMBERS = 2**17
-#: Releases that are looked at, at most; of a Toeplitz plan none beyond it, since a release takes the
-#: draws of all before it.
+#: Releases that are looked at, at most; of a Toeplitz plan none beyond it, since a release takes
+#: the draws of all before it.
 _MOST_RELEASES = 512
 #: Runs of parties that no other run of an audit has.
 _FIRST_RUN = 2**20
@@ -67,7 +67,8 @@ class Names(NamedTuple):
     size: int
     number: Callable[[int], str]
 
-    def __call__(self, place: int) -> str:
+    def of(self, place: int) -> str:
+        """The name of the number at a place."""
         rest, number = divmod(place, self.size)
         party, step = divmod(rest, len(self.steps))
         return f"{self.party} {party}, release {self.steps[step]}, {self.number(number)}"
@@ -131,7 +132,7 @@ def parties_numbers(
     count, (_, releases, size) = played.deviations.size, played.deviations.shape
     names = Names(party, np.arange(1, releases + 1), size, number)
     looks_at = f"{releases} releases of {who} with secure noise"
-    return NoisyNumbers(looks_at, count, count, played.play, names)
+    return NoisyNumbers(looks_at, count, count, played.play, names.of)
 
 
 def scaled(noise: Callable[[int, int], Floats], deviations: Floats) -> Callable[[int, int], Floats]:

@@ -44,7 +44,7 @@ _ENOUGH_RELEASES = 3
 #: In which round the audited agent has the replaced record, where a trigger is to be set off by it.
 _TRIGGERING = 3
 #: Rounds from sync to sync where a data-dependent schedule is replaced by a fixed one.
-_PERIOD = 12
+_PERIOD = 4
 
 
 def agents_games(system: System[Any], plan: AgentsPlan, config: AgentsConfig) -> Sequence[Game]:
@@ -66,9 +66,7 @@ def agents_games(system: System[Any], plan: AgentsPlan, config: AgentsConfig) ->
     ]
 
 
-def noise_checks(
-    system: System[Any], plan: AgentsPlan, config: AgentsConfig
-) -> list[NoisyNumbers]:
+def noise_checks(system: System[Any], plan: AgentsPlan, config: AgentsConfig) -> list[NoisyNumbers]:
     """All that agents release: as configured, and as two of them with the noise of a deployment.
 
     Parameters

@@ -43,10 +43,10 @@ def compiled_numbers(plan: AgentsPlan) -> NoisyNumbers:
     some = "" if len(steps) == release.releases else f"{len(steps)} of "
     return NoisyNumbers(
         looks_at=f"{some}{release.releases} releases of {agents} agents, as compiled",
-        count=deviations.size,
+        size=deviations.size,
         planned=agents * release.releases * size,
         noise=scaled(partial(_drawn, plan, steps), deviations),
-        name=Names("agent", steps, size, partial(_number, plan)),
+        name=Names("agent", steps, size, partial(_number, plan)).of,
     )
 
 

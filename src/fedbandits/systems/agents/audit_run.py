@@ -109,7 +109,8 @@ class AgentsRun:
         plan: Any = self.run.plan
         values = np.array(self._released)[None, :, :]
         moved = packed_record(self._pair[0]), packed_record(self._pair[1])
-        ends, sync = [], 0
+        ends: list[int] = []
+        sync = 0
         while len(ends) < plan.release.releases:
             sync = next_sync(plan.constants, sync)
             ends.append(sync)

@@ -89,7 +89,8 @@ def _contents_game(plan: PublishedFCLUBPlan, tree: ContinualPlan) -> ContentsGam
     moved = packed_record(pair[0]), packed_record(pair[1])
     steps = telling_releases(tree)
     one = attacker(tree, moved, steps)
-    all_trees = one._replace(over_time=np.kron(np.eye(plan.phases), one.over_time))
+    over_time = np.asarray(np.kron(np.eye(plan.phases), one.over_time), dtype=np.float64)
+    all_trees = one._replace(over_time=over_time)
     setting = _Setting(constants, tree, plan.phases, steps, moved, all_trees)
     looks_at = f"contents through the trees of {plan.phases} phases, and of a drawn release"
     return ContentsGame(looks_at, plan.phases * len(steps) * _size(plan), partial(_look, setting))
@@ -154,10 +155,10 @@ def noise_checks(system: System[Any], plan: PublishedFCLUBPlan) -> Sequence[Nois
     return [
         NoisyNumbers(
             looks_at=f"{some}{tree.releases} releases of a tree, as compiled",
-            count=deviations.size,
+            size=deviations.size,
             planned=tree.releases * size,
             noise=scaled(partial(_drawn, plan.constants, tree, steps), deviations),
-            name=Names("tree", steps, size, _number),
+            name=Names("tree", steps, size, _number).of,
         )
     ]
 
@@ -199,9 +200,7 @@ def _begin(
     """Servers whose users come in turn, each with few records before phases end."""
     plan = system.plan(config, WORLD.facts, rounds)
     parties, pair = PartiesReplicate(system, plan, WORLD, 0, run), _pair(WORLD.dimension)
-    return ServersRun(
-        parties, run, pair, fixed, likeness=likeness, record_round=record_round
-    )
+    return ServersRun(parties, run, pair, fixed, likeness=likeness, record_round=record_round)
 
 
 def _least_likeness(system: System[Any], config: PublishedFCLUB, world: int) -> float:

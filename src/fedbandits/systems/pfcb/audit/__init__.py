@@ -3,8 +3,9 @@
 The record is one purchase from one producer: all units that can be bought, all of them good, in one
 world; in the other nothing was bought, or, where only outcomes are covered, none of them is good.
 
-:mod:`.stated` is what an attacker knows of reports and their noise; :mod:`.contents` attacks reports
-as configured, :mod:`.parties` whole buyers; :mod:`.noise` looks at every number that is reported.
+:mod:`.stated` is what an attacker knows of reports and their noise; :mod:`.contents` attacks
+reports as configured, :mod:`.parties` whole buyers; :mod:`.noise` looks at every number that is
+reported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reports as configured, with one purchase replaced. Each run attacks a drawn buyer and producer."""
+"""Reports as configured, with one purchase replaced: of a buyer and a producer that are drawn."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ class _Setting(NamedTuple):
     """What is attacked, and by whom."""
 
     plan: PFCBPlan
-    steps: Ints  # reports of running sums that all runs look at; else the least noisy one, if any is
+    steps: (
+        Ints  # reports of running sums that all runs look at; else the least noisy one, if any is
+    )
     late: bool
     attacker: Attacker
     pair: tuple[Floats, Floats]

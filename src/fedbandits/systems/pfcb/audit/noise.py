@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from fedbandits.systems.noisy_releases import (
     some_releases,
 )
 from fedbandits.systems.pfcb.audit.contents import UNITS
-from fedbandits.systems.pfcb.audit.parties import WORLD
+from fedbandits.systems.pfcb.audit.parties import BUYERS, WORLD
 from fedbandits.systems.pfcb.audit.stated import planned_deviations
 from fedbandits.systems.pfcb.kernels.books import Books, empty_books, one_book
 from fedbandits.systems.pfcb.kernels.reports import write_report
@@ -43,10 +44,10 @@ def compiled_numbers(plan: PFCBPlan) -> NoisyNumbers:
     some = "" if len(steps) == constants.releases else f"{len(steps)} of "
     return NoisyNumbers(
         looks_at=f"{some}{constants.releases} reports of {buyers} buyers, as compiled",
-        count=deviations.size,
+        size=deviations.size,
         planned=buyers * constants.releases * size,
         noise=scaled(partial(_drawn, plan, steps), deviations),
-        name=Names("buyer", steps, size, partial(_number, constants.producers)),
+        name=Names("buyer", steps, size, partial(_number, constants.producers)).of,
     )
 
 
@@ -103,7 +104,7 @@ def secure_numbers(system: System[PFCBPlan], plan: PFCBPlan) -> NoisyNumbers:
     plan
         What they go by, see :func:`.small_plan`.
     """
-    deviations = _planned(plan, WORLD.agents, np.arange(1, plan.constants.releases + 1))
+    deviations = _planned(plan, BUYERS, np.arange(1, plan.constants.releases + 1))
     played = PartiesNoise(system, plan, WORLD, deviations, partial(_Heard, plan))
     number = partial(_number, plan.constants.producers)
     return parties_numbers(played, "2 buyers", "buyer", number)
@@ -120,11 +121,12 @@ class _Heard:
     def __call__(self, messages: list[Message]) -> list[tuple[int, int, Floats]]:
         found: list[tuple[int, int, Floats]] = []
         for index, buyer in enumerate(self._buyers):
+            sent: Any
             for sent in (m for m in messages if m.sender == buyer.name):
                 own = buyer.books.own.copy()
                 exact = own if self._running else own - self._before[index]
-                report = np.frombuffer(sent.sums).reshape(2, -1)  # type: ignore[attr-defined]
+                report = np.frombuffer(sent.sums).reshape(2, -1)
                 noise = (report - exact) / self._capacity[index]
-                found.append((index, sent.release, noise.reshape(-1)))  # type: ignore[attr-defined]
+                found.append((index, sent.release, noise.reshape(-1)))
                 self._before[index] = own
         return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import numpy as np
 
@@ -21,7 +23,11 @@ from fedbandits.systems.pfcb.plan import RUNNING, PFCBPlan
 from fedbandits.systems.pfcb.roles import Buyer
 
 ROUNDS = 48
-WORLD = Procurement(agents=2, producers=2, max_capacity=UNITS, quality_threshold=0.1, instance=1)
+BUYERS, _PRODUCERS = 2, 2
+#: The world that whole buyers are audited in.
+WORLD = Procurement(
+    agents=BUYERS, producers=_PRODUCERS, max_capacity=UNITS, quality_threshold=0.1, instance=1
+)
 
 
 def small_plan(system: System[PFCBPlan], config: PFCB) -> PFCBPlan:
@@ -85,7 +91,7 @@ def messages_game(
     informed = fixed or plan.config.local_view == "released"
 
     def begin(run: int) -> BuyersRun:
-        drawn = drawn_targets(run, 1, WORLD.agents, WORLD.producers, last - first + 1)
+        drawn = drawn_targets(run, 1, BUYERS, _PRODUCERS, last - first + 1)
         buyer, producer, after = (int(one[0]) for one in drawn)
         parties = play_parties(system, plan, WORLD, run, secure)
         target = buyer, producer, first + after
@@ -121,14 +127,15 @@ class BuyersRun:
         self, parties: PartiesReplicate, run: int, fixed: bool, informed: bool,
         target: tuple[int, int, int],
     ) -> None:  # fmt: skip
+        plan: Any = parties.plan
         self.network: MemoryNetwork = parties.network
         self._buyers: list[Buyer] = parties.players
         self._capacity: Ints = parties.stage.world.capacity
         self._fixed, self._key = fixed, audit_key(0) if fixed else audit_key(run)
-        self._informed, self._plan = informed, parties.plan
+        self._informed, self._plan = informed, plan
         self._buyer, self._producer, self._round = target
         self.audited: str = self._buyers[self._buyer].name
-        self._amounts = fixed and parties.plan.config.local_view == "raw"
+        self._amounts = fixed and plan.config.local_view == "raw"
         #: Of the audited buyer and producer: all other units so far, and at the last report.
         self._units, self._before = np.zeros(2), np.zeros(2)
         self._fresh = False  # whether the replaced purchase came since the last report

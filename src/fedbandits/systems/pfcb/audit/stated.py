@@ -37,5 +37,6 @@ def attacker(plan: PFCBPlan, amounts: bool, steps: Ints) -> Attacker:
         scales = np.array([plan.deviation(int(step)) for step in steps])
         least = float(scales.min())
         over_time = np.diag((least / scales) ** 2)
-    weights = np.linalg.solve(covariance * least**2, change)
-    return Attacker(zero, change, weights, least * np.sqrt(np.diag(covariance)), over_time)
+    weights = np.asarray(np.linalg.solve(covariance * least**2, change), dtype=np.float64)
+    deviation = least * np.sqrt(np.diag(covariance))
+    return Attacker(zero, change, weights, deviation, np.asarray(over_time, dtype=np.float64))
