@@ -44,7 +44,7 @@ class ContinualSum(msgspec.Struct, frozen=True, tag=True):
     """
 
     plan: ContinualPlan
-    record_norm: float  # L² + B²
+    record_norm: float  # what gaussian.record_sensitivity says
     releases: int | None = None  # made so far; all that were planned when not given
 
 
@@ -183,7 +183,8 @@ def _elementary(event: Any) -> list[float]:
 def relative_deviation(event: Event) -> float:
     """Deviation of the noise in the largest release, in units of what a record can be.
 
-    0 without noise. Of a running sum it is the deviation of an off-diagonal entry over L² + B².
+    0 without noise. Of a running sum it is the deviation of an off-diagonal entry over
+    the record norm.
     """
     match event:
         case GaussianRelease():

@@ -15,6 +15,13 @@ from fedbandits.errors import BoundExceededError
 #: What is wrong with a record.
 NO_FAULT, CONTEXT_TOO_LONG, REWARD_TOO_LARGE, NOT_A_NUMBER, UNITS_IMPOSSIBLE = 0, 1, 2, 3, 9
 
+#: Share by which a context may be longer than its bound: float32 moves the norm of a unit vector by
+#: up to 2⁻²⁴, and adding up squares a little. Prices have room for it
+#: (:mod:`fedbandits.privacy.rounding`).
+CAST_ROOM = 2.0**-23
+#: The same of squares.
+_SQUARE_ROOM = (1.0 + CAST_ROOM) ** 2
+
 _MESSAGES = {
     CONTEXT_TOO_LONG: "a context is longer than its bound",
     REWARD_TOO_LARGE: "a reward is outside its bounds",
@@ -28,6 +35,8 @@ def record_fault(
     context: Floats, reward: float, context_bound: float, lowest: float, highest: float, clip: bool
 ) -> tuple[int, float]:
     """Hold a record to ‖x‖ ≤ L and lowest ≤ y ≤ highest; clip it in place when asked to.
+
+    A context may be longer by :data:`CAST_ROOM`, which casting it to float32 may have added.
 
     Parameters
     ----------
@@ -54,7 +63,7 @@ def record_fault(
         square += context[i] * context[i]
     if not (math.isfinite(square) and math.isfinite(reward)):
         return NOT_A_NUMBER, reward
-    if square > context_bound * context_bound:
+    if square > context_bound * context_bound * _SQUARE_ROOM:
         if not clip:
             return CONTEXT_TOO_LONG, reward
         # A hair inside the ball, so that rounding cannot leave it outside.
@@ -78,7 +87,7 @@ def contexts_fault(contexts: Floats32, context_bound: float) -> int:
             square += float(contexts[i, k]) * float(contexts[i, k])
         if not math.isfinite(square):
             return NOT_A_NUMBER
-        if square > context_bound * context_bound:
+        if square > context_bound * context_bound * _SQUARE_ROOM:
             return CONTEXT_TOO_LONG
     return NO_FAULT
 

@@ -93,7 +93,7 @@ class ContinualPlan(msgspec.Struct, frozen=True):
         Parameters
         ----------
         record_norm : float
-            L² + B², see :func:`fedbandits.privacy.gaussian.record_sensitivity`.
+            See :func:`fedbandits.privacy.gaussian.record_sensitivity`.
         """
         sensitivity = self.sensitivity(releases)
         if sensitivity == 0.0:

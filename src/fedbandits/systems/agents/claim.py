@@ -8,7 +8,7 @@ from typing import Literal
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Event, total_mu
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.privacy.statements import AGENT_INTERACTION, IN_CLEAR, SECURE_NOISE
+from fedbandits.privacy.statements import AGENT_INTERACTION, IN_CLEAR, SECURE_NOISE, exact_sums
 from fedbandits.systems.agents.config import AgentsConfig, Determinant, Never
 from fedbandits.systems.agents.noise import budgets
 from fedbandits.systems.agents.plan import AgentsPlan
@@ -94,6 +94,8 @@ def _conditions(plan: AgentsPlan) -> tuple[str, ...]:
         conditions.append(_REFUSAL)
     if config.is_private:
         conditions.append(SECURE_NOISE)
+    if config.is_private and not config.uses_published_noise:
+        conditions.append(exact_sums(plan.rounds))
     return tuple(conditions)
 
 

@@ -129,7 +129,7 @@ def play(
         if fault != NO_FAULT:
             note_fault(faults, agent, fault, round_)
             break
-        add_record(statistic, model, context, recorded)
+        add_record(statistic, model, context, recorded, constants.rounding)
         regret += expected[best] - expected[arm]
         earned += reward
         if raw:

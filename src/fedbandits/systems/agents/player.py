@@ -105,7 +105,7 @@ class Player(ActingParty):
         """Take up a record: in the running sum, and in a raw view at once."""
         constants = self._plan.constants
         context, reward, model = record
-        add_record(statistic, model, context, reward)
+        add_record(statistic, model, context, reward, constants.rounding)
         gain = np.empty(constants.dimension)
         if constants.raw_view:
             act.observe_raw(view, model, context, reward, constants.schedule == TRIGGERED, gain)

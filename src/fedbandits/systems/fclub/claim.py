@@ -14,6 +14,7 @@ from fedbandits.privacy.statements import (
     OUTSIDE_THE_SERVER,
     SECURE_NOISE,
     USER_INTERACTION,
+    exact_sums,
 )
 from fedbandits.systems.fclub.plan import CLUSTERS, FCLUBPlan
 
@@ -76,8 +77,8 @@ def _conditions(plan: FCLUBPlan) -> tuple[str, ...]:
     if not plan.private:
         return ()
     if plan.releases == CLUSTERS:
-        return (ITEMS_BOUNDED, _ONCE, _PARTITION, SECURE_NOISE)
-    return (ITEMS_BOUNDED, _APART, SECURE_NOISE)
+        return (ITEMS_BOUNDED, _ONCE, _PARTITION, SECURE_NOISE, exact_sums(plan.rounds))
+    return (ITEMS_BOUNDED, _APART, SECURE_NOISE, exact_sums(plan.rounds))
 
 
 def _not_protected(plan: FCLUBPlan) -> tuple[str, ...]:

@@ -83,7 +83,8 @@ class Agent(Player):
         """
         record = self._checked_record(decision, outcome)
         due = self._release_due(self.released.made)
-        noisy = self._release(record.added_to(self.statistic)) if due else None
+        rounding = self._plan.constants.rounding
+        noisy = self._release(record.added_to(self.statistic, rounding)) if due else None
         self._learn(record, self.statistic, self.pool, self.view, self._plan.constants.log_term)
         self._waited += 1
         if noisy is not None:

@@ -106,7 +106,7 @@ class PeerAgent(Player):
         record = self._checked_record(decision, outcome)
         noisy = None
         if self._release_due(self.released[0].made):
-            noisy = self._draw(0, record.added_to(self.statistic[0]))
+            noisy = self._draw(0, record.added_to(self.statistic[0], self._plan.constants.rounding))
         self._learn(record, self.statistic[g], self._pools[g], self._views[g], self._log_term)
         self._waited[g] += 1
         self._move("observe", "ready")
