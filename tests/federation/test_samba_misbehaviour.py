@@ -124,8 +124,8 @@ def test_every_message_has_its_sender():
     who = {Order: "customer", Score: "owner-0", BitList: "comp", Sum: "owner-0"}
     fields = {
         Order: {"budget": BUDGET, "algorithm": UCB(), "public_key": public_bytes(customer_key())},
-        Score: {"step": 4, "iteration": 1, "sealed": bytes(24)},
-        BitList: {"step": 4, "iteration": 1, "sealed": (bytes(17),) * ARMS},
+        Score: {"step": 4, "iteration": 1, "sealed": bytes(36)},
+        BitList: {"step": 4, "iteration": 1, "sealed": (bytes(29),) * ARMS},
         Sum: {"ciphertext": bytes(512)},
     }
     for kind, right in who.items():
@@ -181,7 +181,7 @@ def test_the_controller_names_what_is_wrong():
     _, controller, good = before(Score, skip=3)
     refuses(controller, change(good, step=99), m.OutOfOrderError)
     refuses(controller, change(good, iteration=2), m.OutOfOrderError)
-    for length in (0, 23, 25):
+    for length in (0, 35, 37):
         refuses(controller, change(good, sealed=bytes(length)), aead.PacketLengthError)
     assert controller.receive(good) == []
     refuses(controller, change(good, number=good.number + 1), m.DuplicateError)
@@ -260,7 +260,8 @@ def test_rewards_other_than_0_and_1_are_refused(reward):
         owner.observe(owner.decide(None), reward)
     assert str(reward) not in str(refusal.value).replace("0 or 1", "")
     assert snapshot(owner) == earlier
-    assert len(owner.observe(True, 1)) == 1
+    assert owner.observe(True, 1) == []
+    assert len(owner.end_round(ARMS)) == 1
 
 
 def test_misuse_is_not_the_peers_fault():
@@ -337,9 +338,13 @@ def test_mutated_messages_meet_named_errors_and_change_nothing(algorithm, skip, 
     config = variant(algorithm, cipher="stream" if seed % 2 else "aes-gcm")
     run = federated(config, ARMS, BUDGET)
     for _ in range(skip % 60):
-        owner = run.network.parties.get(run.network.deliver())
-        if owner in run.players and owner.state == "pulling":
-            run.network.send(owner.observe(owner.decide(None), 1.0))
+        if run.network.deliver() is None:
+            for owner in run.players:
+                if owner.state == "pulling":
+                    owner.observe(owner.decide(None), 1.0)
+            for owner in run.players:
+                if owner.next_end is not None:
+                    run.network.send(owner.end_round(owner.next_end))
     if not run.network._queue:
         return
     _, _, receiver, data = run.network._queue[0]
