@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
+import gmpy2
 import msgspec
 import numpy as np
 import pytest
@@ -237,7 +238,15 @@ def test_too_small_a_budget_is_refused_by_whoever_is_told(budget):
 
 def test_weak_and_missing_public_keys_are_refused():
     _, owner, setup = before(Setup)
-    for weak in (b"\x0f", (2**1023 + 1).to_bytes(128, "big"), (2**2047).to_bytes(256, "big")):
+    # Of 2048 bits: a power of two, a prime, a small factor.
+    prime, small = 2**2048 - 1557, 3 * (2**2046 // 3 * 2 + 1)
+    assert gmpy2.is_prime(prime)
+    long = (2**2047, prime, small)
+    for weak in (
+        b"\x0f",
+        (2**1023 + 1).to_bytes(128, "big"),
+        *(n.to_bytes(256, "big") for n in long),
+    ):
         refuses(owner, change(setup, public_key=weak), WeakKeyError)
     refuses(owner, change(setup, mask_key=bytes(31)), WeakKeyError)
     refuses(owner, change(setup, exploration_key=b""), WeakKeyError)

@@ -54,6 +54,8 @@ def audit(
         raise typer.Exit(130) from None
     write_audit(folder, experiment, found)
     console.output().print(console.audit_table(found))
+    for table in console.examined_tables(found):
+        console.output().print(table)
     typer.echo(f"Audit: {folder / 'audit.html'}")
     for verdict in found.verdicts:
         typer.echo(verdict.line)

@@ -152,7 +152,8 @@ class Ties:
         """The word of one iteration."""
         if self._stream is None:
             return np.uint64(0)
-        return self._stream.words(position(step, iteration, self._iterations))[0]
+        word: np.uint64 = self._stream.words(position(step, iteration, self._iterations))[0]
+        return word
 
     def block(self, first: int, steps: int) -> Words64:
         """The words of some steps, (steps, iterations)."""

@@ -27,6 +27,7 @@ from fedbandits.crypto.paillier import CiphertextError, PrivateKey
 from fedbandits.federation.messages import Message
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba.agreement import Agreement, channel_cipher
+from fedbandits.systems.samba.audit.attack import SCORES_KNOWN
 from fedbandits.systems.samba.audit.guesses import exploring_steps, guess_by_place, pulled_arms
 from fedbandits.systems.samba.audit.truth import Truth
 from fedbandits.systems.samba.messages import Bit, BitList, Score, ScoreList, Setup, Sum, Total
@@ -123,11 +124,21 @@ class Examination:
         """Of the sum that the customer pays for."""
         if any(_knows(party, "cumulative_reward", self._truth.total) for party in self._parties):
             return Sight.CLEAR
+        # An owner knows the masks: together with it, scores without names are enough.
+        if self._reads_sums(Sight.PERMUTED if OWNER in self._names else Sight.CLEAR):
+            return Sight.CLEAR
         totals = [message for message in self._seen if isinstance(message, Total)]
         if totals:
             return self._sum_sight(totals[0].ciphertext, self._truth.total)
         sums = [message.sender for message in self._seen if isinstance(message, Sum)]
         return Sight.ENCRYPTED if len(set(sums)) == self._agreed.arms else Sight.NOT_SEEN
+
+    def _reads_sums(self, least: Sight) -> bool:
+        """Whether every owner's statistics are seen so well, and sums follow from scores."""
+        owners = range(self._agreed.arms)
+        return type(self._agreed.rule) in SCORES_KNOWN and all(
+            self._statistics_of(owner) >= least for owner in owners
+        )
 
     def statistics(self, owners: Iterable[int]) -> Sight:
         """Of scores and of sums, which are functions of (sᵢ, nᵢ); the best sight on any owner."""
@@ -190,8 +201,12 @@ class Examination:
         return any(guess_by_place(self._run, group).beats_chance for group in groups if group)
 
     def single_rewards(self) -> Sight:
-        """No message carries a single reward; an owner makes its own."""
-        return Sight.CLEAR if OWNER in self._names else Sight.NOT_SEEN
+        """No message carries a single reward; an owner makes its own.
+
+        Who reads everybody's sums step by step sees how each pull changes them.
+        """
+        seen = OWNER in self._names or (len(self._names) > 1 and self._reads_sums(Sight.CLEAR))
+        return Sight.CLEAR if seen else Sight.NOT_SEEN
 
     def _open(self, direction: int, size: int, message: Any, sealed: bytes) -> bytes | None:
         """The packet's contents, if some key that is held opens this and all others seen."""
