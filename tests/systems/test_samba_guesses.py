@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import json
+
 import msgspec
 import pytest
+from rich.console import Console
 
+import fedbandits as fb
+from fedbandits.cli.console import examined_tables
 from fedbandits.crypto.aead import NONCE_BYTES
 from fedbandits.environments import Bernoulli
 from fedbandits.errors import LocalProtocolError
-from fedbandits.experiments.audit import judge, with_examined
+from fedbandits.experiments.audit import Audit, audit, judge, with_examined
+from fedbandits.experiments.audit_report import audit_section
 from fedbandits.systems.samba import SYSTEM
 from fedbandits.systems.samba.audit.guesses import (
     exploring_steps,
@@ -196,3 +203,21 @@ class TestExamination:
         verdict = self.outcome("thompson")
         assert verdict.outcome == "broken"
         assert "Comp: the same of other owners: permuted" in verdict.line
+
+    def test_it_is_shown_in_terminal_json_and_report(self):
+        experiment = fb.Experiment(
+            rounds=50, environment=Bernoulli(arms=3), systems=(fb.system("samba-egreedy"),)
+        )
+        found = audit(experiment)
+        again = msgspec.convert(json.loads(json.dumps(msgspec.to_builtins(found))), Audit)
+        assert again.verdicts[0].examined == found.verdicts[0].examined
+        assert found.summary.startswith("audit of 1 system: 1 hold")
+        with io.StringIO() as file:
+            for table in examined_tables(found):
+                Console(file=file, width=200).print(table)
+            terminal = file.getvalue()
+        for shown in (terminal, audit_section(found)):
+            assert "the arm of a step that explores, from its place" in shown
+            assert "who sees what" in shown
+            assert "external observer" in shown
+            assert "samba-egreedy" in shown

@@ -91,8 +91,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         shown = examined.broken(self.confidence)
         if shown:
             return f"more shows than the claim says: {'; '.join(shown)}"
-        guesses = "; ".join(guess.text for guess in examined.guesses)
-        return f"no ε is claimed, and nobody found out more than the claim says: {guesses}"
+        found = [g.text for g in examined.guesses if g.stated and g.beats_chance(self.confidence)]
+        known = f": {'; '.join(found)}" if found else ""
+        return f"no ε is claimed, and nobody found out more than the claim says{known}"
 
 
 class Audit(msgspec.Struct, frozen=True):
@@ -161,8 +162,6 @@ def audit(
             findings.append(attack(game, runs, claim.delta, share))
             done += 1
         verdict = judge(entry.label, claim, tuple(findings), confidence)
-        if progress is not None:
-            progress(entry.label, "who sees what", done, total)
         verdicts.append(with_examined(verdict, _examined(experiment, entry)))
     return Audit(tuple(verdicts))
 

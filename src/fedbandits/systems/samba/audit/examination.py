@@ -75,7 +75,8 @@ def _guesses(run: PartiesReplicate, plan: SambaPlan) -> Iterator[Guess]:
         )  # fmt: skip
     exploring = exploring_steps(run)
     others = [step for step in pulled_arms(run) if step not in set(exploring)]
-    for steps, text in ((exploring, "a step that explores"), (others, "another step")):
+    other = "another step" if exploring else "a step"
+    for steps, text in ((exploring, "a step that explores"), (others, other)):
         if steps:
             hits = guess_by_place(run, steps)
             yield Guess(
