@@ -18,6 +18,7 @@ from fedbandits.random import replicate_key
 if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.privacy.auditing import Game
     from fedbandits.privacy.claims import PrivacyClaim
+    from fedbandits.privacy.examined import Examined
 
 
 class Preset(NamedTuple):
@@ -184,6 +185,11 @@ class System(Generic[AnyPlan]):
         """What an audit plays; nothing where no ε is claimed."""
         del plan, environment
         return ()
+
+    def examine(self, plan: AnyPlan, environment: Environment) -> Examined | None:
+        """What participants find out in a run, for an audit of encryption; None without any."""
+        del plan, environment
+        return None
 
     def agreement(self, plan: AnyPlan) -> dict[str, Any]:
         """What the parties must agree on, as plain values. A seed never is among it."""
