@@ -63,6 +63,10 @@ class LedgerCorruptError(LedgerError):
     """A ledger that is damaged, was changed by hand, or is none."""
 
 
+class LedgerFileError(LedgerError):
+    """A ledger's file with two names, without its log, or another one than was opened: a copy."""
+
+
 class LedgerBusyError(LedgerError):
     """Another process was writing to the ledger. Roll back and try again."""
 
