@@ -78,6 +78,8 @@ NOISE = sa.Table(
 )
 
 _FRACTION = 128
+#: More than any Σ μ² of floats has, and no more than Python reads.
+_DIGITS = 1000
 #: What comes of numbers beyond all bounds, wrong types, lone surrogates, and nesting without end.
 _UNWRITABLE = (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError)
 _DECODER: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
@@ -130,7 +132,7 @@ def digits(text: str, owner: str) -> int:
     LedgerCorruptError
         If it is no number.
     """
-    if not (isinstance(text, str) and text.isascii() and text.isdigit()):
+    if not (isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= _DIGITS):
         raise LedgerCorruptError(f"party {owner!r}: the total is no number")
     return int(text)
 
