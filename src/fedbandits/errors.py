@@ -91,6 +91,14 @@ class OutputExistsError(FedbanditsError):
     """An output folder that holds the results of another configuration."""
 
 
+class OutputBusyError(FedbanditsError):
+    """An output folder that another process is writing."""
+
+
+class OutputError(FedbanditsError):
+    """Results or checkpoints that cannot be written: the disk is full, or fails."""
+
+
 class CheckpointError(FedbanditsError):
     """A checkpoint that is damaged, or belongs to another configuration or version."""
 
