@@ -176,6 +176,15 @@ def test_whatever_a_checkpoint_says_it_is_taken_or_refused_by_name(folder, mutan
     assert refused > 1200
 
 
+def test_more_than_there_should_be_is_refused(folder):
+    for file in folder.path.iterdir():
+        data = file.read_bytes()
+        file.write_bytes(data + b"x")
+        with pytest.raises(CheckpointError, match="damaged"):
+            looked_at(folder)
+        file.write_bytes(data)
+
+
 def test_a_refused_checkpoint_leaves_the_replicate_as_it_was(folder):
     file = min(folder.path.iterdir())
     data = bytearray(file.read_bytes())
