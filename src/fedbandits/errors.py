@@ -63,6 +63,10 @@ class LedgerCorruptError(LedgerError):
     """A ledger that is damaged, was changed by hand, or is none."""
 
 
+class LedgerFileError(LedgerError):
+    """A ledger's file with two names, without its log, or another one than was opened: a copy."""
+
+
 class LedgerBusyError(LedgerError):
     """Another process was writing to the ledger. Roll back and try again."""
 
@@ -85,6 +89,14 @@ class MissingExtraError(FedbanditsError, ImportError):
 
 class OutputExistsError(FedbanditsError):
     """An output folder that holds the results of another configuration."""
+
+
+class OutputBusyError(FedbanditsError):
+    """An output folder that another process is writing."""
+
+
+class OutputError(FedbanditsError):
+    """Results or checkpoints that cannot be written: the disk is full, or fails."""
 
 
 class CheckpointError(FedbanditsError):

@@ -79,7 +79,12 @@ def mu(event: Any) -> float:
     UnknownEventError
         If the event is none that this accountant knows, or its numbers are none.
     """
-    price = _price(event)
+    try:
+        price = _price(event)
+    except (TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise UnknownEventError(
+            f"{type(event).__name__} with parts of a wrong type or beyond all bounds: not charged"
+        ) from error
     if not price >= 0.0:  # NaN, or less than nothing, must not pass for a small price
         raise UnknownEventError(f"{type(event).__name__} with numbers that are none: not charged")
     return price
