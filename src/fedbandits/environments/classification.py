@@ -22,6 +22,7 @@ from fedbandits.environments.base import (
     fill_decision_set,
 )
 from fedbandits.environments.facts import ContextualFacts
+from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, integer, permutation
 
@@ -99,6 +100,11 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
                 f"environment.agents: {self.agents} agents cannot share the {rows} rows of "
                 f'{self.dataset!r}; use at most {rows}, or shards = "shared"'
             )
+
+    def needs(self, rounds: int) -> Needs:
+        copies = self.agents if self.shards == "shared" else 1
+        dealt = Part("rows by agent", copies * len(self._data()[1]) * F64, "environment.agents")
+        return Needs((dealt,), float(rounds * self.agents * self.dimension))
 
     def world(self, key: Key) -> ClassificationWorld:
         rows, labels = self._data()

@@ -22,6 +22,7 @@ from fedbandits.environments.base import (
 )
 from fedbandits.environments.factors import leading_factors
 from fedbandits.environments.facts import ContextualFacts
+from fedbandits.environments.needs import Needs
 from fedbandits.environments.rating_files import read_ratings
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, integer, permutation
@@ -100,6 +101,9 @@ class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"
                 f"environment.agents: {self.agents} agents cannot share the {users} users with at "
                 f"least {self.arms} ratings in {self.path}; use fewer agents or arms"
             )
+
+    def needs(self, rounds: int) -> Needs:
+        return Needs(operations=float(rounds * self.agents * self.arms * (self.dim + self.arms)))
 
     def world(self, key: Key) -> RatingsWorld:
         data = self._data()
