@@ -11,6 +11,10 @@ class ConfigWarning(UserWarning):
     """A configuration that can be run, but hardly makes sense."""
 
 
+class LongRunWarning(ConfigWarning):
+    """A run that takes long. It can be interrupted, and resumed where it has an output folder."""
+
+
 class CacheWarning(UserWarning):
     """Compiled kernels that cannot be kept safely; every run compiles them anew."""
 
@@ -83,6 +87,10 @@ class ClockError(LedgerError):
     """A clock that runs backwards."""
 
 
+class ResourceError(FedbanditsError):
+    """An experiment that needs more memory than there is. Nothing was run."""
+
+
 class MissingExtraError(FedbanditsError, ImportError):
     """A part of this package whose libraries are not installed."""
 
@@ -109,6 +117,13 @@ class BackendError(FedbanditsError):
 
 class LocalProtocolError(FedbanditsError):
     """The caller misused a party: an event that is not legal in its state."""
+
+
+class WrongTypeError(LocalProtocolError, TypeError):
+    """Something that is no message, or holds what its type forbids. The receiver has not changed.
+
+    No peer can cause it: what a codec has decoded has the right types.
+    """
 
 
 class NoiseError(LocalProtocolError):

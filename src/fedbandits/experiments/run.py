@@ -11,6 +11,11 @@ import xarray as xr
 from fedbandits.errors import ConfigError
 from fedbandits.experiments.backends import Backend, choose_backend
 from fedbandits.experiments.checkpoint import CheckpointFolder
+from fedbandits.experiments.estimate import (
+    estimate,
+    refuse_what_cannot_fit,
+    warn_of_long_runs,
+)
 from fedbandits.experiments.files import locked
 from fedbandits.experiments.output import check_output, holds_complete_run, write_output
 from fedbandits.experiments.progress import Progress, SilentProgress
@@ -66,6 +71,11 @@ def run(
         it holds the replicates that were finished, NaN elsewhere, and ``attrs["interrupted"]``
         is 1; a complete run that ``out`` held before is then left as it was.
 
+    Warns
+    -----
+    LongRunWarning
+        Of a run that will take long, as far as one can tell.
+
     Raises
     ------
     ConfigError, DataError, OutputExistsError
@@ -74,6 +84,8 @@ def run(
         Before anything runs, if another process is writing to ``out``.
     OutputError
         If the disk is full. Earlier results are as they were, and checkpoints are kept.
+    ResourceError
+        Before anything runs, if it needs more memory than there is.
     CheckpointError
         If a checkpoint is damaged, or belongs to another configuration or version.
     BackendError
@@ -91,6 +103,10 @@ def run(
     if backend != "local":
         refuse_registered(entry.system for entry in experiment.systems)
     plans = experiment.check()
+    expected = estimate(experiment, plans, jobs)
+    refuse_what_cannot_fit(experiment, expected, elsewhere=backend != "local")
+    if backend == "local":
+        warn_of_long_runs(experiment, expected)
     folder = pathlib.Path(out).resolve() if out is not None else None
     seen = progress or SilentProgress()
     with locked(folder) if folder is not None else nullcontext():

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fedbandits.environments.base import Environment
 from fedbandits.environments.facts import Facts
+from fedbandits.environments.needs import Needs
 from fedbandits.federation.memory import Route
 from fedbandits.federation.roles import Roles, Supplies
 from fedbandits.federation.run import PartiesRun
@@ -159,6 +160,11 @@ class System(Generic[AnyPlan]):
         """
         del threads
         return PartiesReplicate(self, plan, environment, seed, replicate)
+
+    def needs(self, plan: AnyPlan) -> Needs:
+        """What one replicate takes beside its world; by default nothing is known of it."""
+        del plan
+        return Needs()
 
     def roles(self, plan: AnyPlan) -> Roles | None:
         """Who takes part, and how each party is made; None where nobody exchanges anything."""
