@@ -9,14 +9,12 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-import numpy as np
-
 import fedbandits
 from fedbandits.environments import AnyEnvironment
 from fedbandits.federation.party import ActingParty
 from fedbandits.federation.roles import Supplies
 from fedbandits.privacy.secure_noise import GRID_BITS, SecureNoise
-from fedbandits.random import replicate_key
+from fedbandits.random import Purpose, normals, replicate_key
 from fedbandits.systems import System
 from fedbandits.systems.base import PartiesReplicate, Plan
 
@@ -41,8 +39,8 @@ class Watch:
         self.releases: list[tuple[str, ...]] = []
         #: Whether a party is being told that a round is over.
         self.ending = False
-        self._rng = np.random.default_rng(replicate)
-        stage = world.stage(replicate_key(1, replicate))
+        self._key, self._samples = replicate_key(1, replicate), 0
+        stage = world.stage(self._key)
         simulated = system.simulated_supplies(plan, stage.world, 1, replicate)
         self.run = PartiesReplicate(
             system, plan, world, 1, replicate, supplies=self._deployed(simulated)
@@ -59,7 +57,9 @@ class Watch:
 
     def _sample(self, count: int) -> list[int]:
         assert not self.ending, "noise was drawn while a release was waited for"
-        return [int(z) for z in self._rng.normal(size=count) * 2.0**GRID_BITS]
+        self._samples += 1  # of the whole federation: no two parties share noise
+        drawn = normals(count, self._key, 0, self._samples, Purpose.PRIVACY_NOISE)
+        return [int(z) for z in drawn * 2.0**GRID_BITS]
 
     def _watch(self, player: ActingParty) -> None:
         end_round = player.end_round
