@@ -175,6 +175,21 @@ class ActingParty(Party):
         return None
 
     def end_round(self, round_: int) -> list[Message]:
-        """A round is over for everybody; return what is to be sent."""
+        """A round is over for everybody; return what is to be sent.
+
+        Where rounds of release are fixed in advance, releases leave here and nowhere else. A party
+        makes them of what it has, by arithmetic that takes as long whatever the data are: noise
+        was drawn before, and what is to be learned from a release waits until it has left. Told by
+        a public clock, a party so sends at times that depend on no data. After an error nothing
+        has changed: it can be told again.
+        """
         del round_
         return []
+
+    def _require_end(self, round_: int, last: int) -> None:
+        """Refuse the end of another round than the last one played."""
+        self._require("end_round")
+        if round_ != last:
+            raise LocalProtocolError(
+                f"{self.name}: the end of round {round_}, but round {last} was played last"
+            )

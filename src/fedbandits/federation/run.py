@@ -87,6 +87,10 @@ class PartiesRun:
         for place in self.stage.acting(round_):
             self._act(place, round_)
         self.done = round_
+        self.end_round(round_)
+
+    def end_round(self, round_: int) -> None:
+        """All have acted: tell those whom the end of the round matters to."""
         self.network.settle()
         for player in self.players:
             if player.next_end == round_:

@@ -74,12 +74,6 @@ class Record(NamedTuple):
     reward: float
     model: int = 0
 
-    def added_to(self, statistic: Floats, rounding: float) -> Floats:
-        """A statistic (models, d (d + 3) / 2) with this record; the given one stays as it is."""
-        total = statistic.copy()
-        add_record(total, self.model, self.context, self.reward, rounding)
-        return total
-
 
 @compiled
 def unpack(statistic: Floats, gram: Floats, moment: Floats) -> None:

@@ -32,6 +32,14 @@ class CoveringNoise(Protocol):
         """The values under noise of deviation 1, drawn for step ``step`` alone."""
 
 
+@runtime_checkable
+class DrawsAhead(Protocol):
+    """A source that can draw before it is asked to cover."""
+
+    def draw_ahead(self, count: int) -> None:
+        """See to it that noise for so many numbers is drawn."""
+
+
 #: Supplies the standard normals of step k (from 1), from a seed: it protects nobody.
 SimulatedNoise = Callable[[int], Floats]
 NoiseSource = SimulatedNoise | CoveringNoise
@@ -114,7 +122,7 @@ def release(
     sums[slot] = running_sum
     if isinstance(noise, CoveringNoise):
         values = encode(plan, sums, k) / (plan.scale * pattern)
-        draws[slot] = checked_noise(noise.cover(k, values), pattern.size)
+        draws[slot] = cover(noise, k, values)
         released[:] = 0.0
     else:
         draws[slot] = checked_noise(noise(k), pattern.size)
@@ -142,12 +150,46 @@ def release_once(
     """
     scales = deviation * pattern
     if isinstance(noise, CoveringNoise):
-        covered: Floats = scales * checked_noise(noise.cover(step, values / scales), pattern.size)
+        covered: Floats = scales * cover(noise, step, values / scales)
         return covered
     noisy: Floats = values + scales * checked_noise(
         noise(step).reshape(-1)[: pattern.size], pattern.size
     )
     return noisy
+
+
+def draw_ahead(noise: object, count: int) -> None:
+    """Have a source draw noise for so many numbers, before anybody waits for them.
+
+    How long it takes to draw tells of what was drawn. A party calls this when it is made and when
+    its last release has left; the next release then draws nothing.
+
+    Parameters
+    ----------
+    noise
+        A source that cannot draw ahead, such as simulated noise, is left alone.
+    count : int
+        How many numbers the next release covers, at most.
+    """
+    if isinstance(noise, DrawsAhead):
+        noise.draw_ahead(count)
+
+
+def cover(noise: CoveringNoise, step: int, values: Floats) -> Floats:
+    """What a source makes of values, (size,).
+
+    If it fails, noise is drawn ahead anew: whoever asks again need not wait for a draw.
+
+    Raises
+    ------
+    NoiseError
+        If it did not give as many finite numbers.
+    """
+    try:
+        return checked_noise(noise.cover(step, values), values.size)
+    except Exception:
+        draw_ahead(noise, values.size)
+        raise
 
 
 def renamed(noise: NoiseSource, name: Callable[[int], int]) -> NoiseSource:
@@ -161,6 +203,9 @@ class _Renamed(NamedTuple):
 
     def cover(self, step: int, values: Floats) -> Floats:
         return self.noise.cover(self.name(step), values)
+
+    def draw_ahead(self, count: int) -> None:
+        draw_ahead(self.noise, count)
 
 
 def checked_noise(drawn: Floats, size: int) -> Floats:

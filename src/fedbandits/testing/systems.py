@@ -26,6 +26,7 @@ from fedbandits.federation.messages import Message
 from fedbandits.settings.experiment import Experiment, system
 from fedbandits.systems import Simulation, find_preset
 from fedbandits.systems.base import PartiesReplicate
+from fedbandits.testing.times import Watch
 from fedbandits.testing.worlds import small_world
 
 #: Long enough that every preset syncs, or has every reason to.
@@ -198,6 +199,26 @@ def _refused(party: Any, thing: Any) -> None:
         raise AssertionError(f"{party.name} took a {type(thing).__name__}")
 
 
+def releases_as_soon_as_a_round_is_over(preset: str) -> None:
+    """What a private party tells leaves when it is told that a round is over, at once.
+
+    At no other event it sends anything. No noise is drawn before a release leaves, and what is
+    computed is the same whatever the data: the same functions are called in the same order.
+    """
+    found, plan, world = _setting(preset)
+    claim = found.claim(plan)
+    if found.roles(plan) is None or not (claim.is_private and claim.events):
+        return
+    seen = []
+    for replicate in (0, 1, 2):
+        watch = Watch(found, plan, world, replicate)
+        watch.run.advance(ROUNDS)
+        assert watch.releases
+        seen.append(watch.releases)
+    _, one, other = seen  # the first one compiles what is called
+    assert one == other
+
+
 #: All of them.
 CHECKS: tuple[Callable[[str], None], ...] = (
     says_what_it_is,
@@ -210,4 +231,5 @@ CHECKS: tuple[Callable[[str], None], ...] = (
     survives_save_and_load,
     is_played_alike_by_parties,
     takes_nothing_but_messages,
+    releases_as_soon_as_a_round_is_over,
 )

@@ -12,6 +12,7 @@ from fedbandits.federation.party import ActingParty
 from fedbandits.learners.linucb import best_arm, score_arms
 from fedbandits.learners.ridge import Record, add_record
 from fedbandits.privacy.bounds import hold_contexts, record_fault, require_within
+from fedbandits.privacy.running_sum import draw_ahead
 from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan
 from fedbandits.systems.agents.sync import next_sync
@@ -42,6 +43,13 @@ class Player(ActingParty):
         self._plan, self._noise, self._ties = plan, supply.noise, supply.ties
         self._features: Floats32 = np.zeros((plan.constants.dimension, 1), np.float32)
         self._arm = 0
+        #: The next round that ends with a release, where those are fixed in advance.
+        self._due: int | None = None
+
+    @property
+    def next_end(self) -> int | None:
+        """The next round that ends with a release, where those are fixed in advance."""
+        return self._due
 
     def decide(self, situation: Floats32) -> int:
         """Choose an arm of a decision set, (d, arms), or (d, 1) with a model an arm.
@@ -124,9 +132,18 @@ class Player(ActingParty):
             act.observe_growth(view, model, context, gain)
         self.round += 1
 
-    def _release_due(self, made: int) -> bool:
-        """Whether the round that is being played ends with a release, by a schedule in advance."""
+    def _await_release(self, made: int, count: int = 1) -> None:
+        """Get ready for the next release, if there is one: know its round, and have its noise.
+
+        Parameters
+        ----------
+        made : int
+            How many releases have been made.
+        count : int
+            How many may have to be made at once.
+        """
         constants = self._plan.constants
-        if constants.schedule == TRIGGERED or made >= constants.releases:
-            return False
-        return bool(next_sync(constants, self.round) == self.round + 1)
+        if made < constants.releases and self._plan.release.slots:
+            draw_ahead(self._noise, count * constants.release_size)
+        fixed = made < constants.releases and constants.schedule != TRIGGERED
+        self._due = int(next_sync(constants, self.round)) if fixed else None

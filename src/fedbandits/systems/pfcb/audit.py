@@ -16,7 +16,6 @@ import numpy as np
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.procurement import Procurement
-from fedbandits.federation.memory import MemoryNetwork
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import decoder, telling_releases
 from fedbandits.random import Key, Purpose, integer
@@ -172,7 +171,7 @@ class BuyersRun:
     """
 
     def __init__(self, parties: PartiesReplicate, run: int, fixed: bool, record_round: int) -> None:
-        self.network: MemoryNetwork = parties.network
+        self.run, self.network = parties, parties.network
         self._buyers: list[Buyer] = parties.players
         self._capacity: Ints = parties.stage.world.capacity
         self._fixed, self._key = fixed, audit_key(0) if fixed else audit_key(run)
@@ -190,7 +189,7 @@ class BuyersRun:
                 bought[0] *= world if self._amounts else 1
                 good[0] = bought[0] * world
             self.network.send(buyer.observe(bought, good))
-        self.network.settle()
+        self.run.end_round(round_)
 
     def _good(self, buyer: int, round_: int, producer: int, units: int) -> int:
         name = (self._key, buyer, round_, int(Purpose.REWARD), producer)
