@@ -21,6 +21,7 @@ from fedbandits.privacy.ledger.database import touch
 
 #: Where a connection notes which log it has opened.
 SEEN_LOG = "fedbandits_ledger_log"
+_WATCHED = "fedbandits_ledger_watched"
 _Identity = tuple[int, int]
 
 
@@ -121,8 +122,8 @@ class LedgerFile:
 
 
 def check(file: LedgerFile | None, connection: Connection) -> None:
-    """Look at the file of a ledger that has one; see :meth:`LedgerFile.check`."""
-    if file is not None:
+    """Look at the file, unless :func:`watched` does; see :meth:`LedgerFile.check`."""
+    if file is not None and _WATCHED not in connection.info:
         file.check(connection.info)
 
 
@@ -132,11 +133,17 @@ def watched(
 ) -> Iterator[Connection]:
     """A transaction with a look before and after: what a file that is gone was told, is lost."""
     with begun as connection:
-        check(file, connection)
+        if file is None:
+            yield connection
+            return
         seen = connection.info
-        yield connection
-    if file is not None:
         file.check(seen)
+        seen[_WATCHED] = True
+        try:
+            yield connection
+        finally:
+            del seen[_WATCHED]
+    file.check(seen)
 
 
 def path_of(url: URL) -> str | None:
@@ -160,7 +167,10 @@ def identity(path: str) -> _Identity | None:
 
 
 def _size(path: str) -> int:
-    return os.path.getsize(path) if os.path.exists(path) else 0
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
 
 
 def _is_mount_point(path: str) -> bool:
