@@ -219,7 +219,7 @@ def play_agents(run, log):
             context, reward = log.taken(index, round_)
             arm = agent.decide(np.tile(context[:, None], LINEAR.arms).astype(np.float32))
             run.network.send(agent.observe(arm, reward))
-        run.network.settle()
+        run.end_round(round_)
 
 
 def play_buyers(run, log):
@@ -232,7 +232,7 @@ def play_buyers(run, log):
             if (index, round_) == (0, log.round_):
                 bought[0], good[0] = log.record
             run.network.send(buyer.observe(bought, good))
-        run.network.settle()
+        run.end_round(round_)
 
 
 def play_servers(run, log):
@@ -339,10 +339,12 @@ def test_a_producer_of_no_capacity_is_reported_as_nothing(privatizer):
         for i, name in enumerate(names)
     }  # fmt: skip
     network = MemoryNetwork(buyers, Codec(Report))
-    for _ in range(60):
+    for round_ in range(1, 61):
         for buyer in buyers.values():
             bought = buyer.decide(None)
             network.send(buyer.observe(bought, bought // 2))
+        for buyer in buyers.values():
+            network.send(buyer.end_round(round_) if buyer.next_end == round_ else [])
         network.settle()
     reports = [(m.sender, contents(m).reshape(2, -1)) for _, m in network.transcript.deliveries]
     assert len(reports) == 2 * plan.constants.releases > 0

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedbandits.environments import Clustered
 from fedbandits.errors import NoiseError
 from tests.contracts.test_deployed_noise import VARIANTS, Covering, contents, sent
 
@@ -50,9 +49,8 @@ def patient(method):
 def test_whoever_asks_again_gets_what_there_would_have_been(name):
     variant = VARIANTS[name]
     smooth, rough = variant.begin(0, Covering), variant.begin(0, Failing)
-    event = "end_round" if isinstance(variant.environment, Clustered) else "observe"
     for party in rough.players:
-        setattr(party, event, patient(getattr(party, event)))
+        party.end_round = patient(party.end_round)
     for run in (smooth, rough):
         run.advance(run.rounds)
     assert any(party._noise.failed for party in rough.players)

@@ -35,7 +35,8 @@ def at_first_sync(preset="feducb", **parts):
     sent = []
     for index, agent in enumerate(run.of("agent")):
         agent_features = np.full((2, 3), 0.1, np.float32)
-        sent += agent.observe(agent.decide(agent_features), float(index))
+        assert agent.observe(agent.decide(agent_features), float(index)) == []
+        sent += agent.end_round(3)
     return run, sent
 
 
@@ -117,6 +118,24 @@ def test_a_round_is_called_once_however_many_triggers_fire():
     ]
     assert len(run.one("controller").receive(requests[0])) == 2
     assert run.one("controller").receive(requests[1]) == []
+
+
+def test_a_round_that_ends_with_a_release_must_end_before_the_next():
+    run, _ = at_first_sync()
+    agent = federate(run.plan.config, ENVIRONMENT, 30, 0, 0).of("agent")[0]
+    with pytest.raises(LocalProtocolError, match="end_round is not possible while ready"):
+        agent.end_round(1)  # it has no release
+    for _ in range(3):
+        assert agent.state == "ready"
+        agent.observe(agent.decide(np.full((2, 3), 0.1, np.float32)), 1.0)
+    before = snapshot(agent)
+    with pytest.raises(LocalProtocolError, match="decide is not possible while ending"):
+        agent.decide(np.full((2, 3), 0.1, np.float32))
+    for round_ in (2, 4):
+        with pytest.raises(LocalProtocolError, match="round 3 was played last"):
+            agent.end_round(round_)
+    assert snapshot(agent) == before
+    assert len(agent.end_round(3)) == 1
 
 
 def test_misuse_is_the_callers_error():

@@ -55,6 +55,12 @@ def refuses(party, message, kind):
     assert snapshot(party) == before
 
 
+def play(agent, round_):
+    """Have an agent play a round; what leaves it at the round's end."""
+    assert agent.observe(agent.decide(np.full((2, 3), 0.1, np.float32)), 1.0) == []
+    return agent.end_round(round_)
+
+
 def change(message, **fields):
     return msgspec.structs.replace(message, **fields)
 
@@ -118,10 +124,10 @@ def test_a_peer_that_is_ahead_is_heard_when_its_time_has_come():
     for index in (0, 2, 3):  # the others play on without it
         run.of("agent")[index].round += 2
     for round_ in (2, 3):
-        sent = agent.observe(agent.decide(np.full((2, 3), 0.1, np.float32)), 1.0)
+        sent = play(agent, round_)
         assert [s.origin for s in sent] == (["agent-1"] * 2 if round_ == 3 else [])
     assert not np.array_equal(before, agent.pool().gram)
-    passed = agent.observe(agent.decide(np.full((2, 3), 0.1, np.float32)), 1.0)
+    passed = play(agent, 4)
     assert [(s.origin, s.receiver, s.hops) for s in passed] == [("agent-0", "agent-2", 2)]
 
 

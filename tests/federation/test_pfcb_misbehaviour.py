@@ -43,8 +43,10 @@ def report(**fields):
 
 
 def inspect(buyer, good):
-    """Have a buyer observe that it bought what it decided on."""
-    return buyer.observe(buyer._purchase, np.array(good))
+    """Have a buyer observe that it bought what it decided on, and end a round of exchange."""
+    if buyer.state != "ending":
+        assert buyer.observe(buyer._purchase, np.array(good)) == []
+    return buyer.end_round(buyer.round) if buyer.state == "ending" else []
 
 
 def snapshot(party):
@@ -158,9 +160,21 @@ def test_misuse_is_the_callers_error():
         with pytest.raises(LocalProtocolError, match="2 whole numbers"):
             inspect(buyer, good)
     assert snapshot(buyer) == before
-    inspect(buyer, [1, 0])
+    bought = buyer._purchase
+    buyer.observe(bought, np.array([1, 0]))
     before = snapshot(buyer)
-    for misuse in (lambda: buyer.decide(None), lambda: inspect(buyer, [0, 0])):
+    with pytest.raises(LocalProtocolError, match="decide is not possible while ending"):
+        buyer.decide(None)
+    with pytest.raises(LocalProtocolError, match="the end of round 5, but round 4"):
+        buyer.end_round(5)
+    assert snapshot(buyer) == before
+    buyer.end_round(4)
+    before = snapshot(buyer)
+    for misuse in (
+        lambda: buyer.decide(None),
+        lambda: buyer.observe(bought, np.array([0, 0])),
+        lambda: buyer.end_round(4),
+    ):
         with pytest.raises(LocalProtocolError, match="exchanging"):
             misuse()
     assert snapshot(buyer) == before
@@ -234,6 +248,7 @@ BAD_NOISE = {
 @pytest.mark.parametrize("case", BAD_NOISE)
 def test_noise_is_checked_before_anything_is_booked(case, privatizer):
     buyer = before_exchange(privatizer=privatizer).of("buyer")[0]
+    buyer.observe(buyer._purchase, np.array([1, 0]))
     buyer._noise, before = BAD_NOISE[case], snapshot(buyer)
     with pytest.raises(LocalProtocolError, match="noise must be 4 finite numbers"):
         inspect(buyer, [1, 0])
@@ -246,6 +261,7 @@ def test_noise_that_fails_leaves_the_round_to_be_told_again():
     def nothing_left(_):
         raise OSError("no entropy")
 
+    buyer.observe(buyer._purchase, good)
     source, buyer._noise, before = buyer._noise, nothing_left, snapshot(buyer)
     with pytest.raises(OSError, match="no entropy"):
         inspect(buyer, good)

@@ -35,7 +35,7 @@ from fedbandits.privacy.accounting import Clear, ContinualSum, GaussianRelease, 
 from fedbandits.privacy.ledger import Ledger, LedgeredNoise
 from fedbandits.privacy.ledger.tables import root, squared
 from fedbandits.privacy.running_sum import init, release
-from fedbandits.privacy.secure_noise import GRID_BITS, SecureNoise
+from fedbandits.privacy.secure_noise import GRID_BITS, SecureNoise, own_sampler
 from tests.privacy.ledgers import (
     BUDGET,
     CLAIM,
@@ -389,6 +389,34 @@ def test_ledgered_noise_is_charged_drawn_and_kept(ledger):
         noise.cover(3, np.zeros(2))
     with pytest.raises(BudgetExceededError):
         noise.cover(4, np.zeros(2))
+
+
+def test_noise_drawn_ahead_is_neither_charged_nor_written(tmp_path):
+    """Beside a release it would tell the sums; a process that ends loses it, and draws others."""
+    plan = continual.calibrated("toeplitz", 3, BUDGET, 2.0)
+    event, drawn = partial(ContinualSum, plan, 2.0), []
+
+    def sample(count):
+        fresh = own_sampler(count)
+        drawn.extend(fresh)
+        return fresh
+
+    for restart in range(2):
+        with ledger_at(tmp_path / "ledger.db", "A") as ledger:
+            noise = LedgeredNoise(ledger, "A", "sum", event, SecureNoise(sample))
+            noise.draw_ahead(2)
+            assert len(drawn) == 2 + 2 * restart
+            with ledger.read() as connection:
+                assert ledger.draws(connection, "A", "sum") == []
+                assert ledger.statement(connection, "A").charges == 0
+            if restart:
+                state, _ = release(plan, init(plan, 2), np.array([3.0, 5.0]), np.ones(2), noise)
+                assert len(drawn) == 4  # none for the release
+                kept = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert state.draws[0].tobytes() in kept
+    for sample_ in drawn:
+        assert np.float64(sample_).tobytes() not in kept
+        assert np.float64(sample_ / 2.0**GRID_BITS).tobytes() not in kept
 
 
 def test_ledgered_noise_passes_on_what_it_is_given_in_the_callers_transaction(ledger):

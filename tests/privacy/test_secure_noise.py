@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import ast
+import copy
 import inspect
 import math
 import os
+import pickle
 import random
 import types
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -123,6 +126,127 @@ class TestNoSeedReachesIt:
         os.close(read)
         os.close(write)
         assert (theirs != source.cover(2, np.zeros(3))).all()
+
+
+def counting(asked):
+    """A sampler of numbers that never repeat; notes how many it is asked for."""
+
+    def sample(count):
+        first = sum(asked)
+        asked.append(count)
+        return range(first, first + count)
+
+    return sample
+
+
+class TestDrawnAhead:
+    """How long a sample takes tells of it (Jin et al. 2022): nobody may wait for one."""
+
+    def test_to_cover_draws_nothing_then(self):
+        asked = []
+        source = SecureNoise(counting(asked))
+        source.draw_ahead(5)
+        source.draw_ahead(4)  # they are there
+        assert asked == [5]
+        first, second = source.cover(1, np.zeros(2)), source.cover(2, np.zeros((1, 3)))
+        assert asked == [5]
+        np.testing.assert_array_equal(np.append(first, second) / STEP, np.arange(5))
+        source.cover(3, np.zeros(1))
+        assert asked == [5, 1]
+
+    def test_no_number_covers_two_values(self):
+        source = SecureNoise(counting([]))
+        taken = []
+        for step in range(20):
+            source.draw_ahead(step % 4)
+            taken += (source.cover(step, np.zeros(3)) / STEP).tolist()
+        assert len(set(taken)) == len(taken) == 60
+
+    def test_two_threads_share_no_number(self):
+        source, taken = SecureNoise(counting([])), []
+        source.draw_ahead(4000)
+        with ThreadPoolExecutor(4) as threads:
+            for covered in threads.map(lambda k: source.cover(k, np.zeros(10)), range(400)):
+                taken += (covered / STEP).tolist()
+        assert sorted(taken) == list(range(4000))
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+    @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+    def test_a_forked_process_leaves_its_parents_noise_alone(self):
+        source = SecureNoise()
+        source.draw_ahead(3)
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.write(write, source.cover(1, np.zeros(3)).tobytes())
+            os._exit(0)
+        os.waitpid(child, 0)
+        theirs = np.frombuffer(os.read(read, 24))
+        os.close(read)
+        os.close(write)
+        assert not set(theirs) & set(source.cover(1, np.zeros(3)))
+
+    @pytest.mark.parametrize(
+        "again", [copy.copy, copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))]
+    )
+    def test_a_copy_has_noise_of_its_own(self, again):
+        source = SecureNoise()
+        source.draw_ahead(3)
+        other = again(source)
+        other.draw_ahead(3)
+        assert not set(other.cover(1, np.zeros(3))) & set(source.cover(1, np.zeros(3)))
+
+    def test_it_is_not_shown(self):
+        source = SecureNoise()
+        source.draw_ahead(1)
+        telling = repr(source._ahead[0])
+        for shown in (repr(source), str(source), f"{source}", repr((source,)), repr([source])):
+            assert telling not in shown
+        assert not hasattr(source, "__dict__")
+
+    def test_whoever_asks_again_after_a_failure_waits_for_no_draw_either(self):
+        asked = []
+        source = SecureNoise(counting(asked))
+        source.draw_ahead(2)
+
+        class Failing:
+            failed = False
+
+            def cover(self, step, values):
+                covered = source.cover(step, values)  # used up, whatever becomes of it
+                if not self.failed:
+                    self.failed = True
+                    raise OSError("the disk is full")
+                return covered
+
+            def draw_ahead(self, count):
+                source.draw_ahead(count)
+
+        plan, failing = ContinualPlan("toeplitz", 3, 1.0), Failing()
+        state = init(plan, 2)
+        with pytest.raises(OSError, match="disk"):
+            release(plan, state, np.zeros(2), np.ones(2), failing)
+        assert asked == [2, 2]
+        state, _ = release(plan, state, np.zeros(2), np.ones(2), failing)
+        assert asked == [2, 2]
+        np.testing.assert_array_equal(state.draws[0] / STEP, [2.0, 3.0])
+
+    @pytest.mark.parametrize("given", [0, 2, 4])
+    def test_a_sampler_that_miscounts_is_refused(self, given):
+        source = SecureNoise(lambda _: [1] * given)
+        for ask in (lambda: source.draw_ahead(3), lambda: source.cover(1, np.zeros(3))):
+            with pytest.raises(NoiseError, match="asked for 3 samples"):
+                ask()
+
+    @given(
+        values=st.lists(st.floats(-1e20, 1e20), min_size=1, max_size=5),
+        sample=st.integers(-(2**53), 2**53),
+    )
+    def test_sums_are_those_of_whole_numbers(self, values, sample):
+        """In float64 as in Python's whole numbers, whose adding takes longer for long ones."""
+        covered = SecureNoise(lambda count: [sample] * count).cover(1, np.array(values))
+        exact = [float(int(np.rint(value / STEP)) + sample) * STEP for value in values]
+        np.testing.assert_array_equal(covered, exact)
 
 
 class TestGrid:

@@ -27,7 +27,7 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems.fclub import PRESETS
 from fedbandits.systems.fclub.claim import claim
 from fedbandits.systems.fclub.loop import simulated_rows
-from fedbandits.systems.fclub.phases import learn_from, make_release
+from fedbandits.systems.fclub.phases import find_clusters, learn_from, make_release
 from fedbandits.systems.fclub.plan import _check_count, make_plan, phase_ends
 from fedbandits.testing.plays import plan_of, simulate
 
@@ -84,19 +84,19 @@ def follow_densely(run, world, rounds):
         if t not in constants.phase_ends:
             continue
         release += 1
-        ready = []
-        for s, users in enumerate(homes):
+        rows = []
+        for users in homes:
             mine = draws[users]
             fresh = np.stack([normals(plan.size, key, int(u), release, _NOISE) for u in users])
             release_rows = partial(simulated_rows, plan, release, mine, lambda f=fresh: f)
-            ready.append(
-                make_release(plan, release, sums[users], sums[:0], release_rows, starts[s])
-            )
+            one = np.zeros(len(users), np.int64)
+            rows.append(make_release(plan, sums[users], sums[:0], one, release_rows))
             draws[users] = mine
         for s, users in enumerate(homes):
-            others = np.concatenate([r.rows for o, r in enumerate(ready) if o != s])
-            learned = learn_from(plan, release, ready[s], decompose(others))
-            mean[users], variance[users] = learned.estimates.mean, ready[s].variance
+            others = np.concatenate([r for o, r in enumerate(rows) if o != s])
+            ready = find_clusters(plan, release, sums[users], rows[s], starts[s])
+            learned = learn_from(plan, release, ready, decompose(others))
+            mean[users], variance[users] = learned.estimates.mean, ready.variance
             precision[users] = np.linalg.inv(learned.estimates.covariance)
             starts[s] = learned.mixture
             for u in users:
@@ -143,8 +143,8 @@ class TestReleases:
             slots = 0 if plan.sums is None else plan.sums.slots
             draws = np.zeros((len(sums), slots, size))
             release_rows = partial(simulated_rows, plan, 1, draws, lambda f=fresh: f)
-            ready = make_release(plan, 1, sums, np.zeros_like(sums), release_rows, one_cluster(4))
-            out.append(ready.rows)
+            one = np.zeros(len(sums), np.int64)
+            out.append(make_release(plan, sums, np.zeros_like(sums), one, release_rows))
         return plan, np.array(out)
 
     @pytest.mark.parametrize("name", ["fclub", "fclub-clusters", "fclub-released"])

@@ -17,6 +17,7 @@ from fedbandits.privacy import gaussian
 from fedbandits.privacy.auditing import Finding, Game
 from fedbandits.privacy.auditing import audit as attack
 from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.examined import Examined
 from fedbandits.privacy.noise_check import ALARM, NoiseFinding, NoisyNumbers, check_noise
 from fedbandits.settings.defaults import CONFIDENCE, RUNS
 from fedbandits.settings.experiment import Experiment, Variant
@@ -53,6 +54,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         What was found, one finding a game.
     noise
         Whether all released numbers have their planned noise, one finding a check.
+    examined
+        What participants found out, where encryption protects and no ε is claimed.
     """
 
     system: str
@@ -67,6 +70,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
     findings: tuple[Finding, ...]
     noise: tuple[NoiseFinding, ...] = ()
+    examined: Examined | None = None
 
     @property
     def noise_line(self) -> str:
@@ -92,6 +96,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def line(self) -> str:
         """The verdict in one line."""
+        if self.examined is not None:
+            return f"{self.system}: {self.outcome}: {self._examined_line(self.examined)}"
         if self.outcome == "nothing claimed":
             return f"{self.system}: nothing claimed, no ε to put to the test"
         sign = "≤" if self.outcome == "holds" else ">"
@@ -106,6 +112,15 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
             f"ε = {self.epsilon:.3g} at δ = {self.delta:g} as {self.claimed_by} claims "
             f"(tightness {self.tightness:.2f}{waste}{shown}{noise})"
         )
+
+    def _examined_line(self, examined: Examined) -> str:
+        """What shows more than the claim says; else what participants guessed."""
+        shown = examined.broken(self.confidence)
+        if shown:
+            return f"more shows than the claim says: {'; '.join(shown)}"
+        found = [g.text for g in examined.guesses if g.stated and g.beats_chance(self.confidence)]
+        known = f": {'; '.join(found)}" if found else ""
+        return f"no ε is claimed, and nobody found out more than the claim says{known}"
 
 
 class Audit(msgspec.Struct, frozen=True):
@@ -161,22 +176,38 @@ def audit(
         Told what is being attacked.
     """
     claims, tell = experiment.claims(), progress or (lambda *_: None)
-    planned = [(entry.label, *_planned(experiment, entry)) for entry in experiment.systems]
+    planned = [(entry, *_planned(experiment, entry)) for entry in experiment.systems]
     total, done = sum(len(games) + len(checks) for _, games, checks in planned), 0
     verdicts = []
-    for label, games, checks in planned:
+    for entry, games, checks in planned:
+        label, claim = entry.label, claims[entry.label]
         findings, noise = [], []
         for game in games:
             tell(label, game.looks_at, done, total)
             share = 1.0 - (1.0 - confidence) / len(games)
-            findings.append(attack(game, runs, claims[label].delta, share))
+            findings.append(attack(game, runs, claim.delta, share))
             done += 1
         for numbers in checks:
             tell(label, numbers.looks_at, done, total)
             noise.append(check_noise(numbers, ALARM / len(checks)))
             done += 1
-        verdicts.append(judge(label, claims[label], tuple(findings), confidence, tuple(noise)))
+        verdict = judge(label, claim, tuple(findings), confidence, tuple(noise))
+        verdicts.append(with_examined(verdict, _examined(experiment, entry)))
     return Audit(tuple(verdicts))
+
+
+def with_examined(verdict: Verdict, examined: Examined | None) -> Verdict:
+    """A verdict that also holds what participants found out against what is claimed."""
+    if examined is None:
+        return verdict
+    outcome: Outcome = "broken" if examined.broken(verdict.confidence) else "holds"
+    outcome = "broken" if verdict.outcome == "broken" else outcome
+    return msgspec.structs.replace(verdict, outcome=outcome, examined=examined)
+
+
+def _examined(experiment: Experiment, entry: Variant) -> Examined | None:
+    world = experiment.environment
+    return find_system(entry.system).examine(entry.plan(world, experiment.rounds), world)
 
 
 def _planned(experiment: Experiment, entry: Variant) -> tuple[list[Game], list[NoisyNumbers]]:

@@ -10,6 +10,7 @@ from typing import Any
 from fedbandits.environments import Bernoulli, Clustered, Linear, Procurement
 from fedbandits.environments.base import Environment
 from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.statements import MESSAGE_TIMES
 from fedbandits.settings.experiment import system
 from fedbandits.systems import System, systems
 
@@ -35,7 +36,7 @@ OVERVIEW = (
 )
 #: What a reader of that table must know.
 OVERVIEW_NOTE = (
-    "Supported by accounting: for everything that leaves a party, message times included. Contents "
+    f"Supported by accounting: for everything that leaves a party, {MESSAGE_TIMES}. Contents "
     "alone: were public which messages there are and when. Noise: deviation in the largest "
     "release, over the most that a record can be (what it can move, where noise has a shape of "
     "its own). What is not protected is cut short here."

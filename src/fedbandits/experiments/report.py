@@ -15,6 +15,7 @@ from fedbandits.experiments.audit_report import audit_section
 from fedbandits.experiments.claims_page import OVERVIEW, OVERVIEW_NOTE, overview
 from fedbandits.experiments.result import own_metrics
 from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.statements import MESSAGE_TIMES
 from fedbandits.settings.experiment import Experiment
 
 _STYLE = """
@@ -151,7 +152,7 @@ def _results_table(rows: list[dict[str, Any]]) -> str:
         f"<div class=wide><table><tr>{head}</tr>{body}</table></div><p class=note>"
         "ε claimed is what the paper states for a published variant, else what accounting "
         "supports; ε accounted is what accounting supports for everything that "
-        "leaves an agent, message times included.</p>"
+        f"leaves an agent, {MESSAGE_TIMES}.</p>"
     )
 
 

@@ -22,6 +22,7 @@ from fedbandits.federation.messages import (
     UnknownMessageError,
     WrongSenderError,
     WrongVersionError,
+    check_types,
 )
 
 #: ``{(state, event): next states}``; an event is a method's or a message type's name.
@@ -75,7 +76,10 @@ class Party:
         ------
         RemoteProtocolError
             One of its kinds, naming what is wrong; nothing has changed then.
+        WrongTypeError
+            If it is no message at all; nothing has changed then.
         """
+        check_types(message)
         self._check_envelope(message)
         event = type(message).__name__
         if (self._state, event) not in self.TRANSITIONS:
@@ -171,6 +175,21 @@ class ActingParty(Party):
         return None
 
     def end_round(self, round_: int) -> list[Message]:
-        """A round is over for everybody; return what is to be sent."""
+        """A round is over for everybody; return what is to be sent.
+
+        Where rounds of release are fixed in advance, releases leave here and nowhere else. A party
+        makes them of what it has, by arithmetic that takes as long whatever the data are: noise
+        was drawn before, and what is to be learned from a release waits until it has left. Told by
+        a public clock, a party so sends at times that depend on no data. After an error nothing
+        has changed: it can be told again.
+        """
         del round_
         return []
+
+    def _require_end(self, round_: int, last: int) -> None:
+        """Refuse the end of another round than the last one played."""
+        self._require("end_round")
+        if round_ != last:
+            raise LocalProtocolError(
+                f"{self.name}: the end of round {round_}, but round {last} was played last"
+            )

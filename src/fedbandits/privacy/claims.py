@@ -35,8 +35,9 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
         ``interactive``: also when the system reacts to the changed record. ``fixed log``: only if
         every other record would have been the same. ``nothing``: no finite ε holds.
     epsilon
-        What accounting supports for everything that leaves a party, message times included.
-        Infinite if nothing is supported.
+        What accounting supports for everything that leaves a party, message times included: which
+        messages there are, and the round at whose end each leaves. Infinite if nothing is
+        supported.
     epsilon_contents
         The same for the contents of the messages alone, were their existence and times public.
     delta

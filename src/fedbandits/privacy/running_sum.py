@@ -6,9 +6,9 @@
 running sums of batches, the mechanism is B (E q + ξ): at step k the party encodes its batches,
 (E q)_k, has the noise source put that on a grid and cover it, and releases Σ_j w_kj y_j of the
 covered values y. In exact arithmetic that is the same release; in floating point all of it is
-post-processing of values that are private as they stand. Adding records up, encoding and the grid
-round; calibrated noise has room for that, see
-:data:`~fedbandits.privacy.gaussian.ROUNDING_MARGIN`. Noise of a paper's constant has none.
+post-processing of values that are private as they stand. Sums are exact; encoding and the grid
+round, for which calibrated noise has room (:mod:`fedbandits.privacy.rounding`). Noise of a paper's
+constant has none.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from fedbandits._compile import compiled, fma
 from fedbandits._typing import Floats
 from fedbandits.errors import NoiseError, ReleaseRefusedError
 from fedbandits.privacy.continual import ContinualPlan, add_release_noise, draw_slot
@@ -29,6 +30,14 @@ class CoveringNoise(Protocol):
 
     def cover(self, step: int, values: Floats) -> Floats:
         """The values under noise of deviation 1, drawn for step ``step`` alone."""
+
+
+@runtime_checkable
+class DrawsAhead(Protocol):
+    """A source that can draw before it is asked to cover."""
+
+    def draw_ahead(self, count: int) -> None:
+        """See to it that noise for so many numbers is drawn."""
 
 
 #: Supplies the standard normals of step k (from 1), from a seed: it protects nobody.
@@ -113,7 +122,7 @@ def release(
     sums[slot] = running_sum
     if isinstance(noise, CoveringNoise):
         values = encode(plan, sums, k) / (plan.scale * pattern)
-        draws[slot] = checked_noise(noise.cover(k, values), pattern.size)
+        draws[slot] = cover(noise, k, values)
         released[:] = 0.0
     else:
         draws[slot] = checked_noise(noise(k), pattern.size)
@@ -141,12 +150,46 @@ def release_once(
     """
     scales = deviation * pattern
     if isinstance(noise, CoveringNoise):
-        covered: Floats = scales * checked_noise(noise.cover(step, values / scales), pattern.size)
+        covered: Floats = scales * cover(noise, step, values / scales)
         return covered
     noisy: Floats = values + scales * checked_noise(
         noise(step).reshape(-1)[: pattern.size], pattern.size
     )
     return noisy
+
+
+def draw_ahead(noise: object, count: int) -> None:
+    """Have a source draw noise for so many numbers, before anybody waits for them.
+
+    How long it takes to draw tells of what was drawn. A party calls this when it is made and when
+    its last release has left; the next release then draws nothing.
+
+    Parameters
+    ----------
+    noise
+        A source that cannot draw ahead, such as simulated noise, is left alone.
+    count : int
+        How many numbers the next release covers, at most.
+    """
+    if isinstance(noise, DrawsAhead):
+        noise.draw_ahead(count)
+
+
+def cover(noise: CoveringNoise, step: int, values: Floats) -> Floats:
+    """What a source makes of values, (size,).
+
+    If it fails, noise is drawn ahead anew: whoever asks again need not wait for a draw.
+
+    Raises
+    ------
+    NoiseError
+        If it did not give as many finite numbers.
+    """
+    try:
+        return checked_noise(noise.cover(step, values), values.size)
+    except Exception:
+        draw_ahead(noise, values.size)
+        raise
 
 
 def renamed(noise: NoiseSource, name: Callable[[int], int]) -> NoiseSource:
@@ -160,6 +203,9 @@ class _Renamed(NamedTuple):
 
     def cover(self, step: int, values: Floats) -> Floats:
         return self.noise.cover(self.name(step), values)
+
+    def draw_ahead(self, count: int) -> None:
+        draw_ahead(self.noise, count)
 
 
 def checked_noise(drawn: Floats, size: int) -> Floats:
@@ -191,7 +237,27 @@ def encode(plan: ContinualPlan, sums: Floats, k: int) -> Floats:
         before = k & (k - 1)
         own: Floats = sums[draw_slot(plan.code, k)]
         return own - sums[draw_slot(plan.code, before)] if before else own.copy()
-    j = np.arange(1, k, dtype=np.longdouble)
-    inverse = np.concatenate([np.ones(1, np.longdouble), np.cumprod(1 - 1.5 / j)])
-    # Extended precision: what rounding adds to a record must stay within its margin.
-    return np.asarray(inverse[::-1] @ sums[:k].astype(np.longdouble), dtype=np.float64)
+    inverse = np.concatenate([[1.0], np.cumprod(1.0 - 1.5 / np.arange(1, k))])
+    encoded = np.empty(sums.shape[1])
+    _accurate_sum(np.ascontiguousarray(inverse[::-1]), sums, encoded)
+    return encoded
+
+
+@compiled
+def _accurate_sum(weights: Floats, rows: Floats, out: Floats) -> None:
+    """Σ_j weights_j rows_j as if in twice the precision (Ogita, Rump & Oishi 2005, Dot2).
+
+    Running sums are large and what is covered may be small: what rounding adds to a record must
+    stay within its margin. Extended precision would do, but not every machine has it.
+    """
+    for i in range(out.size):
+        total = carried = 0.0
+        for j in range(weights.size):
+            product = weights[j] * rows[j, i]
+            lost = fma(weights[j], rows[j, i], -product)
+            added = total + product
+            part = added - total
+            lost += (total - (added - part)) + (product - part)
+            carried += lost
+            total = added
+        out[i] = total + carried

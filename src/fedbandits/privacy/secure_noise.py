@@ -11,17 +11,26 @@ Taylor expansion a discrete Gaussian of σ steps and a rounded continuous one ar
 variation of ∫|f″|/48 < 1/(49 σ²) of each other, here 2⁻⁸⁵ a number: it would take 10²⁰ numbers to
 move a δ of 10⁻⁵ in its sixth digit.
 
-There is no seed, and nothing is kept between two draws: a process that is forked shares no noise.
+How long an exact sample takes tells of the sample (Jin et al. 2022, "Are we there yet? Timing and
+floating-point attacks on differential privacy systems"). So noise is drawn *ahead*, before anybody
+waits for it (:meth:`SecureNoise.draw_ahead`); to cover then takes one addition a number, of the
+same length whatever is added.
+
+There is no seed. Noise drawn ahead is in memory alone: it is never shown, copied, pickled or taken
+over by a forked process, and each number is used for one value.
 """
 
 from __future__ import annotations
 
+import os
+from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.errors import BoundExceededError, MissingExtraError
+from fedbandits.errors import BoundExceededError, MissingExtraError, NoiseError
 from fedbandits.privacy.discrete_gaussian import discrete_gaussian
 
 #: A grid step is 2⁻⁴⁰ deviations of the noise.
@@ -29,6 +38,18 @@ GRID_BITS = 40
 _DEVIATION = 1 << GRID_BITS
 #: So many independent samples of the discrete Gaussian with deviation 2⁴⁰.
 Sampler = Callable[[int], Sequence[int]]
+
+
+#: How many forks lie between the first process and this one.
+_forks = [0]
+
+
+def _count_fork() -> None:
+    _forks[0] += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_count_fork)
 
 
 class SecureNoise:
@@ -40,11 +61,33 @@ class SecureNoise:
         By default this package's own exact one. :func:`opendp_sampler` is the other.
     """
 
+    __slots__ = ("_ahead", "_drawn_after", "_sampler")
+
     def __init__(self, sampler: Sampler | None = None) -> None:
         self._sampler = own_sampler if sampler is None else sampler
+        # Popping from a deque is atomic: two threads never get the same number.
+        self._ahead: deque[float] = deque()
+        self._drawn_after = _forks[0]
+
+    def draw_ahead(self, count: int) -> None:
+        """See to it that so many numbers are drawn, for values that are to be covered later.
+
+        They are kept in memory alone: a process that ends loses them, and draws others.
+
+        Raises
+        ------
+        NoiseError
+            If the sampler gives another number of samples than it was asked for.
+        """
+        self._drop_what_a_parent_drew()
+        missing = count - len(self._ahead)
+        if missing > 0:
+            self._ahead.extend(self._drawn(missing))
 
     def cover(self, step: int, values: Floats) -> Floats:
-        """Values on the grid, plus noise that is drawn for this call alone.
+        """Values on the grid, plus noise that is used for this call alone.
+
+        What was not drawn ahead is drawn now, and how long that takes tells of it.
 
         Parameters
         ----------
@@ -63,16 +106,51 @@ class SecureNoise:
         Raises
         ------
         BoundExceededError
-            If a value is not a finite number. Nothing is drawn then.
+            If a value is not a finite number. No noise is used up then.
+        NoiseError
+            If the sampler gives another number of samples than it was asked for.
         """
         del step
         steps = np.rint(values * _DEVIATION)
         if not np.isfinite(steps).all():
             raise BoundExceededError("a sum to be released is not a finite number")
-        drawn = self._sampler(steps.size)
-        # Python's whole numbers have no largest one.
-        sums = [int(at) + z for at, z in zip(steps.flat, drawn, strict=True)]
-        return np.array(sums, dtype=np.float64).reshape(steps.shape) / _DEVIATION
+        # Both are whole numbers that float64 holds, so their sum is the exact one, rounded once.
+        # It takes as long whatever they are, unlike one of Python's whole numbers.
+        covered: Floats = (steps + np.array(self._taken(steps.size)).reshape(steps.shape)) / (
+            _DEVIATION
+        )
+        return covered
+
+    def _taken(self, count: int) -> list[float]:
+        """Numbers that nobody else is given."""
+        self._drop_what_a_parent_drew()
+        taken: list[float] = []
+        try:
+            while len(taken) < count:
+                taken.append(self._ahead.popleft())
+        except IndexError:
+            taken += self._drawn(count - len(taken))
+        return taken
+
+    def _drawn(self, count: int) -> list[float]:
+        # A sample is within 2⁵³ but for a chance of e^(-2²⁵): float64 holds it.
+        drawn = [float(sample) for sample in self._sampler(count)]
+        if len(drawn) != count:
+            raise NoiseError(f"a sampler was asked for {count} samples and gave {len(drawn)}")
+        return drawn
+
+    def _drop_what_a_parent_drew(self) -> None:
+        """A forked process has its parent's memory: noise in it is the parent's to use."""
+        if self._drawn_after != _forks[0]:
+            self._ahead.clear()
+            self._drawn_after = _forks[0]
+
+    def __repr__(self) -> str:
+        return "SecureNoise()"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy has noise of its own."""
+        return SecureNoise, (self._sampler,)
 
 
 def own_sampler(count: int) -> Sequence[int]:

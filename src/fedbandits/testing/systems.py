@@ -16,15 +16,19 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from fedbandits.environments import AnyEnvironment
+from fedbandits.errors import WrongTypeError
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
 from fedbandits.experiments.result import ReplicateTrace
+from fedbandits.federation.messages import Message
 from fedbandits.privacy.noise_check import check_noise
 from fedbandits.settings.experiment import Experiment, system
 from fedbandits.systems import Simulation, find_preset
 from fedbandits.systems.base import PartiesReplicate
+from fedbandits.testing.times import Watch
 from fedbandits.testing.worlds import small_world
 
 #: Long enough that every preset syncs, or has every reason to.
@@ -180,6 +184,53 @@ def is_played_alike_by_parties(preset: str) -> None:
         assert roles.table[type(message)] == between, type(message).__name__
 
 
+def takes_nothing_but_messages(preset: str) -> None:
+    """A party that is given anything else says so by name, and stays as it is."""
+    found, plan, world = _setting(preset)
+    if found.roles(plan) is None:
+        return
+    run = PartiesReplicate(found, plan, world, 1, 0)
+    run.advance(ROUNDS // 2)
+    for party in run.network.parties.values():
+        for thing in (None, b"", "text", 3, [], {}, Message, object()):
+            _refused(party, thing)
+    seen = {type(message): message for _, message in run.network.transcript.deliveries}
+    for message in seen.values():
+        receiver = run.network.parties[message.receiver]
+        for field in message.__struct_fields__:
+            _refused(receiver, msgspec.structs.replace(message, **{field: {None}}))
+
+
+def _refused(party: Any, thing: Any) -> None:
+    before = party.state
+    try:
+        party.receive(thing)
+    except WrongTypeError:
+        assert party.state == before
+    else:
+        raise AssertionError(f"{party.name} took a {type(thing).__name__}")
+
+
+def releases_as_soon_as_a_round_is_over(preset: str) -> None:
+    """What a private party tells leaves when it is told that a round is over, at once.
+
+    At no other event it sends anything. No noise is drawn before a release leaves, and what is
+    computed is the same whatever the data: the same functions are called in the same order.
+    """
+    found, plan, world = _setting(preset)
+    claim = found.claim(plan)
+    if found.roles(plan) is None or not (claim.is_private and claim.events):
+        return
+    seen = []
+    for replicate in (0, 1, 2):
+        watch = Watch(found, plan, world, replicate)
+        watch.run.advance(ROUNDS)
+        assert watch.releases
+        seen.append(watch.releases)
+    _, one, other = seen  # the first one compiles what is called
+    assert one == other
+
+
 #: All of them.
 CHECKS: tuple[Callable[[str], None], ...] = (
     says_what_it_is,
@@ -192,4 +243,6 @@ CHECKS: tuple[Callable[[str], None], ...] = (
     spends_within_its_claim,
     survives_save_and_load,
     is_played_alike_by_parties,
+    takes_nothing_but_messages,
+    releases_as_soon_as_a_round_is_over,
 )

@@ -12,7 +12,7 @@ from fedbandits._typing import Floats
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.ledger.database import Compiled
 from fedbandits.privacy.ledger.tables import CHARGES, NOISE, Charge, decode_draw
-from fedbandits.privacy.running_sum import CoveringNoise, checked_noise
+from fedbandits.privacy.running_sum import CoveringNoise, checked_noise, draw_ahead
 
 if TYPE_CHECKING:
     from fedbandits.privacy.ledger import Ledger
@@ -71,7 +71,8 @@ class LedgeredNoise:
     """A source of noise that is charged for, and of which everything it gave is kept.
 
     It covers values as its own source does, see :class:`.secure_noise.SecureNoise`, and keeps the
-    covered values: to these all that is released is a consequence.
+    covered values: to these all that is released is a consequence. Noise that is drawn ahead of
+    them is not kept: beside a release it would tell the sums.
 
     Parameters
     ----------
@@ -97,6 +98,10 @@ class LedgeredNoise:
     ) -> None:
         self._ledger, self._party, self._stream = ledger, party, stream
         self._event, self._source, self._connection = event, source, connection
+
+    def draw_ahead(self, count: int) -> None:
+        """Have the source draw ahead. Nothing is charged or written: that is for a release."""
+        draw_ahead(self._source, count)
 
     def cover(self, step: int, values: Floats) -> Floats:
         """Charge step ``step``, then cover its values and keep them; see :meth:`Ledger.draw`."""

@@ -68,15 +68,19 @@ class AgentsRun:
         self._released: list[Floats] = []
 
     def play_round(self, world: int, round_: int) -> None:
-        """All agents decide and observe."""
+        """All agents decide and observe; then the round is over."""
         for index, agent in enumerate(self.run.players):
             features, replaced = self._decision_set(world, index, round_)
             arm = agent.decide(features)
             reward = self._reward(features[:, arm]) if replaced is None else replaced
-            messages = agent.observe(arm, reward)
-            if self._informed and index == self._target.agent:
-                self._hear(agent, world, messages)
-            self.network.send(messages)
+            self.network.send(agent.observe(arm, reward))
+        self.network.settle()
+        for index, agent in enumerate(self.run.players):
+            if agent.next_end == round_:
+                messages = agent.end_round(round_)
+                if self._informed and index == self._target.agent:
+                    self._hear(agent, world, messages)
+                self.network.send(messages)
         self.network.settle()
 
     def _decision_set(self, world: int, agent: int, round_: int) -> tuple[Floats32, float | None]:

@@ -8,7 +8,14 @@ from typing import Literal
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Event, total_mu
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.privacy.statements import AGENT_INTERACTION, IN_CLEAR, SECURE_NOISE
+from fedbandits.privacy.statements import (
+    AGENT_INTERACTION,
+    COMPUTING_SHOWS,
+    IN_CLEAR,
+    ON_A_CLOCK,
+    SECURE_NOISE,
+    exact_sums,
+)
 from fedbandits.systems.agents.config import AgentsConfig, Determinant, Never
 from fedbandits.systems.agents.noise import budgets
 from fedbandits.systems.agents.plan import AgentsPlan
@@ -21,7 +28,7 @@ _REFUSAL = (
 _SELF = "an agent's records from that agent, and a decision from the person it is made for"
 _TIMING = (
     "when messages are sent: the determinant trigger reads raw data, so one record can decide "
-    "whether a message exists at all (Zhou & Chowdhury 2024)"
+    f"whether a message exists at all (Zhou & Chowdhury 2024); {COMPUTING_SHOWS}"
 )
 _LATER = (
     "the effect of a record on later decisions of its own agent, which acts on raw records "
@@ -94,6 +101,10 @@ def _conditions(plan: AgentsPlan) -> tuple[str, ...]:
         conditions.append(_REFUSAL)
     if config.is_private:
         conditions.append(SECURE_NOISE)
+        if not config.uses_published_noise:
+            conditions.append(exact_sums(plan.rounds))
+        if not isinstance(config.schedule, Determinant | Never):
+            conditions.append(ON_A_CLOCK)
     return tuple(conditions)
 
 

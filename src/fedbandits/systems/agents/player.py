@@ -11,7 +11,8 @@ from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.party import ActingParty
 from fedbandits.learners.linucb import best_arm, score_arms
 from fedbandits.learners.ridge import Record, add_record
-from fedbandits.privacy.bounds import record_fault, require_within
+from fedbandits.privacy.bounds import hold_contexts, record_fault, require_within
+from fedbandits.privacy.running_sum import draw_ahead
 from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan
 from fedbandits.systems.agents.sync import next_sync
@@ -42,6 +43,13 @@ class Player(ActingParty):
         self._plan, self._noise, self._ties = plan, supply.noise, supply.ties
         self._features: Floats32 = np.zeros((plan.constants.dimension, 1), np.float32)
         self._arm = 0
+        #: The next round that ends with a release, where those are fixed in advance.
+        self._due: int | None = None
+
+    @property
+    def next_end(self) -> int | None:
+        """The next round that ends with a release, where those are fixed in advance."""
+        return self._due
 
     def decide(self, situation: Floats32) -> int:
         """Choose an arm of a decision set, (d, arms), or (d, 1) with a model an arm.
@@ -54,11 +62,17 @@ class Player(ActingParty):
             If scores are not numbers.
         """
         self._check_decision_set(situation)
-        view, arms = self._acting_view(), self._plan.facts.arms
-        self._features = np.ascontiguousarray(situation, dtype=np.float32).copy()
+        view, constants, arms = self._acting_view(), self._plan.constants, self._plan.facts.arms
+        with np.errstate(over="ignore"):  # what is beyond float32 is infinite, and held below
+            self._features = np.array(situation, dtype=np.float32, order="C")
         scores, work = np.empty(arms, np.float32), np.empty((2, arms), np.float32)
         score_arms(self._features, view.theta, view.width, scores, work)
-        arm = int(best_arm(scores, self._ties(self.round + 1)))
+        tie = self._ties(self.round + 1)
+        arm = int(best_arm(scores, tie))
+        if arm < 0 and constants.clip:
+            hold_contexts(self._features, constants.context_bound)
+            score_arms(self._features, view.theta, view.width, scores, work)
+            arm = int(best_arm(scores, tie))
         if arm < 0:
             raise BoundExceededError(f"{self.name}, round {self.round + 1}: scores are not numbers")
         self._arm = arm
@@ -73,7 +87,8 @@ class Player(ActingParty):
         """Refuse to decide out of turn, or on what is no decision set."""
         self._require("decide")
         expected = self._plan.facts.features_shape
-        if features.shape != expected or not np.isfinite(features).all():
+        finite = self._plan.constants.clip or np.isfinite(features).all()
+        if features.shape != expected or not finite:
             raise LocalProtocolError(f"{self.name}: a decision set is {expected} finite numbers")
 
     def _checked_record(self, arm: int, reward: float) -> Record:
@@ -105,7 +120,7 @@ class Player(ActingParty):
         """Take up a record: in the running sum, and in a raw view at once."""
         constants = self._plan.constants
         context, reward, model = record
-        add_record(statistic, model, context, reward)
+        add_record(statistic, model, context, reward, constants.rounding)
         gain = np.empty(constants.dimension)
         if constants.raw_view:
             act.observe_raw(view, model, context, reward, constants.schedule == TRIGGERED, gain)
@@ -117,9 +132,18 @@ class Player(ActingParty):
             act.observe_growth(view, model, context, gain)
         self.round += 1
 
-    def _release_due(self, made: int) -> bool:
-        """Whether the round that is being played ends with a release, by a schedule in advance."""
+    def _await_release(self, made: int, count: int = 1) -> None:
+        """Get ready for the next release, if there is one: know its round, and have its noise.
+
+        Parameters
+        ----------
+        made : int
+            How many releases have been made.
+        count : int
+            How many may have to be made at once.
+        """
         constants = self._plan.constants
-        if constants.schedule == TRIGGERED or made >= constants.releases:
-            return False
-        return bool(next_sync(constants, self.round) == self.round + 1)
+        if made < constants.releases and self._plan.release.slots:
+            draw_ahead(self._noise, count * constants.release_size)
+        fixed = made < constants.releases and constants.schedule != TRIGGERED
+        self._due = int(next_sync(constants, self.round)) if fixed else None

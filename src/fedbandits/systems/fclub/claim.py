@@ -11,9 +11,11 @@ from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.statements import (
     IN_CLEAR,
     ITEMS_BOUNDED,
+    ON_A_CLOCK,
     OUTSIDE_THE_SERVER,
     SECURE_NOISE,
     USER_INTERACTION,
+    exact_sums,
 )
 from fedbandits.systems.fclub.plan import CLUSTERS, FCLUBPlan
 
@@ -33,8 +35,8 @@ _LATER = (
     "records: the guarantee is for a log whose other records stay as they are"
 )
 _MEMBERSHIP = (
-    "how many clusters a server has and whose records are in which: found in raw data, and one "
-    "record can move a user"
+    "how many clusters a server has and whose records are in which: found in the raw data of "
+    "earlier phases, and one record can move a user"
 )
 _MANY = "all of a user's records together: k records in one phase cost k times μ"
 
@@ -76,8 +78,8 @@ def _conditions(plan: FCLUBPlan) -> tuple[str, ...]:
     if not plan.private:
         return ()
     if plan.releases == CLUSTERS:
-        return (ITEMS_BOUNDED, _ONCE, _PARTITION, SECURE_NOISE)
-    return (ITEMS_BOUNDED, _APART, SECURE_NOISE)
+        return (ITEMS_BOUNDED, _ONCE, _PARTITION, SECURE_NOISE, ON_A_CLOCK, exact_sums(plan.rounds))
+    return (ITEMS_BOUNDED, _APART, SECURE_NOISE, ON_A_CLOCK, exact_sums(plan.rounds))
 
 
 def _not_protected(plan: FCLUBPlan) -> tuple[str, ...]:

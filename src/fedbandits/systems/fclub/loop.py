@@ -26,7 +26,7 @@ from fedbandits.privacy.bounds import NO_FAULT, record_fault
 from fedbandits.privacy.continual import add_release_noise, draw_slot
 from fedbandits.random import Key, Purpose, normals
 from fedbandits.systems.fclub.kernels import learn
-from fedbandits.systems.fclub.phases import Ready, learn_from, make_release, take_over
+from fedbandits.systems.fclub.phases import find_clusters, learn_from, make_release, take_over
 from fedbandits.systems.fclub.plan import CLUSTERS, NEVER, USERS, Constants, FCLUBPlan
 from fedbandits.systems.fclub.state import (
     Scratch,
@@ -85,37 +85,38 @@ class Replicate(ServersReplicate[FCLUBPlan]):
     def _end_phase(self) -> None:
         """All servers release; then each learns from what the others did."""
         state, release = self.state, int(self.state.clock.phase[0]) + 1
-        ready = [self._release(server, release) for server in range(len(self._users))]
-        told = [decompose(self._told(server, one.rows)) for server, one in enumerate(ready)]
+        rows = [self._release(server, release) for server in range(len(self._users))]
+        told = [decompose(self._told(server, own)) for server, own in enumerate(rows)]
         for server, users in enumerate(self._users):
-            nothing = decompose(ready[server].rows[:0])
+            start = mixture_of(state.mixtures, server)
+            ready = find_clusters(self.plan, release, state.sums[users], rows[server], start)
+            nothing = decompose(rows[server][:0])
             others = stack(Spectrum, [nothing, *told[:server], *told[server + 1 :]])
-            learned = learn_from(self.plan, release, ready[server], others)
-            take_over(state.models, users, learned.estimates, ready[server].variance)
+            learned = learn_from(self.plan, release, ready, others)
+            take_over(state.models, users, learned.estimates, ready.variance)
             state.cluster_of[users] = learned.cluster_of
             put_mixture(state.mixtures, server, learned.mixture)
         state.clock.phase[0] = release
         if self.plan.releases != NEVER:
-            self._count([len(one.rows) for one in ready])
+            self._count([len(own) for own in rows])
 
-    def _release(self, server: int, release: int) -> Ready:
+    def _release(self, server: int, release: int) -> Floats:
         state, users, told = self.state, self._users[server], self.state.told
         by_cluster = self.plan.releases == CLUSTERS
         before = told.before[users] if by_cluster else told.before
         draws = told.draws[users]
         fresh = partial(simulated_noise, self.plan, self.key, server, users.tolist(), release)
-        ready = make_release(
-            self.plan, release, state.sums[users], before,
+        rows = make_release(
+            self.plan, state.sums[users], before, state.cluster_of[users],
             partial(simulated_rows, self.plan, release, draws, fresh),
-            mixture_of(state.mixtures, server),
         )  # fmt: skip
         told.draws[users] = draws
         if by_cluster:
             told.before[users] = before
             count = told.filled[server]
-            told.rows[server, count : count + len(ready.rows)] = ready.rows
-            told.filled[server] += len(ready.rows)
-        return ready
+            told.rows[server, count : count + len(rows)] = rows
+            told.filled[server] += len(rows)
+        return rows
 
     def _told(self, server: int, rows: Floats) -> Floats:
         """What a server has told others, as far as it is of use."""

@@ -19,12 +19,11 @@ ReleaseRows = Callable[[Floats], Floats]
 
 
 class Ready(NamedTuple):
-    """A server that has released and now waits for the others."""
+    """What a server knows of its own users when it has released, and others can be heard."""
 
-    own: Evidence  # of its own users
+    own: Evidence
     fitted: Fitted  # their clusters
     variance: float  # of rewards about their means
-    rows: Floats  # (rows, p): what leaves
 
 
 class Learned(NamedTuple):
@@ -36,10 +35,40 @@ class Learned(NamedTuple):
 
 
 def make_release(
-    plan: FCLUBPlan, number: int, sums: Floats, before: Floats, release_rows: ReleaseRows,
-    start: Mixture,
-) -> Ready:  # fmt: skip
-    """Find clusters of a server's own users, and what the server tells the others.
+    plan: FCLUBPlan, sums: Floats, before: Floats, cluster_of: Ints, release_rows: ReleaseRows
+) -> Floats:
+    """What a server tells the others, (rows, p).
+
+    It is made by addition alone, before clusters are found: how long that takes depends on the
+    data, and the release must not wait for it.
+
+    Parameters
+    ----------
+    plan
+        What all parties go by.
+    sums : (users, p + 2) float64
+        Exact sums of the server's users; the last two columns stay here.
+    before : (users, p + 2) float64
+        Those of the last release, where only what is new is released; becomes ``sums``.
+    cluster_of : (users,) int64
+        Clusters of the last phase: sums of clusters are of these. At first all are in one.
+    release_rows
+        Adds noise, which must be saved before the release leaves.
+    """
+    statistics = np.ascontiguousarray(sums[:, : plan.size])
+    if plan.releases == USERS or not plan.constants.raw_view:  # a lone server acts on them itself
+        return release_rows(statistics)
+    if plan.releases == CLUSTERS:
+        rows = release_rows(_by_cluster((sums - before)[:, : plan.size], cluster_of))
+        before[:] = sums
+        return rows
+    return statistics[:0]
+
+
+def find_clusters(
+    plan: FCLUBPlan, number: int, sums: Floats, rows: Floats, start: Mixture
+) -> Ready:
+    """Find clusters of a server's own users, after its release has left.
 
     Parameters
     ----------
@@ -48,31 +77,19 @@ def make_release(
     number : int
         The number of the release, from 1.
     sums : (users, p + 2) float64
-        Exact sums of the server's users; the last two columns stay here.
-    before : (users, p + 2) float64
-        Those of the last release, where only what is new is released; becomes ``sums``.
-    release_rows
-        Adds noise, which must be saved before the release leaves.
+        Exact sums of the server's users, as at the release.
+    rows : (rows, p) float64
+        What was released, which is all that a server with a released view looks at.
     start
         The clusters of the last phase.
     """
-    statistics = np.ascontiguousarray(sums[:, : plan.size])
     if not plan.constants.raw_view:
-        rows = release_rows(statistics)
         own = _read(plan, number, decompose(rows), REWARD_VARIANCE)
-        return Ready(own, _fit(plan, own, start), REWARD_VARIANCE, rows)
-    spectrum = decompose(statistics)
+        return Ready(own, _fit(plan, own, start), REWARD_VARIANCE)
+    spectrum = decompose(np.ascontiguousarray(sums[:, : plan.size]))
     variance = reward_variance(spectrum, sums[:, -2], sums[:, -1], REWARD_VARIANCE)
     own = weigh(spectrum, variance, 0.0, 0.0)
-    fitted = _fit(plan, own, start)
-    rows = statistics[:0]
-    if plan.releases == USERS:
-        rows = release_rows(statistics)
-    elif plan.releases == CLUSTERS:
-        members, batch = fitted.member.argmax(axis=1), (sums - before)[:, : plan.size]
-        rows = release_rows(_by_cluster(batch, members))
-        before[:] = sums
-    return Ready(own, fitted, variance, rows)
+    return Ready(own, _fit(plan, own, start), variance)
 
 
 def _fit(plan: FCLUBPlan, own: Evidence, start: Mixture) -> Fitted:

@@ -14,7 +14,6 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.arrivals import Arrival
-from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.messages import (
     Message,
     OutOfOrderError,
@@ -29,10 +28,10 @@ from fedbandits.learners.mixture import Mixture, one_cluster
 from fedbandits.learners.models import choose_arm
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.continual import ContinualPlan
-from fedbandits.privacy.running_sum import ContinualState
+from fedbandits.privacy.running_sum import ContinualState, draw_ahead
 from fedbandits.systems.fclub.kernels import learn
 from fedbandits.systems.fclub.messages import TABLE, Others, Release
-from fedbandits.systems.fclub.phases import Ready, learn_from, make_release, take_over
+from fedbandits.systems.fclub.phases import find_clusters, learn_from, make_release, take_over
 from fedbandits.systems.fclub.plan import CLUSTERS, NEVER, USERS, FCLUBPlan
 from fedbandits.systems.fclub.state import new_scratch, prior_models
 from fedbandits.systems.servers.roles import Server, server_roles
@@ -89,7 +88,8 @@ class LocalServer(Server[FCLUBPlan]):
         self._others = _user_counts(plan)[:index] + _user_counts(plan)[index + 1 :]
         self._told: list[list[Floats]] = [[] for _ in self._others]
         self._scratch = new_scratch(d, plan.constants.items)
-        self._ready: Ready | None = None
+        self._rows: Floats = np.zeros((0, plan.size))
+        self._await_release()
 
     def _choose(self, place: int, situation: Arrival) -> int:
         width, scoring = self._plan.constants.width, self._scratch.scoring
@@ -101,20 +101,22 @@ class LocalServer(Server[FCLUBPlan]):
         return []
 
     def _end_phase(self, round_: int) -> list[Message]:
-        """Release what there is to release. If the noise raises, nothing has changed."""
+        """Release what there is to release. If the noise raises, nothing has changed.
+
+        What the server learns waits for what the others say: by then its release has left.
+        """
         plan, number = self._plan, self.phase + 1
         before, released = self._before.copy(), [self.released]
-        ready = make_release(
-            plan, number, self.sums, before, partial(self._release_rows, released), self._mixture
-        )
+        release_rows = partial(self._release_rows, released)
+        rows = make_release(plan, self.sums, before, self.cluster_of, release_rows)
         # All at once, or nothing: whatever fails above can be tried again.
-        self._before, self.phase, self._ready = before, number, ready
+        self._before, self.phase, self._rows = before, number, rows
         self.released = released[-1]
         if plan.releases == NEVER:
-            self._learn_from(ready.rows[:0])
+            self._learn_from(rows[:0])
             return []
         self._move("end_round", "waiting")
-        sums = pack(ready.rows.reshape(-1))
+        sums = pack(rows.reshape(-1))
         return [
             self._numbered(Release(sender=self.name, receiver=self._hub, release=number, sums=sums))
         ]
@@ -145,19 +147,26 @@ class LocalServer(Server[FCLUBPlan]):
         parts = np.split(rows, np.cumsum(message.rows)[:-1])
         earlier = self._told if self._plan.releases == CLUSTERS else [[] for _ in parts]
         told = [[*kept, part] for kept, part in zip(earlier, parts, strict=True)]
+        self._await_release()  # nothing has changed if the noise raises
         self._learn_from(np.concatenate([part for kept in told for part in kept]))
         self._told = told
         self._move("Others", "ready")
         return []
 
     def _learn_from(self, others: Floats) -> None:
-        """Begin a phase with what the rows of other servers say."""
-        if self._ready is None:  # pragma: no cover - the table of transitions sees to it
-            raise LocalProtocolError(f"{self.name}: nothing was released")
-        learned = learn_from(self._plan, self.phase, self._ready, decompose(others))
+        """Begin a phase with what own users and the rows of other servers say."""
+        ready = find_clusters(self._plan, self.phase, self.sums, self._rows, self._mixture)
+        learned = learn_from(self._plan, self.phase, ready, decompose(others))
         everyone = np.arange(len(self.sums))
-        take_over(self.models, everyone, learned.estimates, self._ready.variance)
-        self.cluster_of, self._mixture, self._ready = learned.cluster_of, learned.mixture, None
+        take_over(self.models, everyone, learned.estimates, ready.variance)
+        self.cluster_of, self._mixture = learned.cluster_of, learned.mixture
+
+    def _await_release(self) -> None:
+        """Have the noise of the next release, if there is one, as many rows as it may have."""
+        plan, rows = self._plan, len(self.users)
+        if plan.private and self.phase < plan.release_count:
+            rows = rows if plan.releases == USERS else min(rows, plan.most_clusters)
+            draw_ahead(self._noise, rows * plan.size)
 
 
 class GlobalServer(Party):

@@ -8,6 +8,7 @@ from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import total_mu
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.statements import (
+    COMPUTING_SHOWS,
     FLOATING_POINT,
     IN_CLEAR,
     ITEMS_BOUNDED,
@@ -26,7 +27,7 @@ _PARTITION = (
 _SELF = "a user's interactions from that user's own server, which sees them in clear"
 _TIMING = (
     "when messages are sent, and how many: the determinant triggers read raw data, so one record "
-    "can make a message exist"
+    f"can make a message exist; {COMPUTING_SHOWS}"
 )
 _MEMBERSHIP = (
     "who is in a cluster with whom: servers split clusters by raw data and report the members, and "

@@ -6,7 +6,7 @@ import math
 
 from fedbandits.privacy.accounting import Clear
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.privacy.statements import AGENT_INTERACTION
+from fedbandits.privacy.statements import AGENT_INTERACTION, COMPUTING_SHOWS
 from fedbandits.systems.fedlinucb_async.plan import AsyncPlan
 
 
@@ -26,7 +26,7 @@ def claim(plan: AsyncPlan) -> PrivacyClaim:
             "anything from the server: what an agent uploads is the exact sum of its few newest "
             "records, often of a single one",
             "other agents' sums from an agent: it downloads the exact total",
-            "when messages are sent: the determinant trigger reads raw data",
+            f"when messages are sent: the determinant trigger reads raw data; {COMPUTING_SHOWS}",
         ),
         events=(Clear(),),
     )

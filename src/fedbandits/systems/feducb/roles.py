@@ -47,7 +47,8 @@ class Agent(Player):
 
     TRANSITIONS: ClassVar[Transitions] = {
         ("ready", "decide"): ("acting",),
-        ("acting", "observe"): ("ready", "waiting"),
+        ("acting", "observe"): ("ready", "ending"),
+        ("ending", "end_round"): ("waiting",),
         ("ready", "SyncCall"): ("waiting",),
         ("waiting", "Pooled"): ("ready",),
     }
@@ -68,6 +69,7 @@ class Agent(Player):
         self.released = running_sum.init(plan.release, constants.release_size)
         self._controller = controller
         self._waited = 0
+        self._await_release(0)
 
     def _acting_view(self) -> Views:
         return self.view
@@ -78,19 +80,28 @@ class Agent(Player):
         Raises
         ------
         BoundExceededError
-            If context or reward exceed L or B. Nothing has changed then, nor if the noise raises:
-            the agent goes on waiting for the reward, and counts it once.
+            If context or reward exceed L or B. Nothing has changed then: the agent goes on waiting
+            for the reward.
         """
         record = self._checked_record(decision, outcome)
-        due = self._release_due(self.released.made)
-        noisy = self._release(record.added_to(self.statistic)) if due else None
         self._learn(record, self.statistic, self.pool, self.view, self._plan.constants.log_term)
         self._waited += 1
-        if noisy is not None:
-            self._move("observe", "waiting")
-            return [self._upload(noisy)]
-        self._move("observe", "ready")
+        self._move("observe", "ending" if self.round == self._due else "ready")
         return self._request()
+
+    def end_round(self, round_: int) -> list[Message]:
+        """The round is over: release.
+
+        Raises
+        ------
+        LocalProtocolError
+            If no release is due, or another round was played. If the noise raises, nothing has
+            changed either.
+        """
+        self._require_end(round_, self.round)
+        noisy = self._release(self.statistic)
+        self._move("end_round", "waiting")
+        return [self._upload(noisy)]
 
     def _request(self) -> list[Message]:
         """Ask for a sync, if data-dependent ones are due."""
@@ -153,6 +164,7 @@ class Agent(Player):
         basis = act.basis_of_all(constants, message.release)
         if act.pool_release(constants, basis, values, pool) != NO_FAULT:
             raise RemoteProtocolError(f"{self.name}: the pooled Gram matrix is not positive")
+        self._await_release(message.release)  # of the noise nothing else rests: it may fail
         self.pool = pool
         act.load_view(constants, constants.log_term, pool, self.view)
         self._waited = 0

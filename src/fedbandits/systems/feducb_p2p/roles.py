@@ -51,12 +51,15 @@ class PeerAgent(Player):
 
     TRANSITIONS: ClassVar[Transitions] = {
         ("ready", "decide"): ("acting",),
-        ("acting", "observe"): ("ready",),
+        ("acting", "observe"): ("ending",),
+        ("ending", "end_round"): ("ready",),
         # A peer may be ahead: what it sends waits until its time has come.
         ("ready", "Release"): ("ready",),
         ("acting", "Release"): ("acting",),
         ("ready", "Call"): ("ready",),
         ("acting", "Call"): ("acting",),
+        ("ending", "Release"): ("ending",),
+        ("ending", "Call"): ("ending",),
     }
 
     def __init__(
@@ -85,31 +88,54 @@ class PeerAgent(Player):
             pool, view = act.own_view(constants, float(peers.base[index]), self._log_term)
             self._pools.append(pool)
             self._views.append(view)
+        self._await_release(0, count)
+        self._ready_to_release = True
+
+    @property
+    def next_end(self) -> int:
+        """Of every round: copies are passed on at its end, whatever else is due."""
+        return self.round if self.state == "ending" else self.round + 1
 
     def _acting_view(self) -> Views:
+        if not self._ready_to_release:  # the last release has left by now
+            made = min(released.made for released in self.released)
+            self._await_release(made, self._peers.estimators)
+            self._ready_to_release = True
         estimator = (self.round + 1) % self._peers.estimators
         self.refresh(estimator)
         return self._views[estimator]
 
     def observe(self, decision: int, outcome: float) -> list[Message]:
-        """Learn the reward of the chosen arm, and return what is to be sent.
+        """Learn the reward of the chosen arm. Messages leave at the round's end.
 
         Raises
         ------
         LocalProtocolError
             If no such decision is open.
         BoundExceededError
-            If context or reward exceed L or B. Nothing has changed then, nor if the noise of a
-            release that is due by a schedule raises: the agent goes on waiting for the reward.
+            If context or reward exceed L or B. Nothing has changed then: the agent goes on waiting
+            for the reward.
         """
         g = (self.round + 1) % self._peers.estimators
         record = self._checked_record(decision, outcome)
-        noisy = None
-        if self._release_due(self.released[0].made):
-            noisy = self._draw(0, record.added_to(self.statistic[0]))
         self._learn(record, self.statistic[g], self._pools[g], self._views[g], self._log_term)
         self._waited[g] += 1
-        self._move("observe", "ready")
+        self._move("observe", "ending")
+        return []
+
+    def end_round(self, round_: int) -> list[Message]:
+        """The round is over: release what is due, and pass on what arrived before it.
+
+        Raises
+        ------
+        LocalProtocolError
+            If another round was played. If the noise of a release that is due by a schedule
+            raises, nothing has changed either.
+        """
+        self._require_end(round_, self.round)
+        g = round_ % self._peers.estimators
+        noisy = self._draw(0, self.statistic[0]) if round_ == self._due else None
+        self._move("end_round", "ready")
         due = self._triggered(g) if noisy is None else self._announce(0, noisy)
         # What arrived before this round is passed on at its end.
         passed = self._floods.due(self.round - 1, self._neighbours)
@@ -157,6 +183,7 @@ class PeerAgent(Player):
             plan.constants.entry_scale,
             renamed(self._noise, lambda k: (k - 1) * count + g + 1),
         )
+        self._ready_to_release = False
         return noisy
 
     def _announce(self, g: int, noisy: Floats) -> list[Message]:

@@ -8,7 +8,7 @@ from typing import Literal
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Event, total_mu
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.privacy.statements import IN_CLEAR, SECURE_NOISE
+from fedbandits.privacy.statements import IN_CLEAR, ON_A_CLOCK, SECURE_NOISE
 from fedbandits.systems.pfcb.config import Never, Published
 from fedbandits.systems.pfcb.plan import CLEAR, PFCBPlan
 
@@ -82,7 +82,7 @@ def _events(plan: PFCBPlan) -> tuple[Event, ...]:
 def _conditions(plan: PFCBPlan) -> tuple[str, ...]:
     conditions = [_PUBLIC]
     if plan.constants.reports != CLEAR:
-        conditions += [_BOUNDED, SECURE_NOISE]
+        conditions += [_BOUNDED, SECURE_NOISE, ON_A_CLOCK]
         if plan.continual is None:
             conditions.append(_DISJOINT)
     if isinstance(plan.config.privatizer, Published) and plan.constants.releases:

@@ -12,7 +12,13 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.privacy.continual import TOEPLITZ, draw_slot
-from fedbandits.privacy.running_sum import CoveringNoise, NoiseSource, checked_noise, encode
+from fedbandits.privacy.running_sum import (
+    CoveringNoise,
+    NoiseSource,
+    checked_noise,
+    cover,
+    encode,
+)
 from fedbandits.systems.pfcb.kernels.books import Books
 from fedbandits.systems.pfcb.kernels.reports import write_report
 from fedbandits.systems.pfcb.plan import CLEAR, RUNNING, PFCBPlan
@@ -75,7 +81,7 @@ def release_report(
     written = books
     if isinstance(noise, CoveringNoise):
         values = _values(plan, release, slot, capacity, books, sums)
-        draws[slot] = checked_noise(noise.cover(release, values), values.size)
+        draws[slot] = cover(noise, release, values)
         written = books._replace(own=np.zeros_like(books.own), fresh=np.zeros_like(books.fresh))
     else:
         draws[slot] = checked_noise(noise(release), 2 * len(capacity))

@@ -20,7 +20,7 @@ from fedbandits.federation.messages import (
 from fedbandits.federation.party import ActingParty, Transitions
 from fedbandits.federation.roles import Role, Roles
 from fedbandits.privacy.bounds import purchase_fault, require_within
-from fedbandits.privacy.running_sum import NoiseSource
+from fedbandits.privacy.running_sum import NoiseSource, draw_ahead
 from fedbandits.systems.pfcb.kernels.books import Books, empty_books, note_purchase, one_book
 from fedbandits.systems.pfcb.kernels.purchases import decide, new_scratch
 from fedbandits.systems.pfcb.kernels.reports import (
@@ -85,9 +85,11 @@ class Buyer(ActingParty):
 
     TRANSITIONS: ClassVar[Transitions] = {
         ("ready", "decide"): ("buying",),
-        ("buying", "observe"): ("ready", "exchanging"),
+        ("buying", "observe"): ("ready", "ending"),
+        ("ending", "end_round"): ("ready", "exchanging"),
         ("ready", "Report"): ("ready",),
         ("buying", "Report"): ("buying",),
+        ("ending", "Report"): ("ending",),
         ("exchanging", "Report"): ("exchanging", "ready"),
     }
 
@@ -110,6 +112,21 @@ class Buyer(ActingParty):
         self._purchase = np.zeros(m, np.int64)
         # Reports of an exchange, by its number: a peer that has all of one may send the next.
         self._inbox: dict[int, dict[str, Floats]] = {}
+        self._due: int | None = None
+        self._await_exchange()
+
+    @property
+    def next_end(self) -> int | None:
+        """The next round that ends with an exchange."""
+        return self._due
+
+    def _await_exchange(self) -> None:
+        """Get ready for the next exchange, if there is one: know its round, and have its noise."""
+        constants = self._plan.constants
+        left = self.releases < constants.releases
+        if left and constants.reports != CLEAR:
+            draw_ahead(self._noise, 2 * constants.producers)
+        self._due = int(next_exchange(constants, self.round)) if left else None
 
     def decide(self, situation: None) -> Ints:
         """What to buy in the next round, (m,) whole numbers.
@@ -120,6 +137,9 @@ class Buyer(ActingParty):
             If a purchase has not been inspected yet, or reports are being waited for.
         """
         self._require("decide")
+        if self.releases in self._inbox:  # all had reported when this buyer did
+            self._await_exchange()
+            self._take_all()
         constants, scratch = self._plan.constants, new_scratch(self._cost.size)
         decide(
             constants, self.round + 1, self.books, next_noise(constants, self.releases), self._cost,
@@ -130,7 +150,7 @@ class Buyer(ActingParty):
         return self._purchase.copy()
 
     def observe(self, decision: Ints, outcome: Ints) -> list[Message]:
-        """Learn how many units were good, and return the reports that are due.
+        """Learn how many units were good. Reports leave at the round's end.
 
         Parameters
         ----------
@@ -142,8 +162,8 @@ class Buyer(ActingParty):
         Raises
         ------
         LocalProtocolError
-            If no purchase was decided on, the numbers are not one a producer, or the noise is not
-            what it must be. Nothing has changed then, nor if the noise itself raises.
+            If no purchase was decided on, or the numbers are not one a producer. Nothing has
+            changed then.
         BoundExceededError
             If 0 ≤ good units ≤ units ≤ capacity does not hold. Nothing has changed then.
         """
@@ -151,17 +171,24 @@ class Buyer(ActingParty):
         purchase, found = self._whole(decision), self._whole(outcome)
         fault = purchase_fault(purchase, found, self._capacities[self._index])
         require_within(int(fault), f"{self.name}, round {self.round + 1}")
-        constants = self._plan.constants
-        due = int(next_exchange(constants, self.round)) == self.round + 1
-        due = due and self.releases < constants.releases
-        books = Books(*(book.copy() for book in self.books))
-        note_purchase(constants.raw_view, purchase, found, books)
-        report = self._write(books) if due else None
-        self.books = books
+        note_purchase(self._plan.constants.raw_view, purchase, found, self.books)
         self.round += 1
-        if report is None:
-            self._move("observe", "ready")
-            return []
+        self._move("observe", "ending" if self.round == self._due else "ready")
+        return []
+
+    def end_round(self, round_: int) -> list[Message]:
+        """The round is over: report, and wait for the others.
+
+        Raises
+        ------
+        LocalProtocolError
+            If no exchange is due, another round was played, or the noise is not what it must be.
+            Nothing has changed then, nor if the noise itself raises.
+        """
+        self._require_end(round_, self.round)
+        books = Books(*(book.copy() for book in self.books))
+        report = self._write(books)
+        self.books = books
         return self._report(report)
 
     def _whole(self, units: Ints) -> Ints:
@@ -186,10 +213,8 @@ class Buyer(ActingParty):
         self.releases += 1
         heard = self._inbox.setdefault(self.releases, {})
         heard[self.name] = report
-        complete = len(heard) == len(self._buyers)
-        self._move("observe", "ready" if complete else "exchanging")
-        if complete:
-            self._take_all()
+        # Reports are judged by raw books: what has been heard waits until this one has left.
+        self._move("end_round", "ready" if len(heard) == len(self._buyers) else "exchanging")
         sums = pack(report.reshape(-1))
         return [
             self._numbered(
@@ -211,10 +236,12 @@ class Buyer(ActingParty):
         self._check_turn(message)
         report = unpack(message.sums, 2 * self._cost.size).reshape(2, -1)
         self._check_plausible(message, report)
-        heard = self._inbox.setdefault(message.release, {})
-        heard[message.sender] = report
+        heard = len(self._inbox.get(message.release, {})) + 1
         ends = self.state == "exchanging" and message.release == self.releases
-        complete = ends and len(heard) == len(self._buyers)
+        complete = ends and heard == len(self._buyers)
+        if complete:
+            self._await_exchange()  # nothing has changed if the noise raises
+        self._inbox.setdefault(message.release, {})[message.sender] = report
         self._move("Report", "ready" if complete else self.state)
         if complete:
             self._take_all()
@@ -231,9 +258,8 @@ class Buyer(ActingParty):
             raise DuplicateError(f"{self.name}: {name} reported {message.release} already")
         reported = name in self._inbox.get(going_on, {})
         release = going_on + (1 if reported and going_on == self.releases else 0)
-        round_ = (
-            self.round if release == self.releases else int(next_exchange(constants, self.round))
-        )
+        over = self.round - 1 if self.state == "ending" else self.round
+        round_ = self.round if release == self.releases else int(next_exchange(constants, over))
         if release > constants.releases or (message.release, message.round) != (release, round_):
             raise OutOfOrderError(
                 f"{self.name}: report {message.release} of round {message.round} from {name}, "

@@ -9,7 +9,6 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.procurement import Procurement
-from fedbandits.federation.memory import MemoryNetwork
 from fedbandits.privacy.auditing import Game
 from fedbandits.random import Purpose, integer
 from fedbandits.systems.base import PartiesReplicate, System
@@ -128,7 +127,7 @@ class BuyersRun:
         target: tuple[int, int, int],
     ) -> None:  # fmt: skip
         plan: Any = parties.plan
-        self.network: MemoryNetwork = parties.network
+        self.run, self.network = parties, parties.network
         self._buyers: list[Buyer] = parties.players
         self._capacity: Ints = parties.stage.world.capacity
         self._fixed, self._key = fixed, audit_key(0) if fixed else audit_key(run)
@@ -156,11 +155,13 @@ class BuyersRun:
                 self._fresh = True
             elif index == self._buyer:
                 self._units += bought[at], good[at]
-            messages = buyer.observe(bought, good)
-            if index == self._buyer and messages:
-                self._hear(np.frombuffer(messages[0].sums).reshape(2, -1)[:, at])  # type: ignore[attr-defined]
-            self.network.send(messages)
-        self.network.settle()
+            self.network.send(buyer.observe(bought, good))
+        known = len(self.network.transcript.deliveries)
+        self.run.end_round(round_)
+        told: list[Any] = [message for _, message in self.network.transcript.deliveries[known:]]
+        for message in told:
+            if message.sender == self.audited:
+                self._hear(np.frombuffer(message.sums).reshape(2, -1)[:, self._producer])
 
     def _good(self, buyer: int, round_: int, producer: int, units: int) -> int:
         name = (self._key, buyer, round_, int(Purpose.REWARD), producer)

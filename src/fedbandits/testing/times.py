@@ -1,0 +1,110 @@
+"""When messages leave: what a claim that holds for message times asks of parties."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import fedbandits
+from fedbandits.environments import AnyEnvironment
+from fedbandits.federation.party import ActingParty
+from fedbandits.federation.roles import Supplies
+from fedbandits.privacy.secure_noise import GRID_BITS, SecureNoise
+from fedbandits.random import Purpose, normals, replicate_key
+from fedbandits.systems import System
+from fedbandits.systems.base import PartiesReplicate, Plan
+
+_PACKAGE = str(pathlib.Path(fedbandits.__file__).parent)
+
+
+class Watch:
+    """Plays parties with noise drawn as in a deployment, and watches how their releases leave.
+
+    Parameters
+    ----------
+    system, plan, world
+        What is played, and where.
+    replicate
+        Names the data.
+    """
+
+    def __init__(
+        self, system: System[Any], plan: Plan, world: AnyEnvironment, replicate: int
+    ) -> None:
+        #: For every release the functions that were called before it left.
+        self.releases: list[tuple[str, ...]] = []
+        #: Whether a party is being told that a round is over.
+        self.ending = False
+        self._key, self._samples = replicate_key(1, replicate), 0
+        stage = world.stage(self._key)
+        simulated = system.simulated_supplies(plan, stage.world, 1, replicate)
+        self.run = PartiesReplicate(
+            system, plan, world, 1, replicate, supplies=self._deployed(simulated)
+        )
+        for player in self.run.players:
+            self._watch(player)
+
+    def _deployed(self, simulated: Supplies) -> Supplies:
+        def supply(role: str, place: int) -> Any:
+            own = simulated(role, place)
+            return own._replace(noise=SecureNoise(self._sample)) if hasattr(own, "noise") else own
+
+        return supply
+
+    def _sample(self, count: int) -> list[int]:
+        assert not self.ending, "noise was drawn while a release was waited for"
+        self._samples += 1  # of the whole federation: no two parties share noise
+        drawn = normals(count, self._key, 0, self._samples, Purpose.PRIVACY_NOISE)
+        return [int(z) for z in drawn * 2.0**GRID_BITS]
+
+    def _watch(self, player: ActingParty) -> None:
+        end_round = player.end_round
+
+        def ended(round_: int) -> Any:
+            calls: list[str] = []
+            self.ending = True
+            with calls_noted(calls):
+                messages = end_round(round_)
+            self.ending = False
+            if messages:
+                self.releases.append(tuple(calls))
+            return messages
+
+        player.end_round = ended  # type: ignore[method-assign]
+        for event in ("observe", "receive"):
+            setattr(player, event, _silent(player, event))
+
+
+def _silent(player: ActingParty, event: str) -> Callable[..., Any]:
+    method = getattr(player, event)
+
+    def call(*arguments: Any) -> Any:
+        messages = method(*arguments)
+        assert not messages, f"{player.name} sends something in {event}"
+        return messages
+
+    return call
+
+
+@contextmanager
+def calls_noted(calls: list[str]) -> Iterator[None]:
+    """Note every function that this package's own code calls, Python's and C's."""
+
+    def note(frame: FrameType, event: str, argument: Any) -> None:
+        if not frame.f_code.co_filename.startswith(_PACKAGE):
+            return
+        if event == "call":
+            calls.append(f"{frame.f_globals.get('__name__')}.{frame.f_code.co_qualname}")
+        elif event == "c_call":
+            calls.append(str(getattr(argument, "__qualname__", argument)))
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
