@@ -11,6 +11,10 @@ class ConfigWarning(UserWarning):
     """A configuration that can be run, but hardly makes sense."""
 
 
+class LongRunWarning(ConfigWarning):
+    """A run that takes long. It can be interrupted, and resumed where it has an output folder."""
+
+
 class CacheWarning(UserWarning):
     """Compiled kernels that cannot be kept safely; every run compiles them anew."""
 
@@ -63,6 +67,10 @@ class LedgerCorruptError(LedgerError):
     """A ledger that is damaged, was changed by hand, or is none."""
 
 
+class LedgerFileError(LedgerError):
+    """A ledger's file with two names, without its log, or another one than was opened: a copy."""
+
+
 class LedgerBusyError(LedgerError):
     """Another process was writing to the ledger. Roll back and try again."""
 
@@ -79,12 +87,24 @@ class ClockError(LedgerError):
     """A clock that runs backwards."""
 
 
+class ResourceError(FedbanditsError):
+    """An experiment that needs more memory than there is. Nothing was run."""
+
+
 class MissingExtraError(FedbanditsError, ImportError):
     """A part of this package whose libraries are not installed."""
 
 
 class OutputExistsError(FedbanditsError):
     """An output folder that holds the results of another configuration."""
+
+
+class OutputBusyError(FedbanditsError):
+    """An output folder that another process is writing."""
+
+
+class OutputError(FedbanditsError):
+    """Results or checkpoints that cannot be written: the disk is full, or fails."""
 
 
 class CheckpointError(FedbanditsError):
@@ -97,6 +117,13 @@ class BackendError(FedbanditsError):
 
 class LocalProtocolError(FedbanditsError):
     """The caller misused a party: an event that is not legal in its state."""
+
+
+class WrongTypeError(LocalProtocolError, TypeError):
+    """Something that is no message, or holds what its type forbids. The receiver has not changed.
+
+    No peer can cause it: what a codec has decoded has the right types.
+    """
 
 
 class NoiseError(LocalProtocolError):

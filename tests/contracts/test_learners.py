@@ -41,8 +41,8 @@ def test_statistics_survive_save_and_load():
     whole = np.zeros((1, ridge.packed_size(DIMENSION)))
     parts = whole.copy()
     for number, (context, reward) in enumerate(records):
-        ridge.add_record(whole, 0, context, reward)
-        ridge.add_record(parts, 0, context, reward)
+        ridge.add_record(whole, 0, context, reward, 0.0)
+        ridge.add_record(parts, 0, context, reward, 0.0)
         if number == 9:
             parts = np.frombuffer(parts.tobytes()).reshape(parts.shape).copy()
     np.testing.assert_array_equal(whole, parts)

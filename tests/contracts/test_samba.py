@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from fedbandits.environments import Bernoulli
 from fedbandits.systems.samba.loop import Replicate
+from fedbandits.systems.samba.packets import BITS, SCORES
 from fedbandits.testing.plays import plan_of, simulate
 from tests.systems.samba_worlds import ALGORITHMS, federated, variant
 
@@ -31,15 +32,16 @@ def pulls_by_round(run, rounds):
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("ties", ["random", "first"])
 @pytest.mark.parametrize(("arms", "budget", "seed"), [(2, 2, 0), (2, 60, 1), (7, 90, 2)])
-def test_theorem_2(algorithm, arms, budget, seed):
+def test_theorem_2(algorithm, ties, arms, budget, seed):
     found = []
     for execution, parts in EXECUTIONS:
-        config = variant(algorithm, execution, **parts)
+        config = variant(algorithm, execution, tie_breaking=ties, **parts)
         run = simulate(config, Bernoulli(arms=arms), budget, seed, 0)
         assert math.isnan(run.cumulative_reward)
         found.append((*pulls_by_round(run, budget), run.cumulative_reward))
-    parties = federated(variant(algorithm), arms, budget, seed)
+    parties = federated(variant(algorithm, tie_breaking=ties), arms, budget, seed)
     parties.advance(budget)
     pulled = [arm for _, arm, _ in sorted(parties.stage.pulled)]
     found.append((pulled, parties.reward, parties.one("customer").cumulative_reward))
@@ -57,10 +59,13 @@ means = st.sampled_from(["uniform", (0.5,) * 6, (1.0, 1.0, 0.0, 0.0, 0.5, 0.5), 
 @given(
     st.sampled_from(ALGORITHMS), means, st.integers(2, 6), st.integers(0, 60),
     st.integers(0, 2**63 - 1), st.integers(0, 9), st.booleans(),
+    st.sampled_from(["random", "first"]),
 )  # fmt: skip
-def test_theorem_2_on_random_runs(algorithm, given_means, arms, more, seed, replicate, shortcut):
+def test_theorem_2_on_random_runs(
+    algorithm, given_means, arms, more, seed, replicate, shortcut, ties
+):
     environment = Bernoulli(means=given_means, arms=arms)
-    parts = {"exploration_shortcut": shortcut}
+    parts = {"exploration_shortcut": shortcut, "tie_breaking": ties}
     runs = [
         simulate(
             variant(algorithm, execution, **(parts | own)), environment, arms + more, seed,
@@ -84,7 +89,7 @@ def test_drivers_agree_on_every_packet_and_count(algorithm, cipher, shortcut):
     packets = []
 
     def observe(step, iteration, scores, bits):
-        packets.append((step, iteration, tuple(scores), tuple(bits)))
+        packets.append((step, iteration, scores, bits))
 
     world = Bernoulli(arms=5)
     watched = Replicate(plan_of(config, world, 45), world, 3, 0, observer=observe)
@@ -101,10 +106,17 @@ def test_drivers_agree_on_every_packet_and_count(algorithm, cipher, shortcut):
     assert watched.cumulative_reward == parties.one("customer").cumulative_reward
     seen = {(m.step, m.iteration, type(m).__name__): m.sealed for m in lists(parties)}
     silent = 0
-    for step, iteration, scores, bits in packets:
-        assert seen[step, iteration, "BitList"] == bits
-        silent += (step, iteration, "ScoreList") not in seen
-        assert seen.get((step, iteration, "ScoreList"), (b"",) * 5) == scores
+    reopen = parties.one("comp").reopen
+    for step, iteration, *both in packets:
+        turn = step, iteration
+        if (*turn, "ScoreList") not in seen:
+            silent += 1
+            assert both[0] == [b""] * 5
+            del both[0]
+        for direction, size, kind in ((SCORES, 8, "ScoreList"), (BITS, 1, "BitList"))[-len(both) :]:
+            mine, theirs = both.pop(0), seen[(*turn, kind)]
+            assert reopen(direction, size, *turn, mine) == reopen(direction, size, *turn, theirs)
+            assert not set(mine) & set(theirs)  # under nonces of their own
     assert (silent > 0) == (shortcut and "egreedy" in algorithm)
 
 
@@ -124,12 +136,12 @@ def test_results_do_not_depend_on_how_far_one_plays_at_a_time(stops):
 
 
 def test_counts_are_those_of_theorem_4():
-    """2 K + 2 messages an iteration, K of them scores of 24 bytes twice and bits of 17 twice."""
+    """2 K + 2 messages an iteration, K of them scores of 36 bytes twice and bits of 29 twice."""
     run = simulate(variant("ucb"), Bernoulli(arms=10), 60, 0, 0)
     run.advance(59)
     assert run.syncs == 49
     assert run.messages == 12 + 49 * 22
-    assert run.bytes == 49 * 10 * 2 * (24 + 17)
+    assert run.bytes == 49 * 10 * 2 * (36 + 29)
     run.advance(60)
     assert run.messages == 12 + 50 * 22 + 11
-    assert run.bytes == 50 * 10 * 2 * (24 + 17) + 11 * 512
+    assert run.bytes == 50 * 10 * 2 * (36 + 29) + 11 * 512

@@ -8,15 +8,16 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 
 from fedbandits.crypto.aead import (
+    NONCE_BYTES,
     Channel,
-    NonceReusedError,
     PacketLengthError,
     ReplayedPacketError,
+    SealedBeforeError,
     StreamCipher,
     TamperedPacketError,
     counter_blocks,
     make_cipher,
-    nonce_prefix,
+    position_prefix,
 )
 
 KEY, CONTEXT = bytes(range(32)), b"context"
@@ -39,25 +40,36 @@ def test_what_is_sealed_opens_again(name):
             receiver.advance(step, iteration)
 
 
-def test_packets_are_aes_gcm_with_the_stated_nonce():
+def test_packets_are_aes_gcm_with_the_stated_position():
     (sealed,) = pair("aes-gcm")[0].seal(7, 2, [9], [b"abcd"])
-    nonce = bytes([1, 2]) + (7).to_bytes(6, "big") + (9).to_bytes(4, "big")
-    assert sealed == AESGCM(KEY).encrypt(nonce, b"abcd", CONTEXT)
+    position = bytes([1, 2]) + (7).to_bytes(6, "big") + (9).to_bytes(4, "big")
+    nonce, rest = sealed[:NONCE_BYTES], sealed[NONCE_BYTES:]
+    assert rest == AESGCM(KEY).encrypt(nonce, b"abcd", CONTEXT + position)
 
 
 def test_the_stream_cipher_is_aes_in_counter_mode():
     (sealed,) = pair("stream")[0].seal(7, 2, [9], [b"abcd"])
-    counter = nonce_prefix(1, 7, 2) + (9).to_bytes(4, "big") + bytes(4)
-    assert sealed == Cipher(AES(KEY), CTR(counter)).encryptor().update(b"abcd")
+    position = position_prefix(1, 7, 2) + (9).to_bytes(4, "big")
+    counter = bytes(a ^ b for a, b in zip(position, sealed, strict=False)) + bytes(4)
+    assert sealed[NONCE_BYTES:] == Cipher(AES(KEY), CTR(counter)).encryptor().update(b"abcd")
 
 
-def test_bulk_key_stream_is_that_of_single_packets():
+@pytest.mark.parametrize("name", ["aes-gcm", "stream"])
+def test_one_position_twice_is_never_one_nonce_twice(name):
+    """Two owners given one place, or one that is set up again, seal independently."""
+    one, two = (channel.seal(5, 1, [0] * 50, [b"same"] * 50) for channel in pair(name))
+    assert len({packet[:NONCE_BYTES] for packet in one + two}) == 100
+    assert len({packet[NONCE_BYTES:] for packet in one + two}) == 100
+
+
+def test_bulk_key_stream_is_that_of_single_packets(monkeypatch):
+    monkeypatch.setattr("fedbandits.crypto.aead.secrets.token_bytes", bytes)
     blocks = counter_blocks(1, first_step=300, steps=3, iterations=2, slots=4)
     stream = StreamCipher(KEY).keystream(blocks)
     for s, i, slot in np.ndindex(3, 2, 4):
         channel = Channel(StreamCipher(KEY), 1, 16)
         (sealed,) = channel.seal(300 + s, i + 1, [slot], [bytes(16)])
-        assert stream[s, i, slot].astype("<u8").tobytes() == sealed
+        assert stream[s, i, slot].astype("<u8").tobytes() == sealed[NONCE_BYTES:]
 
 
 WRONG = {
@@ -109,10 +121,10 @@ def test_truncation_replay_and_reuse_are_refused(name):
     for again in ((5, 1), (4, 2)):
         with pytest.raises(ReplayedPacketError):
             receiver.open(*again, [0], [sealed])
-        with pytest.raises(NonceReusedError):
+        with pytest.raises(SealedBeforeError):
             sender.seal(*again, [0], [b"abcd"])
 
 
 def test_a_step_has_its_limits():
     with pytest.raises(ValueError, match="48 bits"):
-        nonce_prefix(1, 1 << 48, 1)
+        position_prefix(1, 1 << 48, 1)

@@ -194,6 +194,22 @@ def test_a_modulus_that_cannot_be_one_is_refused(n):
         PublicKey(n)
 
 
+@pytest.mark.parametrize(
+    ("n", "why"),
+    [
+        (2**521 - 1, "prime"),
+        ((2**255 - 19) ** 2, "power"),
+        (3 ** (2**10), "power"),
+        (65_521 * (2**521 - 1), "65,536"),
+        (3 * (2**3217 - 1), "65,536"),
+        (61 * 999_983, "factor below 64"),
+    ],
+)  # fmt: skip
+def test_a_modulus_that_anybody_can_factor_is_refused(n, why):
+    with pytest.raises(ValueError, match=why):
+        PublicKey(n)
+
+
 def test_public_keys_are_values_and_cannot_change():
     assert PublicKey(77) == TINY.public_key
     assert hash(PublicKey(77)) == hash(TINY.public_key)

@@ -243,7 +243,7 @@ class TestBadInput:
 
     def test_archives_folders_and_nothing_are_refused(self, tmp_path):
         np.savez(tmp_path / "many.npz", a=np.zeros((3, 3)))
-        with pytest.raises(DataError, match="an archive"):
+        with pytest.raises(DataError, match="no archive"):
             Clustered(preferences=str(tmp_path / "many.npz")).prepare()
         with pytest.raises(DataError, match="cannot be read"):
             Clustered(preferences=str(tmp_path)).prepare()

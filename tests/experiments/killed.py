@@ -8,7 +8,6 @@ import signal
 import sys
 
 import fedbandits as fb
-from fedbandits.experiments import checkpoint
 from fedbandits.experiments.progress import SilentProgress
 
 
@@ -35,7 +34,7 @@ def play(config: pathlib.Path, out: pathlib.Path, events: int) -> int:
         replace(old, new)
         countdown.tick()  # it is
 
-    checkpoint.os.replace = replace_and_tick
+    os.replace = replace_and_tick
     fb.run(config, out=out, jobs=1, progress=countdown, resume=True, save_every=0.0)
     return 0
 

@@ -161,7 +161,7 @@ def test_a_worker_that_sees_the_checkpoints_plays_on_from_them(tmp_path, shares)
     if not shares:
         (folder.path / worker.TOKEN).write_text("of another run")
     assert worker.play(sent, 0, 0, AfterLooks(3)) is None
-    assert bool(list(folder.path.glob("*.npz"))) == shares
+    assert bool(list(folder.path.glob("*.checkpoint"))) == shares
     trace = worker.play(sent, 0, 0)
     assert len(trace.spells) == (2 if shares else 1)
     np.testing.assert_array_equal(trace.regret, fb.run(chosen).regret[0, 0])

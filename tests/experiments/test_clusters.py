@@ -114,7 +114,7 @@ def test_ctrl_c_keeps_what_is_finished_and_resume_goes_on_anywhere(
     assert cut.attrs["interrupted"] == 1
     finished = np.isfinite(cut.regret).all(dim=("party", "round")).values
     assert 0 < finished.sum() < finished.size
-    saved = {path.stem for path in (tmp_path / ".r.checkpoint").glob("*.npz")}
+    saved = {path.stem for path in (tmp_path / ".r.checkpoint").glob("*.checkpoint")}
     assert saved >= {f"{system}-{replicate}" for system, replicate in np.argwhere(finished)}
     options = {"backend": "dask", "scheduler": workers.scheduler_address}
     again = fb.run(

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 import fedbandits as fb
-from fedbandits.environments import Linear
-from fedbandits.errors import ConfigError
+from fedbandits.environments import Bernoulli, Linear
+from fedbandits.errors import ConfigError, DataError
 from fedbandits.systems.agents.config import Determinant, Every, Growing
 
 TOML = """
@@ -121,6 +121,12 @@ BAD = {
     "systems.².epsilon=1": "leads nowhere",
     "name='../escape'": "name: given '../escape'",
     "name='/tmp'": "name: given '/tmp'",
+    'name="ends\\n"': r"name: given 'ends\n'",
+    'systems.0.label="ends\\n"': r"systems[0].label: given 'ends\n', allowed: a name",
+    "rounds=" + "9" * 5_000: "rounds: given '999",
+    "rounds=0x" + "f" * 5_000: "rounds: given a whole number of more than 18 digits",
+    "a" + ".a" * 5_000 + "=1": "is nested too deeply",
+    "name=" + "[" * 5_000: "name: given '[[[",
     "systems.0.label='_hidden'": "systems[0].label: given '_hidden', allowed: a name",
     "systems.0.context_bound=1e300": "systems[0].context_bound: given 1e+300",
     "environment.dim=100000": "environment.dim: given 100000, allowed: a whole number ≥ 1 and",
@@ -185,3 +191,18 @@ def test_numbers_of_numpy_are_numbers():
 def test_systems_must_be_systems(systems):
     with pytest.raises(ConfigError, match="systems"):
         fb.Experiment(rounds=10, environment=Linear(), systems=systems)
+
+
+def test_a_fault_in_a_data_file_is_named_with_its_key_file_and_line(file, tmp_path):
+    (tmp_path / "edges.txt").write_text("0 1\n1 2 3\n", encoding="utf-8")
+    (tmp_path / "means.txt").write_text("2\n0.5\n1.5\n", encoding="utf-8")
+    peers = fb.system("feducb-p2p", graph={"kind": "file", "path": str(tmp_path / "edges.txt")})
+    with pytest.raises(
+        DataError, match=r"^systems\[0\]\.graph: .*edges\.txt, line 2: expected two"
+    ):
+        fb.Experiment(rounds=9, environment=Linear(agents=3), systems=[peers]).check()
+    world = Bernoulli(means=str(tmp_path / "means.txt"), arms=2)
+    with pytest.raises(
+        DataError, match=r"^environment\.means: .*means\.txt, line 3: expected a nu"
+    ):
+        fb.Experiment(rounds=9, environment=world, systems=[fb.system("samba-ucb")]).check()

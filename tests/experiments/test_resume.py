@@ -107,9 +107,9 @@ def test_a_checkpoint_of_another_version_is_refused(tmp_path, monkeypatch):
 @pytest.mark.parametrize("keep", [0, 10, -1])
 def test_a_damaged_checkpoint_is_named(tmp_path, keep):
     out = interrupted(tmp_path)
-    (file,) = (tmp_path / ".r.checkpoint").glob("*.npz")
+    (file,) = (tmp_path / ".r.checkpoint").glob("*.checkpoint")
     file.write_bytes(file.read_bytes()[:keep])
-    with pytest.raises(CheckpointError, match=r"0-0\.npz: damaged"):
+    with pytest.raises(CheckpointError, match=r"0-0\.checkpoint: damaged"):
         fb.run(experiment(), out=out, resume=True)
 
 

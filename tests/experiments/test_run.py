@@ -110,7 +110,7 @@ def test_the_folder_of_a_run(tmp_path):
     outcome = fb.run(small(), out=out)
     names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
     plots = {f"plots/{name}.png" for name in ("regret", "syncs", "epsilon")}
-    assert names == {"results.nc", "summary.csv", "config.toml", "report.html"} | plots
+    assert names == {"results.nc", "summary.csv", "config.toml", "report.html", "run.json"} | plots
     assert not [path for path in out.parent.iterdir() if path != out]
     with xr.open_dataset(out / "results.nc", engine="h5netcdf") as stored:
         np.testing.assert_array_equal(stored.regret, outcome.regret)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
+import gmpy2
 import msgspec
 import numpy as np
 import pytest
@@ -124,8 +125,8 @@ def test_every_message_has_its_sender():
     who = {Order: "customer", Score: "owner-0", BitList: "comp", Sum: "owner-0"}
     fields = {
         Order: {"budget": BUDGET, "algorithm": UCB(), "public_key": public_bytes(customer_key())},
-        Score: {"step": 4, "iteration": 1, "sealed": bytes(24)},
-        BitList: {"step": 4, "iteration": 1, "sealed": (bytes(17),) * ARMS},
+        Score: {"step": 4, "iteration": 1, "sealed": bytes(36)},
+        BitList: {"step": 4, "iteration": 1, "sealed": (bytes(29),) * ARMS},
         Sum: {"ciphertext": bytes(512)},
     }
     for kind, right in who.items():
@@ -181,7 +182,7 @@ def test_the_controller_names_what_is_wrong():
     _, controller, good = before(Score, skip=3)
     refuses(controller, change(good, step=99), m.OutOfOrderError)
     refuses(controller, change(good, iteration=2), m.OutOfOrderError)
-    for length in (0, 23, 25):
+    for length in (0, 35, 37):
         refuses(controller, change(good, sealed=bytes(length)), aead.PacketLengthError)
     assert controller.receive(good) == []
     refuses(controller, change(good, number=good.number + 1), m.DuplicateError)
@@ -237,7 +238,15 @@ def test_too_small_a_budget_is_refused_by_whoever_is_told(budget):
 
 def test_weak_and_missing_public_keys_are_refused():
     _, owner, setup = before(Setup)
-    for weak in (b"\x0f", (2**1023 + 1).to_bytes(128, "big"), (2**2047).to_bytes(256, "big")):
+    # Of 2048 bits: a power of two, a prime, a small factor.
+    prime, small = 2**2048 - 1557, 3 * (2**2046 // 3 * 2 + 1)
+    assert gmpy2.is_prime(prime)
+    long = (2**2047, prime, small)
+    for weak in (
+        b"\x0f",
+        (2**1023 + 1).to_bytes(128, "big"),
+        *(n.to_bytes(256, "big") for n in long),
+    ):
         refuses(owner, change(setup, public_key=weak), WeakKeyError)
     refuses(owner, change(setup, mask_key=bytes(31)), WeakKeyError)
     refuses(owner, change(setup, exploration_key=b""), WeakKeyError)
@@ -260,7 +269,8 @@ def test_rewards_other_than_0_and_1_are_refused(reward):
         owner.observe(owner.decide(None), reward)
     assert str(reward) not in str(refusal.value).replace("0 or 1", "")
     assert snapshot(owner) == earlier
-    assert len(owner.observe(True, 1)) == 1
+    assert owner.observe(True, 1) == []
+    assert len(owner.end_round(ARMS)) == 1
 
 
 def test_misuse_is_not_the_peers_fault():
@@ -337,9 +347,13 @@ def test_mutated_messages_meet_named_errors_and_change_nothing(algorithm, skip, 
     config = variant(algorithm, cipher="stream" if seed % 2 else "aes-gcm")
     run = federated(config, ARMS, BUDGET)
     for _ in range(skip % 60):
-        owner = run.network.parties.get(run.network.deliver())
-        if owner in run.players and owner.state == "pulling":
-            run.network.send(owner.observe(owner.decide(None), 1.0))
+        if run.network.deliver() is None:
+            for owner in run.players:
+                if owner.state == "pulling":
+                    owner.observe(owner.decide(None), 1.0)
+            for owner in run.players:
+                if owner.next_end is not None:
+                    run.network.send(owner.end_round(owner.next_end))
     if not run.network._queue:
         return
     _, _, receiver, data = run.network._queue[0]

@@ -15,7 +15,7 @@ def test_the_packed_statistic_is_the_gram_matrix_and_the_moment(dimension, count
     contexts, rewards = rng.normal(size=(count, dimension)), rng.normal(size=count)
     packed = np.zeros((2, ridge.packed_size(dimension)))
     for context, reward in zip(contexts, rewards, strict=True):
-        ridge.add_record(packed, 1, context, reward)
+        ridge.add_record(packed, 1, context, reward, 0.0)
     gram, moment = np.empty((dimension, dimension)), np.empty(dimension)
     ridge.unpack(packed[1], gram, moment)
     np.testing.assert_allclose(gram, contexts.T @ contexts, atol=1e-9)

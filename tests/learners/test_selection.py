@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fedbandits.crypto.keystream import KeyStream, exponentials
-from fedbandits.learners.selection import in_proportion, largest
+from fedbandits.learners.selection import equal_place, in_proportion, largest
 from fedbandits.systems.samba.audit.sight import common_divisor
 from fedbandits.systems.samba.streams import word_to_mask
 
@@ -17,8 +17,18 @@ waits = st.floats(2.0**-54, 40.0)
 
 
 @given(st.lists(st.floats(-1e100, 1e100), min_size=1, max_size=9))
-def test_the_first_of_the_largest_is_chosen(values):
-    assert largest(np.array(values)) == int(np.argmax(values))
+def test_the_first_of_the_largest_is_found_and_they_are_counted(values):
+    best, equals = largest(np.array(values))
+    assert best == int(np.argmax(values))
+    assert equals == values.count(max(values))
+
+
+@given(st.lists(st.sampled_from([0.0, 1.0, 2.5]), min_size=1, max_size=12), st.integers(0, 11))
+def test_each_of_the_largest_can_be_chosen(values, rank):
+    scores = np.array(values)
+    best, equals = largest(scores)
+    tied = np.flatnonzero(scores == scores.max())
+    assert equal_place(scores, best, rank % equals) == tied[rank % equals]
 
 
 @given(st.lists(scores, min_size=1, max_size=6), masks, st.randoms(use_true_random=False))
@@ -29,7 +39,7 @@ def test_masks_never_invert_an_order(values, mask, random):
     masked = np.array(values) * mask
     order = np.argsort(values, kind="stable")
     assert (np.diff(masked[order]) >= 0).all()
-    chosen = values[largest(masked)]
+    chosen = values[largest(masked)[0]]
     assert chosen in (max(values), np.nextafter(max(values), 0.0))
 
 
@@ -59,8 +69,17 @@ def test_matching_is_in_proportion():
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_what_is_no_number_is_refused(bad):
     values = np.array([1.0, bad, 1.0])
-    assert largest(values) == -1
+    assert largest(values)[0] == -1
     assert in_proportion(values, np.ones(3)) == -1
+
+
+def test_scores_that_are_all_zero_are_matched_uniformly():
+    words, times = KeyStream(bytes(32), 5).block(0, 5000), np.empty(5)
+    counts = np.zeros(5)
+    for row in words:
+        exponentials(row, times)
+        counts[in_proportion(np.zeros(5), times)] += 1
+    assert stats.chisquare(counts).pvalue > 1e-3
 
 
 def test_negative_weights_are_refused():

@@ -91,7 +91,7 @@ def test_impossible_budgets_are_refused(epsilon, delta):
     st.booleans(),
 )
 def test_no_replacement_moves_the_statistic_further_than_claimed(seed, d, bound, reward, same):
-    """In Frobenius norm, over shared and disjoint models: at most √2 (L² + B²)."""
+    """In Frobenius norm, over shared and disjoint models: √2 times the stated reach at most."""
     import numpy as np
 
     rng = np.random.default_rng(seed)

@@ -202,7 +202,7 @@ CELLS = [
     (table, column.name, value)
     for table in METADATA.tables.values()
     for column in table.columns
-    for value in (None, -1, 1e308, math.inf, "", "[1,2", b"\xff\x00")
+    for value in (None, -1, 1e308, math.inf, "", "[1,2", "1" * 5000, b"\xff\x00")
 ]
 
 

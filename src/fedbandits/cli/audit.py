@@ -29,7 +29,9 @@ def audit(
 
     Plays the configured releases, and whole parties in a small world, many times with one record
     replaced, and looks at contents, existence, times and number of messages. A claim holds as far
-    as no attack shows more ε than it allows; that is evidence, not proof. Writes audit.json and
+    as no attack shows more ε than it allows; that is evidence, not proof. Where encryption protects
+    and no ε is claimed, participants look and guess, and no guess may be better than chance unless
+    the claim says so. Writes audit.json and
     audit.html; a run's report in the same folder shows the verdicts too.
     """
     from rich.console import Console
@@ -53,7 +55,10 @@ def audit(
         typer.echo("Interrupted: nothing is written.", err=True)
         raise typer.Exit(130) from None
     write_audit(folder, experiment, found)
-    console.output().print(console.audit_table(found))
+    if any(verdict.findings for verdict in found.verdicts):
+        console.output().print(console.audit_table(found))
+    for table in console.examined_tables(found):
+        console.output().print(table)
     typer.echo(f"Audit: {folder / 'audit.html'}")
     for verdict in found.verdicts:
         typer.echo(verdict.line)

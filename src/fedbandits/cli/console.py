@@ -85,6 +85,27 @@ def audit_table(audit: Audit) -> Table:
     return table
 
 
+def examined_tables(audit: Audit) -> list[Table]:
+    """Who guessed what, and who sees what, for every system whose participants were examined."""
+    tables = []
+    for verdict in audit.verdicts:
+        if verdict.examined is None:
+            continue
+        guesses = Table(title=f"{escape(verdict.system)}: who guesses what")
+        for title in ("who", "guesses", "right", "by chance", "the claim says so"):
+            guesses.add_column(title, overflow="fold")
+        for guess in verdict.examined.guesses:
+            stated = "yes" if guess.stated else "no"
+            guesses.add_row(guess.who, guess.what, guess.share, f"{guess.chance:.1%}", stated)
+        seen = Table(title=f"{escape(verdict.system)}: who sees what")
+        for title in ("", *verdict.examined.participants):
+            seen.add_column(title, overflow="fold")
+        for row in verdict.examined.table:
+            seen.add_row(*row)
+        tables += [guesses, seen]
+    return tables
+
+
 def show_ledger(path: pathlib.Path) -> None:
     """Verify every row of a ledger, then print its parties' statements."""
     from fedbandits.privacy.ledger import Ledger

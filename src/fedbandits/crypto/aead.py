@@ -1,15 +1,18 @@
-"""Sealed packets: AES-256-GCM under nonces that name a packet's place in the protocol.
+"""Sealed packets: AES-256-GCM, each bound to its position in the protocol, under a random nonce.
 
-A nonce is direction, iteration, step, slot. Whoever opens a packet makes the nonce from where *it*
-stands, so a packet that was replayed, reordered or turned round does not open. A sealer's steps
-only ever go up, so it never uses a nonce twice; several sealers may share a key as long as no two
-of them use the same slot in the same step. Another run needs another key.
+A position is direction, iteration, step, slot, and is authenticated with the packet. Whoever opens
+a packet makes the position from where *it* stands, so a packet that was replayed, reordered or
+turned round does not open. The nonce is fresh randomness that travels with the packet. So two who
+were given one position, or one who was sent through a step again, still do not seal two packets
+under one nonce, and a packet tells nobody who sealed it. With q packets under one key two nonces
+are equal with probability below q² / 2⁹⁷.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
-from itertools import repeat
+from operator import add
 from typing import Literal, Protocol
 
 import numpy as np
@@ -24,14 +27,16 @@ from fedbandits._typing import Words64
 from fedbandits.errors import LocalProtocolError, RemoteProtocolError
 
 TAG_BYTES = 16
+#: Bytes of the random nonce that a packet begins with.
+NONCE_BYTES = 12
 _BLOCK = 16
 _MAX_STEP = 1 << 48
 
 CipherName = Literal["aes-gcm", "stream", "none"]
 
 
-class NonceReusedError(LocalProtocolError):
-    """Sealing would use a nonce a second time, which breaks AES-GCM."""
+class SealedBeforeError(LocalProtocolError):
+    """Sealing would fill a position in the protocol a second time."""
 
 
 class ReplayedPacketError(RemoteProtocolError):
@@ -46,47 +51,56 @@ class PacketLengthError(RemoteProtocolError):
     """A packet that is shorter or longer than it must be."""
 
 
-def nonce_prefix(direction: int, step: int, iteration: int) -> bytes:
-    """The first 8 bytes of a nonce: 1 direction, 1 iteration, 6 step; 4 of the slot follow."""
+def position_prefix(direction: int, step: int, iteration: int) -> bytes:
+    """The first 8 bytes of a position: 1 direction, 1 iteration, 6 step; 4 of the slot follow."""
     if not 0 <= step < _MAX_STEP:
         raise ValueError("a step has at most 48 bits")
     return bytes((direction, iteration)) + step.to_bytes(6, "big")
 
 
+def fresh_nonces(count: int) -> list[bytes]:
+    """Nonces from the operating system's randomness."""
+    drawn = secrets.token_bytes(NONCE_BYTES * count)
+    return [drawn[at : at + NONCE_BYTES] for at in range(0, len(drawn), NONCE_BYTES)]
+
+
 class PacketCipher(Protocol):
-    """Seals many packets at once, each under its own nonce."""
+    """Seals many packets at once, each at its own position, 12 bytes."""
 
     #: Bytes that a sealed packet is longer than its contents.
     overhead: int
 
-    def seal(self, nonces: Sequence[bytes], payloads: Sequence[bytes]) -> list[bytes]:
-        """Encrypt each payload under its nonce."""
+    def seal(self, positions: Sequence[bytes], payloads: Sequence[bytes]) -> list[bytes]:
+        """Encrypt each payload for its position."""
 
-    def open(self, nonces: Sequence[bytes], sealed: Sequence[bytes]) -> list[bytes]:
+    def open(self, positions: Sequence[bytes], sealed: Sequence[bytes]) -> list[bytes]:
         """Decrypt each packet.
 
         Raises
         ------
         TamperedPacketError
-            If one of them was not sealed under this key, nonce and context.
+            If one of them was not sealed under this key, for this position and context.
         """
 
 
 class GcmCipher:
-    """AES-256-GCM with the protocol's context as associated data."""
+    """AES-256-GCM with the protocol's context and the packet's position as associated data."""
 
-    overhead = TAG_BYTES
+    overhead = NONCE_BYTES + TAG_BYTES
 
     def __init__(self, key: bytes, context: bytes) -> None:
         gcm = AESGCM(key)
         self._encrypt, self._decrypt, self._context = gcm.encrypt, gcm.decrypt, context
 
-    def seal(self, nonces: Sequence[bytes], payloads: Sequence[bytes]) -> list[bytes]:
-        return list(map(self._encrypt, nonces, payloads, repeat(self._context)))
+    def seal(self, positions: Sequence[bytes], payloads: Sequence[bytes]) -> list[bytes]:
+        nonces, bound = fresh_nonces(len(payloads)), map(self._context.__add__, positions)
+        return list(map(add, nonces, map(self._encrypt, nonces, payloads, bound)))
 
-    def open(self, nonces: Sequence[bytes], sealed: Sequence[bytes]) -> list[bytes]:
+    def open(self, positions: Sequence[bytes], sealed: Sequence[bytes]) -> list[bytes]:
+        nonces = [packet[:NONCE_BYTES] for packet in sealed]
+        bodies = [packet[NONCE_BYTES:] for packet in sealed]
         try:
-            return list(map(self._decrypt, nonces, sealed, repeat(self._context)))
+            return list(map(self._decrypt, nonces, bodies, map(self._context.__add__, positions)))
         except InvalidTag:
             raise TamperedPacketError(
                 "a packet does not open: wrong key, changed on its way, or out of its place"
@@ -97,10 +111,11 @@ class StreamCipher:
     """AES-256 in counter mode, one block a packet: for simulation, **not authenticated**.
 
     It hides as much as AES-GCM does (both are IND-CPA), at a fraction of the time, but nobody
-    notices a changed packet. Packets hold at most 16 bytes.
+    notices a changed packet. Packets hold at most 16 bytes. A counter block is the packet's
+    position, XORed with its random nonce, and four zero bytes.
     """
 
-    overhead = 0
+    overhead = NONCE_BYTES
 
     def __init__(self, key: bytes) -> None:
         self._blocks = Cipher(AES(key), ECB()).encryptor()  # noqa: S305 - of distinct counters: CTR
@@ -110,17 +125,34 @@ class StreamCipher:
         raw = self._blocks.update(np.ascontiguousarray(counters).tobytes())
         return np.frombuffer(raw, "<u8").astype(np.uint64).reshape(*counters.shape[:-1], 2)
 
-    def seal(self, nonces: Sequence[bytes], payloads: Sequence[bytes]) -> list[bytes]:
+    def seal(self, positions: Sequence[bytes], payloads: Sequence[bytes]) -> list[bytes]:
         if any(len(payload) > _BLOCK for payload in payloads):
             raise ValueError(f"a packet of this cipher holds at most {_BLOCK} bytes")
-        stream = self._blocks.update(b"".join(nonce + bytes(4) for nonce in nonces))
+        nonces = fresh_nonces(len(payloads))
+        return list(map(add, nonces, self._added(positions, nonces, payloads)))
+
+    def open(self, positions: Sequence[bytes], sealed: Sequence[bytes]) -> list[bytes]:
+        nonces = [packet[:NONCE_BYTES] for packet in sealed]
+        return self._added(positions, nonces, [packet[NONCE_BYTES:] for packet in sealed])
+
+    def _added(
+        self, positions: Sequence[bytes], nonces: Sequence[bytes], texts: Sequence[bytes]
+    ) -> list[bytes]:
+        """Texts with their key stream added."""
+        blocks = (
+            _xor(place, nonce) + bytes(4) for place, nonce in zip(positions, nonces, strict=True)
+        )
+        stream = self._blocks.update(b"".join(blocks))
         starts = range(0, len(stream), _BLOCK)
         return [
-            bytes(a ^ b for a, b in zip(payload, stream[start : start + _BLOCK], strict=False))
-            for payload, start in zip(payloads, starts, strict=True)
+            _xor(text, stream[start : start + len(text)])
+            for text, start in zip(texts, starts, strict=True)
         ]
 
-    open = seal
+
+def _xor(one: bytes, other: bytes) -> bytes:
+    mixed = int.from_bytes(one, "big") ^ int.from_bytes(other, "big")
+    return mixed.to_bytes(len(one), "big")
 
 
 class ClearCipher:
@@ -128,7 +160,7 @@ class ClearCipher:
 
     overhead = 0
 
-    def seal(self, nonces: Sequence[bytes], payloads: Sequence[bytes]) -> list[bytes]:
+    def seal(self, positions: Sequence[bytes], payloads: Sequence[bytes]) -> list[bytes]:
         return list(payloads)
 
     open = seal
@@ -143,7 +175,10 @@ def make_cipher(name: CipherName, key: bytes, context: bytes) -> PacketCipher:
 
 def overhead_of(name: CipherName) -> int:
     """Bytes that a cipher adds to a packet."""
-    return TAG_BYTES if name == "aes-gcm" else 0
+    overheads: dict[CipherName, int] = {
+        "aes-gcm": GcmCipher.overhead, "stream": StreamCipher.overhead, "none": ClearCipher.overhead
+    }  # fmt: skip
+    return overheads[name]
 
 
 def counter_blocks(
@@ -151,8 +186,9 @@ def counter_blocks(
 ) -> NDArray[np.uint8]:
     """Counter blocks of all packets of some steps, (steps, iterations, slots, 16) uint8.
 
-    Iterations are counted from 1. A block is the packet's nonce and four zero bytes, so
-    :meth:`StreamCipher.keystream` of it is what :meth:`StreamCipher.seal` uses.
+    Iterations are counted from 1. A block is the packet's position and four zero bytes:
+    :meth:`StreamCipher.keystream` of it is what :meth:`StreamCipher.seal` uses under a nonce of
+    zeros. For simulations, which keep no packet that somebody could see.
     """
     blocks = np.zeros((steps, iterations, slots, _BLOCK), np.uint8)
     blocks[..., 0] = direction
@@ -189,12 +225,12 @@ class Channel:
 
         Raises
         ------
-        NonceReusedError
+        SealedBeforeError
             If the step is not after the last one sealed.
         """
         if (step, iteration) <= self._last:
-            raise NonceReusedError(f"step {step}, iteration {iteration} was sealed before")
-        sealed = self._cipher.seal(self._nonces(step, iteration, slots), payloads)
+            raise SealedBeforeError(f"step {step}, iteration {iteration} was sealed before")
+        sealed = self._cipher.seal(self._positions(step, iteration, slots), payloads)
         self._last = (step, iteration)
         return sealed
 
@@ -213,12 +249,12 @@ class Channel:
         for packet in sealed:
             if len(packet) != length:
                 raise PacketLengthError(f"a packet has {len(packet)} bytes, expected {length}")
-        return self._cipher.open(self._nonces(step, iteration, slots), sealed)
+        return self._cipher.open(self._positions(step, iteration, slots), sealed)
 
     def advance(self, step: int, iteration: int) -> None:
         """Open nothing of this step, or of one before it, again."""
         self._last = (step, iteration)
 
-    def _nonces(self, step: int, iteration: int, slots: Sequence[int]) -> list[bytes]:
-        prefix = nonce_prefix(self.direction, step, iteration)
+    def _positions(self, step: int, iteration: int, slots: Sequence[int]) -> list[bytes]:
+        prefix = position_prefix(self.direction, step, iteration)
         return [prefix + slot.to_bytes(4, "big") for slot in slots]

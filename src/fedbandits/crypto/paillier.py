@@ -18,13 +18,15 @@ import math
 import operator
 import secrets
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import gmpy2
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from fedbandits.errors import RemoteProtocolError
 
+#: A modulus with a prime factor below this is refused, or below its fourth root where that is less.
+_LEAST_FACTOR = 1 << 16
 #: Lengths of n that :func:`generate` makes.
 KEY_BITS = (2048, 3072, 4096)
 
@@ -45,7 +47,8 @@ class PublicKey:
     Raises
     ------
     ValueError
-        If n is no product of two odd primes for want of size or parity.
+        If n is small, even, prime, a power, or has a small factor: anybody could then decrypt. That
+        it is the product of two large primes is not proved by that; only its owner knows.
     """
 
     n: int
@@ -53,6 +56,7 @@ class PublicKey:
     def __post_init__(self) -> None:
         if self.n < 15 or self.n % 2 == 0:
             raise ValueError("a Paillier modulus is an odd number of at least 15")
+        _check_modulus(self.n)
 
     def __repr__(self) -> str:
         return f"PublicKey({self.bits} bits)"
@@ -202,6 +206,18 @@ class _Half:
     def decrypt(self, number: gmpy2.mpz) -> gmpy2.mpz:
         power = gmpy2.powmod_sec(number, self._prime - 1, self._square)
         return (power - 1) // self._prime * self._h % self._prime
+
+
+@lru_cache(maxsize=16)
+def _check_modulus(n: int) -> None:
+    """Refuse a modulus that anybody can factor at a glance."""
+    if gmpy2.is_prime(n):
+        raise ValueError("a Paillier modulus has two prime factors, this one is prime")
+    if gmpy2.is_power(n):
+        raise ValueError("a Paillier modulus has two different prime factors, this one is a power")
+    bound = min(_LEAST_FACTOR, 1 << n.bit_length() // 4)
+    if gmpy2.gcd(n, gmpy2.primorial(bound - 1)) != 1:
+        raise ValueError(f"a Paillier modulus has no factor below {bound:,}")
 
 
 def generate(bits: int = 3072) -> PrivateKey:

@@ -25,6 +25,7 @@ from msgspec import Meta
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Floats32
 from fedbandits.environments.facts import ContextualFacts, Facts
+from fedbandits.environments.needs import Needs
 from fedbandits.environments.stage import Stage
 from fedbandits.random import Key, Purpose, bernoulli
 
@@ -66,6 +67,11 @@ class Environment(
     def world(self, key: Key) -> Any:
         """The arrays of one replicate, a named tuple."""
         raise NotImplementedError
+
+    def needs(self, rounds: int) -> Needs:
+        """What the world of one replicate takes in so many rounds; nothing is known by default."""
+        del rounds
+        return Needs()
 
     def stage(self, key: Key) -> Stage:
         """One replicate, for parties to act in."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import pathlib
 from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -16,6 +15,7 @@ from fedbandits.environments.base import Arms, Environment
 from fedbandits.environments.facts import ArmFacts, Facts
 from fedbandits.environments.rating_files import read_ratings
 from fedbandits.environments.stage import Stage
+from fedbandits.environments.text_files import read_text
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, bernoulli, uniforms
 
@@ -115,12 +115,7 @@ def _rated_means(path: str, threshold: float, share_of: str) -> Floats:
 
 def _read_means(path: str) -> Floats:
     """A count, then a mean a line."""
-    try:
-        lines = pathlib.Path(path).read_text(encoding="utf-8-sig").split()
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file; give a file of means, or a list") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read: {type(error).__name__}") from None
+    lines = read_text(path, "no such file; give a file of means, or a list").split()
     values = [_mean(path, number, line) for number, line in enumerate(lines[1:], start=2)]
     if not lines or lines[0] != str(len(values)):
         raise DataError(

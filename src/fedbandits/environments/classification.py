@@ -22,6 +22,7 @@ from fedbandits.environments.base import (
     fill_decision_set,
 )
 from fedbandits.environments.facts import ContextualFacts
+from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, integer, permutation
 
@@ -100,6 +101,11 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
                 f'{self.dataset!r}; use at most {rows}, or shards = "shared"'
             )
 
+    def needs(self, rounds: int) -> Needs:
+        copies = self.agents if self.shards == "shared" else 1
+        dealt = Part("rows by agent", copies * len(self._data()[1]) * F64, "environment.agents")
+        return Needs((dealt,), float(rounds * self.agents * self.dimension))
+
     def world(self, key: Key) -> ClassificationWorld:
         rows, labels = self._data()
         count = len(labels)
@@ -120,8 +126,12 @@ def _prepared(
     dataset: str, components: int | None, clip_quantile: float, intercept: float
 ) -> tuple[Floats32, Ints]:
     table, target = _load(dataset)
+    _refuse_shapes(dataset, table, target)
     _refuse_unusable(dataset, table)
-    classes, labels = np.unique(target, return_inverse=True)
+    try:
+        classes, labels = np.unique(target, return_inverse=True)
+    except TypeError:  # a gap among names
+        raise DataError(f"data set {dataset!r}: its classes are of several types") from None
     if len(classes) < 2:
         raise DataError(
             f"data set {dataset!r} has a single class: a bandit needs at least two arms"
@@ -157,6 +167,14 @@ def _load(dataset: str) -> tuple[Floats, NDArray[Any]]:
         ) from error
 
 
+def _refuse_shapes(dataset: str, table: Floats, target: NDArray[Any]) -> None:
+    if table.ndim != 2 or target.shape != (len(table),) or table.size == 0:
+        raise DataError(
+            f"data set {dataset!r}: expected a table and a class a row, found {table.shape} and "
+            f"{target.shape}"
+        )
+
+
 def _refuse_unusable(dataset: str, table: Floats) -> None:
     bad = ~np.isfinite(table)
     if bad.any():
@@ -168,7 +186,11 @@ def _refuse_unusable(dataset: str, table: Floats) -> None:
 
 
 def _standardise(dataset: str, table: Floats) -> Floats:
-    deviation = table.std(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        deviation = table.std(axis=0)
+    if not np.isfinite(deviation).all():
+        column = int(np.flatnonzero(~np.isfinite(deviation))[0])
+        raise DataError(f"data set {dataset!r}: column {column} is too large to be standardised")
     varying = deviation > 0.0
     if not varying.any():
         raise DataError(f"data set {dataset!r}: no column varies, there is nothing to learn from")

@@ -12,6 +12,7 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.environments.arrivals import ClusteredStage
 from fedbandits.environments.base import Arms, Environment
 from fedbandits.environments.facts import ClusteredFacts, Facts
+from fedbandits.environments.needs import F32, F64, Needs, Part
 from fedbandits.environments.preferences import (
     block_of,
     cluster_labels,
@@ -166,6 +167,13 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
 
     def prepare(self) -> None:
         self._given()
+
+    def needs(self, rounds: int) -> Needs:
+        d, n = self.dimension, self.parties
+        keys = "environment.dim, environment.users or environment.items"
+        kept = Part("preferences, and a round's items", d * (n * F64 + self.items * F32 / 2), keys)
+        drawn = 0.0 if self._given() is not None else float(d) * self._clusters**2
+        return Needs((kept,), 3.0 * rounds * d * self.items + drawn)
 
     def world(self, key: Key) -> ClusteredWorld:
         theta = self._given()

@@ -22,6 +22,7 @@ from fedbandits.environments.base import (
     fill_decision_set,
 )
 from fedbandits.environments.directions import coordinate
+from fedbandits.environments.needs import F32, Needs, Part
 from fedbandits.errors import ConfigError
 from fedbandits.random import Key, Purpose, fill_words, normals
 
@@ -80,6 +81,11 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
     @property
     def arm_count(self) -> int:
         return self.arms
+
+    def needs(self, rounds: int) -> Needs:
+        cells = self.dim * self.arms
+        drawn = Part("a round's contexts", cells * F32 / 2, "environment.dim or environment.arms")
+        return Needs((drawn,), 3.0 * rounds * self.agents * cells)
 
     def world(self, key: Key) -> LinearWorld:
         theta = self._theta(key)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import math
 import pathlib
-import zipfile
+import warnings
 
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
+from fedbandits.environments.factors import leading_factors
 from fedbandits.environments.rating_files import read_ratings
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.random import Key, Purpose, normals
@@ -33,21 +34,24 @@ def read_preferences(path: str) -> Floats:
         If the file is missing, or does not hold finite vectors of length at most 1.
     """
     try:
-        with pathlib.Path(path).open("rb") as stream:
-            found = np.load(stream, allow_pickle=False)
+        # Mapped, not read: a header that promises more than the file holds costs no memory.
+        found = np.lib.format.open_memmap(pathlib.Path(path), mode="r")
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; give a .npy file of (users, d) numbers") from None
-    except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
+    except Exception as error:  # a header is Python that numpy evaluates: it fails in many ways
         raise DataError(
-            f"{path}: cannot be read as a .npy file of numbers: {type(error).__name__}"
+            f"{path!r}: cannot be read as a .npy file of numbers, no archive: "
+            f"{type(error).__name__}"
         ) from None
-    if not isinstance(found, np.ndarray) or found.ndim != 2 or found.dtype.kind != "f":
-        kind = f"{found.dtype} {found.shape}" if isinstance(found, np.ndarray) else "an archive"
-        raise DataError(f"{path}: expected an array of floats (users, d), found {kind}")
+    if found.ndim != 2 or found.dtype.kind != "f":
+        raise DataError(
+            f"{path}: expected an array of floats (users, d), found {found.dtype} {found.shape}"
+        )
     if len(found) == 0 or found.shape[1] < 2:
         raise DataError(f"{path}: expected at least 1 user and d ≥ 2, found {found.shape}")
-    vectors = found.astype(np.float64)
-    _check(path, vectors)
+    with np.errstate(over="ignore"):  # what is too large is refused as what it then is
+        vectors = np.array(found, dtype=np.float64, order="C", subok=False)
+        _check(path, vectors)
     vectors.setflags(write=False)
     return vectors
 
@@ -124,7 +128,7 @@ def rated_preferences(path: str, users: int, items: int, clusters: int, dim: int
     """
     from scipy.sparse import csr_matrix
     from sklearn.cluster import KMeans
-    from sklearn.decomposition import TruncatedSVD
+    from sklearn.exceptions import ConvergenceWarning
 
     who, what, _ = read_ratings(path)
     kept_users, kept_items = (
@@ -143,11 +147,16 @@ def rated_preferences(path: str, users: int, items: int, clusters: int, dim: int
         )
     seen.sort_indices()
     kinds = {part.tobytes() for part in np.split(seen.indices, seen.indptr[1:-1])}
+    too_few = DataError(f"{path}: fewer than {clusters} different users; use fewer clusters")
     if len(kinds) < max(2, clusters):
-        raise DataError(f"{path}: fewer than {clusters} different users; use fewer clusters")
-    svd = TruncatedSVD(n_components=dim - 1, algorithm="arpack", random_state=0)
-    coordinates = svd.fit_transform(seen)
-    found = KMeans(n_clusters=clusters, n_init=10, random_state=0).fit(coordinates)
+        raise too_few
+    coordinates = leading_factors(path, seen, dim - 1).left
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        try:
+            found = KMeans(n_clusters=clusters, n_init=10, random_state=0).fit(coordinates)
+        except ConvergenceWarning:  # several kinds of users have the same coordinates
+            raise too_few from None
     longest = float(np.linalg.norm(found.cluster_centers_, axis=1).max())
     vectors = np.full((users, dim), HALF)
     vectors[:, :-1] = (HALF / max(longest, 1e-12)) * found.cluster_centers_[found.labels_]

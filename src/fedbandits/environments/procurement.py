@@ -12,6 +12,7 @@ from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import Environment
 from fedbandits.environments.facts import Facts, ProcurementFacts
+from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.environments.producer_files import Producers, read_producers
 from fedbandits.environments.stage import Stage
 from fedbandits.errors import DataError
@@ -132,6 +133,11 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
     def prepare(self) -> None:
         if not self.is_drawn:
             self._given()
+
+    def needs(self, rounds: int) -> Needs:
+        pairs = self.parties * self.producer_count
+        keys = "environment.agents or environment.producers"
+        return Needs((Part("costs and capacities", 2 * pairs * F64, keys),), 10.0 * rounds * pairs)
 
     def world(self, key: Key) -> ProcurementWorld:
         if self.instance is not None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import functools
+import itertools
 import math
 import pathlib
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +18,9 @@ from fedbandits.random import MOST_TRIALS
 
 #: Where cells without a column go.
 _TOO_MANY = "cells without a column"
+
+#: A name with more characters is none, but a file of something else.
+_LONGEST = 100
 
 COLUMNS = ("agent", "producer", "quality", "cost", "capacity")
 
@@ -69,41 +74,49 @@ def _read(path: str, file: pathlib.Path, size: int, changed: int) -> Producers:
         raise DataError(f"{path}: holds no producers")
     agents = {name: j for j, name in enumerate(dict.fromkeys(row.agent for row in rows))}
     producers = {name: i for i, name in enumerate(dict.fromkeys(row.producer for row in rows))}
+    _check_pairs(path, rows, agents, producers)
     quality = np.full(len(producers), np.nan)
-    cost = np.full((len(agents), len(producers)), np.nan)
+    cost = np.zeros((len(agents), len(producers)))
     capacity = np.zeros(cost.shape, np.int64)
     for row in rows:
         j, i = agents[row.agent], producers[row.producer]
-        if not np.isnan(cost[j, i]):
-            raise DataError(
-                f"{path}, line {row.line}: agent {row.agent!r} and producer {row.producer!r} again"
-            )
         if not np.isnan(quality[i]) and quality[i] != row.quality:
             raise DataError(
                 f"{path}, line {row.line}: quality {row.quality:g} of producer {row.producer!r}, "
                 f"which had {quality[i]:g} before; it is the same for all agents"
             )
         quality[i], cost[j, i], capacity[j, i] = row.quality, row.cost, row.capacity
-    _check_complete(path, cost, list(agents), list(producers))
     return Producers(quality, cost, capacity)
 
 
-def _check_complete(path: str, cost: Floats, agents: list[str], producers: list[str]) -> None:
-    missing = np.argwhere(np.isnan(cost))
-    if len(missing):
-        j, i = missing[0]
+def _check_pairs(
+    path: str, rows: list[_Row], agents: Collection[str], producers: Collection[str]
+) -> None:
+    """Every pair stands there once; looked at before anything as large as all pairs is made."""
+    seen: set[tuple[str, str]] = set()
+    for row in rows:
+        if (row.agent, row.producer) in seen:
+            raise DataError(
+                f"{path}, line {row.line}: agent {row.agent!r} and producer {row.producer!r} again"
+            )
+        seen.add((row.agent, row.producer))
+    first = next((pair for pair in itertools.product(agents, producers) if pair not in seen), None)
+    if first is not None:
+        missing = len(agents) * len(producers) - len(seen)
         raise DataError(
-            f"{path}: {len(missing)} pairs are missing, the first is agent {agents[j]!r} with "
-            f"producer {producers[i]!r}; every agent needs a row for every producer (capacity 0 "
-            "where it cannot buy)"
+            f"{path}: {missing} pairs are missing, the first is agent {first[0]!r} with producer "
+            f"{first[1]!r}; every agent needs a row for every producer (capacity 0 where it cannot "
+            "buy)"
         )
 
 
-def _cells(path: str, file: pathlib.Path) -> list[tuple[int, dict[str, str]]]:
+def _cells(path: str, file: pathlib.Path) -> Iterator[tuple[int, dict[str, str]]]:
     """The rows with their line numbers, cells by column."""
+    line = 0
     try:
         with file.open(encoding="utf-8-sig", newline="") as text:
             reader = csv.DictReader(text, restval="", restkey=_TOO_MANY)
+            line = 1
             names = [name.strip().lower() for name in reader.fieldnames or ()]
             if absent := [column for column in COLUMNS if column not in names]:
                 raise DataError(
@@ -113,9 +126,13 @@ def _cells(path: str, file: pathlib.Path) -> list[tuple[int, dict[str, str]]]:
             if twice := [column for column in COLUMNS if names.count(column) > 1]:
                 raise DataError(f"{path}, line 1: {twice[0]} stands there twice")
             reader.fieldnames = names
-            return [(reader.line_num, row) for row in reader if any(row.values())]
+            for row in reader:
+                line = reader.line_num
+                if any(row.values()):
+                    yield line, row
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path}: cannot be read as CSV: {type(error).__name__}") from None
+        where = f", after line {line}" if line else ""
+        raise DataError(f"{path}{where}: cannot be read as CSV: {type(error).__name__}") from None
 
 
 def _row(path: str, line: int, cells: dict[str, str]) -> _Row:
@@ -131,8 +148,11 @@ def _row(path: str, line: int, cells: dict[str, str]) -> _Row:
     if _TOO_MANY in cells:
         raise DataError(f"{path}, line {line}: more cells than columns; decimals take a point")
     names = [str(cells[column] or "").strip() for column in ("agent", "producer")]
-    if not all(names):
-        raise DataError(f"{path}, line {line}: agent and producer must have names")
+    if not all(0 < len(name) <= _LONGEST for name in names):
+        raise DataError(
+            f"{path}, line {line}: agent and producer must have names of at most {_LONGEST} "
+            "characters"
+        )
     capacity = number("capacity", 0, MOST_TRIALS, f"a whole number from 0 to {MOST_TRIALS:,}")
     if capacity != int(capacity):
         raise DataError(f"{path}, line {line}: capacity must be a whole number")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import pathlib
@@ -12,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
+from fedbandits.environments.text_files import csv_cells, is_whole, read_text
 from fedbandits.errors import DataError
 
 _WHERE = {
@@ -22,6 +22,24 @@ _WHERE = {
 }
 _JESTER_MISSING = 99.0
 _MOVIELENS = ("u.data", "ratings.dat", "ratings.csv")
+
+
+class _Scale(NamedTuple):
+    """What a value may be: rewards are scaled by the extremes, one absurd value hides all."""
+
+    name: str
+    low: float
+    high: float
+
+
+_RATING = _Scale(
+    "a rating between -100 and 100 (counts go in a CSV with a column weight)", -1e2, 1e2
+)
+_COUNT = _Scale("a weight between 0 and a billion", 0.0, 1e9)
+_STARS = _Scale("stars between 0 and 5", 0.0, 5.0)
+_JOKE = _Scale(
+    "how many jokes were rated, then a rating from -10 to 10 or 99 for each joke", -10.0, 10.0
+)
 
 #: A rating as read: user, item, value.
 Triple = tuple[str, str, float]
@@ -46,19 +64,17 @@ def read_ratings(path: str) -> Ratings:
     header), Jester (a row a user, 99 for no rating), Yelp reviews (``.json``, an object a line),
     and CSV with a header that names user, item and rating.
 
+    A rating lies between -100 and 100, a weight (LastFM, a CSV with a column ``weight``) between 0
+    and a billion; MovieLens, Jester and Yelp have scales of their own.
+
     Raises
     ------
     DataError
         If the file is missing, empty or malformed: the line is named, and what was expected.
     """
     file = pathlib.Path(path)
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        source = _WHERE.get(file.name, "the data set's own site")
-        raise DataError(f"{path}: no such file; get {source} and give its path") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read as text: {type(error).__name__}") from None
+    source = _WHERE.get(file.name, "the data set's own site")
+    text = read_text(path, f"no such file; get {source} and give its path")
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not lines:
         raise DataError(f"{path}: is empty, expected ratings")
@@ -85,7 +101,7 @@ def _kind(file: pathlib.Path, lines: _Lines) -> tuple[_Parser, _Lines]:
     if file.suffix in (".json", ".jsonl"):
         return _yelp, lines
     if file.name == "user_artists.dat":
-        return _separated("\t", "user, artist and weight, separated by tabs"), lines[1:]
+        return _separated("\t", "user, artist and weight, separated by tabs", _COUNT), lines[1:]
     if "::" in first:
         return _separated("::", "user::item::rating::timestamp"), lines
     if file.suffix in (".data", ".tsv", ".dat"):
@@ -100,9 +116,7 @@ def _in_range(parse: _Parser) -> _Parser:
 
     def checked(line: str) -> Iterator[Triple]:
         for user, item, value in parse(line):
-            if not all(
-                text.isascii() and text.isdigit() and int(text) > 0 for text in (user, item)
-            ):
+            if not all(is_whole(text) and int(text) > 0 for text in (user, item)):
                 raise _MalformedError("user and item as whole numbers from 1")
             if not 0.5 <= value <= 5.0:
                 raise _MalformedError("a rating between 0.5 and 5")
@@ -111,19 +125,22 @@ def _in_range(parse: _Parser) -> _Parser:
     return checked
 
 
-def _separated(separator: str, expected: str) -> _Parser:
+def _separated(separator: str, expected: str, scale: _Scale = _RATING) -> _Parser:
     def parse(line: str) -> Iterator[Triple]:
         cells = [cell.strip() for cell in line.split(separator)]
         if len(cells) < 3 or not cells[0] or not cells[1]:
             raise _MalformedError(expected)
-        yield cells[0], cells[1], _value(cells[2], expected)
+        yield cells[0], cells[1], _value(cells[2], expected, scale)
 
     return parse
 
 
 def _table(file: pathlib.Path, header: str) -> _Parser:
     """CSV: columns are found by their names."""
-    names = [name.strip().lower() for name in next(csv.reader([header]))]
+    try:
+        names = [name.lower() for name in csv_cells(header)]
+    except ValueError as error:
+        raise DataError(f"{file}, line 1: cannot be read as CSV: {error}") from None
     wanted = {
         "user": ("user", "userid", "user_id"),
         "item": ("item", "itemid", "item_id", "movieid", "movie_id"),
@@ -137,13 +154,19 @@ def _table(file: pathlib.Path, header: str) -> _Parser:
                 f"{file}, line 1: expected a header with user, item and rating; no {meaning} in it"
             )
         places.append(found[0])
+    scale = _COUNT if names[places[2]] == "weight" else _RATING
 
     def parse(line: str) -> Iterator[Triple]:
-        cells = next(csv.reader([line]))
+        try:
+            cells = csv_cells(line)
+        except ValueError:
+            cells = []
         if len(cells) != len(names):
             raise _MalformedError(f"{len(names)} values, separated by commas")
-        user, item, value = (cells[place].strip() for place in places)
-        yield user, item, _value(value, "a number as rating")
+        user, item, value = (cells[place] for place in places)
+        if not user or not item:
+            raise _MalformedError("a user and an item")
+        yield user, item, _value(value, "a number as rating", scale)
 
     return parse
 
@@ -154,13 +177,10 @@ def _jester() -> _Parser:
     def parse(line: str) -> Iterator[Triple]:
         nonlocal rows
         rows += 1
-        expected = "how many jokes were rated, then a rating from -10 to 10 or 99 for each joke"
-        cells = [_value(cell, expected) for cell in line.split(",")]
-        for joke, value in enumerate(cells[1:]):
+        for joke, cell in enumerate(line.split(",")[1:]):
+            value = _number(cell, _JOKE.name)
             if value != _JESTER_MISSING:
-                if abs(value) > 10.0:
-                    raise _MalformedError(expected)
-                yield str(rows), str(joke), value
+                yield str(rows), str(joke), _on(_JOKE, value)
 
     return parse
 
@@ -169,12 +189,17 @@ def _yelp(line: str) -> Iterator[Triple]:
     expected = 'an object with "user_id", "business_id" and "stars"'
     try:
         review = json.loads(line)
-        yield str(review["user_id"]), str(review["business_id"]), float(review["stars"])
-    except (ValueError, KeyError, TypeError):
+        user, item, stars = (review[key] for key in ("user_id", "business_id", "stars"))
+        value = float(stars)
+    # RecursionError: brackets in brackets; OverflowError: a whole number beyond all floats.
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         raise _MalformedError(expected) from None
+    if not (isinstance(user, str | int) and isinstance(item, str | int)):
+        raise _MalformedError(expected)
+    yield str(user), str(item), _on(_STARS, value)
 
 
-def _value(text: str, expected: str) -> float:
+def _number(text: str, expected: str) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -182,6 +207,16 @@ def _value(text: str, expected: str) -> float:
     if not math.isfinite(value):
         raise _MalformedError(expected)
     return value
+
+
+def _on(scale: _Scale, value: float) -> float:
+    if not scale.low <= value <= scale.high:  # nor is a NaN
+        raise _MalformedError(scale.name)
+    return value
+
+
+def _value(text: str, expected: str, scale: _Scale) -> float:
+    return _on(scale, _number(text, expected))
 
 
 def _numbered(triples: list[Triple]) -> Ratings:

@@ -20,7 +20,9 @@ from fedbandits.environments.base import (
     draw_reward,
     fill_decision_set,
 )
+from fedbandits.environments.factors import leading_factors
 from fedbandits.environments.facts import ContextualFacts
+from fedbandits.environments.needs import Needs
 from fedbandits.environments.rating_files import read_ratings
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, integer, permutation
@@ -60,7 +62,8 @@ class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"
     ----------
     path
         MovieLens ``u.data``, ``ratings.dat`` or ``ratings.csv``; Jester; LastFM's
-        ``user_artists.dat`` (hetrec2011); Yelp reviews; or a CSV with user, item and rating.
+        ``user_artists.dat`` (hetrec2011); Yelp reviews; or a CSV with user, item and rating,
+        from -100 to 100, or weight, from 0 to a billion.
     dim
         Number of factors that are kept; it is the dimension of the contexts.
     arms
@@ -98,6 +101,9 @@ class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"
                 f"environment.agents: {self.agents} agents cannot share the {users} users with at "
                 f"least {self.arms} ratings in {self.path}; use fewer agents or arms"
             )
+
+    def needs(self, rounds: int) -> Needs:
+        return Needs(operations=float(rounds * self.agents * self.arms * (self.dim + self.arms)))
 
     def world(self, key: Key) -> RatingsWorld:
         data = self._data()
@@ -166,7 +172,6 @@ def _factors(
     path: str, users: Ints, items: Ints, values: Floats, dim: int
 ) -> tuple[Floats, Floats]:
     from scipy.sparse import csr_matrix
-    from sklearn.decomposition import TruncatedSVD
 
     shape = (int(users.max()) + 1, int(items.max()) + 1)
     if dim >= min(shape):
@@ -175,12 +180,10 @@ def _factors(
             f"use at most {min(shape) - 1}"
         )
     matrix = csr_matrix((values, (users, items)), shape=shape)
-    svd = TruncatedSVD(n_components=dim, algorithm="arpack", random_state=0)
-    user_factors = svd.fit_transform(matrix)
-    item_factors = svd.components_.T
+    found = leading_factors(path, matrix, dim)
     # Share the singular values evenly, so that neither side is long and the other short.
-    root = np.sqrt(np.maximum(svd.singular_values_, 1e-12))
-    return user_factors / root, item_factors * root
+    root = np.sqrt(np.maximum(found.singular_values, 1e-12))
+    return found.left / root, found.right * root
 
 
 @implements(decision_set_workspace, RatingsWorld)

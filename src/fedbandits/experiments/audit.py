@@ -16,6 +16,7 @@ from fedbandits.privacy import gaussian
 from fedbandits.privacy.auditing import Finding, Game
 from fedbandits.privacy.auditing import audit as attack
 from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.examined import Examined
 from fedbandits.settings.defaults import CONFIDENCE, RUNS
 from fedbandits.settings.experiment import Experiment, Variant
 from fedbandits.systems import find_system
@@ -49,6 +50,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         Probability with which all bounds of this system hold together.
     findings
         What was found, one finding a game.
+    examined
+        What participants found out, where encryption protects and no ε is claimed.
     """
 
     system: str
@@ -62,10 +65,13 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     noise_measured: float
     confidence: float
     findings: tuple[Finding, ...]
+    examined: Examined | None = None
 
     @property
     def line(self) -> str:
         """The verdict in one line."""
+        if self.examined is not None:
+            return f"{self.system}: {self.outcome}: {self._examined_line(self.examined)}"
         if self.outcome == "nothing claimed":
             return f"{self.system}: nothing claimed, no ε to put to the test"
         sign = "≤" if self.outcome == "holds" else ">"
@@ -79,6 +85,15 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
             f"ε = {self.epsilon:.3g} at δ = {self.delta:g} as {self.claimed_by} claims "
             f"(tightness {self.tightness:.2f}{waste}{shown})"
         )
+
+    def _examined_line(self, examined: Examined) -> str:
+        """What shows more than the claim says; else what participants guessed."""
+        shown = examined.broken(self.confidence)
+        if shown:
+            return f"more shows than the claim says: {'; '.join(shown)}"
+        found = [g.text for g in examined.guesses if g.stated and g.beats_chance(self.confidence)]
+        known = f": {'; '.join(found)}" if found else ""
+        return f"no ε is claimed, and nobody found out more than the claim says{known}"
 
 
 class Audit(msgspec.Struct, frozen=True):
@@ -146,8 +161,23 @@ def audit(
             share = 1.0 - (1.0 - confidence) / len(games)
             findings.append(attack(game, runs, claim.delta, share))
             done += 1
-        verdicts.append(judge(entry.label, claim, tuple(findings), confidence))
+        verdict = judge(entry.label, claim, tuple(findings), confidence)
+        verdicts.append(with_examined(verdict, _examined(experiment, entry)))
     return Audit(tuple(verdicts))
+
+
+def with_examined(verdict: Verdict, examined: Examined | None) -> Verdict:
+    """A verdict that also holds what participants found out against what is claimed."""
+    if examined is None:
+        return verdict
+    outcome: Outcome = "broken" if examined.broken(verdict.confidence) else "holds"
+    outcome = "broken" if verdict.outcome == "broken" else outcome
+    return msgspec.structs.replace(verdict, outcome=outcome, examined=examined)
+
+
+def _examined(experiment: Experiment, entry: Variant) -> Examined | None:
+    world = experiment.environment
+    return find_system(entry.system).examine(entry.plan(world, experiment.rounds), world)
 
 
 def _games(experiment: Experiment, entry: Variant) -> list[Game]:

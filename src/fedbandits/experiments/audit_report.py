@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import html
 import math
+from collections.abc import Sequence
 
 from fedbandits.experiments.audit import Audit, Verdict
 from fedbandits.privacy.auditing import Finding
+from fedbandits.privacy.examined import Examined
 
 _VERDICTS = (
     "system",
@@ -18,6 +20,12 @@ _VERDICTS = (
     "measured",
 )
 _FINDINGS = ("system", "what attackers saw", "neighbours", "ε at least", "best attack", "runs")
+_GUESSES = ("who", "guesses", "right", "by chance", "the claim says so")
+_EXAMINED_NOTE = (
+    "Parties played a small run, and everybody looked at all that reached them, with all keys that "
+    "they hold. A guess that is right more often than by chance breaks a claim that does not say "
+    "so; a cell that shows more than the claim says does, too."
+)
 _NOTE = (
     "Every system was played many times in two worlds that differ in one record. Attacks were "
     "chosen on runs of their own; bounds on ε follow from their errors on others (Clopper & "
@@ -40,11 +48,28 @@ def audit_section(audit: Audit) -> str:
         f"<p><b>{html.escape(audit.summary)}</b></p>"
         f"{_table(_VERDICTS, verdicts)}<p class=note>{html.escape(_NOTE)}</p>"
         f"{_table(_FINDINGS, findings) if findings else ''}"
+        f"{''.join(_examined_section(v.system, v.examined) for v in audit.verdicts if v.examined)}"
+    )
+
+
+def _examined_section(system: str, examined: Examined) -> str:
+    """Who guessed what, and who sees what."""
+    guesses = [
+        (g.who, g.what, g.share, f"{100 * g.chance:.1f}%", "yes" if g.stated else "no")
+        for g in examined.guesses
+    ]
+    return (
+        f"<h3>{html.escape(system)}: who guesses what</h3>{_table(_GUESSES, guesses)}"
+        f"<p class=note>{html.escape(_EXAMINED_NOTE)}</p>"
+        f"<h3>{html.escape(system)}: who sees what</h3>"
+        f"{_table(('', *examined.participants), list(examined.table))}"
     )
 
 
 def _verdict_row(verdict: Verdict) -> tuple[str, ...]:
     claimed = f"ε = {_number(verdict.epsilon)}, δ = {verdict.delta:g}, {verdict.claimed_by}"
+    if verdict.examined is not None:
+        return (verdict.system, verdict.outcome, "no ε: encrypted", "–", "–", "–", "–")
     if verdict.outcome == "nothing claimed":
         return (verdict.system, verdict.outcome, "–", "–", "–", "–", "–")
     return (
@@ -69,7 +94,7 @@ def _finding_row(system: str, finding: Finding) -> tuple[str, ...]:
     )
 
 
-def _table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _table(titles: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     head = "".join(f"<th>{html.escape(title)}</th>" for title in titles)
     body = "".join(
         f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows

@@ -7,13 +7,8 @@ is killed at any instant leaves the last complete one.
 
 from __future__ import annotations
 
-import io
-import json
-import os
 import pathlib
 import shutil
-import uuid
-import zipfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,12 +18,17 @@ from numpy.typing import NDArray
 
 from fedbandits import _compile
 from fedbandits.errors import CheckpointError
-from fedbandits.experiments.result import ReplicateTrace, Spells
+from fedbandits.experiments import checkpoint_file
+from fedbandits.experiments.checkpoint_file import Header, Layout, Opened
+from fedbandits.experiments.files import replace_durably
+from fedbandits.experiments.result import TRACED, ReplicateTrace, Spells
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems import Simulation, find_system
 from fedbandits.systems.registry import code_of
 
-_FORMAT = 2
+#: More numbers of its own than any system notes.
+_METRICS = 256
+_TRACE = "trace."
 
 
 class Progressed(msgspec.Struct, frozen=True):
@@ -52,17 +52,22 @@ class CheckpointFolder:
     def __init__(self, out: pathlib.Path, experiment: Experiment) -> None:
         self.out = out
         self.path = out.parent / f".{out.name}.checkpoint"
-        self._identity = {
-            "format": _FORMAT,
-            "kernels": _compile.kernels_digest(_compile.PACKAGE),
-            "config": experiment.to_toml(),
-            "systems": [code_of(find_system(entry.system)) for entry in experiment.systems],
-        }
+        self._experiment = experiment
+        self._own = Header(
+            kernels=_compile.kernels_digest(_compile.PACKAGE),
+            config=experiment.to_toml(),
+            systems=tuple(code_of(find_system(entry.system)) for entry in experiment.systems),
+        )
 
     def begin(self, resume: bool) -> None:
         """Make the folder; without ``resume`` what an earlier run left is discarded."""
         if not resume:
             self.remove()
+        elif any(self.path.glob("*.npz")):
+            raise CheckpointError(
+                f"{self.path}: checkpoints of another format; "
+                "run without --resume, or choose another --out"
+            )
         self.path.mkdir(parents=True, exist_ok=True)
 
     def remove(self) -> None:
@@ -72,10 +77,8 @@ class CheckpointFolder:
 
     def save(self, trace: ReplicateTrace, simulation: Simulation, progressed: Progressed) -> None:
         """Save one replicate in the middle of its rounds, if it can be saved."""
-        if simulation.state is None:
-            return
-        state = {f"state.{name}": array for name, array in _leaves(simulation.state, "")}
-        self._write(trace, state, progressed)
+        if simulation.state is not None:
+            self._write(trace, _kept(simulation), progressed)
 
     def save_finished(self, trace: ReplicateTrace) -> None:
         """Save what a replicate left; nothing is played from it, so it holds no state."""
@@ -94,65 +97,89 @@ class CheckpointFolder:
         CheckpointError
             If the file is damaged, or belongs to another configuration or version.
         """
-        stored = self._read(self._file(trace.system, trace.replicate))
-        if stored is None:
+        opened = self._open(trace.system, trace.replicate)
+        if opened is None:
             return None
-        arrays, progressed = stored
-        for name, array in trace.arrays().items():
-            np.copyto(array, arrays[f"trace.{name}"])
-        if progressed.position < len(trace.rounds):
-            for name, array in _leaves(simulation.state, ""):
-                np.copyto(array, arrays[f"state.{name}"])
-        return progressed
+        position, expected = opened.header.position, _traced(trace)
+        if position > len(trace.rounds):
+            checkpoint_file.damaged(opened.file)
+        if position < len(trace.rounds):
+            expected = _kept(simulation) | expected
+        layout = checkpoint_file.layout_of(expected)
+        # All is read and checked before anything of the replicate changes.
+        for name, array in checkpoint_file.read_arrays(opened, layout).items():
+            np.copyto(expected[name], array)
+        return Progressed(position, opened.header.spells)
 
     def finished(
         self, system: int, replicate: int, rounds: NDArray[np.int64]
     ) -> ReplicateTrace | None:
         """What a replicate left, or None if it is not finished; raises like :meth:`load`."""
-        stored = self._read(self._file(system, replicate))
-        if stored is None or stored[1].position < len(rounds):
+        opened = self._open(system, replicate)
+        if opened is None or opened.header.position < len(rounds):
             return None
-        noted = {n.removeprefix("trace."): a for n, a in stored[0].items() if n != "header"}
-        return ReplicateTrace.of(system, replicate, rounds, noted, stored[1].spells)
+        if opened.header.position > len(rounds):
+            checkpoint_file.damaged(opened.file)
+        layout = self._finished_layout(opened, len(rounds))
+        arrays = checkpoint_file.read_arrays(opened, layout)
+        noted = {name.removeprefix(_TRACE): array for name, array in arrays.items()}
+        return ReplicateTrace.of(system, replicate, rounds, noted, opened.header.spells)
+
+    def _finished_layout(self, opened: Opened, count: int) -> tuple[Layout, ...]:
+        """What a finished replicate must have left; names of a system's own metrics are free."""
+        parties = self._experiment.environment.parties
+        names = [name for name, _, _ in opened.header.arrays][len(TRACED) :]
+        own = all(name.startswith(f"{_TRACE}metrics.") for name in names)
+        if not own or len(set(names)) != len(names) or len(names) > _METRICS:
+            checkpoint_file.damaged(opened.file)
+        rounds = np.empty(count, np.int64)
+        metrics = [name.removeprefix(f"{_TRACE}metrics.") for name in names]
+        return checkpoint_file.layout_of(
+            _traced(ReplicateTrace.empty(0, 0, rounds, parties, metrics))
+        )
 
     def _write(
         self, trace: ReplicateTrace, state: dict[str, NDArray[Any]], progressed: Progressed
     ) -> None:
-        arrays: dict[str, Any] = state | {
-            f"trace.{name}": array for name, array in trace.arrays().items()
-        }
-        header = self._identity | msgspec.structs.asdict(progressed)
-        arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-        buffer = io.BytesIO()
-        np.savez(buffer, **arrays)
-        _replace(self._file(trace.system, trace.replicate), buffer.getvalue())
+        """Raises OutputError if the disk is full; the checkpoint before it is then there."""
+        header = msgspec.structs.replace(
+            self._own, position=progressed.position, spells=progressed.spells
+        )
+        data = checkpoint_file.encode(header, state | _traced(trace))
+        replace_durably(self._file(trace.system, trace.replicate), data)
 
-    def _read(self, file: pathlib.Path) -> tuple[dict[str, NDArray[Any]], Progressed] | None:
-        try:
-            with np.load(io.BytesIO(file.read_bytes()), allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
-            header = json.loads(arrays["header"].tobytes())
-        except FileNotFoundError:
+    def _open(self, system: int, replicate: int) -> Opened | None:
+        """A checkpoint's header, if there is one and it belongs to this run."""
+        file = self._file(system, replicate)
+        opened = checkpoint_file.open_file(file)
+        if opened is None:
             return None
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            raise CheckpointError(f"{file}: damaged; delete it or run without --resume") from None
-        self._check(file, header)
-        return arrays, Progressed(header["position"], tuple((a, b) for a, b in header["spells"]))
-
-    def _check(self, file: pathlib.Path, header: dict[str, Any]) -> None:
         reasons = {
-            "format": "a checkpoint of another format",
             "kernels": "a checkpoint of another version of fedbandits",
             "config": "a checkpoint of another configuration",
+            "systems": "a checkpoint of another version of a system",
         }
         for key, reason in reasons.items():
-            if header.get(key) != self._identity[key]:
+            if getattr(opened.header, key) != getattr(self._own, key):
                 raise CheckpointError(
                     f"{file}: {reason}; run without --resume, or choose another --out"
                 )
+        return opened
 
     def _file(self, system: int, replicate: int) -> pathlib.Path:
-        return self.path / f"{system}-{replicate}.npz"
+        return self.path / f"{system}-{replicate}.checkpoint"
+
+
+def _traced(trace: ReplicateTrace) -> dict[str, NDArray[Any]]:
+    """A trace's arrays, by their names in a file."""
+    return {f"{_TRACE}{name}": array for name, array in trace.arrays().items()}
+
+
+def _kept(simulation: Simulation) -> dict[str, NDArray[Any]]:
+    """All that changes in a replicate, by its names in a file; nothing if it cannot be saved."""
+    if simulation.state is None:
+        return {}
+    return {f"state.{name}": array for name, array in _leaves(simulation.state, "")}
 
 
 def _leaves(node: Any, name: str) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -162,13 +189,3 @@ def _leaves(node: Any, name: str) -> Iterator[tuple[str, NDArray[Any]]]:
     else:
         for field in node._fields:
             yield from _leaves(getattr(node, field), f"{name}.{field}" if name else field)
-
-
-def _replace(file: pathlib.Path, data: bytes) -> None:
-    """Write a file so that any reader, at any time, finds the old one or the new one."""
-    beside = file.with_suffix(f".{uuid.uuid4().hex}")  # another machine may be writing it too
-    with beside.open("wb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(beside, file)

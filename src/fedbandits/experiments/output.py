@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import json
-import os
 import pathlib
-import tempfile
 import tomllib
 from collections.abc import Iterator
 from typing import Any
 
+import h5netcdf
 import msgspec
 import xarray as xr
+from xarray.backends import H5NetCDFStore
 
 from fedbandits.errors import OutputExistsError
 from fedbandits.experiments.audit import Audit
+from fedbandits.experiments.files import locked, replace_durably, stage, unwritable
 from fedbandits.experiments.plots import draw_plots
 from fedbandits.experiments.report import render_audit, render_report
 from fedbandits.experiments.result import summarise, summary_csv
+from fedbandits.experiments.whole import is_whole, put_in_place
 from fedbandits.settings.experiment import Experiment
 
+_RESULTS, _CONFIG = "results.nc", "config.toml"
 _AUDIT = "audit.json"
 
 
@@ -38,7 +42,7 @@ def check_output(out: pathlib.Path, experiment: Experiment) -> None:
         raise OutputExistsError(f"{out}: is a file; choose another --out")
     if not any(out.iterdir()):
         return
-    config = out / "config.toml"
+    config = out / _CONFIG
     if not config.is_file():
         raise OutputExistsError(
             f"{out}: holds files, but no run of fedbandits; choose another --out"
@@ -72,38 +76,43 @@ def _probe(out: pathlib.Path) -> None:
     """Find out now, not after hours of work, that nothing can be written there."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent):
+        with stage(out):
             pass
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise OutputExistsError(
-            f"{out}: cannot be written ({reason}); choose another --out"
-        ) from None
+        raise unwritable(out, error) from None
 
 
 def holds_complete_run(out: pathlib.Path) -> bool:
-    """Whether a folder holds results in which every replicate was finished."""
-    results = out / "results.nc"
-    if not results.is_file():
+    """Whether a folder holds one whole run, in which every replicate was finished."""
+    if not is_whole(out):  # damaged, or half replaced: whatever was finished now is worth more
         return False
     try:
-        with xr.open_dataset(results, engine="h5netcdf") as stored:
+        with xr.open_dataset(out / _RESULTS, engine="h5netcdf") as stored:
             return not stored.attrs.get("interrupted", 1)
-    except OSError:  # damaged: whatever was finished now is worth more
+    except OSError:
         return False
 
 
 def write_audit(out: pathlib.Path, experiment: Experiment, audit: Audit) -> None:
-    """Write an audit into the folder of a run, and into the run's report if there is one."""
-    out.mkdir(parents=True, exist_ok=True)
-    found = json.dumps(msgspec.to_builtins(audit), indent=1, ensure_ascii=False)
-    (out / _AUDIT).write_text(found, encoding="utf-8")
-    (out / "audit.html").write_text(render_audit(experiment, audit), encoding="utf-8")
-    if not (out / "results.nc").is_file():
-        (out / "config.toml").write_text(experiment.to_toml(), encoding="utf-8")
-        return
-    with xr.load_dataset(out / "results.nc", engine="h5netcdf") as result:
-        write_output(out, experiment, result)
+    """Write an audit into the folder of a run, and into the run's report if there is one.
+
+    Raises
+    ------
+    OutputBusyError
+        If a run is writing there.
+    OutputError
+        If the disk is full.
+    """
+    with locked(out):
+        out.mkdir(parents=True, exist_ok=True)
+        found = json.dumps(msgspec.to_builtins(audit), indent=1, ensure_ascii=False)
+        replace_durably(out / _AUDIT, found.encode())
+        replace_durably(out / "audit.html", render_audit(experiment, audit).encode())
+        if is_whole(out):
+            with xr.load_dataset(out / _RESULTS, engine="h5netcdf") as result:
+                write_output(out, experiment, result)
+        elif not (out / _CONFIG).is_file():
+            replace_durably(out / _CONFIG, experiment.to_toml().encode())
 
 
 def read_audit(out: pathlib.Path) -> Audit | None:
@@ -124,30 +133,30 @@ def read_audit(out: pathlib.Path) -> Audit | None:
 
 
 def write_output(out: pathlib.Path, experiment: Experiment, result: xr.Dataset) -> None:
-    """Write everything into a folder beside ``out``, then put it in place."""
+    """Make all files of a run in memory, then put them in place.
+
+    Raises
+    ------
+    OutputError
+        If the disk is full. What the folder held before is as it was.
+    """
     audit = read_audit(out)
     out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as temporary:
-        stage = pathlib.Path(temporary) / "run"
-        (stage / "plots").mkdir(parents=True)
-        rows = summarise(experiment, result)
-        plots = draw_plots(experiment, result)
-        report = render_report(experiment, result, rows, plots, audit)
-        result.to_netcdf(stage / "results.nc", engine="h5netcdf")
-        (stage / "summary.csv").write_text(summary_csv(rows), encoding="utf-8")
-        (stage / "report.html").write_text(report, encoding="utf-8")
-        for name, image in plots.items():
-            (stage / "plots" / f"{name}.png").write_bytes(image)
-        (stage / "config.toml").write_text(experiment.to_toml(), encoding="utf-8")
-        _put_in_place(stage, out)
+    rows = summarise(experiment, result)
+    plots = draw_plots(experiment, result)
+    files = {
+        _RESULTS: _netcdf(result),
+        "summary.csv": summary_csv(rows).encode(),
+        "report.html": render_report(experiment, result, rows, plots, audit).encode(),
+        _CONFIG: experiment.to_toml().encode(),
+    }
+    files |= {f"plots/{name}.png": image for name, image in plots.items()}
+    put_in_place(files, out)
 
 
-def _put_in_place(stage: pathlib.Path, out: pathlib.Path) -> None:
-    """A new folder appears whole; in an old one only what a run makes is replaced."""
-    if not out.exists():
-        os.replace(stage, out)
-        return
-    for file in sorted(path for path in stage.rglob("*") if path.is_file()):
-        target = out / file.relative_to(stage)
-        target.parent.mkdir(exist_ok=True)
-        os.replace(file, target)
+def _netcdf(result: xr.Dataset) -> bytes:
+    """The bytes of a netCDF file. HDF5 does not survive a disk that is full: it gets none."""
+    buffer = io.BytesIO()
+    with h5netcdf.File(buffer, "w") as file:
+        result.dump_to_store(H5NetCDFStore(file))
+    return buffer.getvalue()

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 import pathlib
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 
 import xarray as xr
 
 from fedbandits.errors import ConfigError
 from fedbandits.experiments.backends import Backend, choose_backend
 from fedbandits.experiments.checkpoint import CheckpointFolder
+from fedbandits.experiments.estimate import (
+    estimate,
+    refuse_what_cannot_fit,
+    warn_of_long_runs,
+)
+from fedbandits.experiments.files import locked
 from fedbandits.experiments.output import check_output, holds_complete_run, write_output
 from fedbandits.experiments.progress import Progress, SilentProgress
 from fedbandits.experiments.replicate import Shared, Task, checkpoint_rounds
@@ -38,8 +44,9 @@ def run(
     experiment
         An :class:`Experiment`, or the path of a TOML file.
     out
-        Folder for ``results.nc``, ``summary.csv``, plots, ``report.html`` and ``config.toml``.
-        Nothing is written when not given.
+        Folder for ``results.nc``, ``summary.csv``, plots, ``report.html`` and ``config.toml``, and
+        for ``run.json``, without which they need not belong together. Nothing is written when not
+        given.
     jobs
         Replicates played side by side; by default the number of processors, here or in the
         cluster.
@@ -64,10 +71,21 @@ def run(
         it holds the replicates that were finished, NaN elsewhere, and ``attrs["interrupted"]``
         is 1; a complete run that ``out`` held before is then left as it was.
 
+    Warns
+    -----
+    LongRunWarning
+        Of a run that will take long, as far as one can tell.
+
     Raises
     ------
     ConfigError, DataError, OutputExistsError
         Before anything runs.
+    OutputBusyError
+        Before anything runs, if another process is writing to ``out``.
+    OutputError
+        If the disk is full. Earlier results are as they were, and checkpoints are kept.
+    ResourceError
+        Before anything runs, if it needs more memory than there is.
     CheckpointError
         If a checkpoint is damaged, or belongs to another configuration or version.
     BackendError
@@ -85,13 +103,32 @@ def run(
     if backend != "local":
         refuse_registered(entry.system for entry in experiment.systems)
     plans = experiment.check()
+    expected = estimate(experiment, plans, jobs)
+    refuse_what_cannot_fit(experiment, expected, elsewhere=backend != "local")
+    if backend == "local":
+        warn_of_long_runs(experiment, expected)
     folder = pathlib.Path(out).resolve() if out is not None else None
-    if folder is not None:
-        check_output(folder, experiment)
-    checkpoints = CheckpointFolder(folder, experiment) if folder is not None else None
     seen = progress or SilentProgress()
-    shared = Shared(experiment, seen, Stop(), checkpoints, save_every, plans=plans)
-    tasks = _tasks(experiment)
+    with locked(folder) if folder is not None else nullcontext():
+        if folder is not None:
+            check_output(folder, experiment)
+        checkpoints = CheckpointFolder(folder, experiment) if folder is not None else None
+        shared = Shared(experiment, seen, Stop(), checkpoints, save_every, plans=plans)
+        return _play_and_write(shared, chosen, folder, resume, jobs)
+
+
+def _play_and_write(
+    shared: Shared,
+    chosen: AbstractContextManager[Backend],
+    folder: pathlib.Path | None,
+    resume: bool,
+    jobs: int | None,
+) -> xr.Dataset:
+    experiment, checkpoints, tasks = (
+        shared.experiment,
+        shared.checkpoints,
+        _tasks(shared.experiment),
+    )
     with chosen as connected:
         # Only now: what cannot be played must not cost an earlier run its checkpoints.
         if checkpoints is not None:

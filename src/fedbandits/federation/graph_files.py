@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import pathlib
 import re
 
+from fedbandits.environments.text_files import is_whole, read_text
 from fedbandits.errors import DataError
 
 Edges = tuple[tuple[int, int], ...]
+
+#: A name with more characters is none, but a file of something else.
+_LONGEST = 100
 
 
 def read_edges(path: str, agents: int) -> Edges:
@@ -23,13 +26,7 @@ def read_edges(path: str, agents: int) -> Edges:
         If the file is missing, empty or malformed, or names another number of agents: the line is
         named, and what was expected.
     """
-    try:
-        text = pathlib.Path(path).read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read as text: {type(error).__name__}") from None
-    pairs = _pairs(path, text)
+    pairs = _pairs(path, read_text(path))
     names = _in_order(dict.fromkeys(name for pair in pairs for name in pair))
     if len(names) != agents:
         raise DataError(f"{path}: names {len(names)} agents, environment.agents is {agents}")
@@ -47,6 +44,8 @@ def _pairs(path: str, text: str) -> list[tuple[str, str]]:
         place = f"{path}, line {line_number}"
         if len(words) != 2:
             raise DataError(f"{place}: expected two agents, found {len(words)} words")
+        if max(map(len, words)) > _LONGEST:
+            raise DataError(f"{place}: expected names of at most {_LONGEST} characters")
         one, other = (_canonical(word) for word in words)
         if one == other:
             raise DataError(f"{place}: {one} is linked to itself, expected two different agents")
@@ -64,10 +63,10 @@ def _pairs(path: str, text: str) -> list[tuple[str, str]]:
 
 def _canonical(word: str) -> str:
     """One spelling a number: 01 and 1 are one agent."""
-    return str(int(word)) if word.isascii() and word.isdigit() else word
+    return str(int(word)) if is_whole(word) else word
 
 
 def _in_order(names: dict[str, None]) -> list[str]:
-    if all(name.isascii() and name.isdigit() for name in names):
+    if all(map(is_whole, names)):
         return sorted(names, key=int)
     return list(names)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import types
+from typing import get_args, get_origin
+
 import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.errors import RemoteProtocolError
+from fedbandits.errors import RemoteProtocolError, WrongTypeError
 
 #: Version of the message formats; a message of another version is refused.
 VERSION = 1
@@ -64,6 +68,46 @@ class Message(
     def payload_size(self) -> int:
         """Bytes of statistics inside."""
         return 0
+
+
+def check_types(message: object) -> None:
+    """Refuse what a codec would never have decoded.
+
+    Raises
+    ------
+    WrongTypeError
+        If it is no message, or one of its fields is of another type than declared.
+    """
+    if not isinstance(message, Message):
+        raise WrongTypeError(f"expected a message, given {type(message).__name__}")
+    for name, kinds, inner in _declared(type(message)):
+        value = getattr(message, name)
+        fits = isinstance(value, kinds) and not (isinstance(value, bool) and bool not in kinds)
+        if not fits or (inner is not None and not all(isinstance(item, inner) for item in value)):
+            raise WrongTypeError(
+                f"{type(message).__name__}.{name}: given {type(value).__name__}, or one of the "
+                f"wrong content, expected {' or '.join(kind.__name__ for kind in kinds)}"
+            )
+
+
+_PLAIN = (str, bytes, int, bool)
+_LOOKED_AT = (*_PLAIN, msgspec.Struct)
+
+
+@functools.cache
+def _declared(kind: type[Message]) -> tuple[tuple[str, tuple[type, ...], type | None], ...]:
+    """Fields whose types can be looked at: name, allowed types, and that of what is in a list."""
+    found: list[tuple[str, tuple[type, ...], type | None]] = []
+    for field in msgspec.structs.fields(kind):
+        outer, inside = get_origin(field.type) or field.type, get_args(field.type)
+        if outer in (list, tuple):
+            plain = inside[0] if inside and inside[0] in _PLAIN else None
+            found.append((field.name, (outer,), plain))
+            continue
+        kinds = inside if isinstance(field.type, types.UnionType) else (outer,)
+        if all(isinstance(k, type) and issubclass(k, _LOOKED_AT) for k in kinds):
+            found.append((field.name, kinds, None))
+    return tuple(found)
 
 
 def pack(values: Floats) -> bytes:

@@ -22,6 +22,7 @@ from fedbandits.federation.messages import (
     UnknownMessageError,
     WrongSenderError,
     WrongVersionError,
+    check_types,
 )
 
 #: ``{(state, event): next states}``; an event is a method's or a message type's name.
@@ -75,7 +76,10 @@ class Party:
         ------
         RemoteProtocolError
             One of its kinds, naming what is wrong; nothing has changed then.
+        WrongTypeError
+            If it is no message at all; nothing has changed then.
         """
+        check_types(message)
         self._check_envelope(message)
         event = type(message).__name__
         if (self._state, event) not in self.TRANSITIONS:

@@ -101,15 +101,26 @@ class PartiesRun:
         """Deliver messages one by one; the last round is followed by all that are left."""
         while self.done < stop or stop == self.rounds:
             receiver = self.network.deliver()
-            if receiver is None:
+            if receiver is None and not (self._act_as_told() or self._end_rounds()):
                 break
-            place = self._place.get(receiver)
-            if place is None:
-                continue
-            round_ = self.players[place].round_to_act
-            if round_ is not None:
-                self._act(place, round_)
-            self.done = self._roles.rounds_done(self.players)  # type: ignore[misc]
+            if receiver is None or receiver in self._place:
+                self.done = self._roles.rounds_done(self.players)  # type: ignore[misc]
+
+    def _act_as_told(self) -> bool:
+        """Whoever was told to act does so: that takes longer than any message; whether one was."""
+        told = [(place, player.round_to_act) for place, player in enumerate(self.players)]
+        due = [(place, round_) for place, round_ in told if round_ is not None]
+        for place, round_ in due:
+            self._act(place, round_)
+        return bool(due)
+
+    def _end_rounds(self) -> bool:
+        """A beat: rounds end at once for all who wait for an end; whether any did."""
+        ends = [(player, player.next_end) for player in self.players]
+        waiting = [(player, round_) for player, round_ in ends if round_ is not None]
+        for player, round_ in waiting:
+            self.network.send(player.end_round(round_))
+        return bool(waiting)
 
     def _act(self, place: int, round_: int) -> None:
         player = self.players[place]

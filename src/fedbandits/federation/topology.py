@@ -71,7 +71,10 @@ def topology(graph: Graph, agents: int) -> Topology:
             "can talk peer to peer"
         )
     if isinstance(graph, EdgeFile):
-        return _from_edges(read_edges(graph.path, agents), agents, graph.path)
+        try:
+            return _from_edges(read_edges(graph.path, agents), agents, graph.path)
+        except DataError as error:
+            raise DataError(f"graph: {error}") from None
     return _named(graph, agents)
 
 

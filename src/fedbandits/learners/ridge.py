@@ -29,8 +29,12 @@ def packed_dimension(size: int) -> int:
 
 
 @compiled
-def add_record(statistic: Floats, model: int, context: Floats, reward: float) -> None:
+def add_record(
+    statistic: Floats, model: int, context: Floats, reward: float, rounding: float
+) -> None:
     """Add one record to a model's packed statistic, in place.
+
+    Every product is rounded to a grid first, so that sums are exact.
 
     Parameters
     ----------
@@ -39,15 +43,18 @@ def add_record(statistic: Floats, model: int, context: Floats, reward: float) ->
         Row of the model that the record tells of.
     context : (d,) float64
     reward : float
+    rounding : float
+        Constant of the grid, see :func:`fedbandits.privacy.rounding.rounding_constant`; 0 rounds to
+        nothing coarser than float64.
     """
     position = 0
     for i in range(context.size):
         xi = context[i]
         for j in range(i, context.size):
-            statistic[model, position] += xi * context[j]
+            statistic[model, position] += fma(xi, context[j], rounding) - rounding
             position += 1
     for i in range(context.size):
-        statistic[model, position + i] += reward * context[i]
+        statistic[model, position + i] += fma(reward, context[i], rounding) - rounding
 
 
 class Record(NamedTuple):

@@ -16,15 +16,32 @@ from fedbandits._typing import Floats
 
 
 @compiled
-def largest(scores: Floats) -> int:
-    """The first place with the largest masked score; -1 if one is not a finite number."""
-    best = -1
+def largest(scores: Floats) -> tuple[int, int]:
+    """The first place with the largest masked score, and how many places have it.
+
+    The place is -1 if one of the scores is not a finite number.
+    """
+    best, equals, top = -1, 0, -np.inf
     for place in range(scores.size):
-        if not np.isfinite(scores[place]):
-            return -1
-        if best < 0 or scores[place] > scores[best]:
-            best = place
-    return best
+        score = scores[place]
+        if not np.isfinite(score):
+            return -1, 0
+        if score > top:
+            best, equals, top = place, 1, score
+        elif score == top:
+            equals += 1
+    return best, equals
+
+
+@compiled
+def equal_place(scores: Floats, first: int, rank: int) -> int:
+    """Of the places with the score of the place ``first``, the one with ``rank`` before it."""
+    place = first
+    while rank > 0:
+        place += 1
+        if scores[place] == scores[first]:
+            rank -= 1
+    return place
 
 
 @compiled
@@ -44,13 +61,14 @@ def in_proportion(scores: Floats, waits: Floats) -> int:
     Returns
     -------
     int
-        The winner, the first one of equals; -1 if a score is negative or not a finite number.
+        The winner; -1 if a score is negative or not a finite number. Of equals the one with the
+        shortest wait: where all scores are zero, any place, uniformly.
     """
     best, top = -1, -1.0
     for place in range(scores.size):
         if not (np.isfinite(scores[place]) and scores[place] >= 0.0):
             return -1
         ratio = scores[place] / waits[place]
-        if ratio > top:
+        if ratio > top or (ratio == top and waits[place] < waits[best]):
             best, top = place, ratio
     return best

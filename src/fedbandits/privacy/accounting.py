@@ -44,7 +44,7 @@ class ContinualSum(msgspec.Struct, frozen=True, tag=True):
     """
 
     plan: ContinualPlan
-    record_norm: float  # L² + B²
+    record_norm: float  # what gaussian.record_sensitivity says
     releases: int | None = None  # made so far; all that were planned when not given
 
 
@@ -79,7 +79,12 @@ def mu(event: Any) -> float:
     UnknownEventError
         If the event is none that this accountant knows, or its numbers are none.
     """
-    price = _price(event)
+    try:
+        price = _price(event)
+    except (TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise UnknownEventError(
+            f"{type(event).__name__} with parts of a wrong type or beyond all bounds: not charged"
+        ) from error
     if not price >= 0.0:  # NaN, or less than nothing, must not pass for a small price
         raise UnknownEventError(f"{type(event).__name__} with numbers that are none: not charged")
     return price
@@ -183,7 +188,8 @@ def _elementary(event: Any) -> list[float]:
 def relative_deviation(event: Event) -> float:
     """Deviation of the noise in the largest release, in units of what a record can be.
 
-    0 without noise. Of a running sum it is the deviation of an off-diagonal entry over L² + B².
+    0 without noise. Of a running sum it is the deviation of an off-diagonal entry over
+    the record norm.
     """
     match event:
         case GaussianRelease():

@@ -8,12 +8,21 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.errors import BoundExceededError
 
 #: What is wrong with a record.
 NO_FAULT, CONTEXT_TOO_LONG, REWARD_TOO_LARGE, NOT_A_NUMBER, UNITS_IMPOSSIBLE = 0, 1, 2, 3, 9
+
+#: Share by which a context may be longer than its bound: float32 moves the norm of a unit vector by
+#: up to 2⁻²⁴, and adding up squares a little. Prices have room for it
+#: (:mod:`fedbandits.privacy.rounding`).
+CAST_ROOM = 2.0**-23
+#: The same of squares.
+_SQUARE_ROOM = (1.0 + CAST_ROOM) ** 2
 
 _MESSAGES = {
     CONTEXT_TOO_LONG: "a context is longer than its bound",
@@ -29,12 +38,18 @@ def record_fault(
 ) -> tuple[int, float]:
     """Hold a record to ‖x‖ ≤ L and lowest ≤ y ≤ highest; clip it in place when asked to.
 
+    A context may be longer by :data:`CAST_ROOM`, which casting it to float32 may have added.
+
+    Clipping makes a legal record of any: an entry or a reward that is not a number counts as 0, a
+    context without finite length keeps its infinite entries alone, cut to length L.
+
     Parameters
     ----------
     context : (d,) float64
         Scaled back into the ball of radius L, and the reward with it, if it is longer and
         ``clip`` is set.
     reward : float
+        Infinite ones are cut off like all that are too large.
     context_bound : float
         The bound L on ‖x‖.
     lowest, highest : float
@@ -53,8 +68,11 @@ def record_fault(
     for i in range(context.size):
         square += context[i] * context[i]
     if not (math.isfinite(square) and math.isfinite(reward)):
-        return NOT_A_NUMBER, reward
-    if square > context_bound * context_bound:
+        if not clip:
+            return NOT_A_NUMBER, reward
+        square = _make_finite(context, context_bound)
+        reward = 0.0 if math.isnan(reward) else reward
+    if square > context_bound * context_bound * _SQUARE_ROOM:
         if not clip:
             return CONTEXT_TOO_LONG, reward
         # A hair inside the ball, so that rounding cannot leave it outside.
@@ -70,6 +88,46 @@ def record_fault(
 
 
 @compiled
+def _make_finite(context: Floats, bound: float) -> float:
+    """Make a vector one of finite length, in place, and return the square of its length.
+
+    What is not a number becomes 0. A vector that is then still infinite, or too long to be
+    measured, becomes what remains of its direction, cut to the bound.
+    """
+    largest = square = 0.0
+    for i in range(context.size):
+        if math.isnan(context[i]):
+            context[i] = 0.0
+        largest = max(largest, abs(context[i]))
+        square += context[i] * context[i]
+    if math.isfinite(square):
+        return square
+    square = 0.0
+    for i in range(context.size):
+        if math.isinf(largest):
+            context[i] = math.copysign(1.0, context[i]) if math.isinf(context[i]) else 0.0
+        else:
+            context[i] /= largest
+        square += context[i] * context[i]
+    factor = bound * (1.0 - 1e-12) / math.sqrt(square)
+    for i in range(context.size):
+        context[i] *= factor
+    return square * factor * factor
+
+
+@compiled
+def hold_contexts(contexts: Floats32, bound: float) -> None:
+    """Hold a whole decision set, (d, K), to ‖x‖ ≤ L, as :func:`record_fault` clips a context."""
+    context = np.empty(contexts.shape[0])
+    for k in range(contexts.shape[1]):
+        for i in range(context.size):
+            context[i] = contexts[i, k]
+        record_fault(context, 0.0, bound, 0.0, 0.0, True)
+        for i in range(context.size):
+            contexts[i, k] = np.float32(context[i] * (1.0 - 1e-6))
+
+
+@compiled
 def contexts_fault(contexts: Floats32, context_bound: float) -> int:
     """Hold a whole decision set, (d, K), to ‖x‖ ≤ L."""
     for k in range(contexts.shape[1]):
@@ -78,7 +136,7 @@ def contexts_fault(contexts: Floats32, context_bound: float) -> int:
             square += float(contexts[i, k]) * float(contexts[i, k])
         if not math.isfinite(square):
             return NOT_A_NUMBER
-        if square > context_bound * context_bound:
+        if square > context_bound * context_bound * _SQUARE_ROOM:
             return CONTEXT_TOO_LONG
     return NO_FAULT
 

@@ -13,9 +13,8 @@ from collections.abc import Iterable
 from scipy.special import log_ndtr, ndtr
 
 _ITERATIONS = 200
-#: Share by which calibrated noise is larger than it must be in exact arithmetic. It covers the
-#: grid, encoding, and what float64 loses where a million records are added up (measured: 1.1e-5 of
-#: a record's reach, where every record is the largest there is).
+#: Share by which calibrated noise is larger than it must be in exact arithmetic: room for what
+#: rounding can add to a record's reach, which is proved in :mod:`fedbandits.privacy.rounding`.
 ROUNDING_MARGIN = 2.0**-16
 
 
@@ -100,19 +99,35 @@ def least_deviation(sensitivity: float, mu: float) -> float:
     """The least deviation of noise that is within a budget of μ, rounded up.
 
     A little more than Δ/μ: room for what rounding adds to a sensitivity where noise leaves a real
-    party (:mod:`fedbandits.privacy.running_sum`).
+    party (:mod:`fedbandits.privacy.rounding`).
     """
     return math.nextafter(sensitivity * (1.0 + ROUNDING_MARGIN) / mu, math.inf)
 
 
 def record_sensitivity(context_bound: float, reward_bound: float) -> float:
-    """L² + B²: the Frobenius norm that one record [x; y][x; y]ᵀ can have.
+    """How far replacing a record (x, y), ‖x‖ ≤ L and |y| ≤ B, can move Σ x xᵀ and Σ x y together.
 
-    Replacing a record moves a sum of such matrices by at most √2 times this, and symmetrised
-    noise (A + Aᵀ)/√2 of entry deviation s has Frobenius deviation √2·s a direction, so a single
-    release under replace-one is μ = (L² + B²)/s.
+    The norm is that of symmetrised noise (A + Aᵀ)/√2 of entry deviation s, whose diagonal has √2·s:
+    ‖(G, h)‖² = ‖G‖²/2 + ‖h‖². A single release under replace-one is μ = this/s.
+
+    For contexts of norms a ≥ b at an angle of cosine c, and rewards of opposite signs,
+
+        ‖(G, h) - (G', h')‖² ≤ (a⁴ + b⁴)/2 - a² b² c² + B² (a² + b² + 2 a b |c|).
+
+    * B ≤ L: at most (L² + B²)², since [x; y][x; y]ᵀ has Frobenius norm ≤ L² + B²; equal where
+      a = b = L and |c| = B²/L².
+    * B > L: the right-hand side grows with |c|, since B² ≥ a b. At |c| = 1 it is
+      (a² - b²)²/2 + B² (a + b)², which grows with a, and with b since B² ≥ b (a - b): at most
+      4 L² B², equal for x' = x, y' = -y.
+
+    Returns
+    -------
+    float
+        L² + B² where B ≤ L, else 2 L B. In dimension 1 and for B < L less would do.
     """
-    return context_bound**2 + reward_bound**2
+    if reward_bound <= context_bound:
+        return context_bound**2 + reward_bound**2
+    return 2.0 * context_bound * reward_bound
 
 
 def _require(condition: bool, message: str) -> None:

@@ -6,9 +6,9 @@
 running sums of batches, the mechanism is B (E q + ξ): at step k the party encodes its batches,
 (E q)_k, has the noise source put that on a grid and cover it, and releases Σ_j w_kj y_j of the
 covered values y. In exact arithmetic that is the same release; in floating point all of it is
-post-processing of values that are private as they stand. Adding records up, encoding and the grid
-round; calibrated noise has room for that, see
-:data:`~fedbandits.privacy.gaussian.ROUNDING_MARGIN`. Noise of a paper's constant has none.
+post-processing of values that are private as they stand. Sums are exact; encoding and the grid
+round, for which calibrated noise has room (:mod:`fedbandits.privacy.rounding`). Noise of a paper's
+constant has none.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from fedbandits._compile import compiled, fma
 from fedbandits._typing import Floats
 from fedbandits.errors import NoiseError, ReleaseRefusedError
 from fedbandits.privacy.continual import ContinualPlan, add_release_noise, draw_slot
@@ -236,7 +237,27 @@ def encode(plan: ContinualPlan, sums: Floats, k: int) -> Floats:
         before = k & (k - 1)
         own: Floats = sums[draw_slot(plan.code, k)]
         return own - sums[draw_slot(plan.code, before)] if before else own.copy()
-    j = np.arange(1, k, dtype=np.longdouble)
-    inverse = np.concatenate([np.ones(1, np.longdouble), np.cumprod(1 - 1.5 / j)])
-    # Extended precision: what rounding adds to a record must stay within its margin.
-    return np.asarray(inverse[::-1] @ sums[:k].astype(np.longdouble), dtype=np.float64)
+    inverse = np.concatenate([[1.0], np.cumprod(1.0 - 1.5 / np.arange(1, k))])
+    encoded = np.empty(sums.shape[1])
+    _accurate_sum(np.ascontiguousarray(inverse[::-1]), sums, encoded)
+    return encoded
+
+
+@compiled
+def _accurate_sum(weights: Floats, rows: Floats, out: Floats) -> None:
+    """Σ_j weights_j rows_j as if in twice the precision (Ogita, Rump & Oishi 2005, Dot2).
+
+    Running sums are large and what is covered may be small: what rounding adds to a record must
+    stay within its margin. Extended precision would do, but not every machine has it.
+    """
+    for i in range(out.size):
+        total = carried = 0.0
+        for j in range(weights.size):
+            product = weights[j] * rows[j, i]
+            lost = fma(weights[j], rows[j, i], -product)
+            added = total + product
+            part = added - total
+            lost += (total - (added - part)) + (product - part)
+            carried += lost
+            total = added
+        out[i] = total + carried

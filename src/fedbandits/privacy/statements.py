@@ -46,3 +46,11 @@ OUTSIDE_THE_SERVER = (
 )
 #: A condition, where users belong to servers.
 ITEMS_BOUNDED = "‖x‖ ≤ 1 and 0 ≤ y ≤ 1, as the environment sees to"
+
+
+def exact_sums(records: int) -> str:
+    """A condition of calibrated noise: sums hold no more records than rounding has room for."""
+    return (
+        f"a released sum holds at most {records:,} records, one a round: sums of so many are "
+        "exact, and the noise has room for all other rounding"
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import re
 import tomllib
 import warnings
 from collections.abc import Iterable, Mapping
@@ -14,15 +13,16 @@ import tomli_w
 from msgspec import Meta
 
 from fedbandits.environments import ENVIRONMENTS, AnyEnvironment, Environment
-from fedbandits.errors import ConfigError, ConfigWarning
-from fedbandits.settings.schema import convert
+from fedbandits.errors import ConfigError, ConfigWarning, DataError
+from fedbandits.settings.schema import convert, shown
+from fedbandits.settings.toml_files import assign, parse_toml
 from fedbandits.systems import Plan, find_preset, find_system, preset_names
 
 if TYPE_CHECKING:  # a configuration is read without what prices it
     from fedbandits.privacy.claims import PrivacyClaim
 
 #: A name is a folder's name: no separators, no leading dot or dash.
-_NAME = r"^\w[\w .+=,-]{0,99}$"
+_NAME = r"^\w[\w .+=,-]{0,99}\Z"
 
 
 class Variant(msgspec.Struct, frozen=True):
@@ -144,7 +144,10 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         ConfigWarning
             Of what can be run, but hardly makes sense.
         """
-        self.environment.prepare()
+        try:
+            self.environment.prepare()
+        except DataError as error:
+            raise DataError(_with_key(self.environment, str(error))) from None
         plans = tuple(self._plan(index, entry) for index, entry in enumerate(self.systems))
         for index, (entry, plan) in enumerate(zip(self.systems, plans, strict=True)):
             for caution in find_system(entry.system).cautions(plan):
@@ -167,10 +170,12 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
                 f"systems[{index}].preset: {entry.preset!r} does not play in environment "
                 f"{kind!r}; allowed: {', '.join(fitting)}"
             )
+        facts = self.environment.facts
         try:
-            return entry.plan(self.environment, self.rounds)
-        except ConfigError as error:
-            raise ConfigError(f"systems[{index}].{error}") from None
+            plan: Plan = system.plan(entry.config, facts, self.rounds)
+        except (ConfigError, DataError) as error:
+            raise type(error)(f"systems[{index}].{error}") from None
+        return plan
 
     def _head_table(self) -> dict[str, Any]:
         table = {
@@ -216,15 +221,15 @@ def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
     """
     file = pathlib.Path(path)
     try:
-        raw = tomllib.loads(file.read_text(encoding="utf-8-sig"))
+        raw = parse_toml(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise ConfigError(f"{file}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file}: cannot be read: {type(error).__name__}") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{file}: not valid TOML: {error}") from None
+    except (OSError, ValueError) as error:  # ValueError: no text, or a path that cannot be one
+        raise ConfigError(f"{str(file)!r}: cannot be read: {type(error).__name__}") from None
     for assignment in overrides:
-        _assign(raw, assignment)
+        assign(raw, assignment)
     return Experiment.from_table(raw)
 
 
@@ -240,14 +245,23 @@ def _system(entry: Mapping[str, Any], place: str) -> Variant:
     found = find_preset(preset) if isinstance(preset, str) else None
     if found is None:
         names = ", ".join(preset_names())
-        raise ConfigError(f"{place}.preset: given {preset!r}, allowed: {names}")
+        raise ConfigError(f"{place}.preset: given {shown(preset)}, allowed: {names}")
     if not isinstance(label, str) or not _is_label(label):
         raise ConfigError(
-            f"{place}.label: given {label!r}, allowed: a name of up to 60 printable characters, "
-            "not beginning with _ or a space"
+            f"{place}.label: given {shown(label)}, allowed: a name of up to 60 printable "
+            "characters, not beginning with _ or a space"
         )
     table = {**found.presets[str(preset)].settings, **settings}
     return Variant(str(preset), label, found.name, convert(table, found.config_type, place))
+
+
+def _with_key(environment: Environment, message: str) -> str:
+    """What is wrong with a file, behind the key that names the file."""
+    for field in msgspec.structs.fields(environment):
+        value = getattr(environment, field.name)
+        if isinstance(value, str) and value and message.startswith((value, repr(value))):
+            return f"environment.{field.name}: {message}"
+    return message
 
 
 def _is_label(label: str) -> bool:
@@ -259,7 +273,7 @@ def _plain(value: Any) -> Any:
     """Numbers and arrays of numpy as Python's own."""
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise ConfigError(f"given {value!r}, allowed: what a TOML file can hold")
+    raise ConfigError(f"given {shown(value)}, allowed: what a TOML file can hold")
 
 
 def _checked_systems(given: Any) -> tuple[Variant, ...]:
@@ -278,44 +292,6 @@ def _checked_systems(given: Any) -> tuple[Variant, ...]:
             )
         seen.add(entry.label)
     return systems
-
-
-def _assign(raw: dict[str, Any], assignment: str) -> None:
-    path, equals, text = assignment.partition("=")
-    steps = [step for step in re.split(r"[.\[\]]+", path.strip()) if step]
-    if not equals or not steps or "\n" in assignment:
-        raise ConfigError(f"--set {assignment}: write key.path=value")
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text  # a bare word is a string
-    for holder in _holders([raw], steps[:-1], assignment):
-        holder[steps[-1]] = value
-
-
-def _holders(level: list[Any], steps: list[str], assignment: str) -> list[dict[str, Any]]:
-    """The tables that an assignment's path leads to."""
-    for step in steps:
-        following: list[Any] = []
-        for node in level:
-            if isinstance(node, dict):
-                following.append(node.setdefault(step, {}))
-            elif isinstance(node, list):
-                following.extend(_entries(node, step))
-        level = following
-    tables = [node for node in level if isinstance(node, dict)]
-    if not tables:
-        raise ConfigError(f"--set {assignment}: leads nowhere in this configuration")
-    return tables
-
-
-def _entries(entries: list[Any], step: str) -> list[Any]:
-    if step == "*":
-        return entries
-    if step.isascii() and step.isdigit():
-        return entries[int(step) : int(step) + 1]
-    named = [e for e in entries if isinstance(e, dict)]
-    return [e for e in named if step in (e.get("label"), e.get("preset"))][:1]
 
 
 def _without_none(table: Any) -> Any:

@@ -14,9 +14,11 @@ from msgspec import inspect
 from fedbandits.errors import ConfigError
 
 _Struct = TypeVar("_Struct")
-_PLACE = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
+#: Characters of a value that an error shows.
+_SHOWN = 200
+_PLACE = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?\Z", re.DOTALL)
 _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
-_SHORTHAND = re.compile(r"^\s*(?P<kind>[A-Za-z_-]+)\s*(?:\((?P<arguments>.*)\))?\s*$")
+_SHORTHAND = re.compile(r"^\s*(?P<kind>[A-Za-z_-]+)\s*(?:\((?P<arguments>.*)\))?\s*\Z")
 
 
 def convert(raw: Mapping[str, Any], target: Any, place: str) -> Any:
@@ -37,23 +39,33 @@ def convert(raw: Mapping[str, Any], target: Any, place: str) -> Any:
     ConfigError
         Naming the key's path, what was given and what is allowed.
     """
-    _refuse_not_finite(raw, place)
-    expanded = _expand(raw, inspect.type_info(target), place)
     try:
+        _refuse_odd_numbers(raw, place)
+        expanded = _expand(raw, inspect.type_info(target), place)
         return msgspec.convert(expanded, target)
+    except RecursionError:
+        raise ConfigError(f"{place or 'the configuration'}: is nested too deeply") from None
     except msgspec.ValidationError as error:
         raise ConfigError(_explain(str(error), expanded, target, place)) from None
 
 
-def _refuse_not_finite(value: Any, place: str) -> None:
+def shown(value: Any) -> str:
+    """A value as errors show it: not all of it, where it is long."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text):,} characters)"
+
+
+def _refuse_odd_numbers(value: Any, place: str) -> None:
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            _refuse_not_finite(inner, _join(place, str(key)))
+            _refuse_odd_numbers(inner, _join(place, str(key)))
     elif isinstance(value, list | tuple):
         for index, inner in enumerate(value):
-            _refuse_not_finite(inner, f"{place}[{index}]")
+            _refuse_odd_numbers(inner, f"{place}[{index}]")
     elif isinstance(value, float) and not math.isfinite(value):
         raise ConfigError(f"{place}: given {value}, allowed: a finite number")
+    elif isinstance(value, int) and abs(value) >= 2**63:  # so large that it may not be printed
+        raise ConfigError(f"{place}: given a whole number of more than 18 digits")
 
 
 def _expand(raw: Mapping[str, Any], info: inspect.Type, place: str) -> dict[str, Any]:
@@ -76,19 +88,19 @@ def _expand_part(text: str, parts: Mapping[str, inspect.StructType], place: str)
         known = ", ".join(parts)
         path = ", or a file's path, which has a . or / in it" if "file" in parts else ""
         raise ConfigError(
-            f"{place}: given {text!r}, allowed: {known}, with arguments in brackets{path}"
+            f"{place}: given {shown(text)}, allowed: {known}, with arguments in brackets{path}"
         )
     part = parts[match["kind"]]
     values = [] if not match["arguments"] else match["arguments"].split(",")
     if len(values) > len(part.fields):
         names = ", ".join(field.encode_name for field in part.fields) or "no arguments"
         raise ConfigError(
-            f"{place}: {text!r} has too many arguments, {match['kind']} takes {names}"
+            f"{place}: {shown(text)} has too many arguments, {match['kind']} takes {names}"
         )
     table: dict[str, Any] = {part.tag_field or "kind": match["kind"]}
     for field, value in zip(part.fields, values, strict=False):
         table[field.encode_name] = _scalar(value)
-    _refuse_not_finite(table, place)
+    _refuse_odd_numbers(table, place)
     return table
 
 
@@ -121,7 +133,7 @@ def _explain(message: str, raw: Mapping[str, Any], target: Any, place: str) -> s
         if key == "kind":  # a tag that no part carries
             info = _type_at(inspect.type_info(target), raw, parent)
         expected = _allowed(info, "") or what[:1].lower() + what[1:].replace("`", "")
-        return f"{where}: given {given!r}, allowed: {expected}"
+        return f"{where}: given {shown(given)}, allowed: {expected}"
     return f"{where}: {what}" if where else what
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fedbandits.environments.base import Environment
 from fedbandits.environments.facts import Facts
+from fedbandits.environments.needs import Needs
 from fedbandits.federation.memory import Route
 from fedbandits.federation.roles import Roles, Supplies
 from fedbandits.federation.run import PartiesRun
@@ -18,6 +19,7 @@ from fedbandits.random import replicate_key
 if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.privacy.auditing import Game
     from fedbandits.privacy.claims import PrivacyClaim
+    from fedbandits.privacy.examined import Examined
 
 
 class Preset(NamedTuple):
@@ -159,6 +161,11 @@ class System(Generic[AnyPlan]):
         del threads
         return PartiesReplicate(self, plan, environment, seed, replicate)
 
+    def needs(self, plan: AnyPlan) -> Needs:
+        """What one replicate takes beside its world; by default nothing is known of it."""
+        del plan
+        return Needs()
+
     def roles(self, plan: AnyPlan) -> Roles | None:
         """Who takes part, and how each party is made; None where nobody exchanges anything."""
         del plan
@@ -184,6 +191,11 @@ class System(Generic[AnyPlan]):
         """What an audit plays; nothing where no ε is claimed."""
         del plan, environment
         return ()
+
+    def examine(self, plan: AnyPlan, environment: Environment) -> Examined | None:
+        """What participants find out in a run, for an audit of encryption; None without any."""
+        del plan, environment
+        return None
 
     def agreement(self, plan: AnyPlan) -> dict[str, Any]:
         """What the parties must agree on, as plain values. A seed never is among it."""

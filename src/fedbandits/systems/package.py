@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fedbandits.environments.base import Environment
+from fedbandits.environments.needs import Needs
 from fedbandits.federation.roles import Roles
 from fedbandits.systems.base import Plan, Simulation, System
 
@@ -27,6 +28,7 @@ class PackageSystem(System[AnyPlan]):
     ``plan``    ``make_plan(config, facts, rounds)``
     ``claim``   ``claim(plan)``
     ``loop``    ``Replicate(plan, environment, seed, replicate, threads)``
+    ``state``   ``needs(plan)``, beside what is allocated
     ``roles``   ``roles(plan)``
     ``audit``   ``games(system, plan)``; none where no ε is claimed
     =========== ======================================================================
@@ -51,6 +53,10 @@ class PackageSystem(System[AnyPlan]):
             plan, environment, seed, replicate, threads
         )
         return simulation
+
+    def needs(self, plan: AnyPlan) -> Needs:
+        needs: Needs = self.room("state").needs(plan)
+        return needs
 
     def roles(self, plan: AnyPlan) -> Roles | None:
         roles: Roles = self.room("roles").roles(plan)

@@ -15,11 +15,14 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from fedbandits.environments import AnyEnvironment
+from fedbandits.errors import WrongTypeError
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
 from fedbandits.experiments.result import ReplicateTrace
+from fedbandits.federation.messages import Message
 from fedbandits.settings.experiment import Experiment, system
 from fedbandits.systems import Simulation, find_preset
 from fedbandits.systems.base import PartiesReplicate
@@ -169,6 +172,33 @@ def is_played_alike_by_parties(preset: str) -> None:
         assert roles.table[type(message)] == between, type(message).__name__
 
 
+def takes_nothing_but_messages(preset: str) -> None:
+    """A party that is given anything else says so by name, and stays as it is."""
+    found, plan, world = _setting(preset)
+    if found.roles(plan) is None:
+        return
+    run = PartiesReplicate(found, plan, world, 1, 0)
+    run.advance(ROUNDS // 2)
+    for party in run.network.parties.values():
+        for thing in (None, b"", "text", 3, [], {}, Message, object()):
+            _refused(party, thing)
+    seen = {type(message): message for _, message in run.network.transcript.deliveries}
+    for message in seen.values():
+        receiver = run.network.parties[message.receiver]
+        for field in message.__struct_fields__:
+            _refused(receiver, msgspec.structs.replace(message, **{field: {None}}))
+
+
+def _refused(party: Any, thing: Any) -> None:
+    before = party.state
+    try:
+        party.receive(thing)
+    except WrongTypeError:
+        assert party.state == before
+    else:
+        raise AssertionError(f"{party.name} took a {type(thing).__name__}")
+
+
 def releases_as_soon_as_a_round_is_over(preset: str) -> None:
     """What a private party tells leaves when it is told that a round is over, at once.
 
@@ -200,5 +230,6 @@ CHECKS: tuple[Callable[[str], None], ...] = (
     spends_within_its_claim,
     survives_save_and_load,
     is_played_alike_by_parties,
+    takes_nothing_but_messages,
     releases_as_soon_as_a_round_is_over,
 )

@@ -11,30 +11,29 @@ import os
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
 from fedbandits._typing import Floats
-from fedbandits.errors import ClaimError, LedgerMismatchError
-from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.privacy.ledger import checks
-from fedbandits.privacy.ledger.charges import Till, require_kept, unknown
-from fedbandits.privacy.ledger.database import Synchronous, engine_at, named_errors, transaction
+from fedbandits.privacy.ledger import accounts, checks, opening, times
+from fedbandits.privacy.ledger.charges import Till
+from fedbandits.privacy.ledger.database import (
+    Synchronous,
+    engine_at,
+    engine_that_reads,
+    named_errors,
+    transaction,
+)
+from fedbandits.privacy.ledger.files import LedgerFile, check, watched
 from fedbandits.privacy.ledger.noise import Draws
 from fedbandits.privacy.ledger.statement import Statement, state
-from fedbandits.privacy.ledger.tables import (
-    ACCOUNTS,
-    decode_claim,
-    encode_claim,
-    encode_draw,
-    genesis,
-    require_names,
-)
+from fedbandits.privacy.ledger.tables import ACCOUNTS, encode_draw, require_names
+from fedbandits.privacy.ledger.times import Times
 
 
 class Ledger(contextlib.AbstractContextManager["Ledger"]):
@@ -55,9 +54,11 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
     ) -> None:
         self.engine = engine
         self.federation = federation
-        self._till = Till(engine.dialect, clock, clock_tolerance)
+        self._times = Times(clock, clock_tolerance)
+        self._till = Till(engine.dialect, self._times)
         self._draws = Draws(engine.dialect)
         self._owned = owned  # closed with the ledger
+        self._file = LedgerFile.of(engine.url)
 
     @classmethod
     def open(
@@ -69,6 +70,8 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         clock_tolerance: float = 1.0,
         synchronous: Synchronous = "FULL",
         busy_timeout: float = 30.0,
+        must_exist: bool = False,
+        moved: bool = False,
     ) -> Self:
         """Open a ledger, or create it.
 
@@ -88,9 +91,17 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
             and with them the knowledge of what was released.
         busy_timeout
             Seconds to wait for SQLite's other writers.
+        must_exist
+            Refuse to make a new ledger. A party that has released before wants this: a ledger that
+            is not where it was must not become an empty one.
+        moved
+            Take over a file that was written as another one, once: a copy of which no other will
+            ever be used again.
 
         Raises
         ------
+        LedgerFileError
+            If the file has two names, is a mount point, is a copy, or lacks its log.
         LedgerMismatchError
             If it belongs to another federation.
         LedgerVersionError
@@ -100,31 +111,35 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         LedgerBusyError
             If others are writing for longer than ``busy_timeout``.
         LedgerError
-            If there can be no database.
+            If there can be no database, or there is none that must exist.
         """
         require_names(federation=federation)
         given = isinstance(where, Engine)
+        if must_exist:
+            opening.require_file(where)
         engine = where if isinstance(where, Engine) else engine_at(where, synchronous, busy_timeout)
         ledger = cls(engine, federation, clock, clock_tolerance, owned=not given)
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(ledger.close)
-            ledger._prepare()
+            if not given:
+                opening.equip(engine, ledger._file)
+            opening.prepare(ledger, ledger._file, must_exist, moved)
             on_failure.pop_all()
         return ledger
 
     @classmethod
     def existing(cls, path: str | os.PathLike[str]) -> Self:
-        """Open a ledger's file to look at it, whatever its federation; none is created."""
-        return cls.open(path, checks.federation_at(path))
+        """Open a ledger's file to look at it, whatever its federation; a copy will do.
 
-    def _prepare(self) -> None:
-        with named_errors(), self.read() as connection:
-            exists = checks.is_ledger(connection)
-        if not exists:
-            with named_errors(), self.begin() as connection:
-                checks.create(connection, self.federation)
-        with named_errors(), self.read() as connection:
-            checks.check_opened(connection, self.federation)
+        Nothing can be written, and none is created.
+        """
+        federation = checks.federation_at(path)
+        ledger = cls(engine_that_reads(path), federation, time.time, 1.0, owned=True)
+        with contextlib.ExitStack() as on_failure:
+            on_failure.callback(ledger.close)
+            opening.look_over(ledger, ledger._file)
+            on_failure.pop_all()
+        return ledger
 
     def close(self) -> None:
         """Close all connections, unless the engine was given."""
@@ -147,11 +162,11 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
 
         It is committed when the block ends, and rolled back when an error leaves it.
         """
-        return transaction(self.engine, "IMMEDIATE")
+        return watched(self._file, transaction(self.engine, "IMMEDIATE"))
 
     def read(self) -> contextlib.AbstractContextManager[Connection]:
         """A connection that sees one state of the ledger and holds nobody up."""
-        return transaction(self.engine, "DEFERRED")
+        return watched(self._file, transaction(self.engine, "DEFERRED"))
 
     def open_account(
         self,
@@ -170,31 +185,23 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         LedgerMismatchError
             If the party has an account with other values: a budget cannot be changed.
         """
-        try:
-            mu = gaussian.mu_of(epsilon, delta)
-        except ValueError as error:
-            raise ClaimError(f"party {party!r}: {error}") from error
-        require_names(party=party)
-        terms = (encode_claim(claim), float(epsilon), float(delta), mu)
-        with named_errors():
-            found = self._account(connection, party)
-            if found is None:
-                require_kept(party, claim, mu)
-                self._insert_account(connection, party, terms)
-            elif (decode_claim(found.claim, party), *found[2:4]) != (claim, epsilon, delta):
-                raise LedgerMismatchError(
-                    f"party {party!r} has an account with another claim or budget "
-                    f"(ε = {found.epsilon:g} at δ = {found.delta:g}): a budget cannot be changed"
-                )
+        accounts.open_account(
+            connection, self.federation, self._times, party, claim, (epsilon, delta)
+        )
 
-    def _insert_account(
-        self, connection: Connection, party: str, terms: tuple[str, float, float, float]
-    ) -> None:
-        newest = connection.execute(sa.select(sa.func.max(ACCOUNTS.c.time))).scalar()
-        opened = self._till.now(newest)
-        fixed = (party, *terms, opened)
-        row = (*fixed, 0, "0", opened, genesis(self.federation, fixed))
-        connection.execute(sa.insert(ACCOUNTS).values(row))
+    def excuse_clock(self, connection: Connection) -> float | None:
+        """Say that the clock was wrong at the newest entry, and let a clock behind it pass.
+
+        What was written stays as it is. Later entries bear that entry's time, too, until the clock
+        has reached it; from then on a clock that runs backwards is refused again.
+
+        Returns
+        -------
+        float or None
+            The newest entry's time, in seconds since 1970; None if there is none.
+        """
+        check(self._file, connection)
+        return times.excuse(connection)
 
     def charge(
         self, connection: Connection, party: str, stream: str, step: int, event: Event
@@ -230,6 +237,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         LedgerBusyError
             If another process charged in between; only on a connection not made by :meth:`begin`.
         """
+        check(self._file, connection)
         self._till.write(connection, self._till.priced(connection, party, stream, step, event))
 
     def draw(
@@ -260,6 +268,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         NoiseReuseError
             If that step's noise was drawn before.
         """
+        check(self._file, connection)
         entry = self._till.priced(connection, party, stream, step, event)
         draw = np.asarray(make(), dtype=np.float64)
         shape, data, digest = encode_draw(draw)
@@ -278,7 +287,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
             If a draw is not as it was written.
         """
         with named_errors():
-            self._require_account(connection, party)
+            accounts.require(connection, party)
         return self._draws.every(connection, party, stream)
 
     def parties(self, connection: Connection) -> list[str]:
@@ -298,7 +307,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
             If the account is not as it was written.
         """
         with named_errors():
-            return state(connection, self._require_account(connection, party))
+            return state(connection, accounts.require(connection, party))
 
     def verify(self, connection: Connection) -> None:
         """Check every row: hash chains, order, prices, totals, budgets, draws.
@@ -310,12 +319,3 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         """
         with named_errors():
             checks.verify(connection, self.federation)
-
-    def _account(self, connection: Connection, party: str) -> Any:
-        return connection.execute(sa.select(ACCOUNTS).where(ACCOUNTS.c.party == party)).first()
-
-    def _require_account(self, connection: Connection, party: str) -> Any:
-        account = self._account(connection, party)
-        if account is None:
-            raise unknown(party)
-        return account

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -11,16 +10,12 @@ from sqlalchemy.engine import Connection
 
 from fedbandits.errors import (
     BudgetExceededError,
-    ClaimError,
-    ClockError,
     LedgerBusyError,
     NoiseReuseError,
-    UnknownPartyError,
 )
-from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Event
-from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.privacy.ledger.checks import ROUNDING, Tail, require_next
+from fedbandits.privacy.ledger.accounts import unknown
+from fedbandits.privacy.ledger.checks import ROUNDING, Tail, require_next, require_step
 from fedbandits.privacy.ledger.database import Compiled, named_errors
 from fedbandits.privacy.ledger.tables import (
     ACCOUNTS,
@@ -34,9 +29,7 @@ from fedbandits.privacy.ledger.tables import (
     root,
     squared,
 )
-
-#: A budget may exceed a claim by as much as rounding, and margins for it, come to.
-_SLACK = 1e-3
+from fedbandits.privacy.ledger.times import EXCUSED, NEWEST, Times
 
 
 class Entry(NamedTuple):
@@ -54,55 +47,37 @@ class Till:
     ----------
     dialect
         SQL dialect of the connections that it will be given.
-    clock, tolerance
-        Function that returns the time, in seconds since 1970, and how many seconds it may run
-        backwards.
+    times
+        Tells the time to record.
     """
 
-    def __init__(self, dialect: sa.Dialect, clock: Callable[[], float], tolerance: float) -> None:
-        self._clock, self._tolerance = clock, tolerance
+    def __init__(self, dialect: sa.Dialect, times: Times) -> None:
+        self._times = times
         self._look = Compiled(_looking(), dialect)
         self._advance = Compiled(_advancing(), dialect)
         self._append = Compiled(sa.insert(CHARGES), dialect, [c.name for c in CHARGES.columns])
-
-    def now(self, newest: float | None) -> float:
-        """The time to record, never before the newest one that was.
-
-        Raises
-        ------
-        ClockError
-            If the clock is behind that by more than the tolerance, or tells no time.
-        """
-        told = float(self._clock())
-        if not math.isfinite(told):
-            raise ClockError(f"the clock says {told}: nothing was spent")
-        if newest is None:
-            return told
-        if told < newest - self._tolerance:
-            raise ClockError(
-                f"the clock says {told:.3f}, but the last entry is of {newest:.3f}: "
-                "set it right; nothing was spent"
-            )
-        return max(told, newest)
 
     def priced(
         self, connection: Connection, party: str, stream: str, step: int, event: Event
     ) -> Entry:
         """What there would be to write. Refuses what may not be charged; writes nothing."""
         require_names(party=party, stream=stream)
+        require_step(f"party {party!r}, {stream!r}", step)
+        written = encode_event(
+            event
+        )  # first: what can be written down has numbers where they are due
         mu = price(event)
         row = self._look.first(connection, {"payer": party, "name": stream})
         if row is None:
             raise unknown(party)
-        number, text, head, budget, newest, *latest = row
+        number, text, head, budget, newest, excused, *latest = row
         place, tail = f"party {party!r}, {stream!r}", Tail(*latest) if latest[0] else None
         if tail is not None and step <= tail.step:
             _refuse_reuse(connection, party, stream, step)
         require_next(f"{place}, step {step}", tail, step, event)
         before = 0.0 if tail is None else tail.mu
         spent = _affordable(f"{place}, step {step}", digits(text, party), before, mu, budget)
-        written, time = encode_event(event), self.now(newest)
-        added = mu**2 - before**2
+        time, added = self._times.now(newest, excused), mu**2 - before**2
         charge = Charge(party, number + 1, stream, step, written, mu, added, time, None)
         return Entry(charge, spent, head)
 
@@ -137,10 +112,9 @@ def _looking() -> Any:
     party, stream = sa.bindparam("payer", type_=sa.Text), sa.bindparam("name", type_=sa.Text)
     own = (CHARGES.c.party == party) & (CHARGES.c.stream == stream)
     latest = sa.select(sa.func.max(CHARGES.c.step)).where(own).scalar_subquery()
-    newest = sa.select(sa.func.max(ACCOUNTS.c.time)).scalar_subquery()
     account = (ACCOUNTS.c.charges, ACCOUNTS.c.spent, ACCOUNTS.c.head, ACCOUNTS.c.mu)
     return (
-        sa.select(*account, newest, CHARGES.c.step, CHARGES.c.event, CHARGES.c.mu)
+        sa.select(*account, NEWEST, EXCUSED, CHARGES.c.step, CHARGES.c.event, CHARGES.c.mu)
         .select_from(ACCOUNTS.outerjoin(CHARGES, own & (CHARGES.c.step == latest)))
         .where(ACCOUNTS.c.party == party)
     )
@@ -184,26 +158,4 @@ def _refuse_reuse(connection: Connection, party: str, stream: str, step: int) ->
         raise NoiseReuseError(
             f"party {party!r}, {stream!r}: the noise of step {step} was drawn before; "
             "restore the state that was saved with it"
-        )
-
-
-def unknown(party: str) -> UnknownPartyError:
-    """The error for a party without an account."""
-    return UnknownPartyError(f"party {party!r} has no account in this ledger: open one first")
-
-
-def require_kept(party: str, claim: PrivacyClaim, mu: float) -> None:
-    """Refuse a budget under which a claim could be broken.
-
-    Raises
-    ------
-    ClaimError
-    """
-    if not (claim.is_private and claim.delta > 0.0):
-        return
-    allowed = gaussian.epsilon_of(mu, claim.delta)
-    if allowed > claim.epsilon * (1.0 + _SLACK):
-        raise ClaimError(
-            f"party {party!r}: the budget allows ε = {allowed:.4g} at δ = {claim.delta:g}, "
-            f"the claim promises {claim.epsilon:.4g}"
         )

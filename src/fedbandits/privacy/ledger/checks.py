@@ -199,6 +199,19 @@ class Tail(NamedTuple):
     mu: float
 
 
+def require_step(place: str, step: int) -> None:
+    """Refuse what is no number of a release.
+
+    Raises
+    ------
+    StepError
+    """
+    if type(step) is not int:  # 1.0 and True are equal to 1, and are written down as something else
+        raise StepError(f"{place}: a step is a whole number, not a {type(step).__name__}")
+    if step < 1:
+        raise StepError(f"{place}: steps are numbered from 1")
+
+
 def require_next(place: str, tail: Tail | None, step: int, event: Event) -> None:
     """Refuse a charge that does not continue its stream.
 
@@ -210,8 +223,7 @@ def require_next(place: str, tail: Tail | None, step: int, event: Event) -> None
         replace what it should add to.
     """
     due = 1 if tail is None else tail.step + 1
-    if type(step) is not int:  # 1.0 and True are equal to 1, and are written down as something else
-        raise StepError(f"{place}: a step is a whole number, not a {type(step).__name__}")
+    require_step(place, step)
     if step != due:
         raise StepError(f"{place}: out of order, the next step is {due}")
     if isinstance(event, ContinualSum):

@@ -17,6 +17,8 @@ from fedbandits.errors import LedgerBusyError, LedgerCorruptError, LedgerError
 
 Synchronous = Literal["NORMAL", "FULL", "EXTRA"]
 Mode = Literal["IMMEDIATE", "DEFERRED"]
+#: Takes SQLite's write lock at once.
+IMMEDIATE: Mode = "IMMEDIATE"
 _MODE = "fedbandits_ledger_mode"
 
 
@@ -111,11 +113,11 @@ def engine_at(
     LedgerError
         If there can be no database, or its driver is missing.
     """
-    url = _url(where)
+    url = url_of(where)
     try:
         if url.get_backend_name() != "sqlite":
             return sa.create_engine(url, hide_parameters=True)
-        _touch(url)
+        touch(url)
         engine = sa.create_engine(url, hide_parameters=True, connect_args={"timeout": busy_timeout})
     except (OSError, ArgumentError, NoSuchModuleError, ImportError) as error:
         raise LedgerError(f"the ledger cannot be opened: {error}") from error
@@ -125,7 +127,6 @@ def engine_at(
         connection.execute(f"PRAGMA synchronous = {synchronous}").close()
 
     sa.event.listen(engine, "connect", configure)
-    sa.event.listen(engine, "begin", begin_sqlite)
     return engine
 
 
@@ -136,7 +137,14 @@ def engine_that_reads(path: str | os.PathLike[str]) -> Engine:
     return sa.create_engine(url, hide_parameters=True)
 
 
-def _url(where: str | os.PathLike[str]) -> URL:
+def url_of(where: str | os.PathLike[str]) -> URL:
+    """The address that a path, or an address as text, stands for.
+
+    Raises
+    ------
+    LedgerError
+        If it cannot be read.
+    """
     text = os.fspath(where)
     if isinstance(where, str) and "://" in where:
         try:
@@ -146,7 +154,7 @@ def _url(where: str | os.PathLike[str]) -> URL:
     return URL.create("sqlite", database=text)
 
 
-def _touch(url: URL) -> None:
+def touch(url: URL) -> None:
     """Create the file for its owner's eyes only: it will hold noise. SQLite's others follow it."""
     if url.database and url.database != ":memory:" and "uri" not in url.query:
         path = pathlib.Path(url.database)
@@ -159,8 +167,13 @@ def begin_sqlite(connection: Connection) -> None:
     """Take SQLite's write lock now, not at the first write: what is read until then would age."""
     driver: Any = connection.connection.dbapi_connection
     if not driver.in_transaction:
-        mode = connection.get_execution_options().get(_MODE, "IMMEDIATE")
-        connection.exec_driver_sql(f"BEGIN {mode}")
+        connection.exec_driver_sql(f"BEGIN {mode_of(connection)}")
+
+
+def mode_of(connection: Connection) -> Mode:
+    """How a connection's next transaction begins."""
+    mode: Mode = connection.get_execution_options().get(_MODE, IMMEDIATE)
+    return mode
 
 
 @contextmanager

@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import sqlalchemy as sa
+from sqlalchemy.engine import Connection
 
 from fedbandits._typing import Floats
-from fedbandits.errors import LedgerCorruptError, LedgerError, UnknownEventError
+from fedbandits.errors import ClaimError, LedgerCorruptError, LedgerError, UnknownEventError
 from fedbandits.privacy import accounting
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.claims import PrivacyClaim
@@ -27,7 +28,7 @@ from fedbandits.privacy.claims import PrivacyClaim
 SCHEMA = 1
 
 METADATA = sa.MetaData()
-#: ``schema`` and ``federation``.
+#: ``schema`` and ``federation``, and what the latest opening noted.
 META = sa.Table(
     "ledger_meta",
     METADATA,
@@ -77,6 +78,10 @@ NOISE = sa.Table(
 )
 
 _FRACTION = 128
+#: More than any Σ μ² of floats has, and no more than Python reads.
+_DIGITS = 1000
+#: What comes of numbers beyond all bounds, wrong types, lone surrogates, and nesting without end.
+_UNWRITABLE = (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError)
 _DECODER: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
 
 
@@ -94,6 +99,12 @@ class Charge(NamedTuple):
     digest: str | None
 
 
+def write_meta(connection: Connection, name: str, value: str) -> None:
+    """Write a row of :data:`META`, over an older one."""
+    connection.execute(sa.delete(META).where(META.c.name == name))
+    connection.execute(sa.insert(META).values(name=name, value=value))
+
+
 def squared(mu: float) -> int:
     """μ² in units of 2⁻¹²⁸, exact or rounded up; μ must be finite."""
     numerator, denominator = mu.as_integer_ratio()  # the denominator is a power of two
@@ -103,8 +114,14 @@ def squared(mu: float) -> int:
 
 
 def root(total: int) -> float:
-    """μ of a Σ μ² in units of 2⁻¹²⁸, to the nearest float; the inverse of :func:`squared`."""
-    return math.sqrt(total / (1 << _FRACTION))
+    """μ of a Σ μ² in units of 2⁻¹²⁸, to the nearest float; the inverse of :func:`squared`.
+
+    Infinite where Σ μ² is beyond the range of floats.
+    """
+    try:
+        return math.sqrt(total / (1 << _FRACTION))
+    except OverflowError:
+        return math.inf
 
 
 def digits(text: str, owner: str) -> int:
@@ -115,7 +132,7 @@ def digits(text: str, owner: str) -> int:
     LedgerCorruptError
         If it is no number.
     """
-    if not (isinstance(text, str) and text.isascii() and text.isdigit()):
+    if not (isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= _DIGITS):
         raise LedgerCorruptError(f"party {owner!r}: the total is no number")
     return int(text)
 
@@ -138,11 +155,11 @@ def encode_event(event: Event) -> str:
     UnknownEventError
         If what would be read back is not what was charged, as with an infinite deviation.
     """
-    text = msgspec.json.encode(event, enc_hook=_plain).decode()
     try:
+        text = msgspec.json.encode(event, enc_hook=_plain).decode()
         if _decoded(text) == event:
             return text
-    except msgspec.MsgspecError as error:
+    except _UNWRITABLE as error:
         raise UnknownEventError(f"{type(event).__name__} cannot be written down") from error
     raise UnknownEventError(f"{type(event).__name__} cannot be written down")
 
@@ -191,8 +208,21 @@ def require_names(**names: object) -> None:
 
 
 def encode_claim(claim: PrivacyClaim) -> str:
-    """A claim as JSON, in which an ε may be ``Infinity``."""
-    return json.dumps(msgspec.to_builtins(claim, enc_hook=_plain), ensure_ascii=False)
+    """A claim as JSON, in which an ε may be ``Infinity``.
+
+    Raises
+    ------
+    ClaimError
+        If what would be read back is not what was given.
+    """
+    try:
+        text = json.dumps(msgspec.to_builtins(claim, enc_hook=_plain), ensure_ascii=False)
+        text.encode()
+        if msgspec.convert(json.loads(text), PrivacyClaim) == claim:
+            return text
+    except (*_UNWRITABLE, UnknownEventError) as error:
+        raise ClaimError("the claim cannot be written down") from error
+    raise ClaimError("the claim cannot be written down")
 
 
 def decode_claim(text: str, party: str) -> PrivacyClaim:

@@ -176,7 +176,8 @@ def _raise_fault(faults: Ints, constants: Constants) -> None:
         f"{constants.context_bound:g}; {remedy}",
         REWARD_TOO_LARGE: f"{place}: a reward exceeds reward_bound = "
         f"{constants.reward_bound:g}; {remedy}",
-        NOT_A_NUMBER: f"{place}: a context or reward is not a finite number; mend the data",
+        NOT_A_NUMBER: f"{place}: a context or reward is not a finite number; mend the data or set "
+        'out_of_bounds = "clip"',
     }
     if kind in messages:
         raise BoundExceededError(messages[kind])

@@ -14,6 +14,7 @@ from fedbandits.privacy.statements import (
     IN_CLEAR,
     ON_A_CLOCK,
     SECURE_NOISE,
+    exact_sums,
 )
 from fedbandits.systems.agents.config import AgentsConfig, Determinant, Never
 from fedbandits.systems.agents.noise import budgets
@@ -100,6 +101,8 @@ def _conditions(plan: AgentsPlan) -> tuple[str, ...]:
         conditions.append(_REFUSAL)
     if config.is_private:
         conditions.append(SECURE_NOISE)
+        if not config.uses_published_noise:
+            conditions.append(exact_sums(plan.rounds))
         if not isinstance(config.schedule, Determinant | Never):
             conditions.append(ON_A_CLOCK)
     return tuple(conditions)

@@ -113,7 +113,8 @@ class AgentsConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     out_of_bounds
         What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales context
         and reward back together, so that they stay linear in θ*, then cuts the reward off at B;
-        where rewards are cut off the confidence bound no longer holds.
+        where rewards are cut off the confidence bound no longer holds. What is no number counts as
+        0; a context of infinite length keeps its infinite entries, cut to length L.
     noise_scale
         σ: rewards are σ-sub-Gaussian about their mean.
     alpha

@@ -66,7 +66,10 @@ def releases_of_all(
 ) -> Releases:
     """How every agent's running sum is released, at most ``releases`` times."""
     epsilons = budgets(config, agents)
-    plans = {epsilon: release_plan(config, releases, record_norm, epsilon) for epsilon in epsilons}
+    plans = {
+        epsilon: release_plan(config, releases, record_norm, epsilon)
+        for epsilon in dict.fromkeys(epsilons)  # a million agents may have one
+    }
     scales = np.array([plans[epsilon].scale for epsilon in epsilons])
     return Releases(plans[min(epsilons)], plans[max(epsilons)], scales)
 

@@ -20,6 +20,7 @@ from fedbandits.learners.confidence import (
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event
 from fedbandits.privacy.continual import ContinualPlan, noise_pattern
+from fedbandits.privacy.rounding import require_room, rounding_constant
 from fedbandits.systems.agents.config import AgentsConfig
 from fedbandits.systems.agents.noise import Releases, releases_of_all, ridge, spectral_bounds
 from fedbandits.systems.agents.schedule import NEVER, settled, sync_threshold, sync_times
@@ -52,6 +53,7 @@ class Constants(NamedTuple):
     reward_bound: float  # B
     parameter_bound: float  # S
     clip: bool
+    rounding: float  # rounds a record's products, so that sums are exact: see privacy.rounding
     base: float  # λ₁, or Mρ_min
     shift: float  # added to the pooled Gram matrix; adaptive confidence chooses its own
     trigger_shift: float  # M(ρ_max - ρ_min)
@@ -154,7 +156,9 @@ def plan_pooling(
     count = uses if times is None else len(times)
     release = releases_of_all(config, facts.parties, count, record_norm)
     bounds = spectral_bounds(config, facts, release.most_noise, pooling.estimators)
-    constants = _constants(config, facts, release, bounds, times, pooling)
+    if config.is_private and not config.uses_published_noise:
+        require_room(rounds, facts.dimension, count)
+    constants = _constants(config, facts, rounds, release, bounds, times, pooling)
     threshold = sync_threshold(config, facts, uses, bounds, pooling.divisor)
     constants = constants._replace(threshold=threshold)
     return AgentsPlan(
@@ -181,6 +185,7 @@ def _check_bounds(config: AgentsConfig, facts: ContextualFacts) -> None:
 def _constants(
     config: AgentsConfig,
     facts: ContextualFacts,
+    rounds: int,
     release: Releases,
     bounds: SpectralBounds | None,
     times: Sequence[int] | None,
@@ -218,6 +223,9 @@ def _constants(
         reward_bound=float(config.reward_bound),
         parameter_bound=float(config.parameter_bound),
         clip=config.out_of_bounds == "clip",
+        rounding=rounding_constant(
+            rounds, config.context_bound * max(config.context_bound, config.reward_bound)
+        ),
         base=0.0,
         shift=float(shift),
         trigger_shift=float(trigger_shift),

@@ -12,7 +12,7 @@ from fedbandits.environments.base import draw_reward, fill_decision_set
 from fedbandits.learners.assign import flatten
 from fedbandits.learners.linucb import best_arm, score_arms
 from fedbandits.learners.ridge import add_record
-from fedbandits.privacy.bounds import NO_FAULT, NOT_A_NUMBER, record_fault
+from fedbandits.privacy.bounds import NO_FAULT, NOT_A_NUMBER, hold_contexts, record_fault
 from fedbandits.privacy.continual import NONE, add_release_noise, draw_slot
 from fedbandits.random import Key, Purpose, fill_normal, integer
 from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan, Constants
@@ -110,7 +110,12 @@ def play(
     for round_ in range(first, end + 1, step):
         best = fill_decision_set(world, workspace, key, agent, round_, features, expected)
         score_arms(features, view.theta, view.width, scores, work)
-        arm = best_arm(scores, integer(scores.size, key, agent, round_, _TIE, 0))
+        first_of_equals = integer(scores.size, key, agent, round_, _TIE, 0)
+        arm = best_arm(scores, first_of_equals)
+        if arm < 0 and constants.clip:
+            hold_contexts(features, constants.context_bound)
+            score_arms(features, view.theta, view.width, scores, work)
+            arm = best_arm(scores, first_of_equals)
         if arm < 0:
             note_fault(faults, agent, NOT_A_NUMBER, round_)
             break
@@ -129,7 +134,7 @@ def play(
         if fault != NO_FAULT:
             note_fault(faults, agent, fault, round_)
             break
-        add_record(statistic, model, context, recorded)
+        add_record(statistic, model, context, recorded, constants.rounding)
         regret += expected[best] - expected[arm]
         earned += reward
         if raw:

@@ -11,7 +11,7 @@ from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.party import ActingParty
 from fedbandits.learners.linucb import best_arm, score_arms
 from fedbandits.learners.ridge import Record, add_record
-from fedbandits.privacy.bounds import record_fault, require_within
+from fedbandits.privacy.bounds import hold_contexts, record_fault, require_within
 from fedbandits.privacy.running_sum import draw_ahead
 from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan
@@ -62,11 +62,17 @@ class Player(ActingParty):
             If scores are not numbers.
         """
         self._check_decision_set(situation)
-        view, arms = self._acting_view(), self._plan.facts.arms
-        self._features = np.ascontiguousarray(situation, dtype=np.float32).copy()
+        view, constants, arms = self._acting_view(), self._plan.constants, self._plan.facts.arms
+        with np.errstate(over="ignore"):  # what is beyond float32 is infinite, and held below
+            self._features = np.array(situation, dtype=np.float32, order="C")
         scores, work = np.empty(arms, np.float32), np.empty((2, arms), np.float32)
         score_arms(self._features, view.theta, view.width, scores, work)
-        arm = int(best_arm(scores, self._ties(self.round + 1)))
+        tie = self._ties(self.round + 1)
+        arm = int(best_arm(scores, tie))
+        if arm < 0 and constants.clip:
+            hold_contexts(self._features, constants.context_bound)
+            score_arms(self._features, view.theta, view.width, scores, work)
+            arm = int(best_arm(scores, tie))
         if arm < 0:
             raise BoundExceededError(f"{self.name}, round {self.round + 1}: scores are not numbers")
         self._arm = arm
@@ -81,7 +87,8 @@ class Player(ActingParty):
         """Refuse to decide out of turn, or on what is no decision set."""
         self._require("decide")
         expected = self._plan.facts.features_shape
-        if features.shape != expected or not np.isfinite(features).all():
+        finite = self._plan.constants.clip or np.isfinite(features).all()
+        if features.shape != expected or not finite:
             raise LocalProtocolError(f"{self.name}: a decision set is {expected} finite numbers")
 
     def _checked_record(self, arm: int, reward: float) -> Record:
@@ -113,7 +120,7 @@ class Player(ActingParty):
         """Take up a record: in the running sum, and in a raw view at once."""
         constants = self._plan.constants
         context, reward, model = record
-        add_record(statistic, model, context, reward)
+        add_record(statistic, model, context, reward, constants.rounding)
         gain = np.empty(constants.dimension)
         if constants.raw_view:
             act.observe_raw(view, model, context, reward, constants.schedule == TRIGGERED, gain)

@@ -15,6 +15,7 @@ from fedbandits.privacy.statements import (
     OUTSIDE_THE_SERVER,
     SECURE_NOISE,
     USER_INTERACTION,
+    exact_sums,
 )
 from fedbandits.systems.fclub.plan import CLUSTERS, FCLUBPlan
 
@@ -77,8 +78,8 @@ def _conditions(plan: FCLUBPlan) -> tuple[str, ...]:
     if not plan.private:
         return ()
     if plan.releases == CLUSTERS:
-        return (ITEMS_BOUNDED, _ONCE, _PARTITION, SECURE_NOISE, ON_A_CLOCK)
-    return (ITEMS_BOUNDED, _APART, SECURE_NOISE, ON_A_CLOCK)
+        return (ITEMS_BOUNDED, _ONCE, _PARTITION, SECURE_NOISE, ON_A_CLOCK, exact_sums(plan.rounds))
+    return (ITEMS_BOUNDED, _APART, SECURE_NOISE, ON_A_CLOCK, exact_sums(plan.rounds))
 
 
 def _not_protected(plan: FCLUBPlan) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ def learn(
         Buffer that is overwritten.
     """
     centred = reward - constants.offset
-    add_record(sums, user, context, centred)
+    add_record(sums, user, context, centred, constants.rounding)
     size = sums.shape[1]
     sums[user, size - 2] += 1.0
     sums[user, size - 1] += centred * centred

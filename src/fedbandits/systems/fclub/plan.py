@@ -14,6 +14,7 @@ from fedbandits.learners.ridge import packed_size
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event, GaussianRelease, Parallel
 from fedbandits.privacy.continual import ContinualPlan, calibrated, noise_pattern
+from fedbandits.privacy.rounding import require_room, rounding_constant
 from fedbandits.systems.fclub.config import FCLUB, Growing
 from fedbandits.systems.servers.plan import LATER, ServersPlan, check_homes
 
@@ -42,6 +43,7 @@ class Constants(NamedTuple):
     raw_view: bool
     offset: float  # taken off every reward
     width: float  # exploration_scale times the deviation of a reward
+    rounding: float  # rounds a record's products, so that sums are exact: see privacy.rounding
     phase_ends: Ints  # last rounds of the phases
 
 
@@ -64,7 +66,7 @@ class FCLUBPlan(ServersPlan, frozen=True, kw_only=True):
         The deviation of the noise in each entry of a packed statistic, relative to that in an
         off-diagonal one.
     record_norm
-        L² + B²: how far one replaced record can move a sum.
+        How far one replaced record can move a sum: L² + B², as B ≤ L here.
     reach
         The variance of an entry of n - Nθ, as a multiple of an off-diagonal entry's.
     most_clusters
@@ -131,11 +133,12 @@ def make_plan(config: FCLUB, facts: ClusteredFacts, rounds: int) -> FCLUBPlan:
     ends = phase_ends(config.schedule, facts.parties, rounds)
     offset = 0.5 if config.center_rewards else 0.0
     bound = 1.0 - offset  # |y - offset|
-    record_norm = _BOUND**2 + bound**2
+    record_norm = gaussian.record_sensitivity(_BOUND, bound)
     kind = _RELEASES[config.releases] if servers > 1 else NEVER
     sums, deviation = None, 0.0
     if kind != NEVER and config.noise == "calibrated" and ends:
         mu = gaussian.mu_of(config.epsilon, config.delta)
+        require_room(rounds, d, len(ends))
         if kind == USERS:
             _check_count(len(ends), facts.parties * int(packed_size(d)))
             sums = calibrated("toeplitz", len(ends), mu, record_norm)
@@ -152,6 +155,7 @@ def make_plan(config: FCLUB, facts: ClusteredFacts, rounds: int) -> FCLUBPlan:
         raw_view=config.local_view == "raw",
         offset=offset,
         width=config.exploration_scale * math.sqrt(REWARD_VARIANCE),
+        rounding=rounding_constant(rounds, _BOUND * max(_BOUND, bound)),
         phase_ends=np.array([*ends, LATER], np.int64),
     )
     return FCLUBPlan(

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Floats32, Ints
+from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.learners.mixture import Mixture, one_cluster
 from fedbandits.learners.models import Models, Scoring, new_scoring
 from fedbandits.systems.fclub.plan import CLUSTERS, PRIOR_RECORDS, FCLUBPlan
@@ -117,3 +118,25 @@ def put_mixture(mixtures: Mixtures, server: int, found: Mixture) -> None:
     mixtures.number[server] = count
     for field, values in zip(mixtures[1:], found, strict=True):
         field[server, :count], field[server, count:] = values, 0.0
+
+
+def needs(plan: FCLUBPlan) -> Needs:
+    """What :func:`initial_state` will take, and the rounds and phases after it."""
+    constants, p = plan.constants, plan.size
+    n, d, servers = constants.users, constants.dimension, constants.servers
+    slots = 0 if plan.sums is None else plan.sums.slots
+    rows = plan.release_count if plan.releases == CLUSTERS else 0
+    users, model = "environment.users or environment.dim", d * d + d + 2
+    mixtures = servers * min(plan.most_clusters, n)
+    parts = (
+        Part("records of users, added up", n * (p + 2) * F64, users),
+        Part("models of users", n * model * F64, users),
+        Part("clusters of servers", mixtures * model * F64, "environment.servers"),
+        Part(
+            "noise that is kept for later releases", n * slots * p * F64, f"{users}, or sync less"
+        ),
+        Part("sums of clusters", mixtures * rows * p * F64, f"{users}, or sync less"),
+    )
+    phases = len(constants.phase_ends)
+    choose = 0.5 * d * d * constants.items + 6.0 * d * d
+    return Needs(parts, plan.rounds * choose + phases * n * (10.0 * d**3 + (20.0 + slots) * p))

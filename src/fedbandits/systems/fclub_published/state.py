@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Floats32, Ints
+from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.learners.clustering import Edges
 from fedbandits.learners.models import Models, Scoring, new_scoring
 from fedbandits.systems.fclub_published.plan import (
@@ -238,3 +239,23 @@ def initial_state(plan: PublishedFCLUBPlan) -> State:
 def last_of(row: Floats) -> Any:
     """How many records are in a sum."""
     return row[row.size - 1]
+
+
+def needs(plan: PublishedFCLUBPlan) -> Needs:
+    """What :func:`initial_state` will take, and the rounds and phases after it."""
+    constants, d = plan.constants, plan.constants.dimension
+    n, size = constants.users, row_size(d)
+    delayed = 5 if constants.sharing == DELAYED else 0
+    models = 1 + (not constants.buffered) + (constants.clustering in (EDGES, SETS))
+    graph = n * n if constants.clustering in (PHASED, EDGES) else 0
+    slots = 0 if plan.tree is None else plan.tree.slots
+    noise = n * (slots + 3) * (size - 1) if constants.private else 0
+    users = "environment.users or environment.dim"
+    parts = (
+        Part("records of users and clusters, added up", (1 + delayed) * n * size * F64, users),
+        Part("models of users and clusters", models * n * (d * d + d + 2) * F64, users),
+        Part("who is linked to whom", float(graph), "environment.users"),
+        Part("noise that is kept for later releases", noise * F64, users),
+    )
+    choose = 0.5 * d * d * constants.items + 6.0 * d * d + (n if graph else 0)
+    return Needs(parts, plan.rounds * (choose + 10.0 * d**3))

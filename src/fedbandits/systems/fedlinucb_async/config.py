@@ -27,7 +27,8 @@ class AsyncFedLinUCB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
     out_of_bounds
         What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales context
-        and reward back together, then cuts the reward off at B.
+        and reward back together, then cuts the reward off at B. What is no number counts as 0; a
+        context of infinite length keeps its infinite entries, cut to length L.
     noise_scale
         σ: rewards are σ-sub-Gaussian about their mean.
     alpha

@@ -7,8 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
+from fedbandits.environments.needs import Needs
 from fedbandits.systems.agents import views as act
-from fedbandits.systems.agents.plan import Constants
+from fedbandits.systems.agents.needs import agent_needs
+from fedbandits.systems.agents.plan import AgentsPlan, Constants
 from fedbandits.systems.agents.views import Views
 from fedbandits.systems.replicate import Tally
 
@@ -43,4 +45,14 @@ def initial_state(constants: Constants) -> State:
         local=np.zeros((agents, *shape)),
         terms=np.zeros((agents, constants.models, 4)),
         views=act.empty_views(agents, constants.models, constants.dimension),
+    )
+
+
+def needs(plan: AgentsPlan) -> Needs:
+    """What :func:`initial_state` will take, and the rounds after it."""
+    agents = plan.constants.agents
+    # How often agents exchange grows with the logarithm of the rounds; this is more than measured.
+    exchanges = min(plan.rounds, 30 * plan.constants.dimension)
+    return agent_needs(
+        plan, sums=agents + 3, draws=0, released=0, views=agents, pools=1, syncs=float(exchanges)
     )

@@ -7,7 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
+from fedbandits.environments.needs import Needs
 from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.needs import agent_needs
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.views import Pool, Views
 from fedbandits.systems.replicate import Tally
@@ -46,4 +48,19 @@ def initial_state(plan: AgentsPlan) -> State:
         draws=np.zeros((agents, plan.release.slots, constants.release_size)),
         pool=act.empty_pool(models, dimension),
         views=act.empty_views(agents if constants.raw_view else 1, models, dimension),
+    )
+
+
+def needs(plan: AgentsPlan) -> Needs:
+    """What :func:`initial_state` will take, and the rounds after it."""
+    constants = plan.constants
+    agents = constants.agents
+    return agent_needs(
+        plan,
+        sums=agents + 2,
+        draws=agents * plan.release.slots,
+        released=0,
+        views=agents if constants.raw_view else 1,
+        pools=1,
+        syncs=min(constants.releases, plan.rounds),
     )

@@ -13,7 +13,9 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
+from fedbandits.environments.needs import Needs
 from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.needs import agent_needs
 from fedbandits.systems.agents.plan import TRIGGERED
 from fedbandits.systems.agents.views import Pool, Views
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
@@ -104,4 +106,19 @@ def one_pool(pools: Pool, cell: int) -> Pool:
         pools.trigger_inverse[cell],
         pools.trigger_log_det[cell],
         pools.trigger_smallest[cell],
+    )
+
+
+def needs(plan: PeerPlan) -> Needs:
+    """What :func:`initial_state` will take, and the rounds after it."""
+    constants, peers = plan.constants, plan.peers
+    cells = constants.agents * peers.estimators
+    return agent_needs(
+        plan,
+        sums=cells * (2 if constants.raw_view else 1),
+        draws=cells * plan.release.slots,
+        released=cells * peers.depth,
+        views=cells,
+        pools=cells,
+        syncs=float(constants.agents * min(constants.releases * peers.estimators, plan.rounds)),
     )

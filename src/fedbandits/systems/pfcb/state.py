@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
+from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.systems.pfcb.kernels.books import Books, empty_books
 from fedbandits.systems.pfcb.plan import PFCBPlan
 
@@ -60,3 +61,15 @@ def initial_state(plan: PFCBPlan) -> State:
             judged=np.zeros((n, 2), np.int64),
         ),
     )
+
+
+def needs(plan: PFCBPlan) -> Needs:
+    """What :func:`initial_state` will take, and the rounds after it."""
+    pairs = plan.constants.agents * plan.constants.producers
+    keys = "environment.agents or environment.producers"
+    parts = (
+        Part("books and reports of buyers", 8 * pairs * F64, keys),
+        Part("noise that is kept for later reports", 2 * plan.slots * pairs * F64, keys),
+    )
+    reports = min(plan.constants.releases, plan.rounds) * (40.0 + plan.slots)
+    return Needs(parts, pairs * (30.0 * plan.rounds + reports))

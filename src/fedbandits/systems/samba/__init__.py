@@ -13,6 +13,8 @@ from fedbandits.systems.samba.config import Samba
 from fedbandits.systems.samba.presets import PRESETS
 
 if TYPE_CHECKING:
+    from fedbandits.environments.base import Environment
+    from fedbandits.privacy.examined import Examined
     from fedbandits.systems.samba.plan import SambaPlan
 
 
@@ -35,6 +37,11 @@ class SambaSystem(PackageSystem["SambaPlan"]):
         """Secrets from the seed; the customer's key is a fresh one all the same."""
         supplies: Supplies = self.room("roles").simulated_supplies(plan, seed, replicate)
         return supplies
+
+    def examine(self, plan: SambaPlan, environment: Environment) -> Examined | None:
+        """Who sees what, and who guesses what; nothing in a plain run."""
+        examined: Examined | None = self.room("audit.examination").examine(self, plan)
+        return examined
 
     def syncs(self, run: PartiesRun) -> int:
         """Iterations of steps 2 to 5 so far."""

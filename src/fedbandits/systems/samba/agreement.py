@@ -14,9 +14,9 @@ from fedbandits.federation.messages import OutOfOrderError
 from fedbandits.learners.index_rules import ITERATIONS, explores
 from fedbandits.systems.samba.config import Algorithm
 
-#: Bytes of a run's name. It must be fresh for every run, or keys and nonces come twice.
+#: Bytes of a run's name. It must be fresh for every run, or masks, places and keys come twice.
 RUN_BYTES = 16
-#: What a party accepts: places have four bytes in a nonce, steps six.
+#: What a party accepts: places have four bytes in a position, steps six.
 _MOST_ARMS, _LARGEST_BUDGET = 65_535, 1 << 40
 
 
@@ -28,6 +28,7 @@ class Agreement(NamedTuple):
     rule: Any
     comparisons: tuple[int, ...]  # how each iteration of a step compares scores
     context: bytes  # names this run and what was agreed on; packets are bound to it
+    run: bytes  # names this run
 
     @property
     def iterations(self) -> int:
@@ -50,7 +51,7 @@ def agree(budget: int, arms: int, algorithm: Algorithm, run: bytes) -> Agreement
     rule = algorithm.rule()
     agreed = msgspec.msgpack.encode(("samba", 1, run, budget, arms, algorithm))
     context = hashlib.sha256(agreed).digest()[:16]
-    return Agreement(budget, arms, rule, ITERATIONS[type(rule)], context)
+    return Agreement(budget, arms, rule, ITERATIONS[type(rule)], context, run)
 
 
 class ImpossibleOrderError(RemoteProtocolError):
@@ -63,7 +64,7 @@ def accept(name: str, budget: int, arms: int, algorithm: Algorithm, run: bytes) 
     Raises
     ------
     ImpossibleOrderError
-        If there are fewer than two arms, fewer pulls than arms, or more of either than a nonce
+        If there are fewer than two arms, fewer pulls than arms, or more of either than a position
         or a list can count; or if the run has no proper name.
     """
     if len(run) != RUN_BYTES:
@@ -81,5 +82,5 @@ def accept(name: str, budget: int, arms: int, algorithm: Algorithm, run: bytes) 
 
 
 def channel_cipher(name: CipherName, key: bytes, agreed: Agreement) -> PacketCipher:
-    """The cipher of one run: its key is made for that run, so nonces may begin anew in the next."""
+    """The cipher of one run: its key is made for that run, steps begin anew in the next."""
     return make_cipher(name, derive_key(key, f"samba {agreed.context.hex()}"), agreed.context)

@@ -95,6 +95,10 @@ class Samba(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Length of the customer's Paillier key, in bits; the paper's key has 2048.
     exploration_shortcut
         Whether owners send no scores in a step that explores (section 5.4).
+    tie_breaking
+        How Comp chooses among equal scores, and in steps that explore. ``random``: uniformly, by
+        draws of its own. ``first``: the first place of the Controller's order, as in the paper,
+        from which the Controller knows the arm of every step that explores.
     """
 
     algorithm: Algorithm = msgspec.field(default_factory=UCB)
@@ -102,6 +106,7 @@ class Samba(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     cipher: Literal["aes-gcm", "stream"] = "aes-gcm"
     paillier_bits: Literal[2048, 3072, 4096] = 3072
     exploration_shortcut: bool = True
+    tie_breaking: Literal["random", "first"] = "random"
 
     @property
     def packet_cipher(self) -> CipherName:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints, Words64
-from fedbandits.crypto.keystream import exponentials
+from fedbandits.crypto.keystream import exponentials, word_below
 from fedbandits.environments.bernoulli import pull_arm
 from fedbandits.learners.index_rules import LARGEST, note_bit, score_arms
-from fedbandits.learners.selection import in_proportion, largest
+from fedbandits.learners.selection import equal_place, in_proportion, largest
 from fedbandits.random import Key
 from fedbandits.systems.samba.state import Owners
 
@@ -87,7 +87,15 @@ def open_scores(listed: Words64, pad: Words64, opened: Words64) -> None:
 
 
 @compiled
-def select_arm(comparison: int, masked: Floats, words: Words64, waits: Floats) -> int:
+def any_place(tie: np.uint64, places: int) -> int:
+    """Step 4 where all scores are equal: any of the places."""
+    return word_below(tie, places)
+
+
+@compiled
+def select_arm(
+    comparison: int, masked: Floats, tie: np.uint64, words: Words64, waits: Floats
+) -> int:
     """Step 4: the place that Comp chooses; -1 if a score cannot be one.
 
     Parameters
@@ -96,13 +104,16 @@ def select_arm(comparison: int, masked: Floats, words: Words64, waits: Floats) -
         How scores are compared, ``LARGEST`` or ``IN_PROPORTION``.
     masked : (arms,) float64
         Masked scores by place.
+    tie : uint64
+        Random word by which one of several largest scores is chosen.
     words : (arms,) uint64
         Random words for probability matching; not read otherwise.
     waits : (arms,) float64
         Buffer that is overwritten.
     """
     if comparison == LARGEST:
-        return largest(masked)
+        best, equals = largest(masked)
+        return equal_place(masked, best, any_place(tie, equals)) if equals > 1 else best
     exponentials(words, waits)
     return in_proportion(masked, waits)
 

@@ -18,7 +18,7 @@ from fedbandits.crypto.aead import StreamCipher, counter_blocks
 from fedbandits.crypto.keystream import permute
 from fedbandits.environments.base import Environment
 from fedbandits.errors import FedbanditsError
-from fedbandits.learners.index_rules import explores, fill_arm_keys
+from fedbandits.learners.index_rules import explores
 from fedbandits.random import Key
 from fedbandits.systems.replicate import CompiledReplicate
 from fedbandits.systems.samba.agreement import channel_cipher
@@ -38,7 +38,7 @@ from fedbandits.systems.samba.packets import BITS, SCORES, packet_bytes
 from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.sealed_steps import ROLES, Observer, SealedSteps
 from fedbandits.systems.samba.state import Owners, State, initial_state
-from fedbandits.systems.samba.streams import Batch, SimulatedSecrets, Streams
+from fedbandits.systems.samba.streams import Batch, SimulatedSecrets, Streams, fill_owner_keys
 
 #: Numbers of key stream that are made at once: more, and the memory costs more than the cipher.
 _CHUNK = 1 << 15
@@ -65,7 +65,9 @@ def play_steps(
             pad = pads.scores[row, i]
             send_scores(scratch.masked.view(np.uint64), scratch.places, pad, scratch.listed)
             open_scores(scratch.listed, pad, scratch.opened.view(np.uint64))
-            place = select_arm(comparisons[i], scratch.opened, draws.waits[s, i], scratch.waits)
+            place = select_arm(
+                comparisons[i], scratch.opened, draws.ties[s, i], draws.waits[s, i], scratch.waits
+            )
             if place < 0:
                 return step
             arm = send_bits(place, scratch.places, pads.bits[row, i], scratch.bits)
@@ -106,11 +108,9 @@ class Replicate(CompiledReplicate[SambaPlan]):
         #: Seconds that each role has worked; the compiled loop does not tell roles apart.
         self.seconds = dict.fromkeys(ROLES, 0.0)
         self.state: State = initial_state(plan.arms)
-        fill_arm_keys(self.key, self.state.owners.keys)
+        fill_owner_keys(self.key, secrets.run, self.state.owners.keys)
         self._cipher = channel_cipher(config.packet_cipher, secrets.channel, self.agreement)
-        self._streams = Streams(
-            secrets.controller, secrets.comp, plan.arms, self.agreement.comparisons
-        )
+        self._streams = Streams(secrets, self.agreement, config.tie_breaking == "random")
         self._sealed: SealedSteps | None = None
         if observer is not None or config.packet_cipher == "aes-gcm":
             shortcut = config.exploration_shortcut
@@ -153,7 +153,7 @@ class Replicate(CompiledReplicate[SambaPlan]):
             raise FedbanditsError(f"step {refused}: a score is no finite number; mend the rule")
 
     def _pads(self, first: int, count: int) -> Pads:
-        """Key stream of the stream cipher; zeros without one."""
+        """Key stream of the stream cipher, whose nonces are left out here; zeros without one."""
         iterations, arms = self.agreement.iterations, self.plan.arms
         if not isinstance(self._cipher, StreamCipher):
             shape = (1, iterations, arms)

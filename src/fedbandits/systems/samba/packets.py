@@ -9,7 +9,7 @@ import numpy as np
 from fedbandits._typing import Floats
 from fedbandits.crypto.aead import PacketCipher
 
-#: Directions of packets, the first byte of a nonce.
+#: Directions of packets, the first byte of a position.
 SCORES, BITS = 1, 2
 #: Bytes of what a packet holds.
 SCORE_BYTES, BIT_BYTES = 8, 1

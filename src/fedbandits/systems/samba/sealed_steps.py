@@ -6,13 +6,21 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fedbandits._typing import Ints
-from fedbandits.crypto.aead import PacketCipher, nonce_prefix
+import numpy as np
+
+from fedbandits._typing import Ints, Words64
+from fedbandits.crypto.aead import PacketCipher, position_prefix
 from fedbandits.crypto.keystream import permute
 from fedbandits.learners.index_rules import explores
 from fedbandits.random import Key
 from fedbandits.systems.samba.agreement import Agreement
-from fedbandits.systems.samba.kernels import Scratch, owners_score, owners_take, select_arm
+from fedbandits.systems.samba.kernels import (
+    Scratch,
+    any_place,
+    owners_score,
+    owners_take,
+    select_arm,
+)
 from fedbandits.systems.samba.packets import BIT, BITS, SCORE_BYTES, SCORES, floats
 from fedbandits.systems.samba.state import Owners
 from fedbandits.systems.samba.streams import Batch
@@ -66,15 +74,16 @@ class SealedSteps:
             for i in range(self._agreed.iterations):
                 permute(draws.places[s, i], scratch.places)
                 mask = float(draws.masks[s, i])
+                chances = draws.ties[s, i], draws.waits[s, i]
                 if not self._iteration(
-                    world, owners, key, step, i, exploring, mask, draws.waits[s, i], scratch
+                    world, owners, key, step, i, exploring, mask, chances, scratch
                 ):
                     return step
         return 0
 
     def _iteration(
         self, world: Any, owners: Owners, key: Key, step: int, index: int, exploring: bool,
-        mask: float, waits: Any, scratch: Scratch,
+        mask: float, chances: tuple[np.uint64, Words64], scratch: Scratch,
     ) -> bool:  # fmt: skip
         """Steps 2 to 5 once; whether all scores were numbers."""
         agreed, seconds, clock = self._agreed, self._seconds, time.perf_counter
@@ -86,24 +95,27 @@ class SealedSteps:
             owners_score(agreed.rule, index + 1, step, exploring, mask, owners, scratch.masked)
             data = scratch.masked.tobytes()
             payloads = [data[at : at + SCORE_BYTES] for at in range(0, len(data), SCORE_BYTES)]
-            nonces = self._nonces(SCORES, step, index + 1)
-            sealed = self._cipher.seal([nonces[place] for place in places], payloads)
+            positions = self._positions(SCORES, step, index + 1)
+            sealed = self._cipher.seal([positions[place] for place in places], payloads)
         owners_done = clock()
         listed = [b""] * agreed.arms
         for place, packet in zip(places, sealed, strict=not silent):
             listed[place] = packet
         permuted = clock()
-        chosen = 0 if silent else self._compare(step, index, listed, waits, scratch)
+        if silent:
+            chosen = int(any_place(chances[0], agreed.arms))
+        else:
+            chosen = self._compare(step, index, listed, chances, scratch)
         if chosen < 0:
             return False
-        nonces = self._nonces(BITS, step, index + 1)
-        answers = self._cipher.seal(nonces, [BIT[p == chosen] for p in range(agreed.arms)])
+        positions = self._positions(BITS, step, index + 1)
+        answers = self._cipher.seal(positions, [BIT[p == chosen] for p in range(agreed.arms)])
         if self._observer is not None:
             self._observer(step, index + 1, listed, answers)
         compared = clock()
         returned = [answers[place] for place in places]
         unpermuted = clock()
-        opened = self._cipher.open([nonces[place] for place in places], returned)
+        opened = self._cipher.open([positions[place] for place in places], returned)
         arm = opened.index(BIT[1])
         owners_take(world, agreed.rule, index + 1, agreed.iterations, step, arm, owners, key)
         seconds["data owners"] += owners_done - began + clock() - unpermuted
@@ -112,11 +124,13 @@ class SealedSteps:
         return True
 
     def _compare(
-        self, step: int, index: int, listed: Sequence[bytes], waits: Any, scratch: Scratch
-    ) -> int:
+        self, step: int, index: int, listed: Sequence[bytes],
+        chances: tuple[np.uint64, Words64], scratch: Scratch,
+    ) -> int:  # fmt: skip
         """Step 4 up to the choice: the place, or -1."""
-        masked = floats(self._cipher.open(self._nonces(SCORES, step, index + 1), listed))
-        return int(select_arm(self._agreed.comparisons[index], masked, waits, scratch.waits))
+        masked = floats(self._cipher.open(self._positions(SCORES, step, index + 1), listed))
+        tie, waits = chances
+        return int(select_arm(self._agreed.comparisons[index], masked, tie, waits, scratch.waits))
 
-    def _nonces(self, direction: int, step: int, iteration: int) -> list[bytes]:
-        return list(map(nonce_prefix(direction, step, iteration).__add__, self._slots))
+    def _positions(self, direction: int, step: int, iteration: int) -> list[bytes]:
+        return list(map(position_prefix(direction, step, iteration).__add__, self._slots))

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Ints, Words64
+from fedbandits.environments.needs import F64, Needs, Part
+from fedbandits.systems.samba.plan import SambaPlan
 
 
 class Clock(NamedTuple):
@@ -44,3 +46,13 @@ def initial_state(arms: int) -> State:
     )
     clock = Clock(np.zeros(1, np.int64), np.zeros(1, np.int64))
     return State(clock, owners, np.full(1, math.nan))
+
+
+#: What an owner's part in one step takes, in multiplications: a rule, and a packet each way.
+_WORK = {"none": 40.0, "stream": 200.0, "aes-gcm": 20_000.0}
+
+
+def needs(plan: SambaPlan) -> Needs:
+    """What :func:`initial_state` will take, and the rounds after it."""
+    owners = Part("what owners know", plan.arms * 5 * F64, "environment.arms")
+    return Needs((owners,), plan.rounds * plan.arms * _WORK[plan.config.packet_cipher])

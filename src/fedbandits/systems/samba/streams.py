@@ -1,12 +1,15 @@
 """SAMBA's secrets and the streams made of them: who holds which key, and what it draws.
 
 The Controller's secret gives three keys: places (its own), masks (the owners' too), exploration
-(the owners' too). Comp has a secret of its own for probability matching. Every stream is read by
-step and iteration, so that a party can make the numbers of any step again, alone.
+(the owners' too). Comp's secret gives two: waits for probability matching, and ties, by which it
+chooses among equal scores. All keys are made for one run, by its name: another run under the same
+secrets repeats nothing. Every stream is read by step and iteration, so that a party can make the
+numbers of any step again, alone.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 from typing import NamedTuple
 
@@ -15,8 +18,9 @@ import numpy as np
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints, Words64
 from fedbandits.crypto.keystream import KeyStream, derive_key, permute, word_to_unit
-from fedbandits.learners.index_rules import IN_PROPORTION
-from fedbandits.systems.samba.agreement import RUN_BYTES
+from fedbandits.learners.index_rules import IN_PROPORTION, fill_arm_keys
+from fedbandits.random import Key
+from fedbandits.systems.samba.agreement import RUN_BYTES, Agreement
 
 
 class SimulatedSecrets(NamedTuple):
@@ -44,9 +48,32 @@ class ControllerKeys(NamedTuple):
     exploration: bytes  # for the owners
 
     @classmethod
-    def derive(cls, secret: bytes) -> ControllerKeys:
-        """The three keys of one run."""
-        return cls(*(derive_key(secret, label) for label in cls._fields))
+    def derive(cls, secret: bytes, run: bytes) -> ControllerKeys:
+        """The three keys of the run of that name."""
+        return cls(*(_run_key(secret, label, run) for label in cls._fields))
+
+
+class CompKeys(NamedTuple):
+    """What Comp makes of its secret; nobody else has either."""
+
+    waits: bytes  # for probability matching
+    ties: bytes  # for choosing among equal scores
+
+    @classmethod
+    def derive(cls, secret: bytes, run: bytes) -> CompKeys:
+        """The two keys of the run of that name."""
+        return cls(*(_run_key(secret, label, run) for label in cls._fields))
+
+
+def _run_key(secret: bytes, label: str, run: bytes) -> bytes:
+    return derive_key(secret, f"{label} {run.hex()}")
+
+
+def owner_key(draws: Key, run: bytes) -> Key:
+    """The key of an owner's own draws in the run of that name, made of the one that it brings."""
+    name = b"".join(int(word).to_bytes(8, "big") for word in draws)
+    digest = hashlib.sha256(b"samba owner's draws" + name + run).digest()
+    return Key(int.from_bytes(digest[:4], "big"), int.from_bytes(digest[4:8], "big"))
 
 
 def position(step: int, iteration: int, iterations: int) -> int:
@@ -99,6 +126,44 @@ class Exploration:
         return word_to_unit(self._stream.words(step)[0])
 
 
+def fill_owner_keys(key: Key, run: bytes, keys: Words64) -> None:
+    """Write the keys of all owners' own draws in a simulation's run, (arms, 2)."""
+    fill_arm_keys(key, keys)
+    for i, brought in enumerate(keys.tolist()):
+        keys[i] = owner_key(Key(*brought), run)
+
+
+class Ties:
+    """The words by which Comp chooses among equal scores.
+
+    Parameters
+    ----------
+    key
+        Comp's own; empty for words of 0, with which the first of equals is chosen.
+    iterations
+        Iterations a step.
+    """
+
+    def __init__(self, key: bytes, iterations: int) -> None:
+        self._stream = KeyStream(key, 1) if key else None
+        self._iterations = iterations
+
+    def draw(self, step: int, iteration: int) -> np.uint64:
+        """The word of one iteration."""
+        if self._stream is None:
+            return np.uint64(0)
+        word: np.uint64 = self._stream.words(position(step, iteration, self._iterations))[0]
+        return word
+
+    def block(self, first: int, steps: int) -> Words64:
+        """The words of some steps, (steps, iterations)."""
+        shape = (steps, self._iterations)
+        if self._stream is None:
+            return np.zeros(shape, np.uint64)
+        start = position(first, 1, self._iterations)
+        return self._stream.block(start, steps * self._iterations).reshape(shape)
+
+
 class Batch(NamedTuple):
     """All draws of some steps, for the compiled loop."""
 
@@ -106,21 +171,32 @@ class Batch(NamedTuple):
     masks: Floats  # (steps, iterations)
     places: Words64  # (steps, iterations, arms)
     waits: Words64  # (steps, iterations, arms or 0)
+    ties: Words64  # (steps, iterations)
 
 
 class Streams:
-    """All streams of one run, for a simulation, which holds every key."""
+    """All streams of one run, for a simulation, which holds every key.
 
-    def __init__(
-        self, controller_secret: bytes, comp_secret: bytes, arms: int, comparisons: tuple[int, ...]
-    ) -> None:
-        keys = ControllerKeys.derive(controller_secret)
-        self._iterations, self._arms = len(comparisons), arms
+    Parameters
+    ----------
+    secrets
+        The parties' secrets.
+    agreed
+        What they agreed on.
+    random_ties
+        Whether equal scores are chosen among at random; the first place wins otherwise.
+    """
+
+    def __init__(self, secrets: SimulatedSecrets, agreed: Agreement, random_ties: bool) -> None:
+        keys = ControllerKeys.derive(secrets.controller, agreed.run)
+        own = CompKeys.derive(secrets.comp, agreed.run)
+        self._iterations, self._arms = agreed.iterations, agreed.arms
         self._exploration = KeyStream(keys.exploration, 1)
         self._masks = KeyStream(keys.masks, 1)
-        self._places = KeyStream(keys.places, arms)
-        self._waits = KeyStream(waits_key(comp_secret), arms)
-        self._matches = IN_PROPORTION in comparisons
+        self._places = KeyStream(keys.places, agreed.arms)
+        self._waits = KeyStream(own.waits, agreed.arms)
+        self._ties = Ties(own.ties if random_ties else b"", agreed.iterations)
+        self._matches = IN_PROPORTION in agreed.comparisons
 
     def batch(self, first: int, steps: int) -> Batch:
         """Draws of steps ``first`` … ``first + steps - 1``."""
@@ -136,12 +212,7 @@ class Streams:
             if self._matches
             else np.empty((steps, self._iterations, 0), np.uint64)
         )
-        return Batch(exploration, masks, places, waits)
-
-
-def waits_key(comp_secret: bytes) -> bytes:
-    """Comp's own key, for probability matching."""
-    return derive_key(comp_secret, "waits")
+        return Batch(exploration, masks, places, waits, self._ties.block(first, steps))
 
 
 @compiled

@@ -23,16 +23,20 @@ class SumCipher:
     Raises
     ------
     WeakKeyError
-        If the key has not one of the lengths that are safe.
+        If the key has not one of the lengths that are safe, or is prime, a power, or has a small
+        factor.
     """
 
     def __init__(self, public_key: bytes) -> None:
         self._key: PublicKey | None = None
         if public_key:
             n = int.from_bytes(public_key, "big")
-            if n.bit_length() not in KEY_BITS or n % 2 == 0:
+            if n.bit_length() not in KEY_BITS:
                 raise WeakKeyError(f"a Paillier modulus of {n.bit_length()} bits is not accepted")
-            self._key = PublicKey(n)
+            try:
+                self._key = PublicKey(n)
+            except ValueError as weak:
+                raise WeakKeyError(str(weak)) from None
 
     @property
     def size(self) -> int:

@@ -103,7 +103,7 @@ def choose(constants: Constants, local: Local, user: int, items: Floats32, scrat
 @compiled
 def add(sums: Floats, row: int, context: Floats, reward: float) -> None:
     """Add one record to a row of sums."""
-    add_record(sums, row, context, reward)
+    add_record(sums, row, context, reward, 0.0)  # noise is added to these: no grid would stay
     sums[row, sums.shape[1] - 1] += 1.0
 
 

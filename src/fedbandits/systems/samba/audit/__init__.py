@@ -2,7 +2,8 @@
 
 :mod:`.table` is the paper's Figure 7, who sees what; :mod:`.sight` makes one participant's column,
 comparing what comes out with :mod:`.truth`. :mod:`.attack` is what Comp can work out from what the
-figure allows it to see.
+figure allows it to see, :mod:`.guesses` what others guess about pulls. :mod:`.examination` plays
+all of them for ``fedbandits audit``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,6 @@ from fedbandits.systems.samba.plan import SambaPlan
 
 
 def games(system: System[Any], plan: SambaPlan) -> Sequence[Game]:
-    """None: no ε is claimed that two worlds could break."""
+    """None: no ε is claimed that two worlds could break. See :mod:`.examination`."""
     del system, plan
     return ()

@@ -20,12 +20,12 @@ from fedbandits.systems.samba.packets import BIT, BIT_BYTES, BITS, SCORE_BYTES, 
 
 #: How far, relatively, a score may lie from what a hypothesis predicts: scores and their masking
 #: are computed to about 1e-15.
-_TOLERANCE = 1e-12
+TOLERANCE = 1e-12
 #: More hypotheses than this are not followed; the steps after that count as lost.
 _MOST = 4096
 
 #: Scores as functions of means, pulls and step, for the rules that have such.
-_SCORES: dict[type, Callable[[Any, Floats, Ints, int], Floats]] = {
+SCORES_KNOWN: dict[type, Callable[[Any, Floats, Ints, int], Floats]] = {
     UCB: lambda rule, mean, pulls, step: mean + np.sqrt(rule.scale * np.log(step) / pulls),
     Softmax: lambda rule, mean, pulls, step: np.exp(mean / rule.temperature),
     EpsilonGreedy: lambda rule, mean, pulls, step: mean,
@@ -85,7 +85,7 @@ def recover_statistics(
     arms
         K, the number of arms.
     rule
-        An index rule whose scores are functions of (sᵢ, nᵢ, t), one of ``_SCORES``.
+        An index rule whose scores are functions of (sᵢ, nᵢ, t), one of ``SCORES_KNOWN``.
 
     Yields
     ------
@@ -112,20 +112,20 @@ def _first_pulls(ones: int, arms: int) -> Ints:
 def _explain(hypothesis: Ints, seen: Observation, rule: Any) -> Ints | None:
     """The hypothesis in falling order of its scores, if some mask turns them into those seen."""
     pulls = hypothesis[:, 1]
-    scores = _SCORES[type(rule)](rule, hypothesis[:, 0] / pulls, pulls, seen.step)
+    scores = SCORES_KNOWN[type(rule)](rule, hypothesis[:, 0] / pulls, pulls, seen.step)
     order = np.argsort(-scores, kind="stable")
     predicted, falling = scores[order], -np.sort(-seen.values)
     if predicted.sum() == 0.0:
         return hypothesis[order] if falling.sum() == 0.0 else None
     mask = falling.sum() / predicted.sum()
     error = np.abs(falling - mask * predicted).max()
-    return hypothesis[order] if error <= _TOLERANCE * falling[0] else None
+    return hypothesis[order] if error <= TOLERANCE * falling[0] else None
 
 
 def _chosen(seen: Observation) -> Ints:
     """Ranks, in falling order of scores, that the chosen arm may have: several where scores tie."""
     falling = -np.sort(-seen.values)
-    close = np.abs(falling - seen.values[seen.chosen]) <= _TOLERANCE * falling[0]
+    close = np.abs(falling - seen.values[seen.chosen]) <= TOLERANCE * falling[0]
     return np.flatnonzero(close)
 
 
@@ -152,8 +152,14 @@ def success_rate(run: PartiesReplicate) -> float:
     Parameters
     ----------
     run
-        Parties played to the end, with at least one comparison, by a rule of ``_SCORES``.
+        Parties played to the end, with at least one comparison, by a rule of ``SCORES_KNOWN``.
     """
+    recovered, comparisons = count_recovered(run)
+    return recovered / max(1, comparisons)
+
+
+def count_recovered(run: PartiesReplicate) -> tuple[int, int]:
+    """Comparisons before which Comp knows {(sᵢ, nᵢ)} exactly, and all of them."""
     truth, agreed = dict(_true_statistics(run)), run.one("comp").agreement
     observations = list(comp_observations(run))
     recovered = sum(
@@ -161,7 +167,7 @@ def success_rate(run: PartiesReplicate) -> float:
         and np.array_equal(recovery.candidates[0], truth[recovery.step])
         for recovery in recover_statistics(observations, agreed.arms, agreed.rule)
     )
-    return recovered / max(1, sum(len(seen.values) > 0 for seen in observations))
+    return recovered, sum(len(seen.values) > 0 for seen in observations)
 
 
 def _true_statistics(run: PartiesReplicate) -> Iterator[tuple[int, Ints]]:

@@ -22,11 +22,13 @@ from fedbandits.crypto.aead import (
     TamperedPacketError,
     make_cipher,
 )
-from fedbandits.crypto.keystream import KEY_BYTES, derive_key
+from fedbandits.crypto.keystream import KEY_BYTES
 from fedbandits.crypto.paillier import CiphertextError, PrivateKey
 from fedbandits.federation.messages import Message
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba.agreement import Agreement, channel_cipher
+from fedbandits.systems.samba.audit.attack import SCORES_KNOWN
+from fedbandits.systems.samba.audit.guesses import exploring_steps, guess_by_place, pulled_arms
 from fedbandits.systems.samba.audit.truth import Truth
 from fedbandits.systems.samba.messages import Bit, BitList, Score, ScoreList, Setup, Sum, Total
 from fedbandits.systems.samba.packets import BIT_BYTES, BITS, SCORE_BYTES, SCORES, floats
@@ -46,10 +48,11 @@ class Sight(enum.IntEnum):
 
     NOT_SEEN = 0
     ENCRYPTED = 1
-    MASKED_PERMUTED = 2  #: without the mask, without the name
-    MASKED = 3
-    PERMUTED = 4  #: in clear, without the name
-    CLEAR = 5
+    GUESSED = 2  #: more often than by chance, though encrypted
+    MASKED_PERMUTED = 3  #: without the mask, without the name
+    MASKED = 4
+    PERMUTED = 5  #: in clear, without the name
+    CLEAR = 6
 
     @property
     def text(self) -> str:
@@ -91,34 +94,38 @@ def common_divisor(values: Floats) -> float:
 
 
 class Examination:
-    """One participant's view of a run.
+    """What one participant of a run sees, or several who pool what they see.
 
     Parameters
     ----------
     run
         SAMBA's parties, played to the end.
-    name
-        A party, or :data:`OBSERVER`.
+    *names
+        Parties, or :data:`OBSERVER`.
     """
 
-    def __init__(self, run: PartiesReplicate, name: str) -> None:
-        self._name = name
+    def __init__(self, run: PartiesReplicate, *names: str) -> None:
+        self._names, self._run = names, run
         self._agreed: Agreement = run.one("controller").agreement  # public
-        self._party = run.network.parties.get(name)
+        self._parties = [run.network.parties[name] for name in names if name != OBSERVER]
         self._seen = [
             message
             for _, message in run.network.transcript.deliveries
-            if name == OBSERVER or name in (message.receiver, message.sender)
+            if OBSERVER in names or {message.receiver, message.sender} & set(names)
         ]
-        held, self._private = keys_held(self._party) if self._party else (set(), [])
+        held, self._private = keys_held(self._parties)
         held |= {key for message in self._seen for key in _keys_in(message)}
-        derived = {derive_key(key, label) for key in held for label in ControllerKeys._fields}
+        run_name = self._agreed.run
+        derived = {own for key in held for own in ControllerKeys.derive(key, run_name)}
         self._keys = held | derived
         self._truth = Truth(run)
 
     def cumulative_reward(self) -> Sight:
         """Of the sum that the customer pays for."""
-        if _knows(self._party, "cumulative_reward", self._truth.total):
+        if any(_knows(party, "cumulative_reward", self._truth.total) for party in self._parties):
+            return Sight.CLEAR
+        # An owner knows the masks: together with it, scores without names are enough.
+        if self._reads_sums(Sight.PERMUTED if OWNER in self._names else Sight.CLEAR):
             return Sight.CLEAR
         totals = [message for message in self._seen if isinstance(message, Total)]
         if totals:
@@ -126,13 +133,20 @@ class Examination:
         sums = [message.sender for message in self._seen if isinstance(message, Sum)]
         return Sight.ENCRYPTED if len(set(sums)) == self._agreed.arms else Sight.NOT_SEEN
 
+    def _reads_sums(self, least: Sight) -> bool:
+        """Whether every owner's statistics are seen so well, and sums follow from scores."""
+        owners = range(self._agreed.arms)
+        return type(self._agreed.rule) in SCORES_KNOWN and all(
+            self._statistics_of(owner) >= least for owner in owners
+        )
+
     def statistics(self, owners: Iterable[int]) -> Sight:
         """Of scores and of sums, which are functions of (sᵢ, nᵢ); the best sight on any owner."""
         return max(self._statistics_of(owner) for owner in owners)
 
     def _statistics_of(self, owner: int) -> Sight:
         name = f"owner-{owner}"
-        if name == self._name:
+        if name in self._names:
             return Sight.CLEAR
         best = Sight.NOT_SEEN
         for message in self._seen:
@@ -163,8 +177,11 @@ class Examination:
         return Sight.MASKED if named else Sight.MASKED_PERMUTED
 
     def pulls(self) -> Sight:
-        """An owner sees its own bit; somebody else must open a bit and know whose it is."""
-        if self._name == OWNER:
+        """An owner sees its own bit; somebody else must open a bit and know whose it is.
+
+        Who knows the order of Comp's lists may guess, too.
+        """
+        if OWNER in self._names:
             return Sight.CLEAR
         best = Sight.NOT_SEEN
         for message in self._seen:
@@ -175,11 +192,21 @@ class Examination:
                 opened = self._open(BITS, BIT_BYTES, message, message.sealed[0])
                 named = Sight.CLEAR if self._sees_through_places() else Sight.PERMUTED
                 best = max(best, Sight.ENCRYPTED if opened is None else named)
-        return best
+        return max(best, Sight.GUESSED) if self._guesses_pulls() else best
+
+    def _guesses_pulls(self) -> bool:
+        if not self._sees_through_places():
+            return False
+        groups = exploring_steps(self._run), list(pulled_arms(self._run))
+        return any(guess_by_place(self._run, group).beats_chance for group in groups if group)
 
     def single_rewards(self) -> Sight:
-        """No message carries a single reward; an owner makes its own."""
-        return Sight.CLEAR if self._name == OWNER else Sight.NOT_SEEN
+        """No message carries a single reward; an owner makes its own.
+
+        Who reads everybody's sums step by step sees how each pull changes them.
+        """
+        seen = OWNER in self._names or (len(self._names) > 1 and self._reads_sums(Sight.CLEAR))
+        return Sight.CLEAR if seen else Sight.NOT_SEEN
 
     def _open(self, direction: int, size: int, message: Any, sealed: bytes) -> bytes | None:
         """The packet's contents, if some key that is held opens this and all others seen."""

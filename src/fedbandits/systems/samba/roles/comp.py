@@ -12,11 +12,11 @@ from fedbandits.crypto.keystream import KeyStream
 from fedbandits.federation.messages import Message, NotFiniteError, OutOfOrderError
 from fedbandits.federation.party import Party, Transitions
 from fedbandits.systems.samba.agreement import Agreement, accept, channel_cipher
-from fedbandits.systems.samba.kernels import select_arm
+from fedbandits.systems.samba.kernels import any_place, select_arm
 from fedbandits.systems.samba.messages import BitList, Explore, ScoreList, Start
 from fedbandits.systems.samba.packets import BIT, BIT_BYTES, BITS, SCORE_BYTES, SCORES, floats
 from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.streams import position, waits_key
+from fedbandits.systems.samba.streams import CompKeys, Ties, position
 
 
 class CompSupply(NamedTuple):
@@ -27,7 +27,7 @@ class CompSupply(NamedTuple):
     key
         Secret from which the key of scores and bits is made; all data owners share it.
     secret
-        Comp's own secret, for the random numbers of probability matching.
+        Comp's own secret, for probability matching and for choosing among equal scores.
     """
 
     key: bytes
@@ -56,7 +56,8 @@ class Comp(Party):
     def __init__(self, name: str, controller: str, plan: SambaPlan, supply: CompSupply) -> None:
         super().__init__(name, "idle", [controller])
         self._controller, self._cipher = controller, plan.config.packet_cipher
-        self._key, self._waits_key = supply.key, waits_key(supply.secret)
+        self._random_ties = plan.config.tie_breaking == "random"
+        self._key, self._secret = supply
         self._step, self._iteration = 0, 1
 
     def reopen(
@@ -78,8 +79,9 @@ class Comp(Party):
                 self._check_turn(message.step, 1)
                 if not self.agreement.can_explore:
                     raise OutOfOrderError(f"{self.name}: this algorithm does not explore")
-                # Places are uniformly random, so the first one is as good as any.
-                return self._answer("Explore", 0)
+                # The Controller knows the order: no place may be likelier than another.
+                tie = self._ties.draw(self._step, 1)
+                return self._answer("Explore", int(any_place(tie, self.agreement.arms)))
             case _:
                 raise OutOfOrderError(f"{self.name}: {type(message).__name__} is not for me")
 
@@ -89,7 +91,9 @@ class Comp(Party):
         self.agreement: Agreement = agreed
         self._scores = Channel(cipher, SCORES, SCORE_BYTES)
         self._bits = Channel(cipher, BITS, BIT_BYTES)
-        self._stream = KeyStream(self._waits_key, start.arms)
+        keys = CompKeys.derive(self._secret, start.run)
+        self._waits = KeyStream(keys.waits, start.arms)
+        self._ties = Ties(keys.ties if self._random_ties else b"", agreed.iterations)
         self._step = start.arms + 1
         self._move("Start", "ready")
         return []
@@ -108,9 +112,10 @@ class Comp(Party):
                 f"{self.name}: {len(message.sealed)} scores of {agreed.arms} owners"
             )
         opened = self._scores.open(self._step, self._iteration, range(agreed.arms), message.sealed)
-        words = self._stream.words(position(self._step, self._iteration, agreed.iterations))
+        words = self._waits.words(position(self._step, self._iteration, agreed.iterations))
+        tie = self._ties.draw(self._step, self._iteration)
         comparison = agreed.comparisons[self._iteration - 1]
-        place = int(select_arm(comparison, floats(opened), words, np.empty(agreed.arms)))
+        place = int(select_arm(comparison, floats(opened), tie, words, np.empty(agreed.arms)))
         if place < 0:
             raise NotFiniteError(f"{self.name}: a score that is no score at step {self._step}")
         return place

@@ -87,7 +87,7 @@ class Controller(Party):
         if len(owners) < 2:
             raise ConfigError(f"{name}: needs at least 2 data owners, has {len(owners)}")
         self._customer, self._comp, self._owners = customer, comp, tuple(owners)
-        self._keys, self._run = ControllerKeys.derive(supply.secret), supply.run
+        self._keys, self._run = ControllerKeys.derive(supply.secret, supply.run), supply.run
         overhead = overhead_of(plan.config.packet_cipher)
         self._score_length, self._bit_length = SCORE_BYTES + overhead, BIT_BYTES + overhead
         self._shortcut = plan.config.exploration_shortcut
@@ -102,6 +102,11 @@ class Controller(Party):
     def mask_of(self, step: int, iteration: int) -> float:
         """αₜ, which the Controller could draw too, having handed out its key."""
         return Masks(self._keys.masks, self.agreement.iterations).draw(step, iteration)
+
+    def explores_at(self, step: int) -> bool:
+        """Whether a step explores, which the owners know too."""
+        draw, agreed = self._exploration.draw(step), self.agreement
+        return bool(explores(agreed.rule, step, agreed.arms, draw))
 
     def _handle(self, message: Message) -> list[Message]:
         match message:
@@ -156,8 +161,7 @@ class Controller(Party):
     @property
     def _is_silent(self) -> bool:
         """Whether owners leave out their scores in this step."""
-        draw, agreed = self._exploration.draw(self._step), self.agreement
-        return self._shortcut and bool(explores(agreed.rule, self._step, agreed.arms, draw))
+        return self._shortcut and self.explores_at(self._step)
 
     def _collect(self, message: Score) -> list[Message]:
         self._check_turn(message.sender, message.step, message.iteration)

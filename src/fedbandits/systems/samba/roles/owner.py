@@ -19,7 +19,7 @@ from fedbandits.systems.samba.agreement import Agreement, accept, channel_cipher
 from fedbandits.systems.samba.messages import Bit, Score, Setup, Sum
 from fedbandits.systems.samba.packets import BIT, BIT_BYTES, BITS, SCORE_BYTES, SCORES
 from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.streams import Exploration, Masks
+from fedbandits.systems.samba.streams import Exploration, Masks, owner_key
 from fedbandits.systems.samba.sums import SumCipher, WeakKeyError
 
 
@@ -47,7 +47,8 @@ class OwnerSupply(NamedTuple):
         Secret from which the key of scores and bits is made; Comp and the other owners share it,
         the Controller never has it.
     draws
-        Key of the owner's own random draws, for rules that need some.
+        Key of the owner's own random draws, for rules that need some; those of a run are made of
+        it and of the run's name.
     """
 
     key: bytes
@@ -58,7 +59,9 @@ class DataOwner(ActingParty):
     """Has one arm: scores it, masked and sealed, and pulls it when told to.
 
     The only decision is to pull, in the round that :attr:`round_to_act` names; the outcome is the
-    reward, 0 or 1.
+    reward, 0 or 1. After a pull nobody answers before the round's end (:meth:`end_round`), neither
+    who pulled nor the others: whoever calls it does so on a beat that is the same for all owners
+    and lasts at least as long as the longest pull. Otherwise the late answer would name the arm.
 
     Parameters
     ----------
@@ -75,8 +78,9 @@ class DataOwner(ActingParty):
     TRANSITIONS: ClassVar[Transitions] = {
         ("idle", "Setup"): ("pulling",),
         ("pulling", "decide"): ("pulling",),
-        ("pulling", "observe"): ("waiting", "done"),
-        ("waiting", "Bit"): ("waiting", "pulling", "done"),
+        ("pulling", "observe"): ("resting",),
+        ("waiting", "Bit"): ("waiting", "pulling", "resting"),
+        ("resting", "end_round"): ("waiting", "done"),
     }
 
     def __init__(
@@ -85,7 +89,7 @@ class DataOwner(ActingParty):
         super().__init__(name, "idle", [controller])
         self.standing = Standing()
         self._index, self._controller, self._config = index, controller, plan.config
-        self._key, self._draws = supply
+        self._key, self._brought = supply
 
     @property
     def round_to_act(self) -> int | None:
@@ -129,7 +133,31 @@ class DataOwner(ActingParty):
             raise BoundExceededError(f"{self.name}: a reward must be 0 or 1")
         now = self.standing
         after = now._replace(pulls=now.pulls + 1, rewards=now.rewards + int(outcome))
-        return self._go_on("observe", after.next_step())
+        self.standing = after.next_step()
+        self._move("observe", "resting")
+        return []
+
+    @property
+    def next_end(self) -> int | None:
+        """The round whose end is waited for, once its pull is over; None while it is not."""
+        return self.standing.step - 1 if self.state == "resting" else None
+
+    def end_round(self, round_: int) -> list[Message]:
+        """The beat: send the score of the next step, or the sum after the last one.
+
+        Raises
+        ------
+        LocalProtocolError
+            If this owner's pull is not over: the beat was shorter than a pull. Or if it is not this
+            round's end that is waited for, or the score is not finite. Nothing has changed then.
+        """
+        self._require("end_round")
+        if round_ != self.next_end:
+            raise LocalProtocolError(f"{self.name}: end of round {round_}, not of {self.next_end}")
+        done = self.standing.step > self.agreement.budget
+        message = self._sum() if done else self._score(self.standing)
+        self._move("end_round", "done" if done else "waiting")
+        return [self._numbered(message)]
 
     def _handle(self, message: Message) -> list[Message]:
         match message:
@@ -149,6 +177,7 @@ class DataOwner(ActingParty):
         if {len(setup.mask_key), len(setup.exploration_key)} != {KEY_BYTES}:
             raise WeakKeyError(f"{self.name}: a seed of {KEY_BYTES} bytes was expected")
         self.agreement: Agreement = agreed
+        self._draws = owner_key(self._brought, setup.run)
         self._sums, self._masks = sums, Masks(setup.mask_key, agreed.iterations)
         self._exploration = Exploration(setup.exploration_key)
         cipher = channel_cipher(self._config.packet_cipher, self._key, agreed)
@@ -174,23 +203,18 @@ class DataOwner(ActingParty):
         memory, chosen = now.memory.copy(), bit == BIT[1]
         note_bit(agreed.rule, now.iteration, chosen, memory)
         after = now._replace(memory=memory, place=message.place)
-        if now.iteration < agreed.iterations:
-            outgoing = self._go_on("Bit", after._replace(iteration=now.iteration + 1))
+        outgoing: list[Message] = []
+        if now.iteration < agreed.iterations:  # nobody pulls yet: all answer at once
+            after = after._replace(iteration=now.iteration + 1)
+            outgoing, state = [self._numbered(self._score(after))], "waiting"
         elif chosen:
-            self.standing, outgoing = after, []
-            self._move("Bit", "pulling")
+            state = "pulling"
         else:
-            outgoing = self._go_on("Bit", after.next_step())
-        self._bits.advance(now.step, now.iteration)
-        return outgoing
-
-    def _go_on(self, event: str, after: Standing) -> list[Message]:
-        """Send what comes next; only then is the new standing taken over."""
-        done = after.step > self.agreement.budget
-        message = self._sum(after) if done else self._score(after)
+            after, state = after.next_step(), "resting"
         self.standing = after
-        self._move(event, "done" if done else "waiting")
-        return [self._numbered(message)]
+        self._bits.advance(now.step, now.iteration)
+        self._move("Bit", state)
+        return outgoing
 
     def _score(self, after: Standing) -> Score:
         agreed, step, iteration = self.agreement, after.step, after.iteration
@@ -215,6 +239,6 @@ class DataOwner(ActingParty):
         rewards, rule = float(now.rewards), self.agreement.rule
         return score_arm(rule, now.iteration, now.step, now.pulls, rewards, now.memory, self._draws)
 
-    def _sum(self, after: Standing) -> Sum:
-        ciphertext = self._sums.encrypt(after.rewards)
+    def _sum(self) -> Sum:
+        ciphertext = self._sums.encrypt(self.standing.rewards)
         return Sum(sender=self.name, receiver=self._controller, ciphertext=ciphertext)

@@ -1,0 +1,49 @@
+"""The leading factors of a sparse matrix, or an error that says why it has none."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedbandits._typing import Floats
+from fedbandits.errors import DataError
+
+
+class Factors(NamedTuple):
+    """A truncated singular value decomposition, M ≈ left @ right.T."""
+
+    left: Floats  # (rows, count): U Σ
+    right: Floats  # (columns, count): V
+    singular_values: Floats  # (count,)
+
+
+def leading_factors(path: str, matrix: Any, count: int) -> Factors:
+    """The ``count`` leading factors of a sparse matrix, by ARPACK from a fixed start.
+
+    Parameters
+    ----------
+    path
+        Where the matrix comes from, for the error.
+    matrix : (rows, columns) scipy.sparse.csr_matrix
+    count
+        Fewer than rows and columns.
+
+    Raises
+    ------
+    DataError
+        If the matrix is zero, or of such a kind that the iteration fails.
+    """
+    from scipy.sparse.linalg import ArpackError
+    from sklearn.decomposition import TruncatedSVD
+
+    svd = TruncatedSVD(n_components=count, algorithm="arpack", random_state=0)
+    try:
+        # It also tells what share of the variance is explained, which needs some variance.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            left = svd.fit_transform(matrix)
+    except ArpackError:
+        raise DataError(
+            f"{path}: has no {count} factors; are nearly all values 0? Use a smaller dim"
+        ) from None
+    return Factors(left, svd.components_.T, svd.singular_values_)

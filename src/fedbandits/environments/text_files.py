@@ -1,0 +1,50 @@
+"""Files of text as every loader reads them: what is wrong with one is an error that names it."""
+
+from __future__ import annotations
+
+import csv
+import pathlib
+
+from fedbandits.errors import DataError
+
+
+def read_text(path: str, missing: str = "no such file") -> str:
+    """A whole file, UTF-8 with or without a byte order mark.
+
+    Parameters
+    ----------
+    path
+        Path of the file.
+    missing
+        What is said where there is no such file.
+
+    Raises
+    ------
+    DataError
+        If it is missing, or no text.
+    """
+    try:
+        return pathlib.Path(path).read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise DataError(f"{path}: {missing}") from None
+    except (OSError, ValueError) as error:  # ValueError: no text, or a path that cannot be one
+        raise DataError(f"{path!r}: cannot be read as text: {type(error).__name__}") from None
+
+
+def csv_cells(line: str) -> list[str]:
+    """The cells of one line of CSV, stripped.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    try:
+        return [cell.strip() for cell in next(csv.reader([line]), [])]
+    except csv.Error as error:
+        raise ValueError(str(error)) from None
+
+
+def is_whole(text: str) -> bool:
+    """Whether a word is a whole number ≥ 0 in plain digits, few enough for 64 bits."""
+    return text.isascii() and text.isdigit() and len(text) <= 18

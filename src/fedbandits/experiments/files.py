@@ -1,0 +1,162 @@
+"""Files that are whole or not there: beside their place first, forced to disk, then renamed.
+
+A folder that one run writes is locked, so that what lies half-made beside it is nobody's.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import shutil
+import socket
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from fedbandits.errors import OutputBusyError, OutputError, OutputExistsError
+
+
+def write_durably(file: pathlib.Path, data: bytes, place: pathlib.Path) -> None:
+    """Write a file, which will belong to ``place``, and force it to disk.
+
+    Raises
+    ------
+    OutputError
+        If the disk is full, or fails. What was written of it is removed.
+    """
+    try:
+        with file.open("wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as error:
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
+        raise OutputError(
+            f"{place}: cannot be written ({error.strerror or error}); make room. What was "
+            "there before is as it was; finished replicates are kept for --resume"
+        ) from error
+
+
+def replace_durably(file: pathlib.Path, data: bytes) -> None:
+    """Write a file so that any reader, at any time, finds the old one or the new one.
+
+    Raises
+    ------
+    OutputError
+        As :func:`write_durably`; the old one is then there.
+    """
+    beside = file.with_name(f"{file.stem}.{uuid.uuid4().hex}")  # another machine may write it too
+    write_durably(beside, data, file.parent)
+    os.replace(beside, file)
+    sync_folder(file.parent)
+
+
+def sync_folder(folder: pathlib.Path) -> None:
+    """Force names to disk, where folders can be opened."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def stage(out: pathlib.Path) -> Iterator[pathlib.Path]:
+    """A folder beside ``out`` to make things in; what is left in it at the end is removed."""
+    folder = out.parent / f".{out.name}.stage-{uuid.uuid4().hex}"
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def locked(out: pathlib.Path) -> Iterator[None]:
+    """Keep an output folder for this process, and remove what killed ones left half-made.
+
+    The lock goes with the process, however it ends. Where a file system has no locks there are
+    none, and nothing is removed.
+
+    Raises
+    ------
+    OutputBusyError
+        Naming the process that has it.
+    OutputExistsError
+        If nothing can be written there.
+    """
+    path = out.parent / f".{out.name}.lock"
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, held = _acquire(path, out)
+    except (OSError, ValueError) as error:
+        raise unwritable(out, error) from None
+    try:
+        if held:
+            _collect(out)
+        yield
+    finally:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)  # while it is held: the next one makes a new file
+        os.close(descriptor)
+
+
+def unwritable(out: pathlib.Path, error: Exception) -> OutputExistsError:
+    """The error for a place that nothing can be written to."""
+    reason = getattr(error, "strerror", None) or str(error)
+    return OutputExistsError(f"{out}: cannot be written ({reason}); choose another --out")
+
+
+def _acquire(path: pathlib.Path, out: pathlib.Path) -> tuple[int, bool]:
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            held = _lock(descriptor)
+            # Whoever had it may have removed the file in between: then it locks nothing.
+            if not held or _is_at(descriptor, path):
+                os.truncate(descriptor, 0)
+                os.pwrite(descriptor, f"{os.getpid()} on {socket.gethostname()}".encode(), 0)
+                return descriptor, held
+        except BlockingIOError:
+            who = os.pread(descriptor, 300, 0).decode(errors="replace") or "that has just begun"
+            os.close(descriptor)
+            raise OutputBusyError(
+                f"{out}: is being written by process {who}; wait for it, or choose another --out"
+            ) from None
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """Whether there are locks here; raises BlockingIOError if another process has it."""
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # no POSIX
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:
+        return False
+    return True
+
+
+def _is_at(descriptor: int, path: pathlib.Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _collect(out: pathlib.Path) -> None:
+    """Remove stages of this folder: under its lock nobody else makes any."""
+    own = re.compile(rf"\.{re.escape(out.name)}\.stage-[0-9a-f]{{32}}")
+    for path in out.parent.iterdir():
+        if own.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)

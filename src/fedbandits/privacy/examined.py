@@ -1,0 +1,73 @@
+"""What participants of a run found out, where encryption protects and no ε is claimed."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fedbandits.privacy.auditing import rate_bound
+
+
+class Guess(msgspec.Struct, frozen=True, kw_only=True):
+    """How often somebody was right about something that it was not told.
+
+    Parameters
+    ----------
+    who, what
+        Who guessed, and what, in words.
+    right, of
+        How many guesses were right, of how many.
+    chance
+        Share of right guesses that needs no attack.
+    stated
+        Whether the claim says that this is not protected.
+    """
+
+    who: str
+    what: str
+    right: int
+    of: int
+    chance: float
+    stated: bool
+
+    def beats_chance(self, confidence: float) -> bool:
+        """Whether the share of right guesses lies above chance (Clopper & Pearson 1934)."""
+        return 1.0 - rate_bound(self.of - self.right, self.of, 1.0 - confidence) > self.chance
+
+    @property
+    def share(self) -> str:
+        """Right guesses, in words."""
+        return f"{self.right:,} of {self.of:,} ({100 * self.right / max(1, self.of):.1f}%)"
+
+    @property
+    def text(self) -> str:
+        """The guess in one line."""
+        said = "the claim says so" if self.stated else f"by chance {100 * self.chance:.1f}%"
+        return f"{self.who}: {self.what}: {self.share}, {said}"
+
+
+class Examined(msgspec.Struct, frozen=True, kw_only=True):
+    """What came out when a run's participants were examined.
+
+    Parameters
+    ----------
+    guesses
+        What they guessed.
+    participants
+        Columns of the table: who looked.
+    table
+        Rows of the table: a datum, and how each participant sees it.
+    excess
+        Cells that show more than the claim says, in words.
+    """
+
+    guesses: tuple[Guess, ...]
+    participants: tuple[str, ...]
+    table: tuple[tuple[str, ...], ...]
+    excess: tuple[str, ...]
+
+    def broken(self, confidence: float) -> tuple[str, ...]:
+        """What shows more than the claim says; all together are right with this confidence."""
+        each = 1.0 - (1.0 - confidence) / max(1, len(self.guesses))
+        return self.excess + tuple(
+            guess.text for guess in self.guesses if not guess.stated and guess.beats_chance(each)
+        )

@@ -1,0 +1,98 @@
+"""The write-ahead log belongs to the ledger: a main file without it knows that it is missed.
+
+``log`` in ``ledger_meta`` is *needed* in the main file and *whole* in the log. Whoever reads both
+finds *whole*; whoever has the main file alone finds *needed*. When SQLite takes the log in, at the
+last close or after a crash, *whole* comes into the main file with all that was charged.
+
+For that, nothing may take the log in unnoticed while the ledger is used: SQLite is told not to,
+and :func:`_mark` does it. It lets *needed* through, and nothing that comes after.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Engine
+
+from fedbandits.errors import LedgerFileError
+from fedbandits.privacy.ledger.database import IMMEDIATE, mode_of, named
+from fedbandits.privacy.ledger.files import SEEN_LOG, LedgerFile, identity
+
+#: Name of the row, and its values.
+LOG, NEEDED, WHOLE = "log", "needed", "whole"
+#: Bytes from which on the log is taken in.
+LARGE = 4 << 20
+_MARKED = "fedbandits_ledger_marked"
+_EXISTS = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'ledger_meta'"
+_READ = "SELECT value FROM ledger_meta WHERE name = 'log'"
+_WRITE = "INSERT OR REPLACE INTO ledger_meta (name, value) VALUES ('log', ?)"
+
+
+def keep_log(engine: Engine, file: LedgerFile) -> None:
+    """Mark the log before the first write of every connection, and whenever it is large."""
+
+    def configure(connection: Any, record: Any) -> None:
+        connection.execute("PRAGMA wal_autocheckpoint = 0").close()
+        connection.execute("PRAGMA journal_size_limit = 0").close()  # shrinks when it begins anew
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").close()  # opens the log
+        record.info[SEEN_LOG] = identity(file.log)
+
+    def before(connection: Connection) -> None:
+        driver: Any = connection.connection.dbapi_connection
+        if driver.in_transaction or mode_of(connection) != IMMEDIATE:
+            return
+        if _MARKED in connection.info and file.log_size() <= LARGE:
+            return
+        file.check(connection.info)
+        try:
+            if _mark(driver, file.path):
+                connection.info[_MARKED] = True
+        except sqlite3.Error as error:
+            driver.rollback()
+            raise named(error) from error
+
+    sa.event.listen(engine, "connect", configure)
+    sa.event.listen(engine, "begin", before)  # the first listener: the next one begins
+
+
+def _mark(driver: sqlite3.Connection, path: str) -> bool:
+    """Make the main file say that the log is needed; whether that was possible now.
+
+    Readers that hold on to an older state, and a ledger that has no tables yet, prevent it.
+    """
+    while True:
+        driver.execute("BEGIN IMMEDIATE")
+        if driver.execute(_EXISTS).fetchone() is None:
+            driver.rollback()
+            return False
+        if driver.execute(_READ).fetchone() == (NEEDED,):
+            break
+        driver.execute(_WRITE, (NEEDED,))
+        driver.commit()
+    # The write lock is held: nobody can commit anything that would come along.
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        _, frames, taken = other.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    driver.rollback()
+    # Begun only now, so that the log may start anew. What others commit first finds its main file
+    # marked, too.
+    driver.execute("BEGIN IMMEDIATE")
+    driver.execute(_WRITE, (WHOLE,))
+    driver.commit()
+    return bool(frames == taken)
+
+
+def require_log(connection: Connection, file: LedgerFile) -> None:
+    """Refuse a main file that was left by a crash, without the log that belongs to it.
+
+    Raises
+    ------
+    LedgerFileError
+    """
+    if connection.exec_driver_sql(_READ).scalar() == NEEDED and not file.holds_log():
+        raise LedgerFileError(
+            f"{file.path}: its log (-wal) is missing, and with it the latest charges; put it back "
+            "beside the file; without it nothing may be released from this ledger"
+        )

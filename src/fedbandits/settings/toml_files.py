@@ -1,0 +1,73 @@
+"""TOML as it is read here, and assignments to keys of what was read."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any
+
+from fedbandits.errors import ConfigError
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """A TOML document as a table.
+
+    Raises
+    ------
+    tomllib.TOMLDecodeError
+        If it is none. Python's reader lets two other errors through: of brackets in brackets in
+        brackets, and of numbers with thousands of digits.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError:
+        raise tomllib.TOMLDecodeError("brackets or keys are nested too deeply") from None
+    except (ValueError, OverflowError):
+        raise tomllib.TOMLDecodeError("a number or a date is out of range") from None
+
+
+def assign(raw: dict[str, Any], assignment: str) -> None:
+    """Carry out ``key.path=value`` in a table, in place; values in TOML notation.
+
+    Raises
+    ------
+    ConfigError
+        If it is no assignment, or leads nowhere.
+    """
+    path, equals, text = assignment.partition("=")
+    steps = [step for step in re.split(r"[.\[\]]+", path.strip()) if step]
+    if not equals or not steps or "\n" in assignment:
+        raise ConfigError(f"--set {assignment}: write key.path=value")
+    try:
+        value = parse_toml(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text  # a bare word is a string
+    for holder in _holders([raw], steps[:-1], assignment):
+        holder[steps[-1]] = value
+
+
+def _holders(level: list[Any], steps: list[str], assignment: str) -> list[dict[str, Any]]:
+    """The tables that an assignment's path leads to."""
+    for step in steps:
+        following: list[Any] = []
+        for node in level:
+            if isinstance(node, dict):
+                following.append(node.setdefault(step, {}))
+            elif isinstance(node, list):
+                following.extend(_entries(node, step))
+        level = following
+    tables = [node for node in level if isinstance(node, dict)]
+    if not tables:
+        raise ConfigError(f"--set {assignment}: leads nowhere in this configuration")
+    return tables
+
+
+def _entries(entries: list[Any], step: str) -> list[Any]:
+    if step == "*":
+        return entries
+    if step.isascii() and step.isdigit() and len(step) < 10:
+        return entries[int(step) : int(step) + 1]
+    named = [e for e in entries if isinstance(e, dict)]
+    return [e for e in named if step in (e.get("label"), e.get("preset"))][:1]

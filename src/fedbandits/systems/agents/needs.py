@@ -1,0 +1,47 @@
+"""What linear agents take: declared once for all systems of them."""
+
+from __future__ import annotations
+
+from fedbandits.environments.needs import F32, F64, Needs, Part
+from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan
+
+_SIZE = "environment.agents or environment.dim"
+#: Draws of a normal, and the factorisation of a matrix a coefficient, in multiplications.
+_DRAW, _FACTOR = 20.0, 10.0
+
+
+def agent_needs(
+    plan: AgentsPlan, *, sums: int, draws: int, released: int, views: int, pools: int, syncs: float
+) -> Needs:
+    """Memory and work of one replicate.
+
+    Parameters
+    ----------
+    plan
+        What all parties go by.
+    sums, draws, released
+        How many packed statistics are kept: records added up, noise, releases.
+    views, pools
+        How many of each are kept.
+    syncs
+        How often what all have released is pooled.
+    """
+    constants, facts = plan.constants, plan.facts
+    d, models, agents = constants.dimension, constants.models, constants.agents
+    square, packed = models * d * d, constants.release_size * F64
+    columns = facts.features_shape[1]
+    # Arrays that are never written to take no memory: matrices of a trigger that there is not.
+    trigger = F64 if constants.schedule == TRIGGERED else 0
+    parts = (
+        Part("records of agents, added up", sums * packed, _SIZE),
+        Part("noise that is kept for later releases", draws * packed, f"{_SIZE}, or sync less"),
+        Part("releases that are in use", released * packed, f"{_SIZE}, or gamma"),
+        Part("what agents act on", views * square * (F64 + F32 + trigger), _SIZE),
+        Part("what agents know", pools * square * (2 * F64 + trigger), _SIZE),
+        Part("a decision set", (d * columns + 4 * facts.arms) * F32, "environment.arms"),
+    )
+    learn = 6.0 * square if constants.raw_view else d * d
+    choose = 0.5 * d * d * max(columns, models) + learn
+    mixing = min(draws / agents, constants.releases) + _DRAW
+    pooling = syncs * (agents * constants.release_size * mixing + _FACTOR * square * d)
+    return Needs(parts, plan.rounds * agents * choose + pooling)
