@@ -124,7 +124,10 @@ class TestAudit:
         monkeypatch.setattr(agents_audit, "_HORIZONS", (16,))
         monkeypatch.setattr(audit_module, "attack", attack_of_few_runs)
         assert call(monkeypatch, "audit", "tiny.toml", "--runs", "200", *self.few) == 0
-        *_, sound, published, summary = capsys.readouterr().out.splitlines()
+        *_, noise, also, sound, published, summary = capsys.readouterr().out.splitlines()
+        for name, line in (("feducb", noise), ("feducb-published", also)):
+            assert line.startswith(f"{name}: every released number has its planned noise: ")
+            assert line.endswith(" numbers checked")
         assert sound.startswith("feducb: holds: ε_low = ")
         assert published.startswith("feducb-published: broken: ε_low = ")
         assert "which messages there are" in published

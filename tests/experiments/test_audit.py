@@ -13,10 +13,12 @@ import fedbandits as fb
 from fedbandits.environments import Linear
 from fedbandits.experiments import audit as audit_module
 from fedbandits.experiments.audit import Audit, audit, judge
+from fedbandits.experiments.audit_report import audit_section
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.auditing import Finding
 from fedbandits.privacy.auditing import audit as attack
 from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.noise_check import NoiseFinding
 from fedbandits.systems.agents import audit as agents_audit
 
 DELTA = 0.01
@@ -201,9 +203,9 @@ class TestAudit:
             failures = [1.0 - finding.confidence for finding in verdict.findings]
             assert sum(failures) <= 0.01 * (1 + 1e-9)
 
-    def test_progress_is_told_before_every_game(self, audited):
+    def test_progress_is_told_before_every_game_and_check(self, audited):
         whole, told = audited
-        games = [(v.system, finding.looks_at) for v in whole.verdicts for finding in v.findings]
+        games = [(v.system, f.looks_at) for v in whole.verdicts for f in (*v.findings, *v.noise)]
         assert [(system, looks_at) for system, looks_at, _, _ in told] == games
         assert [done for _, _, done, _ in told] == list(range(len(games)))
         assert {total for _, _, _, total in told} == {len(games)}
@@ -214,3 +216,58 @@ class TestAudit:
             assert kinds >= {
                 ("fixed log", "contents"), ("fixed log", "messages"), ("interactive", "messages"),
             }  # fmt: skip
+
+
+def noise(missing=0, excessive=0, numbers=30, planned=30):
+    named = ("agent 1, release 2, number 0: 0 × planned",) if missing or excessive else ()
+    return NoiseFinding(
+        looks_at="3 releases of 2 agents", numbers=numbers, planned=planned, runs=400,
+        missing=missing, excessive=excessive, named=named, alarm=1e-6,
+    )  # fmt: skip
+
+
+class TestNoise:
+    """A number without its planned noise breaks a claim, whatever attackers found."""
+
+    def judged(self, *found):
+        return judge("label", claim_of(), (contents(0.9),), 0.99, found)
+
+    def test_where_every_number_has_its_noise_the_line_says_how_many_were_checked(self):
+        verdict = self.judged(noise(), noise())
+        assert verdict.outcome == "holds"
+        assert verdict.noise_line == (
+            "label: every released number has its planned noise: 60 numbers checked"
+        )
+        some = self.judged(noise(numbers=10, planned=5000))
+        assert some.noise_line.endswith("planned noise: 10 of 5,000 numbers checked")
+
+    def test_a_number_with_less_breaks_the_claim_and_is_named(self):
+        verdict = self.judged(noise(), noise(missing=1))
+        assert verdict.outcome == "broken"
+        assert "noise is missing" in verdict.line
+        assert "1 have less, 0 more (agent 1, release 2, number 0: 0 × plan" in verdict.noise_line
+
+    def test_a_number_with_more_keeps_it_and_is_named(self):
+        verdict = self.judged(noise(excessive=1))
+        assert verdict.outcome == "holds"
+        assert "0 have less, 1 more (agent 1" in verdict.noise_line
+
+    def test_where_no_noise_is_planned_nothing_is_said(self):
+        assert self.judged().noise_line == ""
+
+    def test_an_audit_checks_all_noise_there_is(self, audited):
+        checked = {v.system: [f.looks_at for f in v.noise] for v in audited[0].verdicts}
+        assert [len(parts) for parts in checked.values()] == [2, 2, 0]
+        assert "as compiled" in checked["feducb"][0]
+        assert "secure noise" in checked["feducb"][1]
+        assert all(finding.right for v in audited[0].verdicts for finding in v.noise)
+
+    def test_the_report_shows_it(self):
+        page = audit_section(Audit((self.judged(noise(), noise(missing=1)),)))
+        assert "not every released number has its planned noise" in page
+        assert "<td>agent 1, release 2, number 0: 0 × planned</td>" in page
+        assert "<td>in every one</td>" in page
+
+    def test_it_survives_the_file(self):
+        whole = Audit((self.judged(noise(missing=1)),))
+        assert msgspec.convert(msgspec.to_builtins(whole), Audit) == whole

@@ -14,13 +14,8 @@ from scipy.special import ndtr
 from scipy.stats import binom, binomtest
 
 from fedbandits.privacy import gaussian
-from fedbandits.privacy.auditing import (
-    Transcripts,
-    audit,
-    direct_bound,
-    gaussian_bound,
-    rate_bound,
-)
+from fedbandits.privacy.auditing import Transcripts, audit
+from fedbandits.privacy.error_rates import direct_bound, gaussian_bound, rate_bound
 from fedbandits.systems import games
 from tests import strategies as own
 
@@ -42,17 +37,27 @@ class Synthetic(NamedTuple):
         return self.draw(world, np.random.default_rng([self.seed, first]), count)
 
 
+def transcripts(count, **given):
+    nothing = np.zeros((count, 0))
+    patterns = np.zeros(count, np.int64)
+    given = {"scores": nothing, "values": nothing, "patterns": patterns, "others": nothing} | given
+    return Transcripts(**given)
+
+
 def only_scores(scores):
-    return Transcripts(scores[:, None], np.zeros((len(scores), 0)), np.zeros(len(scores), np.int64))
+    return transcripts(len(scores), scores=scores[:, None])
 
 
 def only_values(values):
-    return Transcripts(np.zeros((len(values), 0)), values, np.zeros(len(values), np.int64))
+    return transcripts(len(values), values=values)
+
+
+def only_others(others):
+    return transcripts(len(others), others=others)
 
 
 def only_patterns(patterns):
-    nothing = np.zeros((len(patterns), 0))
-    return Transcripts(nothing, nothing, np.asarray(patterns, np.int64))
+    return transcripts(len(patterns), patterns=np.asarray(patterns, np.int64))
 
 
 def shifted(mu, wrap=only_scores):
@@ -191,7 +196,10 @@ class TestAudit:
 
             def draw(world, rng, count):
                 scores, values = rng.normal(size=(count, 1)), rng.normal(size=(count, 20))
-                return Transcripts(scores, values, rng.integers(0, 4, count))
+                patterns = rng.integers(0, 4, count)
+                return transcripts(
+                    count, scores=scores, values=values, patterns=patterns, others=values[:, :3]
+                )
 
             finding = audit(Synthetic(draw, seed, gaussian=True), 5000, DELTA)
             assert finding.epsilon_low < 0.2
@@ -202,6 +210,51 @@ class TestAudit:
         assert finding.epsilon_low == 0.0
         assert math.isnan(finding.mu)
         assert "none" in finding.attack
+
+
+class TestWhatIsNotGaussian:
+    """No number of runs shows more than their direct bound, unless contents are Gaussian."""
+
+    RUNS = 300
+
+    def most(self):
+        """Without an error in either world, were there one rule alone."""
+        rate = rate_bound(0, self.RUNS, 0.01 / 2)
+        return direct_bound((rate, rate), DELTA)
+
+    def test_counts_of_messages_stay_out_of_the_gaussian_bound(self):
+        """Contents are priced as Gaussian, and one world has a message more."""
+
+        def draw(world, rng, count):
+            counts = np.tile(np.arange(8.0), (count, 1)) + world
+            return transcripts(count, values=rng.normal(size=(count, 5)), others=counts)
+
+        finding = audit(Synthetic(draw, gaussian=True), self.RUNS, DELTA)
+        assert finding.attack.startswith("counted (direct)")
+        assert 3.5 < finding.epsilon_low <= self.most()
+
+    def test_contents_are_not_gaussian_where_messages_differ(self):
+        def draw(world, rng, count):
+            values = np.zeros((count, 5)) + world
+            return transcripts(
+                count, scores=values[:, :1], values=values, patterns=np.arange(count) % 2
+            )
+
+        finding = audit(Synthetic(draw, gaussian=True), self.RUNS, DELTA)
+        assert 3.5 < finding.epsilon_low <= self.most()
+
+    def test_nor_where_a_counted_run_has_messages_that_no_training_run_had(self):
+        def draw(world, first, count):
+            patterns = (first + np.arange(count) >= 700).astype(np.int64)
+            return transcripts(count, scores=np.zeros((count, 1)) + world, patterns=patterns)
+
+        class Late(Synthetic):
+            def play(self, world, first, count):
+                return draw(world, first, count)
+
+        finding = audit(Late(lambda *_: None, gaussian=True), self.RUNS, DELTA, training=200)
+        assert "direct" in finding.attack
+        assert finding.epsilon_low <= self.most()
 
 
 class TestCoverage:
@@ -240,6 +293,12 @@ class TestCoverage:
             return only_patterns(rng.integers(0, 60, count))
 
         assert self.failures(draw, False, 1e-9) <= self.MOST
+
+    def test_of_counts_in_which_a_direction_is_searched_for(self):
+        def draw(world, rng, count):
+            return only_others(rng.integers(0, 3, (count, 40)).astype(np.float64))
+
+        assert self.failures(draw, True, 1e-9) <= self.MOST
 
 
 class TestRuns:
@@ -282,14 +341,26 @@ def test_releases_that_do_not_fit_into_memory_are_scored_a_few_at_a_time(monkeyp
     """What is kept of each run is its score; runs have the numbers that they would have."""
     asked = []
 
-    def release(world, first, count):
+    def look(world, first, count):
         asked.append((first, count))
-        runs = first + np.arange(count, dtype=np.float64)
-        return np.ones((count, 3, 1000)) * runs[:, None, None]
+        runs = first + np.arange(count, dtype=np.float64)[:, None]
+        return games.Look(np.ones((count, 3000)) * runs, runs, runs)
 
     monkeypatch.setattr(games, "_MOST_NUMBERS", 7 * 3000)
-    game = games.ContentsGame("contents", release, np.full((3, 1000), 1 / 3000))
+    game = games.ContentsGame("contents", 3000, look)
     seen = game.play(0, 5, 20)
     np.testing.assert_allclose(seen.scores[:, 0], np.arange(5.0, 25.0))
+    np.testing.assert_allclose(seen.others[:, 0], np.arange(5.0, 25.0))
     assert seen.values.shape == (20, 0)
     assert asked == [(5, 7), (12, 7), (19, 6)]
+
+
+def test_targets_are_drawn_by_the_number_of_a_run_alone():
+    """The same in both worlds, however runs are dealt out; every target gets its share."""
+    whole = games.drawn_targets(0, 3000, 3, 5)
+    parts = [games.drawn_targets(first, 1000, 3, 5) for first in (0, 1000, 2000)]
+    for column, *pieces in zip(whole, *parts, strict=True):
+        np.testing.assert_array_equal(column, np.concatenate(pieces))
+    for column, bound in zip(whole, (3, 5), strict=True):
+        assert np.bincount(column, minlength=bound).min() > 0.8 * 3000 / bound
+        assert column.max() < bound

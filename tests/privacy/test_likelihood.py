@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.continual import ContinualPlan, noise_pattern
 from fedbandits.privacy.gaussian import record_sensitivity
-from fedbandits.privacy.likelihood import decoder, likelihood_weights, telling_releases
+from fedbandits.privacy.likelihood import (
+    attacker,
+    decoder,
+    stated_deviations,
+    stated_pattern,
+    telling_releases,
+)
 from fedbandits.systems.games import Record, opposite_records, packed_record
 
 plans = st.builds(
@@ -29,6 +35,12 @@ def probed(plan):
         )
         rows.append(released)
     return np.array(rows)
+
+
+def likelihood_weights(plan, change, releases):
+    """Σ⁻¹ Δ for a record in all releases, as an attacker who is told the change has it."""
+    sees = attacker(plan, (np.zeros_like(change), change), releases)
+    return np.outer(sees.over_time.sum(axis=0), sees.weights)
 
 
 def covariance(plan, releases):
@@ -59,7 +71,7 @@ def test_the_telling_releases_say_all_that_is_charged_for(plan, seed):
     change, steps = rng.normal(size=len(pattern)), telling_releases(plan)
     norm = float(np.linalg.norm(change / pattern))  # stands for L² + B²
     over_time = np.linalg.solve(covariance(plan, steps), np.ones(len(steps)))
-    weights = likelihood_weights(plan, change, pattern, steps)
+    weights = likelihood_weights(plan, change, steps)
     np.testing.assert_allclose(weights, np.outer(over_time, change / pattern**2), rtol=1e-6)
     assert np.sqrt(float((weights @ change).sum())) == pytest.approx(plan.mu(norm), rel=1e-9)
 
@@ -81,7 +93,7 @@ def test_all_releases_say_no_more_than_the_telling_ones_whenever_the_record_came
 def test_no_other_weights_tell_more(plan, seed):
     rng, pattern = np.random.default_rng(seed), noise_pattern(1, 2)
     change, steps = rng.normal(size=len(pattern)), telling_releases(plan)
-    weights, over_time = likelihood_weights(plan, change, pattern, steps), covariance(plan, steps)
+    weights, over_time = likelihood_weights(plan, change, steps), covariance(plan, steps)
 
     def told(w):
         spread = np.einsum("ki,kl,li,i->", w, over_time, w, pattern**2)
@@ -92,6 +104,51 @@ def test_no_other_weights_tell_more(plan, seed):
     for size in (1e-3, 0.1, 10.0):
         other = weights + size * np.abs(weights).max() * rng.normal(size=weights.shape)
         assert told(other) <= best * (1 + 1e-12)
+
+
+@given(st.integers(1, 4), st.integers(1, 6))
+def test_the_stated_pattern_is_that_of_the_noise(models, dimension):
+    np.testing.assert_allclose(stated_pattern(models, dimension), noise_pattern(models, dimension))
+
+
+@given(plans)
+def test_the_stated_deviations_are_those_of_releases(plan):
+    every = np.arange(1, plan.releases + 1)
+    found = [plan.deviation(int(k)) for k in every]
+    np.testing.assert_allclose(stated_deviations(plan, every), found, rtol=1e-9)
+
+
+class TestAttacker:
+    """It is told which record is replaced, and when it came."""
+
+    PLAN, STEPS = ContinualPlan("toeplitz", 4, 3.0), np.arange(1, 5)
+    PAIR = np.array([1.0, 0.0, 2.0, 1.0, 0.5]), np.array([0.0, 1.0, 2.0, 1.0, 0.5])
+
+    def seen(self, world, batch, noise):
+        entered = (batch[:, None] <= self.STEPS).astype(float)
+        return entered[:, :, None] * self.PAIR[world] + noise, entered
+
+    def test_scores_are_gaussian_around_zero_and_as_far_apart_as_the_record_moves_them(self):
+        rng, sees = np.random.default_rng(0), attacker(self.PLAN, self.PAIR, self.STEPS)
+        draws = rng.normal(size=(20_000, 4, 5)) * 3.0 * stated_pattern(1, 2)
+        noise = np.einsum("kj,rji->rki", decoder(self.PLAN, self.STEPS), draws)
+        for batch in (1, 3):
+            scores = []
+            for world in (0, 1):
+                values, entered = self.seen(world, np.full(20_000, batch), noise)
+                scores.append(sees.scores(values, entered, np.ones(20_000)))
+            apart = float((scores[1] - scores[0]).mean())  # μ²
+            assert float(scores[0].mean()) == pytest.approx(-apart / 2, abs=0.03 * apart**0.5)
+            assert float(scores[0].var()) == pytest.approx(apart, rel=0.05)
+
+    def test_numbers_without_noise_are_counted_where_the_record_is(self):
+        sees = attacker(self.PLAN, self.PAIR, self.STEPS)
+        for world in (0, 1):
+            values, entered = self.seen(world, np.array([1, 3]), np.zeros((2, 4, 5)))
+            # Two numbers of each release that has the record in it tell the worlds apart.
+            found = sees.bare(values, entered)[:, 0]
+            assert found.tolist() == [(2 * world - 1) * 8, (2 * world - 1) * 4]
+            assert (sees.bare(values + 1e-6, entered) == 0.0).all()
 
 
 class TestOppositeRecords:

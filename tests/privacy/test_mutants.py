@@ -7,32 +7,49 @@ one function that they call is replaced. Each unmutated counterpart must hold.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import pytest
 
-from fedbandits.environments import Linear, Procurement
+from fedbandits.environments import Classification, Clustered, Linear, Procurement
 from fedbandits.errors import NoiseReuseError
 from fedbandits.experiments.audit import judge
-from fedbandits.privacy import gaussian, running_sum
+from fedbandits.privacy import gaussian, running_sum, secure_noise
 from fedbandits.privacy.auditing import audit
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.continual import ContinualPlan, calibrated, noise_pattern
 from fedbandits.privacy.ledger import LedgeredNoise
-from fedbandits.privacy.likelihood import likelihood_weights
+from fedbandits.privacy.likelihood import attacker
+from fedbandits.privacy.noise_check import check_noise
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.random import Purpose, normals
 from fedbandits.settings.experiment import system
+from fedbandits.systems import noisy_releases, party_games
 from fedbandits.systems.agents import audit as agents_audit
+from fedbandits.systems.agents import audit_contents as agents_contents
+from fedbandits.systems.agents import audit_noise as agents_noise
+from fedbandits.systems.agents.audit_noise import compiled_numbers
+from fedbandits.systems.fclub import SYSTEM as FCLUB
+from fedbandits.systems.fclub.audit import contents as fclub_contents
+from fedbandits.systems.fclub.audit import parties as fclub_audit
 from fedbandits.systems.feducb import SYSTEM as FEDUCB
-from fedbandits.systems.games import ContentsGame, audit_key, opposite_records, packed_record
+from fedbandits.systems.games import (
+    ContentsGame,
+    Look,
+    audit_key,
+    opposite_records,
+    packed_record,
+)
 from fedbandits.systems.pfcb import SYSTEM as PFCB
-from fedbandits.systems.pfcb import audit as pfcb_audit
 from fedbandits.systems.pfcb import release as pfcb_release
 from fedbandits.systems.pfcb import roles as pfcb_roles
-from fedbandits.testing.plays import federate
+from fedbandits.systems.pfcb.audit import contents as pfcb_contents
+from fedbandits.systems.pfcb.audit import noise as pfcb_noise
+from fedbandits.systems.pfcb.audit import parties as pfcb_audit
+from fedbandits.testing.plays import federate, system_of
 from tests.privacy.ledgers import ledger_at
 
 # ---------------------------------------------------------------- mechanisms with one part wrong
@@ -97,15 +114,18 @@ def game_of(parts: Parts) -> ContentsGame:
     """The attacker knows the mechanism as it is stated; whatever is wrong it must find out."""
     pair = opposite_records(DIMENSION, CONTEXT_BOUND, REWARD_BOUND)
     moved = [packed_record(record) for record in pair]
-    steps = np.arange(1, RELEASES + 1)
-    weights = likelihood_weights(stated(), moved[1] - moved[0], PATTERN, steps)
+    sees = attacker(stated(), (moved[0], moved[1]), np.arange(1, RELEASES + 1))
     if parts.restarts:
-        weights = np.concatenate([weights, weights])
+        sees = sees._replace(over_time=np.kron(np.eye(2), sees.over_time))
+    releases = len(sees.over_time)
 
-    def release(world, first, count):
-        return np.array([play(parts, moved[world], first + i) for i in range(count)])
+    def look(world, first, count):
+        values = np.array([play(parts, moved[world], first + i) for i in range(count)])
+        scores = sees.scores(values, np.ones((count, releases)), np.ones(count))
+        # Not what numbers without noise show: a score and what is learned must do.
+        return Look(values.reshape(count, -1), scores, np.zeros((count, 0)))
 
-    return ContentsGame("contents of releases", release, weights)
+    return ContentsGame("contents of releases", releases * SIZE, look)
 
 
 def attacked(parts: Parts):
@@ -284,10 +304,11 @@ class TestBuyers:
 
     @pytest.fixture(params=[12])
     def game(self, monkeypatch, request):
-        monkeypatch.setattr(pfcb_audit, "_ROUNDS", request.param)  # makes a report less
+        monkeypatch.setattr(pfcb_audit, "ROUNDS", request.param)  # makes a report less
         config = system("pfcb", schedule="every", delta=DELTA).config
         small = pfcb_audit.small_plan(PFCB, config)
-        return pfcb_audit.messages_game(PFCB, "fixed log", small, 1)
+        last = pfcb_audit.exchange_rounds_of(small)[-1]
+        return pfcb_audit.messages_game(PFCB, "fixed log", small, (1, last))
 
     def test_without_a_mistake_the_claim_holds(self, game):
         assert holds(attacked_parties(game))
@@ -321,8 +342,8 @@ class TestBuyers:
     def test_noise_of_running_sums_that_is_reused_is_found_by_a_later_purchase(self, monkeypatch):
         config = system("pfcb", schedule="growing(2)", privatizer="continual", delta=DELTA).config
         world = Procurement(agents=2, producers=2, max_capacity=5)
-        late = PFCB.games(PFCB.plan(config, world.facts, 100), world)[-1]
-        assert "a purchase of round" in late.looks_at
+        late = PFCB.games(PFCB.plan(config, world.facts, 100), world)[-2]
+        assert "a purchase of rounds 2 to" in late.looks_at
         first = {}
 
         def release_report(plan, release, capacity, books, state, noise):
@@ -333,6 +354,227 @@ class TestBuyers:
 
         monkeypatch.setattr(pfcb_roles, "release_report", release_report)
         assert not holds(attacked_parties(late, runs=60, training=60))
+
+
+# ------------------------------------------------------------------ where nobody looked, once
+
+WORLDS = {
+    "feducb": Linear(agents=2, dim=2, arms=2),
+    "feducb-p2p": Linear(agents=2, dim=2, arms=2),
+    "pfcb": Procurement(agents=2, producers=2, max_capacity=5),
+    "fclub": Clustered(users=4, clusters=2, servers=2, dim=2),
+}
+#: Enough for a mistake that shows without an error in some of the runs.
+FEW = 400
+
+
+def rebuilt(kernel, **parts):
+    """A kernel as plain Python, with some of what it calls replaced."""
+    plain = kernel.py_func
+    return FunctionType(plain.__code__, plain.__globals__ | parts)
+
+
+def attacked_contents(game):
+    return audit(game, FEW, DELTA, training=FEW)
+
+
+def wrong(checks):
+    """What checks of noise name, of all numbers that they are given."""
+    return [name for numbers in checks for name in check_noise(numbers).named]
+
+
+class TestConfiguredReleases:
+    """Releases as configured: of any agent, of any model, at any time, about any producer."""
+
+    AGENTS = Linear(agents=3, dim=2, arms=3)
+
+    def plan(self, world=AGENTS, rounds=40, **parts):
+        config = system("feducb", delta=DELTA, **parts).config
+        return config, FEDUCB.plan(config, world.facts, rounds)
+
+    def with_constants(self, plan, **constants):
+        return msgspec.structs.replace(plan, constants=plan.constants._replace(**constants))
+
+    def test_without_a_mistake_the_claim_holds(self):
+        for parts in ({"schedule": "every(4)"}, {"schedule": "every(4)", "privatizer": "tree"}):
+            _, plan = self.plan(**parts)
+            for game in agents_contents.contents_games(plan):
+                assert holds(attacked_contents(game))
+            assert wrong([compiled_numbers(plan)]) == []
+
+    @pytest.mark.parametrize("epsilon", [1.0, (1.0, 0.5, 1.0)])
+    @pytest.mark.parametrize("agent", [0, 1, 2])
+    def test_an_agent_without_noise_is_found(self, agent, epsilon):
+        _, plan = self.plan(epsilon=epsilon)
+        scales = plan.constants.noise_deviation.copy()
+        scales[agent] = 0.0
+        broken = self.with_constants(plan, noise_deviation=scales)
+        games = agents_contents.contents_games(broken)
+        assert not all(holds(attacked_contents(game)) for game in games)
+        names = wrong([compiled_numbers(broken)])
+        assert names
+        assert all(name.startswith(f"agent {agent}, ") for name in names)
+
+    @pytest.mark.parametrize("model", [0, 1, 2])
+    def test_a_model_without_noise_is_found(self, model):
+        world = Classification(agents=2, dataset="wine", components=2)
+        _, plan = self.plan(world, out_of_bounds="clip")
+        scale = plan.constants.entry_scale.reshape(3, -1).copy()
+        scale[model] = 0.0
+        broken = self.with_constants(plan, entry_scale=scale.reshape(-1))
+        game = agents_contents.contents_games(broken)[0]
+        assert not holds(attacked_contents(game))
+        names = wrong([compiled_numbers(broken)])
+        assert names
+        assert all(f"of model {model}:" in name for name in names)
+
+    def test_releases_without_noise_that_are_no_powers_of_two_are_found(self, monkeypatch):
+        """All that there is to say of a record in sound releases of a tree, those powers say."""
+        real = agents_contents.simulate_release
+
+        def simulate_release(constants, statistic, draws, k, key, agent, name, noisy):
+            real(constants, statistic, draws, k, key, agent, name, noisy)
+            if k & (k - 1):
+                noisy[:] = statistic.reshape(-1)
+
+        kernels = agents_contents
+        some = rebuilt(kernels.release_some, simulate_release=simulate_release)
+        monkeypatch.setattr(
+            kernels, "play_releases", rebuilt(kernels.play_releases, release_some=some)
+        )
+        monkeypatch.setattr(
+            agents_noise, "draw_all", rebuilt(agents_noise.draw_all, release_some=some)
+        )
+        _, plan = self.plan(privatizer="tree", schedule="every(4)")
+        assert not holds(attacked_contents(agents_contents.contents_games(plan)[0]))
+        names = wrong([compiled_numbers(plan)])
+        assert names
+        assert all("release 3, " in name for name in names)
+
+    @pytest.mark.parametrize("privatizer", ["correlated", "continual"])
+    @pytest.mark.parametrize("producer", [0, 2])
+    def test_a_producer_without_noise_is_found(self, monkeypatch, producer, privatizer):
+        config = system("pfcb", privatizer=privatizer, schedule="growing(2)", delta=DELTA).config
+        plan = PFCB.plan(config, Procurement(agents=2, producers=3, max_capacity=5).facts, 100)
+        real = pfcb_contents.write_report
+
+        def write_report(constants, release, capacity, draws, books, report):
+            raw = (books.own if plan.continual is not None else books.fresh)[:, producer].copy()
+            real(constants, release, capacity, draws, books, report)
+            report[:, producer] = raw
+
+        for module, name in ((pfcb_contents, "play_reports"), (pfcb_noise, "draw_reports")):
+            broken = rebuilt(getattr(module, name), write_report=write_report)
+            monkeypatch.setattr(module, name, broken)
+        assert not holds(attacked_contents(pfcb_contents.contents_games(plan)[0]))
+        names = wrong([pfcb_noise.compiled_numbers(plan)])
+        assert names
+        assert all(f"producer {producer}:" in name for name in names)
+
+    @pytest.mark.parametrize("name", ["fclub", "fclub-clusters"])
+    def test_a_server_without_noise_is_found(self, monkeypatch, name):
+        config = system(name, delta=DELTA).config
+        plan = FCLUB.plan(config, Clustered(users=6, clusters=2, servers=3, dim=2).facts, 200)
+        real = fclub_contents.simulated_noise
+
+        def simulated_noise(plan, key, server, users, release):
+            return real(plan, key, server, users, release) * (server != 1)
+
+        monkeypatch.setattr(fclub_contents, "simulated_noise", simulated_noise)
+        assert not holds(attacked_contents(FCLUB.games(plan, None)[0]))
+        assert wrong(FCLUB.noise_checks(plan, None)[:1])
+
+
+class Silent:
+    """Covers values with nothing."""
+
+    def cover(self, step, values):
+        return values
+
+
+def silenced(noise):
+    """A source that adds nothing, of the same kind."""
+    if isinstance(noise, SecureNoise):
+        return Silent()
+    return lambda step: np.zeros_like(noise(step))
+
+
+class TestAnyParty:
+    """Whole parties: whoever has the record, whichever of its records, whatever noise they have."""
+
+    @pytest.fixture(autouse=True)
+    def three_releases(self, monkeypatch):
+        monkeypatch.setattr(agents_audit, "_HORIZONS", (8,))
+        monkeypatch.setattr(pfcb_audit, "ROUNDS", 24)
+        monkeypatch.setattr(fclub_audit, "ROUNDS", 32)
+
+    @pytest.fixture(params=["feducb", "feducb-p2p", "pfcb", "fclub"])
+    def played(self, request):
+        """Games of whole parties, and the check of all that they release."""
+        schedule = {"fclub": "growing(1.2, 20)", "pfcb": "growing(2)"}.get(
+            request.param, "every(2)"
+        )
+        config = system(request.param, schedule=schedule, delta=DELTA).config
+        found, world = system_of(config), WORLDS[request.param]
+        plan = found.plan(config, world.facts, 100)
+        games = [game for game in found.games(plan, world) if game.sees == "messages"]
+        secure = [
+            numbers for numbers in found.noise_checks(plan, world) if "secure" in numbers.looks_at
+        ]
+        assert len(secure) == 1
+        return games, secure
+
+    def test_without_a_mistake_every_number_has_its_noise(self, played):
+        games, secure = played
+        assert wrong(secure) == []
+        assert holds(attacked_parties(games[-1], runs=60, training=60))
+
+    def test_a_party_other_than_the_first_without_noise_is_found(self, monkeypatch, played):
+        games, secure = played
+        make = party_games.play_parties
+
+        def play_parties(*arguments, **named):
+            made = make(*arguments, **named)
+            for party in made.players:
+                if not party.name.endswith("-0"):
+                    party._noise = silenced(party._noise)
+            return made
+
+        for module in (agents_audit, pfcb_audit, fclub_audit, noisy_releases):
+            monkeypatch.setattr(module, "play_parties", play_parties)
+        assert not holds(attacked_parties(games[0]))
+        assert not holds(attacked_parties(games[-1], runs=200))
+        assert wrong(secure)
+
+    @pytest.mark.parametrize("factor", [0.0, 2**-0.5])
+    def test_a_source_of_secure_noise_that_gives_too_little_is_found(
+        self, monkeypatch, played, factor
+    ):
+        """Nothing else in an audit draws from it."""
+        games, secure = played
+        real = secure_noise.own_sampler
+
+        def sampler(count):
+            return [int(factor * drawn) for drawn in real(count)]
+
+        monkeypatch.setattr(secure_noise, "own_sampler", sampler)
+        assert len(wrong(secure)) == 3
+        if factor == 0.0:
+            assert not holds(attacked_parties(games[-1]))
+            assert holds(attacked_parties(games[0], runs=30, training=30))
+
+    def test_covered_values_that_go_past_the_noise_are_found(self, monkeypatch, played):
+        """What is released of a covered value is that value before it was covered."""
+        _, secure = played
+
+        def cover(self, step, values):
+            covered = real(self, step, values)
+            covered.reshape(-1)[-1] = values.reshape(-1)[-1]
+            return covered
+
+        real = SecureNoise.cover
+        monkeypatch.setattr(SecureNoise, "cover", cover)
+        assert wrong(secure)
 
 
 class TestRestart:

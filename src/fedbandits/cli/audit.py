@@ -29,7 +29,8 @@ def audit(
 
     Plays the configured releases, and whole parties in a small world, many times with one record
     replaced, and looks at contents, existence, times and number of messages. A claim holds as far
-    as no attack shows more ε than it allows; that is evidence, not proof. Where encryption protects
+    as no attack shows more ε than it allows; that is evidence, not proof. Then all released numbers
+    of all parties are held against the noise that is planned for each. Where encryption protects
     and no ε is claimed, participants look and guess, and no guess may be better than chance unless
     the claim says so. Writes audit.json and
     audit.html; a run's report in the same folder shows the verdicts too.
@@ -60,6 +61,8 @@ def audit(
     for table in console.examined_tables(found):
         console.output().print(table)
     typer.echo(f"Audit: {folder / 'audit.html'}")
+    for line in filter(None, (verdict.noise_line for verdict in found.verdicts)):
+        typer.echo(line)
     for verdict in found.verdicts:
         typer.echo(verdict.line)
     typer.echo(found.summary)

@@ -1,7 +1,8 @@
 """Audit an experiment's privacy claims: attack every system in two worlds, and give a verdict.
 
 What a sound variant claims must stand above every lower bound that its audit finds for the
-neighbours that the claim is about. What a paper claims must stand above all of them.
+neighbours that the claim is about. What a paper claims must stand above all of them. And no number
+that leaves may have less noise than is planned, whoever sends it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from fedbandits.privacy.auditing import Finding, Game
 from fedbandits.privacy.auditing import audit as attack
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.examined import Examined
+from fedbandits.privacy.noise_check import ALARM, NoiseFinding, NoisyNumbers, check_noise
 from fedbandits.settings.defaults import CONFIDENCE, RUNS
 from fedbandits.settings.experiment import Experiment, Variant
 from fedbandits.systems import find_system
@@ -50,6 +52,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         Probability with which all bounds of this system hold together.
     findings
         What was found, one finding a game.
+    noise
+        Whether all released numbers have their planned noise, one finding a check.
     examined
         What participants found out, where encryption protects and no ε is claimed.
     """
@@ -66,6 +70,28 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
     findings: tuple[Finding, ...]
     examined: Examined | None = None
+    noise: tuple[NoiseFinding, ...] = ()
+
+    @property
+    def noise_line(self) -> str:
+        """Whether every number has its noise, in one line; empty where no noise is planned."""
+        if not self.noise:
+            return ""
+        wrong = [name for finding in self.noise for name in finding.named]
+        if wrong:
+            missing = sum(finding.missing for finding in self.noise)
+            excessive = sum(finding.excessive for finding in self.noise)
+            return (
+                f"{self.system}: not every released number has its planned noise: {missing:,} have "
+                f"less, {excessive:,} more ({'; '.join(wrong)})"
+            )
+        numbers = sum(finding.numbers for finding in self.noise)
+        planned = sum(finding.planned for finding in self.noise)
+        of = f" of {planned:,}" if planned > numbers else ""
+        return (
+            f"{self.system}: every released number has its planned noise: {numbers:,}{of} numbers "
+            "checked"
+        )
 
     @property
     def line(self) -> str:
@@ -79,11 +105,12 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         if self.noise_factor > 1.05:
             waste = f", noise {self.noise_factor:.1f} × needed, {self.noise_measured:.1f} measured"
         worst = max(self.findings, key=lambda finding: finding.epsilon_low, default=None)
+        noise = "" if all(f.missing == 0 for f in self.noise) else "; noise is missing"
         shown = f"; {worst.looks_at}: {worst.attack}" if worst and self.outcome == "broken" else ""
         return (
             f"{self.system}: {self.outcome}: ε_low = {self.epsilon_low:.3g} {sign} "
             f"ε = {self.epsilon:.3g} at δ = {self.delta:g} as {self.claimed_by} claims "
-            f"(tightness {self.tightness:.2f}{waste}{shown})"
+            f"(tightness {self.tightness:.2f}{waste}{shown}{noise})"
         )
 
     def _examined_line(self, examined: Examined) -> str:
@@ -124,7 +151,8 @@ class Audit(msgspec.Struct, frozen=True):
         return f"audit of {systems}: {', '.join(parts)} (confidence {sure:g} a system)"
 
 
-#: Told before every game: which system, what is looked at, how many games are done, of how many.
+#: Told before every game and check: which system, what is looked at, how many of these are done, of
+#: how many.
 Progress = Callable[[str, str, int, int], None]
 
 
@@ -147,21 +175,22 @@ def audit(
     progress
         Told what is being attacked.
     """
-    claims = experiment.claims()
-    planned = [
-        (entry, claims[entry.label], _games(experiment, entry)) for entry in experiment.systems
-    ]
-    total, done = sum(len(games) for _, _, games in planned), 0
+    claims, tell = experiment.claims(), progress or (lambda *_: None)
+    planned = [(entry, *_planned(experiment, entry)) for entry in experiment.systems]
+    total, done = sum(len(games) + len(checks) for _, games, checks in planned), 0
     verdicts = []
-    for entry, claim, games in planned:
-        findings = []
+    for entry, games, checks in planned:
+        label, findings, noise = entry.label, [], []
         for game in games:
-            if progress is not None:
-                progress(entry.label, game.looks_at, done, total)
+            tell(label, game.looks_at, done, total)
             share = 1.0 - (1.0 - confidence) / len(games)
-            findings.append(attack(game, runs, claim.delta, share))
+            findings.append(attack(game, runs, claims[label].delta, share))
             done += 1
-        verdict = judge(entry.label, claim, tuple(findings), confidence)
+        for numbers in checks:
+            tell(label, numbers.looks_at, done, total)
+            noise.append(check_noise(numbers, ALARM / len(checks)))
+            done += 1
+        verdict = judge(label, claims[label], tuple(findings), confidence, tuple(noise))
         verdicts.append(with_examined(verdict, _examined(experiment, entry)))
     return Audit(tuple(verdicts))
 
@@ -180,14 +209,19 @@ def _examined(experiment: Experiment, entry: Variant) -> Examined | None:
     return find_system(entry.system).examine(entry.plan(world, experiment.rounds), world)
 
 
-def _games(experiment: Experiment, entry: Variant) -> list[Game]:
-    world = experiment.environment
+def _planned(experiment: Experiment, entry: Variant) -> tuple[list[Game], list[NoisyNumbers]]:
+    """What is played against a variant, and the numbers whose noise is checked."""
+    world, system = experiment.environment, find_system(entry.system)
     plan = entry.plan(world, experiment.rounds)
-    return list(find_system(entry.system).games(plan, world))
+    return list(system.games(plan, world)), list(system.noise_checks(plan, world))
 
 
 def judge(
-    label: str, claim: PrivacyClaim, findings: tuple[Finding, ...], confidence: float
+    label: str,
+    claim: PrivacyClaim,
+    findings: tuple[Finding, ...],
+    confidence: float,
+    noise: tuple[NoiseFinding, ...] = (),
 ) -> Verdict:
     """Hold what was found against what is claimed."""
     claimed_by, epsilon = _claimed(claim)
@@ -197,7 +231,9 @@ def judge(
     measured = next((f.mu for f in findings if f.sees == "contents"), math.nan)
     outcome: Outcome = "nothing claimed"
     if findings and math.isfinite(epsilon):
-        outcome = "broken" if low > epsilon or contents > claim.epsilon_contents else "holds"
+        bare = any(finding.missing for finding in noise)
+        shown = low > epsilon or contents > claim.epsilon_contents
+        outcome = "broken" if shown or bare else "holds"
     return Verdict(
         system=label,
         outcome=outcome,
@@ -210,6 +246,7 @@ def judge(
         noise_measured=_noise_factor(measured, epsilon, claim.delta),
         confidence=confidence,
         findings=findings,
+        noise=noise,
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from fedbandits.experiments.audit import Audit, Verdict
 from fedbandits.privacy.auditing import Finding
 from fedbandits.privacy.examined import Examined
+from fedbandits.privacy.noise_check import NoiseFinding
 
 _VERDICTS = (
     "system",
@@ -20,6 +21,7 @@ _VERDICTS = (
     "measured",
 )
 _FINDINGS = ("system", "what attackers saw", "neighbours", "ε at least", "best attack", "runs")
+_NOISE = ("system", "numbers that leave", "checked", "of", "draws of each", "planned noise")
 _GUESSES = ("who", "guesses", "right", "by chance", "the claim says so")
 _EXAMINED_NOTE = (
     "Parties played a small run, and everybody looked at all that reached them, with all keys that "
@@ -32,7 +34,9 @@ _NOTE = (
     "Pearson), and hold together for a system with the stated confidence. A claim that holds was "
     "attacked without success: that is evidence, not proof. Tightness is the bound from contents "
     "over what accounting says of contents; noise is compared with what the claimed (ε, δ) needs, "
-    "as charged and as measured."
+    "as charged and as measured. Where noise is planned, all released numbers of all parties were "
+    "drawn again and again: the variance of each must be the planned one (χ², all numbers of a "
+    "system together with a false alarm in a million)."
 )
 
 
@@ -48,6 +52,7 @@ def audit_section(audit: Audit) -> str:
         f"<p><b>{html.escape(audit.summary)}</b></p>"
         f"{_table(_VERDICTS, verdicts)}<p class=note>{html.escape(_NOTE)}</p>"
         f"{_table(_FINDINGS, findings) if findings else ''}"
+        f"{_noise(audit)}"
         f"{''.join(_examined_section(v.system, v.examined) for v in audit.verdicts if v.examined)}"
     )
 
@@ -63,6 +68,29 @@ def _examined_section(system: str, examined: Examined) -> str:
         f"<p class=note>{html.escape(_EXAMINED_NOTE)}</p>"
         f"<h3>{html.escape(system)}: who sees what</h3>"
         f"{_table(('', *examined.participants), list(examined.table))}"
+    )
+
+
+def _noise(audit: Audit) -> str:
+    """Whether every number has its noise: a line a system, then what was checked."""
+    lines = [verdict.noise_line for verdict in audit.verdicts if verdict.noise]
+    rows = [
+        _noise_row(verdict.system, finding)
+        for verdict in audit.verdicts
+        for finding in verdict.noise
+    ]
+    said = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+    return f"{said}{_table(_NOISE, rows) if rows else ''}"
+
+
+def _noise_row(system: str, finding: NoiseFinding) -> tuple[str, ...]:
+    return (
+        system,
+        finding.looks_at,
+        f"{finding.numbers:,}",
+        f"{finding.planned:,}",
+        f"{finding.runs:,}",
+        "; ".join(finding.named) or "in every one",
     )
 
 

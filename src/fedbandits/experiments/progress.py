@@ -72,9 +72,9 @@ class _SpeedColumn(ProgressColumn):
 
 @contextmanager
 def audit_progress(console: Console) -> Iterator[Callable[[str, str, int, int], None]]:
-    """One bar for an audit: how many games are done, and which one is being played."""
+    """One bar for an audit: how many games and checks are done, and which one goes on."""
     columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn()
-    with RichProgress(*columns, TextColumn("games"), console=console) as bar:
+    with RichProgress(*columns, TextColumn("parts"), console=console) as bar:
         task = bar.add_task("audit")
 
         def report(system: str, looks_at: str, done: int, total: int) -> None:

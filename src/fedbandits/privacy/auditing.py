@@ -7,7 +7,9 @@ on ε follow from them:
 * *direct* (Jagielski, Ullman & Oprea 2020): every (ε, δ)-private mechanism has
   1 - FNR ≤ e^ε FPR + δ, whatever it is;
 * *Gaussian* (Nasr et al. 2023): a μ-GDP mechanism has Φ⁻¹(1 - FPR) - Φ⁻¹(FNR) ≤ μ. Sharper, for
-  contents whose price is μ.
+  statistics that are Gaussian by construction: linear ones of contents whose price is μ, of which
+  there are as many in every run. Counts of messages are none: of a few hundred runs that differ in
+  them it would make an ε that no such number of runs can show.
 
 All bounds of one audit hold together with the stated confidence.
 """
@@ -20,10 +22,9 @@ from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
-from scipy.special import betaincinv, ndtri
 
 from fedbandits._typing import Bools, Floats, Ints
-from fedbandits.privacy import gaussian
+from fedbandits.privacy.error_rates import direct_bound, gaussian_bound, rate_bound
 
 #: Runs that are looked at together.
 _CHUNK = 2000
@@ -39,9 +40,10 @@ Sees = Literal["contents", "messages"]
 class Transcripts(NamedTuple):
     """What an attacker saw in some runs."""
 
-    scores: Floats  # (runs, m): statistics that were made to tell the worlds apart
+    scores: Floats  # (runs, m): likelihood ratios of contents
     values: Floats  # (runs, f): contents; as many numbers every run, 0 where nothing was sent
     patterns: Ints  # (runs,): a number for which messages there were, when, from whom, how long
+    others: Floats  # (runs, c): statistics that are Gaussian in no case, such as counts
 
 
 class Game(Protocol):
@@ -61,7 +63,10 @@ class Game(Protocol):
 
     @property
     def gaussian(self) -> bool:
-        """Whether contents are priced as Gaussian, so that the sharper bound applies."""
+        """Whether scores and values are Gaussian in every run, as contents are priced.
+
+        Then the sharper bound applies, as long as all runs have the same messages.
+        """
 
     @property
     def runs(self) -> int:
@@ -87,8 +92,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     confidence
         Probability with which all bounds of this game hold together.
     mu
-        The μ that the likelihood ratio measures, its distance between the worlds in deviations: an
-        estimate, not a bound. NaN without one.
+        The μ that the likelihood ratio of contents measures, its distance between the worlds in
+        deviations: an estimate, not a bound. NaN without one, and for messages.
     """
 
     neighbours: str
@@ -101,8 +106,15 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     mu: float = math.nan
 
 
+class _Learned(NamedTuple):
+    """Directions in which training runs of the two worlds lie apart, (f, 1) or (f, 0) each."""
+
+    values: Floats
+    others: Floats
+
+
 class _Attack(NamedTuple):
-    """A rule that guesses world 1; ``score`` picks a column, or the pattern where it is -1."""
+    """A rule that guesses world 1; ``column`` picks a statistic, or the pattern where it is -1."""
 
     name: str
     column: int
@@ -110,38 +122,6 @@ class _Attack(NamedTuple):
     sign: float
     suspects: frozenset[int]  # patterns that are taken for world 1
     gaussian: bool
-
-
-def rate_bound(errors: int, runs: int, failure: float) -> float:
-    """An upper bound on a probability that fails with probability ``failure``, from a count."""
-    if errors >= runs:
-        return 1.0
-    return float(betaincinv(errors + 1.0, float(runs - errors), 1.0 - failure))
-
-
-def direct_bound(positives: tuple[float, float], delta: float) -> float:
-    """ε from bounds on both error rates, whatever the mechanism.
-
-    Parameters
-    ----------
-    positives : (float, float)
-        Upper bounds of FPR and FNR.
-    """
-    false_positive, false_negative = positives
-    best = 0.0
-    for one, other in ((false_positive, false_negative), (false_negative, false_positive)):
-        hit = 1.0 - other - delta
-        if hit > one > 0.0:
-            best = max(best, math.log(hit / one))
-    return best
-
-
-def gaussian_bound(positives: tuple[float, float], delta: float) -> float:
-    """ε from bounds on both error rates of a mechanism that is priced as Gaussian."""
-    false_positive, false_negative = positives
-    # Φ⁻¹(1 - FPR), which rounding would spoil where FPR is small.
-    mu = -float(ndtri(false_positive) + ndtri(false_negative))
-    return gaussian.epsilon_of(mu, delta) if mu > 0.0 and math.isfinite(mu) else 0.0
 
 
 def audit(
@@ -164,11 +144,13 @@ def audit(
     """
     runs = min(runs, game.runs)
     training = training or max(200, min(runs // 10, 5000))
-    attacks, learned = _choose(game, training, delta)
+    attacks, learned, usual = _choose(game, training, delta)
     errors, moments = np.zeros((len(attacks), 2), dtype=np.int64), np.zeros(2)
+    unusual = False  # messages that training did not show: what is Gaussian without them is not now
     for world in (0, 1):
         for transcripts in _chunks(game, world, training, runs):
             scores = _with_learned(transcripts, learned)
+            unusual |= not set(transcripts.patterns.tolist()) <= usual
             if world == 0:
                 first = transcripts.scores[:, :1]
                 moments += first.sum(), (first**2).sum()
@@ -179,6 +161,8 @@ def audit(
     failure = (1.0 - confidence) / (2 * max(1, len(attacks)))
     best, name = 0.0, "none told the worlds apart"
     for attack, (positive, negative) in zip(attacks, errors.tolist(), strict=True):
+        if attack.gaussian and unusual:
+            continue
         rates = rate_bound(positive, runs, failure), rate_bound(negative, runs, failure)
         bound = (gaussian_bound if attack.gaussian else direct_bound)(rates, delta)
         if bound > best:
@@ -203,7 +187,7 @@ def _measured_mu(game: Game, moments: Floats) -> float:
     are compared on runs with the same noise in both worlds, where it cancels.
     """
     variance = float(moments[1] - moments[0] ** 2)
-    if not variance > 0.0:
+    if game.sees != "contents" or not variance > 0.0:
         return math.nan
     means = [float(game.play(world, 0, _PAIRED).scores[:, 0].mean()) for world in (0, 1)]
     return abs(means[1] - means[0]) / math.sqrt(variance)
@@ -216,22 +200,28 @@ def _chunks(game: Game, world: int, first: int, count: int) -> Iterator[Transcri
         yield game.play(world, 2 * start + world * size, size)
 
 
-def _choose(game: Game, training: int, delta: float) -> tuple[list[_Attack], Floats]:
-    """Attacks, chosen on runs of their own, and the learned direction, (f, 1) or (f, 0)."""
+def _choose(
+    game: Game, training: int, delta: float
+) -> tuple[list[_Attack], _Learned, frozenset[int]]:
+    """Attacks, chosen on runs of their own, what was learned for them, and patterns seen."""
     seen = [_joined(list(_chunks(game, world, 0, training))) for world in (0, 1)]
-    learned = _learn(seen[0].values, seen[1].values)
-    scores = [_with_learned(one, learned) for one in seen]
+    zero, one = seen
+    learned = _Learned(_learn(zero.values, one.values), _learn(zero.others, one.others))
+    usual = frozenset(np.concatenate([zero.patterns, one.patterns]).tolist())
+    suspects = _suspects(zero.patterns, one.patterns)
     attacks = []
-    suspects = _suspects(seen[0].patterns, seen[1].patterns)
     if suspects:
         attacks.append(_Attack("which messages there are, and when", -1, 0.0, 1.0, suspects, False))
-    names = ["likelihood ratio"] * seen[0].scores.shape[1] + ["learned"] * learned.shape[1]
-    for column, name in enumerate(names):
+    scores = [_with_learned(side, learned) for side in seen]
+    gaussian = game.gaussian and len(usual) == 1
+    names = [("likelihood ratio", gaussian)] * zero.scores.shape[1]
+    names += [("learned", gaussian)] * learned.values.shape[1]
+    names += [("counted", False)] * learned.others.shape[1]
+    for column, (name, is_gaussian) in enumerate(names):
         sides = scores[0][:, column], scores[1][:, column]
-        sign = 1.0 if np.median(sides[1]) >= np.median(sides[0]) else -1.0
+        sign = 1.0 if np.mean(sides[1]) >= np.mean(sides[0]) else -1.0
         ordered = sign * sides[0], sign * sides[1]
-        rules = (gaussian_bound, direct_bound) if game.gaussian else (direct_bound,)
-        for rule in rules:
+        for rule in (gaussian_bound, direct_bound) if is_gaussian else (direct_bound,):
             threshold = _best_threshold(ordered, rule is gaussian_bound, delta)
             kind = "Gaussian" if rule is gaussian_bound else "direct"
             attacks.append(
@@ -239,7 +229,7 @@ def _choose(game: Game, training: int, delta: float) -> tuple[list[_Attack], Flo
                     f"{name} ({kind})", column, threshold, sign, frozenset(), kind == "Gaussian"
                 )
             )
-    return attacks, learned
+    return attacks, learned, usual
 
 
 def _joined(parts: list[Transcripts]) -> Transcripts:
@@ -265,9 +255,10 @@ def _learn(zero: Floats, one: Floats) -> Floats:
     return np.asarray(direction, dtype=np.float64)[:, None]
 
 
-def _with_learned(transcripts: Transcripts, learned: Floats) -> Floats:
-    """(runs, m + 1) or (runs, m): scores, and what the learned direction makes of contents."""
-    return np.concatenate([transcripts.scores, transcripts.values @ learned], axis=1)
+def _with_learned(transcripts: Transcripts, learned: _Learned) -> Floats:
+    """(runs, m + at most 2): scores, and what learned directions make of contents and others."""
+    made = transcripts.values @ learned.values, transcripts.others @ learned.others
+    return np.concatenate([transcripts.scores, *made], axis=1)
 
 
 def _best_threshold(sides: tuple[Floats, Floats], is_gaussian: bool, delta: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from fedbandits.privacy.auditing import rate_bound
+from fedbandits.privacy.error_rates import rate_bound
 
 
 class Guess(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,16 +7,22 @@ from the code that adds noise, so that an audit does not take that code at its w
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.linalg import toeplitz
 from scipy.special import binom
 
+from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.privacy.continual import ContinualPlan
 
 #: Toeplitz releases that are looked at: their cost grows with the square of their number, what they
 #: say of a record with its logarithm.
 MOST_TOEPLITZ = 256
+#: Deviations of noise within which a number is taken for one that has none. Of sound noise, which
+#: is on a grid of 2⁻⁴⁰ where it is secure, one number in 10⁹ is.
+_NO_NOISE = 1e-9
 
 
 def telling_releases(plan: ContinualPlan) -> Ints:
@@ -53,24 +59,107 @@ def decoder(plan: ContinualPlan, releases: Ints) -> Floats:
     return weights
 
 
-def likelihood_weights(
-    plan: ContinualPlan, change: Floats, pattern: Floats, releases: Ints, batch: int = 1
-) -> Floats:
-    """Σ⁻¹ Δ for a record in one batch, (releases, size): the weight of every number.
+def stated_pattern(models: int, dimension: int) -> Floats:
+    """Deviations of a packed statistic's noise relative to its scale, (models · d (d + 3) / 2,).
+
+    √2 on the diagonal of x xᵀ, of which the upper triangle is packed; 1 elsewhere, and in x y.
+    """
+    diagonal = np.sqrt(1.0 + np.eye(dimension))[np.triu_indices(dimension)]
+    return np.tile(np.concatenate([diagonal, np.ones(dimension)]), models)
+
+
+def stated_deviations(plan: ContinualPlan, releases: Ints) -> Floats:
+    """Deviation of the noise in some releases, (releases,), where an entry's pattern is 1."""
+    found: Floats = plan.scale * np.linalg.norm(decoder(plan, releases), axis=1)
+    return found
+
+
+class Attacker(NamedTuple):
+    """Someone who knows all records but one, both records that it may be, and the stated noise.
+
+    Parameters
+    ----------
+    zero, change : (size,) float64
+        What the record of world 0 adds to its batch, and what that of world 1 adds more.
+    weights : (size,) float64
+        Σ⁻¹ of one draw's noise times ``change``.
+    deviation : (size,) float64
+        Deviations of one draw's noise.
+    over_time : (n, n) float64
+        Inverse covariance of n releases' noise, in that of one draw.
+    """
+
+    zero: Floats
+    change: Floats
+    weights: Floats
+    deviation: Floats
+    over_time: Floats
+
+    def scores(self, values: Floats, entered: Floats, scale: Floats) -> Floats:
+        """The log likelihood ratio of every run, (runs, 1): Gaussian, around zero.
+
+        Parameters
+        ----------
+        values : (runs, n, size) float64
+            What was released, less what all other records add.
+        entered : (runs, n) float64
+            1 where a release has the record in it, else 0.
+        scale : (runs,) float64
+            Deviation of the run's noise relative to what the attacker takes it for.
+        """
+        over_time = entered @ self.over_time / scale[:, None] ** 2
+        # Half way between what the two records are worth.
+        middle = float((self.zero + 0.5 * self.change) @ self.weights)
+        centred = values @ self.weights - middle * entered
+        found: Floats = (over_time * centred).sum(axis=1)
+        return found[:, None]
+
+    def bare(self, values: Floats, entered: Floats) -> Floats:
+        """Numbers that are those of world 1 without noise, less those of world 0, (runs, 1).
+
+        Noise may be missing in what few runs look at: told apart from the score, that shows.
+        """
+        found = np.zeros(len(values))
+        near = _NO_NOISE * self.deviation
+        _count_bare(values, entered, self.zero, self.change, near, found)
+        return found[:, None]
+
+
+@compiled
+def _count_bare(
+    values: Floats, entered: Floats, zero: Floats, change: Floats, near: Floats, found: Floats
+) -> None:
+    """Count into ``found`` (runs,) what :meth:`Attacker.bare` returns."""
+    runs, releases, size = values.shape
+    for run in range(runs):
+        for k in range(releases):
+            if entered[run, k] == 0.0:
+                continue
+            for i in range(size):
+                apart = values[run, k, i] - zero[i]
+                if abs(change[i]) > 4.0 * near[i]:
+                    if abs(apart - change[i]) < near[i]:
+                        found[run] += 1.0
+                    elif abs(apart) < near[i]:
+                        found[run] -= 1.0
+
+
+def attacker(plan: ContinualPlan, pair: tuple[Floats, Floats], releases: Ints) -> Attacker:
+    """Who looks at some releases of packed statistics of one model.
 
     Parameters
     ----------
     plan : ContinualPlan
         The mechanism, which must have noise.
-    change : (size,) float64
-        What the record's replacement adds to its batch.
-    pattern : (size,) float64
-        Deviations of the noise's entries relative to the plan's scale.
+    pair : two (size,) float64
+        The packed record of either world.
     releases : ints
         The numbers of those that are looked at.
-    batch : int
-        Number of the record's batch, from 1: it is in this release and in all later ones.
     """
+    zero, one = pair
+    # size = d (d + 3) / 2
+    dimension = int((np.sqrt(9.0 + 8.0 * len(zero)) - 3.0) / 2.0 + 0.5)
+    deviation = plan.scale * stated_pattern(1, dimension)
     mixing = decoder(plan, releases)
-    over_time = np.linalg.solve(mixing @ mixing.T, (releases >= batch).astype(np.float64))
-    return np.outer(over_time, change / (plan.scale * pattern) ** 2)
+    over_time = np.asarray(np.linalg.inv(mixing @ mixing.T), dtype=np.float64)
+    return Attacker(zero, one - zero, (one - zero) / deviation**2, deviation, over_time)

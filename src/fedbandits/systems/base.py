@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.privacy.auditing import Game
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.privacy.examined import Examined
+    from fedbandits.privacy.noise_check import NoisyNumbers
 
 
 class Preset(NamedTuple):
@@ -196,6 +197,14 @@ class System(Generic[AnyPlan]):
         """What participants find out in a run, for an audit of encryption; None without any."""
         del plan, environment
         return None
+
+    def noise_checks(self, plan: AnyPlan, environment: Environment) -> Sequence[NoisyNumbers]:
+        """All numbers that parties release, whose noise an audit holds against what is planned.
+
+        Whoever claims an ε that rests on noise offers some.
+        """
+        del plan, environment
+        return ()
 
     def agreement(self, plan: AnyPlan) -> dict[str, Any]:
         """What the parties must agree on, as plain values. A seed never is among it."""

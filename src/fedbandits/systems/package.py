@@ -14,6 +14,7 @@ from fedbandits.systems.base import Plan, Simulation, System
 if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.privacy.auditing import Game
     from fedbandits.privacy.claims import PrivacyClaim
+    from fedbandits.privacy.noise_check import NoisyNumbers
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
 
@@ -30,7 +31,8 @@ class PackageSystem(System[AnyPlan]):
     ``loop``    ``Replicate(plan, environment, seed, replicate, threads)``
     ``state``   ``needs(plan)``, beside what is allocated
     ``roles``   ``roles(plan)``
-    ``audit``   ``games(system, plan)``; none where no ε is claimed
+    ``audit``   ``games(system, plan)``; none where no ε is claimed. Where noise is added,
+                ``noise_checks(system, plan)``
     =========== ======================================================================
     """
 
@@ -65,3 +67,8 @@ class PackageSystem(System[AnyPlan]):
     def games(self, plan: AnyPlan, environment: Environment) -> Sequence[Game]:
         games: Sequence[Game] = self.room("audit").games(self, plan)
         return games
+
+    def noise_checks(self, plan: AnyPlan, environment: Environment) -> Sequence[NoisyNumbers]:
+        found = getattr(self.room("audit"), "noise_checks", None)
+        checks: Sequence[NoisyNumbers] = () if found is None else found(self, plan)
+        return checks

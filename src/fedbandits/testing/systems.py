@@ -10,6 +10,7 @@ calls them for its presets, as this project's tests do for all that are register
 
 from __future__ import annotations
 
+import math
 import pathlib
 import tempfile
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from fedbandits.errors import WrongTypeError
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
 from fedbandits.experiments.result import ReplicateTrace
 from fedbandits.federation.messages import Message
+from fedbandits.privacy.noise_check import check_noise
 from fedbandits.settings.experiment import Experiment, system
 from fedbandits.systems import Simulation, find_preset
 from fedbandits.systems.base import PartiesReplicate
@@ -120,6 +122,16 @@ def reports_what_is_cumulative(preset: str) -> None:
         if last is not None:
             assert all(a >= b for a, b in zip(now, last, strict=True))
         last = now
+
+
+def adds_its_planned_noise(preset: str) -> None:
+    """Every number that any party releases has the noise that its claim rests on."""
+    found, plan, world = _setting(preset)
+    checks = found.noise_checks(plan, world)
+    assert checks or not 0.0 < found.claim(plan).mu < math.inf, "noise that nobody can check"
+    for numbers in checks:
+        finding = check_noise(numbers)
+        assert finding.right, f"{finding.looks_at}: {finding.named}"
 
 
 def spends_within_its_claim(preset: str) -> None:
@@ -227,6 +239,7 @@ CHECKS: tuple[Callable[[str], None], ...] = (
     is_determined_by_seed_and_replicate,
     does_not_depend_on_threads,
     reports_what_is_cumulative,
+    adds_its_planned_noise,
     spends_within_its_claim,
     survives_save_and_load,
     is_played_alike_by_parties,

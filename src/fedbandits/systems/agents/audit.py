@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from fedbandits._compile import compiled
-from fedbandits._typing import Floats, Ints
+from fedbandits.environments.base import Environment
 from fedbandits.learners.ridge import Record
 from fedbandits.privacy.auditing import Game
-from fedbandits.privacy.continual import ContinualPlan
-from fedbandits.privacy.likelihood import likelihood_weights, telling_releases
-from fedbandits.random import Key
-from fedbandits.systems.agents.audit_run import DIMENSION, SMALL_WORLD, AgentsRun
-from fedbandits.systems.agents.config import AgentsConfig, Determinant
-from fedbandits.systems.agents.plan import AgentsPlan, Constants
-from fedbandits.systems.agents.play import simulate_release
+from fedbandits.privacy.noise_check import NoisyNumbers
+from fedbandits.systems.agents.audit_contents import contents_games
+from fedbandits.systems.agents.audit_noise import compiled_numbers, secure_numbers, small_world
+from fedbandits.systems.agents.audit_run import (
+    AGENTS,
+    DIMENSION,
+    SMALL_WORLD,
+    AgentsRun,
+    Target,
+)
+from fedbandits.systems.agents.config import AgentsConfig, Determinant, Every
+from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.sync import next_sync
 from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.games import (
-    ContentsGame,
-    MessagesGame,
     audit_key,
     different_records,
+    drawn_targets,
     opposite_records,
-    packed_record,
+)
+from fedbandits.systems.party_games import (
+    PARTY_RUNS,
+    SECURE_RUNS,
+    MessagesGame,
+    play_parties,
 )
 
 #: Rounds to try, until there are some releases.
@@ -36,6 +43,8 @@ _HORIZONS = (48, 240, 1200)
 _ENOUGH_RELEASES = 3
 #: In which round the audited agent has the replaced record, where a trigger is to be set off by it.
 _TRIGGERING = 3
+#: Rounds from sync to sync where a data-dependent schedule is replaced by a fixed one.
+_PERIOD = 4
 
 
 def agents_games(system: System[Any], plan: AgentsPlan, config: AgentsConfig) -> Sequence[Game]:
@@ -57,136 +66,109 @@ def agents_games(system: System[Any], plan: AgentsPlan, config: AgentsConfig) ->
     ]
 
 
-def contents_games(plan: AgentsPlan) -> list[Game]:
-    """The releases of one agent as configured, of the model that the record is in.
+def noise_checks(system: System[Any], plan: AgentsPlan, config: AgentsConfig) -> list[NoisyNumbers]:
+    """All that agents release: as configured, and as two of them with the noise of a deployment.
 
-    First a record of the first batch, which is in all releases; then one that is not in all of
-    them: that noise is the same in two releases shows in their difference alone.
+    Parameters
+    ----------
+    system, plan, config
+        See :func:`agents_games`.
     """
-    config = plan.config
-    if not config.is_private or plan.release.releases == 0:
+    if not plan.config.is_private or plan.release.releases == 0:
         return []
-    bounds = plan.constants.dimension, config.context_bound, config.reward_bound
-    found: list[Game] = [_contents_game(plan, opposite_records(*bounds), 1)]
-    if plan.release.releases > 1:
-        found.append(_contents_game(plan, different_records(*bounds), 2))
+    found, world = [compiled_numbers(plan)], small_world(plan)
+    small = in_small_world(config, whole=True)
+    rounds = _rounds_of(system, small, world)
+    if rounds:
+        found.append(secure_numbers(system, small, world, rounds))
     return found
-
-
-def _contents_game(plan: AgentsPlan, pair: tuple[Record, Record], batch: int) -> ContentsGame:
-    _, size = plan.constants.statistic_shape
-    scale = plan.constants.entry_scale[:size]
-    moved = [packed_record(record) for record in pair]
-    # Of the agent with the largest ε, which the claim goes by.
-    constants = plan.constants._replace(
-        models=1, entry_scale=scale, noise_deviation=np.array([plan.release.scale])
-    )
-    release, steps = plan.release, telling_releases(plan.release)
-    which = "" if batch == 1 else f", a record of batch {batch}"
-    all_of = "" if len(steps) == release.releases else f"{len(steps)} of "
-    looks_at = f"contents of {all_of}{release.releases} releases of {size} numbers{which}"
-    weights = likelihood_weights(release, moved[1] - moved[0], scale, steps, batch)
-    play = partial(_released, constants, release, steps, moved, batch)
-    return ContentsGame(looks_at, play, weights)
-
-
-def _released(
-    constants: Constants,
-    release: ContinualPlan,
-    steps: Ints,
-    moved: list[Floats],
-    batch: int,
-    world: int,
-    first: int,
-    count: int,
-) -> Floats:
-    values = np.zeros((count, len(steps), moved[0].size))
-    sums = np.where(steps[:, None, None] >= batch, moved[world], 0.0)
-    draws = np.zeros((min(release.slots, int(steps.max())), moved[0].size))  # no more are in use
-    play_releases(constants, steps, sums, draws, audit_key(0), first, values)
-    return values
-
-
-@compiled
-def play_releases(
-    constants: Constants,
-    steps: Ints,
-    sums: Floats,
-    draws: Floats,
-    key: Key,
-    first: int,
-    values: Floats,
-) -> None:
-    """Run after run some releases, into ``values`` (runs, steps, p).
-
-    What other records add to the ``sums`` (steps, 1, p) is known to the attacker and left out.
-    """
-    for run in range(values.shape[0]):
-        draws[:] = 0.0
-        for place in range(steps.size):
-            name = (first + run) * steps.size + place
-            noisy = values[run, place]
-            simulate_release(constants, sums[place], draws, steps[place], key, 0, name, noisy)
 
 
 def messages_games(system: System[Any], config: AgentsConfig) -> list[Game]:
     """Whole parties in a small world: on a fixed log, and reacting.
 
-    Where syncs are fixed in advance, once more with a record that misses the first release.
+    Where syncs are fixed in advance, once more with records that miss the first release; and with
+    the noise of a deployment, with records of any time.
     """
     if not config.is_private:
         return []
     small = in_small_world(config)
-    rounds = next((t for t in _HORIZONS if _releases(system, small, t)), 0)
+    rounds = _rounds_of(system, small, SMALL_WORLD)
     if not rounds:
         return []
     bounds = DIMENSION, config.context_bound, config.reward_bound
-    pair = opposite_records(*bounds)
-    found: list[Game] = [
-        _messages_game(system, kind, "messages", small, rounds, pair, 1)
-        for kind in ("fixed log", "interactive")
-    ]
-    late = next_sync(system.plan(small, SMALL_WORLD.facts, rounds).constants, 0) + 1
-    if late <= rounds and not isinstance(config.schedule, Determinant):
-        looks_at, pair = "messages, a record of batch 2,", different_records(*bounds)
-        found.append(_messages_game(system, "fixed log", looks_at, small, rounds, pair, late))
+    opposite, different = opposite_records(*bounds), different_records(*bounds)
+    triggered = isinstance(config.schedule, Determinant)
+    first = next_sync(system.plan(small, SMALL_WORLD.facts, rounds).constants, 0)
+    # Of all rounds, where nobody knows which are in the first batch.
+    early = (1, rounds if triggered else first)
+    setting = _Setting(system, small, rounds, opposite, early)
+    found: list[Game] = [_messages_game(setting, "fixed log", "messages")]
+    found.append(_messages_game(setting, "interactive", "messages"))
+    if first < rounds and not triggered:
+        late = setting._replace(pair=different, rounds_of_record=(first + 1, rounds))
+        looks_at = "messages, a record of a later batch,"
+        found.append(_messages_game(late, "fixed log", looks_at))
+        secure = late._replace(rounds_of_record=(1, rounds), secure=True)
+        found.append(_messages_game(secure, "fixed log", "messages with secure noise"))
     return found
 
 
-def in_small_world(config: AgentsConfig) -> Any:
-    """The variant as two agents play it; the least protected one's ε where each has its own."""
-    epsilon = max(config.epsilon) if isinstance(config.epsilon, tuple) else config.epsilon
+def in_small_world(config: AgentsConfig, whole: bool = False) -> Any:
+    """The variant as two agents play it; the least protected one's ε where each has its own.
+
+    ``whole``: with the ε of the most protected one too, if there is any other.
+    """
+    epsilon = config.epsilon
+    if isinstance(epsilon, tuple):
+        epsilon = (max(epsilon), min(epsilon)) if whole else max(epsilon)
     # Bounds hold by construction; an environment that could exceed them would be refused.
-    return msgspec.structs.replace(config, epsilon=epsilon, out_of_bounds="clip")
+    small = msgspec.structs.replace(config, epsilon=epsilon, out_of_bounds="clip")
+    if whole and isinstance(config.schedule, Determinant):
+        # Which releases there are must not depend on the data.
+        small = msgspec.structs.replace(small, schedule=Every(_PERIOD))
+    return small
 
 
-def _releases(system: System[Any], config: AgentsConfig, rounds: int) -> bool:
-    plan = system.plan(config, SMALL_WORLD.facts, rounds)
-    return bool(plan.release.releases >= _ENOUGH_RELEASES)
+def _rounds_of(system: System[Any], config: AgentsConfig, world: Environment) -> int:
+    """Rounds until there are some releases; 0 if none of those tried has enough."""
+    for rounds in _HORIZONS:
+        if system.plan(config, world.facts, rounds).release.releases >= _ENOUGH_RELEASES:
+            return rounds
+    return 0
 
 
-def _messages_game(
-    system: System[Any], neighbours: Any, looks_at: str, config: AgentsConfig, rounds: int,
-    pair: tuple[Record, Record], round_: int,
-) -> MessagesGame:  # fmt: skip
-    fixed = neighbours == "fixed log"
+class _Setting(NamedTuple):
+    """Who plays, and which records may be the replaced one."""
+
+    system: System[Any]
+    config: AgentsConfig
+    rounds: int
+    pair: tuple[Record, Record]
+    rounds_of_record: tuple[int, int]  # the first and the last
+    agents: int = AGENTS  # from whom the audited one is drawn
+    secure: bool = False
+
+
+def _messages_game(setting: _Setting, neighbours: Any, looks_at: str) -> MessagesGame:
+    config, fixed = setting.config, neighbours == "fixed log"
     # Whoever acts on releases alone has records that follow from them and from public facts.
     follows = fixed or config.local_view == "released"
     informed = follows and not isinstance(config.schedule, Determinant)
+    first, last = setting.rounds_of_record
+    plan = setting.system.plan(config, SMALL_WORLD.facts, setting.rounds)
 
     def begin(run: int) -> AgentsRun:
-        played = _parties(system, config, rounds, run)
-        return AgentsRun(played, pair, round_, fixed, informed, audit_key(run))
+        agent, after = drawn_targets(run, 1, setting.agents, last - first + 1)
+        target = Target(int(agent[0]), first + int(after[0]))
+        played = play_parties(setting.system, plan, SMALL_WORLD, run, setting.secure)
+        return AgentsRun(played, setting.pair, target, fixed, informed, audit_key(run))
 
+    whose = "one drawn of 2 agents" if setting.agents > 1 else "2 agents"
     return MessagesGame(
-        neighbours, f"{looks_at} of 2 agents in {rounds} rounds", "agent-0", rounds, begin,
-        gaussian=informed, scores=int(informed),
+        neighbours, f"{looks_at} of {whose} in {setting.rounds} rounds", setting.rounds, begin,
+        gaussian=informed, runs=SECURE_RUNS if setting.secure else PARTY_RUNS,
     )  # fmt: skip
-
-
-def _parties(system: System[Any], config: AgentsConfig, rounds: int, run: int) -> PartiesReplicate:
-    plan = system.plan(config, SMALL_WORLD.facts, rounds)
-    return PartiesReplicate(system, plan, SMALL_WORLD, 0, run)
 
 
 def trigger_games(system: System[Any], config: AgentsConfig) -> list[Game]:
@@ -201,8 +183,10 @@ def trigger_games(system: System[Any], config: AgentsConfig) -> list[Game]:
     threshold = 0.5 * (sides[0] + sides[1])
     chosen = msgspec.structs.replace(small, schedule=Determinant(threshold))
     looks_at = f"messages, D = {threshold:.4g} where one record decides,"
-    rounds, round_ = _HORIZONS[0], _TRIGGERING
-    return [_messages_game(system, "fixed log", looks_at, chosen, rounds, pair, round_)]
+    # The record that decides is this one alone.
+    rounds, at = _HORIZONS[0], (_TRIGGERING, _TRIGGERING)
+    setting = _Setting(system, chosen, rounds, pair, at, agents=1)
+    return [_messages_game(setting, "fixed log", looks_at)]
 
 
 def _last_firing(
@@ -217,8 +201,9 @@ def _last_firing(
     for _ in range(60):
         middle = 0.5 * (low + high)
         tried = msgspec.structs.replace(config, schedule=Determinant(middle))
-        played = _parties(system, tried, _HORIZONS[0], 0)
-        run = AgentsRun(played, pair, _TRIGGERING, True, False, audit_key(0))
+        plan = system.plan(tried, SMALL_WORLD.facts, _HORIZONS[0])
+        played = PartiesReplicate(system, plan, SMALL_WORLD, 0, 0)
+        run = AgentsRun(played, pair, Target(0, _TRIGGERING), True, False, audit_key(0))
         for round_ in range(1, _TRIGGERING + 1):
             run.play_round(world, round_)
         said = any(m.sender == "agent-0" for _, m in run.network.transcript.deliveries)

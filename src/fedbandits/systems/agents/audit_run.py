@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,20 +10,27 @@ from fedbandits._typing import Floats, Floats32
 from fedbandits.environments import Linear
 from fedbandits.federation.messages import Message, unpack
 from fedbandits.learners.ridge import Record
-from fedbandits.privacy.likelihood import likelihood_weights
+from fedbandits.privacy.likelihood import attacker
 from fedbandits.random import Key
 from fedbandits.systems.agents.config import AgentsConfig
 from fedbandits.systems.agents.sync import next_sync
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.systems.games import audit_key, contexts, packed_record
+from fedbandits.systems.games import Look, audit_key, contexts, packed_record
 
 AGENTS, DIMENSION, ARMS = 2, 2, 2
 #: The world that whole systems are audited in: no smaller one has others to react.
 SMALL_WORLD = Linear(agents=AGENTS, dim=DIMENSION, arms=ARMS)
 
 
+class Target(NamedTuple):
+    """Whose record is replaced: that of which agent, in which round."""
+
+    agent: int
+    round_: int
+
+
 class AgentsRun:
-    """Agents whose contexts and rewards are made up: one record of the first one is replaced.
+    """Agents whose contexts and rewards are made up: one record of one of them is replaced.
 
     Parameters
     ----------
@@ -31,12 +38,12 @@ class AgentsRun:
         The parties and their network.
     pair
         The record in either world.
-    round_
-        The round in which that record comes.
+    target
+        Where that record comes.
     fixed
         Every decision set has one context only: no decision changes any record.
     informed
-        Score what is sent as someone who knows all other records would.
+        Look at what is sent as someone who knows all other records would.
     key
         It names the random draws of contexts.
     """
@@ -45,27 +52,20 @@ class AgentsRun:
         self,
         run: PartiesReplicate,
         pair: tuple[Record, Record],
-        round_: int,
+        target: Target,
         fixed: bool,
         informed: bool,
         key: Key,
     ) -> None:
         self.run, self.network = run, run.network
+        self.audited: str = run.players[target.agent].name
         self._config: AgentsConfig = run.plan.config
-        self._pair, self._round = pair, round_
+        self._pair, self._target = pair, target
         # On a fixed log contexts are the same in every run: the log is one.
         self._fixed, self._key = fixed, audit_key(0) if fixed else key
-        self._informed, self._score = informed, 0.0
-        if informed:
-            plan: Any = run.plan
-            moved = packed_record(pair[1]) - packed_record(pair[0])
-            steps = np.arange(1, plan.release.releases + 1)
-            # Of the batch that the record is in: that which the first sync after it ends.
-            batch, sync = 1, next_sync(plan.constants, 0)
-            while sync < round_:
-                batch, sync = batch + 1, next_sync(plan.constants, sync)
-            scale = plan.constants.entry_scale
-            self._weights = likelihood_weights(plan.release, moved, scale, steps, batch)
+        self._informed = informed
+        #: Releases of the target, less what its other records add, in order.
+        self._released: list[Floats] = []
 
     def play_round(self, world: int, round_: int) -> None:
         """All agents decide and observe; then the round is over."""
@@ -74,20 +74,19 @@ class AgentsRun:
             arm = agent.decide(features)
             reward = self._reward(features[:, arm]) if replaced is None else replaced
             self.network.send(agent.observe(arm, reward))
-        self.network.settle()
-        for index, agent in enumerate(self.run.players):
-            if agent.next_end == round_:
-                messages = agent.end_round(round_)
-                if self._informed and index == 0:
-                    self._look(agent, world, messages)
-                self.network.send(messages)
-        self.network.settle()
+        audited = self.run.players[self._target.agent]
+
+        def hear(player: Any, messages: list[Message]) -> None:
+            if self._informed and player is audited:
+                self._hear(player, world, messages)
+
+        self.run.end_round(round_, hear)
 
     def _decision_set(self, world: int, agent: int, round_: int) -> tuple[Floats32, float | None]:
-        if agent == 0 and round_ == self._round:
+        if (agent, round_) == self._target:
             record = self._pair[world]
             return np.tile(record.context[:, None], ARMS).astype(np.float32), record.reward
-        bound = self._config.context_bound * (1.0 if agent == 0 else 0.5)
+        bound = self._config.context_bound * (1.0 if agent == self._target.agent else 0.5)
         drawn = contexts(self._key, agent, round_, DIMENSION, ARMS, bound)
         if self._fixed:
             drawn[:] = drawn[:, :1]
@@ -97,16 +96,29 @@ class AgentsRun:
         """Linear, without noise: what matters is that other contexts earn other rewards."""
         return float(context[0]) * self._config.reward_bound / self._config.context_bound
 
-    def _look(self, agent: Any, world: int, messages: list[Message]) -> None:
-        """Add to the score what a release says of the record, all others being known."""
+    def _hear(self, agent: Any, world: int, messages: list[Message]) -> None:
+        """Note what is released, less what all other records add to it."""
         releases = {m.release: m.statistic for m in messages if hasattr(m, "statistic")}  # type: ignore[attr-defined]
-        for number, statistic in releases.items():
+        for statistic in releases.values():
             others = agent.statistic.reshape(-1)
-            if agent.round >= self._round:
+            if agent.round >= self._target.round_:
                 others = others - packed_record(self._pair[world])
-            seen = unpack(statistic, others.size) - others
-            self._score += float(self._weights[number - 1] @ seen)
+            self._released.append(unpack(statistic, others.size) - others)
 
-    def scores(self) -> Floats:
-        """The likelihood ratio, if others' records are known."""
-        return np.array([self._score]) if self._informed else np.zeros(0)
+    def look(self) -> Look | None:
+        """The likelihood ratio and numbers without noise, if others' records are known."""
+        if not self._informed:
+            return None
+        plan: Any = self.run.plan
+        values = np.array(self._released)[None, :, :]
+        moved = packed_record(self._pair[0]), packed_record(self._pair[1])
+        ends: list[int] = []
+        sync = 0
+        while len(ends) < plan.release.releases:
+            sync = next_sync(plan.constants, sync)
+            ends.append(sync)
+        entered = (np.array(ends) >= self._target.round_).astype(np.float64)[None, :]
+        steps = np.arange(1, len(ends) + 1)
+        sees = attacker(plan.release, moved, steps)
+        scores = sees.scores(values, entered, np.ones(1))
+        return Look(values.reshape(1, -1), scores, sees.bare(values, entered))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,15 @@ from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.learners.ridge import Record
 from fedbandits.privacy.auditing import Game
-from fedbandits.privacy.continual import ContinualPlan, draw_slot
-from fedbandits.privacy.likelihood import likelihood_weights, telling_releases
+from fedbandits.privacy.continual import TREE, ContinualPlan, draw_slot
+from fedbandits.privacy.likelihood import (
+    Attacker,
+    attacker,
+    stated_deviations,
+    stated_pattern,
+    telling_releases,
+)
+from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.random import Key, Purpose, fill_normal
 from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.fclub_published.config import PublishedFCLUB
@@ -22,12 +29,15 @@ from fedbandits.systems.fclub_published.messages import PhaseReport
 from fedbandits.systems.fclub_published.plan import Constants, PublishedFCLUBPlan
 from fedbandits.systems.games import (
     ContentsGame,
-    MessagesGame,
+    Look,
     Neighbours,
     audit_key,
+    drawn_targets,
     opposite_records,
     packed_record,
 )
+from fedbandits.systems.noisy_releases import Names, scaled, some_releases
+from fedbandits.systems.party_games import MessagesGame
 from fedbandits.systems.servers.audit import WORLD, ServersRun
 
 _NOISE = int(Purpose.PRIVACY_NOISE)
@@ -43,12 +53,14 @@ def games(system: System[Any], plan: PublishedFCLUBPlan) -> Sequence[Game]:
         return []
     config = plan.config
     found: list[Game] = [_contents_game(plan, plan.tree)]
-    found += [_messages_game(system, kind, "messages", config, _ROUNDS, -1.0) for kind in _KINDS]
+    found += [
+        _messages_game(system, kind, "messages", config, _ROUNDS, -1.0, False) for kind in _KINDS
+    ]
     looks_at = "messages, on a log where one record decides a partition,"
     sides = [_least_likeness(system, config, world) for world in (0, 1)]
     likeness = 0.5 * (sides[0] + sides[1])
     rounds = _TELLING_ROUNDS
-    found.append(_messages_game(system, "fixed log", looks_at, config, rounds, likeness))
+    found.append(_messages_game(system, "fixed log", looks_at, config, rounds, likeness, True))
     return found
 
 
@@ -59,70 +71,136 @@ def _pair(dimension: int) -> tuple[Record, Record]:
     return Record(item, 0.0), Record(item, 1.0)
 
 
+class _Setting(NamedTuple):
+    """What is attacked, and by whom."""
+
+    constants: Constants
+    tree: ContinualPlan
+    phases: int
+    steps: Ints
+    pair: tuple[Floats, Floats]
+    attacker: Attacker
+
+
 def _contents_game(plan: PublishedFCLUBPlan, tree: ContinualPlan) -> ContentsGame:
     """The totals of one cluster through the trees of all phases, each a fresh one."""
     constants = plan.constants
     pair = opposite_records(constants.dimension, 1.0, 1.0)
-    moved = [packed_record(record) for record in pair]
+    moved = packed_record(pair[0]), packed_record(pair[1])
     steps = telling_releases(tree)
-    one = likelihood_weights(tree, moved[1] - moved[0], constants.entry_scale, steps)
-    weights = np.tile(one, (plan.phases, 1))
-    looks_at = f"contents through the trees of {plan.phases} phases"
-    release = partial(_released, constants, tree.slots, plan.phases, steps, moved)
-    return ContentsGame(looks_at, release, weights)
+    one = attacker(tree, moved, steps)
+    over_time = np.asarray(np.kron(np.eye(plan.phases), one.over_time), dtype=np.float64)
+    all_trees = one._replace(over_time=over_time)
+    setting = _Setting(constants, tree, plan.phases, steps, moved, all_trees)
+    looks_at = f"contents through the trees of {plan.phases} phases, and of a drawn release"
+    return ContentsGame(looks_at, plan.phases * len(steps) * _size(plan), partial(_look, setting))
 
 
-def _released(
-    constants: Constants, slots: int, phases: int, steps: Ints, moved: list[Floats], world: int,
-    first: int, count: int,
-) -> Floats:  # fmt: skip
-    values = np.zeros((count, phases, len(steps), moved[0].size))
-    draws = np.zeros((slots, moved[0].size))
-    play_trees(constants, steps, moved[world], draws, audit_key(0), first, values)
-    return values.reshape(count, phases * len(steps), -1)
+def _size(plan: PublishedFCLUBPlan) -> int:
+    """Numbers of a packed statistic."""
+    return len(plan.constants.entry_scale)
+
+
+def _look(setting: _Setting, world: int, first: int, count: int) -> Look:
+    (drawn,) = drawn_targets(first, count, setting.tree.releases)
+    record = setting.pair[world]
+    at = np.tile(setting.steps, (count, 1))
+    values = _released(setting, setting.phases, at, audit_key(0), first) + record
+    values = values.reshape(count, -1, len(record))
+    entered = np.ones(values.shape[:2])
+    more = _released(setting, 1, drawn[:, None] + 1, audit_key(1), first)[:, 0] + record
+    sees = setting.attacker
+    others = sees.bare(values, entered) + sees.bare(more, np.ones((count, 1)))
+    return Look(values.reshape(count, -1), sees.scores(values, entered, np.ones(count)), others)
+
+
+def _released(setting: _Setting, phases: int, at: Ints, key: Key, first: int) -> Floats:
+    size = len(setting.pair[0])
+    values = np.zeros((len(at), phases, at.shape[1], size))
+    draws = np.zeros((setting.tree.slots, size))
+    play_trees(setting.constants, at, draws, key, first, values)
+    return values
 
 
 @compiled
 def play_trees(
-    constants: Constants,
-    steps: Ints,
-    record: Floats,
-    draws: Floats,
-    key: Key,
-    first: int,
-    values: Floats,
+    constants: Constants, steps: Ints, draws: Floats, key: Key, first: int, values: Floats
 ) -> None:
-    """Run after run some releases of a sum with one record, in every phase."""
-    runs, phases, _, _ = values.shape
+    """Noise of the releases ``steps`` (runs, n), in every phase anew, into (runs, phases, n, p)."""
+    runs, phases, places, _ = values.shape
     for run in range(runs):
         for phase in range(phases):
-            for place in range(steps.size):
-                name = ((first + run) * phases + phase) * steps.size + place
-                slot = draw_slot(1, steps[place])
-                fill_normal(draws[slot], key, 0, name, _NOISE)
-                noisy = values[run, phase, place]
-                add_noise(constants, draws, steps[place], noisy)
-                noisy += record
+            done = 0
+            for place in range(places):
+                release = steps[run, place]
+                at = release
+                while at > done:  # the blocks that a release is made of
+                    slot, name = draw_slot(TREE, at), (first + run) * phases + phase
+                    fill_normal(draws[slot], key, at, name, _NOISE)
+                    at &= at - 1
+                add_noise(constants, draws, release, values[run, phase, place])
+                done = release
+
+
+def noise_checks(system: System[Any], plan: PublishedFCLUBPlan) -> Sequence[NoisyNumbers]:
+    """All releases of a tree, by the code of the simulation; no deployment gives such noise."""
+    del system
+    if plan.tree is None:
+        return []
+    size, tree = _size(plan), plan.tree
+    steps = some_releases(tree.releases, size, tree)
+    pattern = stated_pattern(1, plan.constants.dimension)
+    deviations = np.outer(stated_deviations(tree, steps), pattern)[None]
+    some = "" if len(steps) == tree.releases else f"{len(steps)} of "
+    return [
+        NoisyNumbers(
+            looks_at=f"{some}{tree.releases} releases of a tree, as compiled",
+            size=deviations.size,
+            planned=tree.releases * size,
+            noise=scaled(partial(_drawn, plan.constants, tree, steps), deviations),
+            name=Names("tree", steps, size, _number).of,
+        )
+    ]
+
+
+def _number(place: int) -> str:
+    return f"number {place}"
+
+
+def _drawn(
+    constants: Constants, tree: ContinualPlan, steps: Ints, first: int, count: int
+) -> Floats:
+    noise = np.zeros((count, 1, len(steps), len(constants.entry_scale)))
+    draws = np.zeros((tree.slots, noise.shape[-1]))
+    play_trees(constants, np.tile(steps, (count, 1)), draws, audit_key(2), first, noise)
+    return noise
 
 
 def _messages_game(
     system: System[Any], neighbours: Neighbours, looks_at: str, config: PublishedFCLUB,
-    rounds: int, likeness: float,
+    rounds: int, likeness: float, decides: bool,
 ) -> MessagesGame:  # fmt: skip
     fixed = neighbours == "fixed log"
+
+    def begin(run: int) -> ServersRun:
+        # Of anybody, unless it is this one record that decides.
+        (drawn,) = drawn_targets(run, 1, 1 if decides else rounds)
+        return _begin(system, config, rounds, run, fixed, likeness, 1 + int(drawn[0]))
+
+    whose = "" if decides else ", of one drawn user"
     return MessagesGame(
-        neighbours, f"{looks_at} of 2 servers in {rounds} rounds", "server-0", rounds,
-        lambda run: _begin(system, config, rounds, run, fixed, likeness),
-    )  # fmt: skip
+        neighbours, f"{looks_at} of 2 servers in {rounds} rounds{whose}", rounds, begin
+    )
 
 
 def _begin(
-    system: System[Any], config: PublishedFCLUB, rounds: int, run: int, fixed: bool, likeness: float
-) -> ServersRun:
+    system: System[Any], config: PublishedFCLUB, rounds: int, run: int, fixed: bool,
+    likeness: float, record_round: int = 1,
+) -> ServersRun:  # fmt: skip
     """Servers whose users come in turn, each with few records before phases end."""
     plan = system.plan(config, WORLD.facts, rounds)
     parties, pair = PartiesReplicate(system, plan, WORLD, 0, run), _pair(WORLD.dimension)
-    return ServersRun(parties, run, pair, fixed, likeness=likeness)
+    return ServersRun(parties, run, pair, fixed, likeness=likeness, record_round=record_round)
 
 
 def _least_likeness(system: System[Any], config: PublishedFCLUB, world: int) -> float:

@@ -9,8 +9,10 @@ import msgspec
 
 from fedbandits.federation.graphs import Complete
 from fedbandits.privacy.auditing import Game
-from fedbandits.systems.agents.audit import agents_games
+from fedbandits.privacy.noise_check import NoisyNumbers
+from fedbandits.systems.agents import audit
 from fedbandits.systems.base import System
+from fedbandits.systems.feducb_p2p.config import PeerFedUCB
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
 
 
@@ -20,4 +22,15 @@ def games(system: System[Any], plan: PeerPlan) -> Sequence[Game]:
     Where an agent keeps several estimators a record is in one of them alone: the releases of one
     are attacked.
     """
-    return agents_games(system, plan, msgspec.structs.replace(plan.config, graph=Complete()))
+    return audit.agents_games(system, plan, _small(plan))
+
+
+def noise_checks(system: System[Any], plan: PeerPlan) -> Sequence[NoisyNumbers]:
+    """All that agents release."""
+    return audit.noise_checks(system, plan, _small(plan))
+
+
+def _small(plan: PeerPlan) -> PeerFedUCB:
+    """The variant on a graph that few agents have too."""
+    small: PeerFedUCB = msgspec.structs.replace(plan.config, graph=Complete())
+    return small

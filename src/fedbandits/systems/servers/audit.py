@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedbandits._typing import Floats
 from fedbandits.environments.arrivals import Arrival
 from fedbandits.environments.clustered import Clustered
 from fedbandits.learners.ridge import Record
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.systems.games import audit_key, contexts
+from fedbandits.systems.games import Look, audit_key, contexts
 
 USERS, DIMENSION, ITEMS = 4, 2, 2
 #: The world that whole systems are audited in.
@@ -17,7 +16,7 @@ WORLD = Clustered(users=USERS, clusters=2, servers=2, dim=DIMENSION, items=ITEMS
 
 
 class ServersRun:
-    """Users who come in turn; what the first one is shown once, and what it earns, differs.
+    """Users who come in turn; what one of them is shown once, and what it earns, differs.
 
     Parameters
     ----------
@@ -32,9 +31,9 @@ class ServersRun:
     offset
         What is taken off rewards before they enter sums.
     likeness
-        How much other users' tastes are like the first one's, from -1 to 1.
+        How much other users' tastes are like that one's, from -1 to 1.
     record_round
-        The round of the replaced record; one in which the first user comes.
+        The round of the replaced record, which is that of the user who comes then.
     """
 
     def __init__(
@@ -42,7 +41,11 @@ class ServersRun:
         offset: float = 0.0, likeness: float = -1.0, record_round: int = 1,
     ) -> None:  # fmt: skip
         self.run, self.network, self.pair = run, run.network, pair
-        self._round, self._offset, self._likeness = record_round, offset, likeness
+        self.record_round, self._offset, self._likeness = record_round, offset, likeness
+        #: Who has the replaced record, and which server serves that user.
+        self.user = (record_round - 1) % USERS
+        self.server = int(run.plan.facts.home[self.user])
+        self.audited: str = run.players[self.server].name
         self._fixed, self._key = fixed, audit_key(0 if fixed else number)
 
     def play_round(self, world: int, round_: int) -> None:
@@ -60,7 +63,7 @@ class ServersRun:
     def _arrival(self, world: int, round_: int) -> tuple[Arrival, float | None]:
         """Who comes and what is shown, and the reward where it is settled beforehand."""
         user = (round_ - 1) % USERS
-        if round_ == self._round:
+        if round_ == self.record_round:
             record = self.pair[world]
             items = np.tile(record.context[:, None], ITEMS).astype(np.float32)
             return Arrival(round_, user, items), record.reward + self._offset
@@ -71,9 +74,9 @@ class ServersRun:
 
     def _taste(self, arrival: Arrival, item: int) -> float:
         """A reward in [0, 1], linear in the item."""
-        taste = 1.0 if arrival.user == 0 else self._likeness
+        taste = 1.0 if arrival.user == self.user else self._likeness
         return 0.5 + 0.5 * taste * float(np.clip(arrival.items[0, item], -1, 1))
 
-    def scores(self) -> Floats:
-        """None, unless a system knows how to tell the worlds apart."""
-        return np.zeros(0)
+    def look(self) -> Look | None:
+        """Nothing, unless a system knows what others' records add."""
+        return None

@@ -17,7 +17,7 @@ from fedbandits.learners.index_rules import (
     DecreasingEpsilonGreedy,
     EpsilonGreedy,
 )
-from fedbandits.privacy.auditing import rate_bound
+from fedbandits.privacy.error_rates import rate_bound
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba.audit.attack import SCORES_KNOWN, TOLERANCE
 from fedbandits.systems.samba.messages import Score, Sum

@@ -1,0 +1,146 @@
+"""Whether every number that parties release has its planned noise.
+
+Attacks look where a record is. Here all numbers of all parties are looked at, one by one: what is
+released less what it stands for, in planned deviations, squared and added up over some runs, is
+χ²-distributed with as many degrees of freedom. A number fails where that sum is too small or too
+large to be; the probability that a sound mechanism has any such number is bounded (Bonferroni).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from scipy.special import gammaincc, gammainccinv, gammaincinv
+
+from fedbandits._typing import Floats
+
+#: Probability with which a check of a sound mechanism fails.
+ALARM = 1e-6
+#: Probability with which a number is overlooked whose deviation is √2 times too small or too large.
+_OVERLOOKED = 1e-3
+#: Numbers that are made at once; 64 MB.
+_AT_ONCE = 2**23
+#: Numbers that fail and are named.
+_NAMED = 3
+
+
+class NoisyNumbers(NamedTuple):
+    """Numbers that parties release, and the noise that is planned for each.
+
+    Parameters
+    ----------
+    looks_at
+        Which numbers they are, in words.
+    size
+        How many.
+    planned
+        How many there are in all; more than ``size`` where some of all releases are looked at.
+    noise
+        ``(first, count)`` to (count, numbers): the noise of runs first … first + count - 1, in
+        planned deviations. Different runs are independent.
+    name
+        What the number at a place is, in words.
+    """
+
+    looks_at: str
+    size: int
+    planned: int
+    noise: Callable[[int, int], Floats]
+    name: Callable[[int], str]
+
+
+class NoiseFinding(msgspec.Struct, frozen=True, kw_only=True):
+    """What a check of noise came to.
+
+    Parameters
+    ----------
+    looks_at
+        Which numbers were checked, in words.
+    numbers, planned
+        How many were checked, and how many there are.
+    runs
+        How many draws of each.
+    missing, excessive
+        How many have less noise than planned, and how many have more.
+    named
+        Some of them, with the deviation that was measured as a multiple of what is planned.
+    alarm
+        Probability with which a sound mechanism fails.
+    """
+
+    looks_at: str
+    numbers: int
+    planned: int
+    runs: int
+    missing: int
+    excessive: int
+    named: tuple[str, ...]
+    alarm: float
+
+    @property
+    def right(self) -> bool:
+        """Whether every number that was checked has its planned noise."""
+        return not self.missing and not self.excessive
+
+
+def runs_needed(numbers: int, alarm: float = ALARM) -> int:
+    """Runs after which a deviation √2 times too small or too large is hardly ever overlooked."""
+    share = alarm / (2 * max(1, numbers))
+    low, high = 1, 2
+    while not _shows_a_root_of_two(high, share):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _shows_a_root_of_two(middle, share) else (middle, high)
+    return high
+
+
+def _limits(runs: int, share: float) -> tuple[float, float]:
+    """Sums of squares that are too small, and too large, each with probability ``share``."""
+    return 2.0 * gammaincinv(0.5 * runs, share), 2.0 * gammainccinv(0.5 * runs, share)
+
+
+def _shows_a_root_of_two(runs: int, share: float) -> bool:
+    low, high = _limits(runs, share)
+    # Half the variance stays above the lower limit, or twice the variance below the upper one.
+    quiet = gammaincc(0.5 * runs, low)
+    loud = 1.0 - gammaincc(0.5 * runs, 0.25 * high)
+    return bool(max(quiet, loud) < _OVERLOOKED)
+
+
+def check_noise(numbers: NoisyNumbers, alarm: float = ALARM) -> NoiseFinding:
+    """Draw the noise of all numbers so often that a factor of √2 in a deviation shows.
+
+    Parameters
+    ----------
+    numbers
+        The numbers, and how their noise is drawn.
+    alarm : float
+        Probability with which the check of a sound mechanism fails.
+    """
+    runs = runs_needed(numbers.size, alarm)
+    squares, at_once = np.zeros(numbers.size), max(1, _AT_ONCE // max(1, numbers.size))
+    for first in range(0, runs, at_once):
+        drawn = numbers.noise(first, min(at_once, runs - first))
+        squares += np.einsum("ri,ri->i", drawn, drawn)
+    low, high = _limits(runs, alarm / (2 * max(1, numbers.size)))
+    # Not a number is no noise either.
+    missing, excessive = ~(squares > low), squares >= high
+    wrong = np.flatnonzero(missing | excessive)
+    return NoiseFinding(
+        looks_at=numbers.looks_at,
+        numbers=numbers.size,
+        planned=numbers.planned,
+        runs=runs,
+        missing=int(missing.sum()),
+        excessive=int(excessive.sum()),
+        named=tuple(
+            f"{numbers.name(int(i))}: {math.sqrt(squares[i] / runs):.3g} × planned"
+            for i in wrong[:_NAMED]
+        ),
+        alarm=alarm,
+    )

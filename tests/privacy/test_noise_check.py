@@ -1,0 +1,88 @@
+"""A number without its planned noise is named; sound noise raises an alarm as rarely as stated."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom, chi2
+
+from fedbandits.privacy.noise_check import NoisyNumbers, check_noise, runs_needed
+
+NUMBERS = 1000
+
+
+def numbers(factors, seed=0, planned=None):
+    """Noise of so many planned deviations; different runs have different draws."""
+    factors = np.asarray(factors, dtype=np.float64)
+
+    def noise(first, count):
+        rng = np.random.default_rng([seed, first])
+        return factors * rng.normal(size=(count, len(factors)))
+
+    return NoisyNumbers("numbers", len(factors), planned or len(factors), noise, "number {}".format)
+
+
+def all_right_but(place, factor):
+    factors = np.ones(NUMBERS)
+    factors[place] = factor
+    return factors
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sound_noise_is_found_right(seed):
+    finding = check_noise(numbers(np.ones(NUMBERS), seed))
+    assert finding.right
+    assert (finding.missing, finding.excessive, finding.named) == (0, 0, ())
+    assert finding.numbers == NUMBERS
+
+
+@pytest.mark.parametrize("place", [0, 371, NUMBERS - 1])
+@pytest.mark.parametrize("factor", [0.0, 1e-6, 0.5, 2**-0.5])
+def test_a_single_number_with_too_little_noise_is_named(place, factor):
+    finding = check_noise(numbers(all_right_but(place, factor)))
+    assert (finding.missing, finding.excessive) == (1, 0)
+    assert finding.named[0].startswith(f"number {place}: ")
+    assert not finding.right
+
+
+@pytest.mark.parametrize("factor", [2**0.5, 2.0, 1e9])
+def test_a_single_number_with_too_much_noise_is_named(factor):
+    finding = check_noise(numbers(all_right_but(7, factor)))
+    assert (finding.missing, finding.excessive) == (0, 1)
+
+
+def test_noise_that_is_not_a_number_is_none():
+    assert check_noise(numbers(all_right_but(3, np.nan))).missing == 1
+
+
+def test_noise_that_is_not_centred_is_found():
+    """A number that is released off its true value by a deviation has too much."""
+    shifted = numbers(np.ones(5))
+    shifted = shifted._replace(
+        noise=lambda first, count: 1.0 + numbers(np.ones(5)).noise(first, count)
+    )
+    assert check_noise(shifted).excessive == 5
+
+
+def test_many_are_counted_and_few_named():
+    finding = check_noise(numbers(np.zeros(NUMBERS)))
+    assert finding.missing == NUMBERS
+    assert len(finding.named) == 3
+
+
+def test_the_alarm_is_as_rare_as_stated():
+    alarm, checks = 0.1, 400
+    alarms = sum(not check_noise(numbers(np.ones(20), 100 + i), alarm).right for i in range(checks))
+    assert alarms <= binom.ppf(0.9999, checks, alarm)
+    assert alarms >= binom.ppf(0.0001, checks, 0.8 * alarm)
+
+
+@pytest.mark.parametrize("count", [1, 30, 26_000])
+@pytest.mark.parametrize("alarm", [1e-6, 1e-2])
+def test_so_many_runs_show_a_root_of_two_and_fewer_do_not(count, alarm):
+    def overlooked(runs):
+        law, share = chi2(runs), alarm / (2 * count)
+        return max(law.sf(2 * law.ppf(share)), law.cdf(law.isf(share) / 2))
+
+    runs = runs_needed(count, alarm)
+    assert overlooked(runs) < 1e-3 <= overlooked(runs - 1)
