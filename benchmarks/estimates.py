@@ -17,7 +17,7 @@ CASES = {
     "feducb": {"kind": "linear", "agents": 3000, "dim": 30, "arms": 10},
     "linucb-alone": {"kind": "linear", "agents": 4000, "dim": 60, "arms": 5},
     "dislinucb": {"kind": "linear", "agents": 100, "dim": 100, "arms": 500},
-    "fedlinucb-async": {"kind": "linear", "agents": 3000, "dim": 40, "arms": 10},
+    "fedlinucb-async": {"kind": "linear", "agents": 1000, "dim": 30, "arms": 10},
     "feducb-p2p": {"kind": "linear", "agents": 300, "dim": 40, "arms": 10},
     "fclub": {"kind": "clustered", "users": 3000, "dim": 40, "items": 20},
     "fclub-dc": {"kind": "clustered", "users": 4000, "dim": 40, "items": 20},

@@ -241,7 +241,9 @@ def test_a_graph_s_file_is_named_when_it_is_wrong(folder, monkeypatch, capsys):
     text = TOML + '[[systems]]\npreset = "feducb-p2p"\ngraph = "links.txt"\n'
     (folder / "peers.toml").write_text(text)
     assert call(monkeypatch, "run", "peers.toml") == 2
-    assert "fedbandits: links.txt, line 2: 1 and 0 were linked" in capsys.readouterr().err
+    assert (
+        "fedbandits: systems[2].graph: links.txt, line 2: 1 and 0 were" in capsys.readouterr().err
+    )
     (folder / "links.txt").write_text("0 1\n")
     assert call(monkeypatch, "run", "peers.toml") == 0
 

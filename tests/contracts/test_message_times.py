@@ -38,6 +38,7 @@ RELEASING = {
     "fedbandits.privacy.continual.add_release_noise",
     "fedbandits.privacy.continual.draw_slot",
     "fedbandits.privacy.continual.release_deviation",
+    "fedbandits.privacy.running_sum._accurate_sum",
     "fedbandits.systems.pfcb.kernels.reports.write_report",
 }
 

@@ -69,8 +69,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     noise_measured: float
     confidence: float
     findings: tuple[Finding, ...]
-    noise: tuple[NoiseFinding, ...] = ()
     examined: Examined | None = None
+    noise: tuple[NoiseFinding, ...] = ()
 
     @property
     def noise_line(self) -> str:
@@ -180,18 +180,17 @@ def audit(
     total, done = sum(len(games) + len(checks) for _, games, checks in planned), 0
     verdicts = []
     for entry, games, checks in planned:
-        label, claim = entry.label, claims[entry.label]
-        findings, noise = [], []
+        label, findings, noise = entry.label, [], []
         for game in games:
             tell(label, game.looks_at, done, total)
             share = 1.0 - (1.0 - confidence) / len(games)
-            findings.append(attack(game, runs, claim.delta, share))
+            findings.append(attack(game, runs, claims[label].delta, share))
             done += 1
         for numbers in checks:
             tell(label, numbers.looks_at, done, total)
             noise.append(check_noise(numbers, ALARM / len(checks)))
             done += 1
-        verdict = judge(label, claim, tuple(findings), confidence, tuple(noise))
+        verdict = judge(label, claims[label], tuple(findings), confidence, tuple(noise))
         verdicts.append(with_examined(verdict, _examined(experiment, entry)))
     return Audit(tuple(verdicts))
 

@@ -6,11 +6,13 @@ Systems and worlds come in as values: :class:`~fedbandits.federation.roles.Roles
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from fedbandits._typing import Floats
 from fedbandits.environments.stage import Stage
 from fedbandits.federation.memory import MemoryNetwork, Route
+from fedbandits.federation.messages import Message
 from fedbandits.federation.party import ActingParty, Party
 from fedbandits.federation.roles import Roles, Supplies
 
@@ -89,12 +91,25 @@ class PartiesRun:
         self.done = round_
         self.end_round(round_)
 
-    def end_round(self, round_: int) -> None:
-        """All have acted: tell those whom the end of the round matters to."""
+    def end_round(
+        self, round_: int, hear: Callable[[Any, list[Message]], None] | None = None
+    ) -> None:
+        """All have acted: tell those whom the end of the round matters to.
+
+        Parameters
+        ----------
+        round_ : int
+            The round that is over, from 1.
+        hear : callable, optional
+            Given each of those and what it sends then, before it is sent.
+        """
         self.network.settle()
         for player in self.players:
             if player.next_end == round_:
-                self.network.send(player.end_round(round_))
+                messages = player.end_round(round_)
+                if hear is not None:
+                    hear(player, messages)
+                self.network.send(messages)
         self.network.settle()
 
     def _deliver_until(self, stop: int) -> None:

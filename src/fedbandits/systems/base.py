@@ -193,6 +193,11 @@ class System(Generic[AnyPlan]):
         del plan, environment
         return ()
 
+    def examine(self, plan: AnyPlan, environment: Environment) -> Examined | None:
+        """What participants find out in a run, for an audit of encryption; None without any."""
+        del plan, environment
+        return None
+
     def noise_checks(self, plan: AnyPlan, environment: Environment) -> Sequence[NoisyNumbers]:
         """All numbers that parties release, whose noise an audit holds against what is planned.
 
@@ -200,11 +205,6 @@ class System(Generic[AnyPlan]):
         """
         del plan, environment
         return ()
-
-    def examine(self, plan: AnyPlan, environment: Environment) -> Examined | None:
-        """What participants find out in a run, for an audit of encryption; None without any."""
-        del plan, environment
-        return None
 
     def agreement(self, plan: AnyPlan) -> dict[str, Any]:
         """What the parties must agree on, as plain values. A seed never is among it."""

@@ -74,14 +74,13 @@ class AgentsRun:
             arm = agent.decide(features)
             reward = self._reward(features[:, arm]) if replaced is None else replaced
             self.network.send(agent.observe(arm, reward))
-        self.network.settle()
-        for index, agent in enumerate(self.run.players):
-            if agent.next_end == round_:
-                messages = agent.end_round(round_)
-                if self._informed and index == self._target.agent:
-                    self._hear(agent, world, messages)
-                self.network.send(messages)
-        self.network.settle()
+        audited = self.run.players[self._target.agent]
+
+        def hear(player: Any, messages: list[Message]) -> None:
+            if self._informed and player is audited:
+                self._hear(player, world, messages)
+
+        self.run.end_round(round_, hear)
 
     def _decision_set(self, world: int, agent: int, round_: int) -> tuple[Floats32, float | None]:
         if (agent, round_) == self._target:

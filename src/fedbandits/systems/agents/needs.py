@@ -11,7 +11,15 @@ _DRAW, _FACTOR = 20.0, 10.0
 
 
 def agent_needs(
-    plan: AgentsPlan, *, sums: int, draws: int, released: int, views: int, pools: int, syncs: float
+    plan: AgentsPlan,
+    *,
+    sums: int,
+    draws: int,
+    released: int,
+    views: int,
+    pools: int,
+    syncs: float,
+    senders: int,
 ) -> Needs:
     """Memory and work of one replicate.
 
@@ -23,8 +31,8 @@ def agent_needs(
         How many packed statistics are kept: records added up, noise, releases.
     views, pools
         How many of each are kept.
-    syncs
-        How often what all have released is pooled.
+    syncs, senders
+        How often releases are pooled, and of how many agents.
     """
     constants, facts = plan.constants, plan.facts
     d, models, agents = constants.dimension, constants.models, constants.agents
@@ -43,5 +51,5 @@ def agent_needs(
     learn = 6.0 * square if constants.raw_view else d * d
     choose = 0.5 * d * d * max(columns, models) + learn
     mixing = min(draws / agents, constants.releases) + _DRAW
-    pooling = syncs * (agents * constants.release_size * mixing + _FACTOR * square * d)
+    pooling = syncs * (senders * constants.release_size * mixing + _FACTOR * square * d)
     return Needs(parts, plan.rounds * agents * choose + pooling)

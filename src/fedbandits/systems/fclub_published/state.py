@@ -258,4 +258,5 @@ def needs(plan: PublishedFCLUBPlan) -> Needs:
         Part("noise that is kept for later releases", noise * F64, users),
     )
     choose = 0.5 * d * d * constants.items + 6.0 * d * d + (n if graph else 0)
-    return Needs(parts, plan.rounds * (choose + 10.0 * d**3))
+    phases = min(len(constants.phase_ends), plan.rounds) * (10.0 * n * d**3 + graph * d)
+    return Needs(parts, plan.rounds * (choose + 10.0 * d**3) + phases)

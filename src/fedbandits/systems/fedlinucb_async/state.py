@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -50,9 +51,18 @@ def initial_state(constants: Constants) -> State:
 
 def needs(plan: AgentsPlan) -> Needs:
     """What :func:`initial_state` will take, and the rounds after it."""
-    agents = plan.constants.agents
-    # How often agents exchange grows with the logarithm of the rounds; this is more than measured.
-    exchanges = min(plan.rounds, 30 * plan.constants.dimension)
+    constants = plan.constants
+    agents, d = constants.agents, constants.models * constants.dimension
+    steps = float(plan.rounds * agents)
+    # A determinant grows by its factor only so often, and all agents may notice it.
+    often = d * math.log1p(steps) * (1.0 / constants.threshold + agents)
     return agent_needs(
-        plan, sums=agents + 3, draws=0, released=0, views=agents, pools=1, syncs=float(exchanges)
+        plan,
+        sums=agents + 3,
+        draws=0,
+        released=0,
+        views=agents,
+        pools=1,
+        syncs=min(steps, often),
+        senders=1,
     )

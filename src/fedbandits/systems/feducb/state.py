@@ -63,4 +63,5 @@ def needs(plan: AgentsPlan) -> Needs:
         views=agents if constants.raw_view else 1,
         pools=1,
         syncs=min(constants.releases, plan.rounds),
+        senders=agents,
     )

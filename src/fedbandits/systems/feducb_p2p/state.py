@@ -121,4 +121,5 @@ def needs(plan: PeerPlan) -> Needs:
         views=cells,
         pools=cells,
         syncs=float(constants.agents * min(constants.releases * peers.estimators, plan.rounds)),
+        senders=constants.agents,
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.procurement import Procurement
+from fedbandits.federation.messages import Message
 from fedbandits.privacy.auditing import Game
 from fedbandits.random import Purpose, integer
 from fedbandits.systems.base import PartiesReplicate, System
@@ -156,19 +157,17 @@ class BuyersRun:
             elif index == self._buyer:
                 self._units += bought[at], good[at]
             self.network.send(buyer.observe(bought, good))
-        known = len(self.network.transcript.deliveries)
-        self.run.end_round(round_)
-        told: list[Any] = [message for _, message in self.network.transcript.deliveries[known:]]
-        for message in told:
-            if message.sender == self.audited:
-                self._hear(np.frombuffer(message.sums).reshape(2, -1)[:, self._producer])
+        self.run.end_round(round_, self._hear)
 
     def _good(self, buyer: int, round_: int, producer: int, units: int) -> int:
         name = (self._key, buyer, round_, int(Purpose.REWARD), producer)
         return int(integer(units + 1, *name))
 
-    def _hear(self, reported: Floats) -> None:
+    def _hear(self, buyer: Any, messages: list[Message]) -> None:
         """Note a report in capacities, less what all other purchases add to it."""
+        if buyer is not self._buyers[self._buyer] or not messages:
+            return
+        reported = np.frombuffer(messages[0].sums).reshape(2, -1)[:, self._producer]  # type: ignore[attr-defined]
         running = self._plan.constants.reports == RUNNING
         others = self._units if running else self._units - self._before
         capacity = float(self._capacity[self._buyer, self._producer])
