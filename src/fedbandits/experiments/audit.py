@@ -71,6 +71,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     examined: Examined | None = None
     noise: tuple[NoiseFinding, ...] = ()
+    examined: Examined | None = None
 
     @property
     def noise_line(self) -> str:
@@ -184,7 +185,7 @@ def audit(
         for game in games:
             tell(label, game.looks_at, done, total)
             share = 1.0 - (1.0 - confidence) / len(games)
-            findings.append(attack(game, runs, claims[label].delta, share))
+            findings.append(attack(game, runs, claim.delta, share))
             done += 1
         for numbers in checks:
             tell(label, numbers.looks_at, done, total)

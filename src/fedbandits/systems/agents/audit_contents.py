@@ -97,9 +97,8 @@ def _game(plan: AgentsPlan, agents: Ints, pair: tuple[Record, Record], late: boo
     of = "one drawn agent" if constants.models == 1 else "a drawn agent and model"
     whose = "" if scales[agents[0]] == scales.min() else " of smaller budgets"
     looks_at = f"contents of {seen} releases{more} of {size} numbers, {of}{whose}{which}"
-    return ContentsGame(
-        looks_at, count * size, partial(_look, setting), (count + 1) * constants.release_size
-    )
+    made = (count + 1) * constants.release_size
+    return ContentsGame(looks_at, count * size, partial(_look, setting), made, late)
 
 
 def _look(setting: _Setting, world: int, first: int, count: int) -> Look:

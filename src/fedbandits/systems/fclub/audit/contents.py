@@ -73,7 +73,7 @@ def _contents_game(plan: FCLUBPlan, late: bool) -> ContentsGame:
     setting = _Setting(plan, steps, late, moved, attacker(_plan_of_rows(plan), moved, steps))
     which = ", a record of a drawn batch" if late else ""
     looks_at = f"contents of {len(steps)} of {plan.release_count} releases, one drawn row{which}"
-    return ContentsGame(looks_at, len(steps) * plan.size, partial(_look, setting))
+    return ContentsGame(looks_at, len(steps) * plan.size, partial(_look, setting), late=late)
 
 
 def _look(setting: _Setting, world: int, first: int, count: int) -> Look:

@@ -64,7 +64,7 @@ def _game(plan: PFCBPlan, late: bool) -> ContentsGame:
     places = len(steps) if plan.continual is not None else min(2, releases)
     looks_at = f"contents of {seen}, one drawn buyer and producer{which}"
     numbers = 2 * places * plan.constants.producers
-    return ContentsGame(looks_at, 2 * places, partial(_look, setting), numbers * made)
+    return ContentsGame(looks_at, 2 * places, partial(_look, setting), numbers * made, late)
 
 
 def _look(setting: _Setting, world: int, first: int, count: int) -> Look:
