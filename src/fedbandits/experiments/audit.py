@@ -71,7 +71,6 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     examined: Examined | None = None
     noise: tuple[NoiseFinding, ...] = ()
-    examined: Examined | None = None
 
     @property
     def noise_line(self) -> str:
@@ -185,7 +184,7 @@ def audit(
         for game in games:
             tell(label, game.looks_at, done, total)
             share = 1.0 - (1.0 - confidence) / len(games)
-            findings.append(attack(game, runs, claim.delta, share))
+            findings.append(attack(game, runs, claims[label].delta, share))
             done += 1
         for numbers in checks:
             tell(label, numbers.looks_at, done, total)
