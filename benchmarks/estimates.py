@@ -21,7 +21,7 @@ CASES = {
     "feducb-p2p": {"kind": "linear", "agents": 300, "dim": 40, "arms": 10},
     "fclub": {"kind": "clustered", "users": 3000, "dim": 40, "items": 20},
     "fclub-dc": {"kind": "clustered", "users": 4000, "dim": 40, "items": 20},
-    "pfcb": {"kind": "procurement", "agents": 2000, "producers": 1000},
+    "pfcb": {"kind": "procurement", "agents": 200, "producers": 5000},
     "distributed-ucb": {"kind": "bernoulli", "arms": 150},
     "linucb-pooled": {"kind": "linear", "agents": 100_000, "dim": 2, "arms": 2},
 }

@@ -45,9 +45,10 @@ def race(path, runners: int, action: Callable[[Ledger, int], None]) -> list[int]
             return WON
 
     children = [in_child(lambda n=n: run(n)) for n in range(runners)]
+    os.close(started)  # so that a read ends when a child has died before it was ready
     for _ in children:
         os.read(ready, 1)
-    for end in (go, waiting, ready, started):
+    for end in (go, waiting, ready):
         os.close(end)
     return sorted(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)
 

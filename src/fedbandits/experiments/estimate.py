@@ -18,7 +18,7 @@ from fedbandits.settings.experiment import Experiment
 from fedbandits.systems import Plan, find_system
 
 #: Multiplications a second of one processor in compiled loops, as measured in
-#: ``benchmarks/estimates.py``; between a third and three times as many, depending on the system.
+#: ``benchmarks/estimates.py``; a few times more or fewer, depending on the system.
 RATE = 2e9
 #: Seconds from which on a run is warned of.
 LONG = 600.0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pathlib
+import sqlite3
+import time
 import urllib.parse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +22,8 @@ Mode = Literal["IMMEDIATE", "DEFERRED"]
 #: Takes SQLite's write lock at once.
 IMMEDIATE: Mode = "IMMEDIATE"
 _MODE = "fedbandits_ledger_mode"
+#: Seconds between two tries.
+_PAUSE = 0.005
 
 
 class Compiled:
@@ -123,11 +127,33 @@ def engine_at(
         raise LedgerError(f"the ledger cannot be opened: {error}") from error
 
     def configure(connection: Any, _record: object) -> None:
-        connection.execute("PRAGMA journal_mode = WAL").close()
+        _keep_a_log(connection, busy_timeout)
         connection.execute(f"PRAGMA synchronous = {synchronous}").close()
 
     sa.event.listen(engine, "connect", configure)
     return engine
+
+
+def _keep_a_log(connection: Any, timeout: float) -> None:
+    """Switch to a write-ahead log. SQLite does not let two who do that wait for each other.
+
+    Parameters
+    ----------
+    connection
+        The driver's own.
+    timeout : float
+        How long to try, in seconds.
+    """
+    end = time.monotonic() + timeout
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").close()
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                raise
+            time.sleep(_PAUSE)
+        else:
+            return
 
 
 def engine_that_reads(path: str | os.PathLike[str]) -> Engine:

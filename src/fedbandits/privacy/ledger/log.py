@@ -91,8 +91,23 @@ def require_log(connection: Connection, file: LedgerFile) -> None:
     ------
     LedgerFileError
     """
-    if connection.exec_driver_sql(_READ).scalar() == NEEDED and not file.holds_log():
+    if connection.exec_driver_sql(_READ).scalar() != NEEDED or file.holds_log():
+        return
+    if _is_missing(file):
         raise LedgerFileError(
             f"{file.path}: its log (-wal) is missing, and with it the latest charges; put it back "
             "beside the file; without it nothing may be released from this ledger"
         )
+
+
+def _is_missing(file: LedgerFile) -> bool:
+    """Whether the log is missing, seen while nobody writes.
+
+    A writer that begins the log anew writes its head first. For that moment it looks like none.
+    """
+    try:
+        with contextlib.closing(sqlite3.connect(file.path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            return other.execute(_READ).fetchone() == (NEEDED,) and not file.holds_log()
+    except sqlite3.OperationalError:  # a file that cannot be written to: nobody is writing
+        return not file.holds_log()

@@ -8,6 +8,8 @@ from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan
 _SIZE = "environment.agents or environment.dim"
 #: Draws of a normal, and the factorisation of a matrix a coefficient, in multiplications.
 _DRAW, _FACTOR = 20.0, 10.0
+#: What a step or a release takes however small it is.
+_STEP = 300.0
 
 
 def agent_needs(
@@ -51,5 +53,5 @@ def agent_needs(
     learn = 6.0 * square if constants.raw_view else d * d
     choose = 0.5 * d * d * max(columns, models) + learn
     mixing = min(draws / agents, constants.releases) + _DRAW
-    pooling = syncs * (senders * constants.release_size * mixing + _FACTOR * square * d)
-    return Needs(parts, plan.rounds * agents * choose + pooling)
+    pooling = syncs * (senders * (constants.release_size * mixing + _STEP) + _FACTOR * square * d)
+    return Needs(parts, plan.rounds * agents * (choose + _STEP) + pooling)

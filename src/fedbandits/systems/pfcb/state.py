@@ -71,5 +71,7 @@ def needs(plan: PFCBPlan) -> Needs:
         Part("books and reports of buyers", 8 * pairs * F64, keys),
         Part("noise that is kept for later reports", 2 * plan.slots * pairs * F64, keys),
     )
-    reports = min(plan.constants.releases, plan.rounds) * (40.0 + plan.slots)
-    return Needs(parts, pairs * (30.0 * plan.rounds + reports))
+    exchanges = min(plan.constants.releases, plan.rounds)
+    judged = 10.0 * plan.constants.agents  # everybody judges everybody's report
+    report = 40.0 + plan.slots + judged
+    return Needs(parts, pairs * (30.0 * plan.rounds + exchanges * report))
