@@ -5,7 +5,7 @@ at 100,000 runs a side, n = 32, d = 5, in under a minute; FedUCB as published br
 
     python benchmarks/audit.py [RUNS]
 
-About 12 minutes on one core.
+About 20 minutes on one core.
 """
 
 from __future__ import annotations
