@@ -150,7 +150,7 @@ def test_ctrl_c_makes_workers_leave(workers, client, monkeypatch):
 
     monkeypatch.setattr(on_dask.DaskCluster, "finished", press)
     with pytest.raises(KeyboardInterrupt):
-        far(workers, experiment(rounds=4_000_000_000))
+        far(workers, experiment(rounds=2_000_000_000))
     others = [client.submit(abs, -1, workers=[at], pure=False) for at in client.nthreads()]
     try:
         assert [other.result(timeout=30) for other in others] == [1, 1]
