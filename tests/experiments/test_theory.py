@@ -12,7 +12,7 @@ from fedbandits.experiments.run import run
 from fedbandits.experiments.theory import compare
 from fedbandits.experiments.theory_report import theory_section
 from fedbandits.settings.experiment import Experiment, system
-from fedbandits.systems.bounds import Bound
+from fedbandits.systems.theory import Bound
 
 ROUNDS = np.array([1, 10, 100])
 

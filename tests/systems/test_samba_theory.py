@@ -12,7 +12,7 @@ from fedbandits.environments import Bernoulli
 from fedbandits.experiments.theory import compare
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems.samba import SYSTEM
-from fedbandits.systems.samba.theory import Costs, Operations, messages, numbers, operations
+from fedbandits.systems.samba.theory import Costs, Operations, messages, operations
 from fedbandits.testing.plays import plan_of, simulate
 from tests.systems.samba_worlds import ALGORITHMS, customer_key, variant
 
@@ -41,18 +41,11 @@ def test_messages_by_hand():
     assert messages(np.array([1e5]), 100_000, 100)[0] == 20_180_003  # docs/samba.md
 
 
-def test_numbers_by_hand():
-    """K = 3, N = 5: each of two decisions carries 4 lists of 3; then 3 sums and a total."""
-    assert numbers(5, 3) == 28
-    assert numbers(5, 3, 2) == 52
-
-
-@pytest.mark.parametrize("count", [operations, lambda *a: (numbers(*a),)])
-def test_counts_are_linear(count):
+def test_counts_are_linear():
     """Second differences vanish over N; over K, (N - K) K bends them by -2 a unit of 2 or 4."""
-    over_n = np.array([count(n, 10) for n in (1000, 2000, 3000)])
+    over_n = np.array([operations(n, 10) for n in (1000, 2000, 3000)])
     assert not np.diff(over_n, 2, axis=0).any()
-    over_k = np.array([count(10**9, k) for k in (10, 20, 30)], dtype=float)
+    over_k = np.array([operations(10**9, k) for k in (10, 20, 30)], dtype=float)
     bend = np.abs(np.diff(over_k, 2, axis=0)) / np.diff(over_k[:2], axis=0).clip(min=1)
     assert bend.max() < 1e-6
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Sequence
 
 from fedbandits.experiments.audit import Audit, Verdict
+from fedbandits.experiments.html import as_table, as_text
 from fedbandits.privacy.auditing import Finding
 from fedbandits.privacy.examined import Examined
 from fedbandits.privacy.noise_check import NoiseFinding
@@ -49,8 +49,8 @@ def audit_section(audit: Audit) -> str:
         for finding in verdict.findings
     ]
     return (
-        f"<p><b>{html.escape(audit.summary)}</b></p>"
-        f"{_table(_VERDICTS, verdicts)}<p class=note>{html.escape(_NOTE)}</p>"
+        f"<p><b>{as_text(audit.summary)}</b></p>"
+        f"{_table(_VERDICTS, verdicts)}<p class=note>{as_text(_NOTE)}</p>"
         f"{_table(_FINDINGS, findings) if findings else ''}"
         f"{_noise(audit)}"
         f"{''.join(_examined_section(v.system, v.examined) for v in audit.verdicts if v.examined)}"
@@ -64,9 +64,9 @@ def _examined_section(system: str, examined: Examined) -> str:
         for g in examined.guesses
     ]
     return (
-        f"<h3>{html.escape(system)}: who guesses what</h3>{_table(_GUESSES, guesses)}"
-        f"<p class=note>{html.escape(_EXAMINED_NOTE)}</p>"
-        f"<h3>{html.escape(system)}: who sees what</h3>"
+        f"<h3>{as_text(system)}: who guesses what</h3>{_table(_GUESSES, guesses)}"
+        f"<p class=note>{as_text(_EXAMINED_NOTE)}</p>"
+        f"<h3>{as_text(system)}: who sees what</h3>"
         f"{_table(('', *examined.participants), list(examined.table))}"
     )
 
@@ -79,7 +79,7 @@ def _noise(audit: Audit) -> str:
         for verdict in audit.verdicts
         for finding in verdict.noise
     ]
-    said = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+    said = "".join(f"<p>{as_text(line)}</p>" for line in lines)
     return f"{said}{_table(_NOISE, rows) if rows else ''}"
 
 
@@ -123,11 +123,7 @@ def _finding_row(system: str, finding: Finding) -> tuple[str, ...]:
 
 
 def _table(titles: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    head = "".join(f"<th>{html.escape(title)}</th>" for title in titles)
-    body = "".join(
-        f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows
-    )
-    return f"<div class=wide><table class=overview><tr>{head}</tr>{body}</table></div>"
+    return as_table(titles, rows, kind="overview")
 
 
 def _number(value: float) -> str:

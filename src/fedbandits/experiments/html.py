@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import math
+from collections.abc import Callable, Iterable
 from typing import Any
 
 
@@ -33,3 +34,28 @@ def as_figure(caption: str, image: bytes) -> str:
         f'<figure><img alt="{text}" src="data:image/png;base64,{data}">'
         f"<figcaption class=note>{text}</figcaption></figure>"
     )
+
+
+def as_table(
+    titles: Iterable[object],
+    rows: Iterable[Iterable[str]],
+    cell: Callable[[str], str] = as_text,
+    kind: str = "",
+) -> str:
+    """A table that scrolls sideways where it is wide.
+
+    Parameters
+    ----------
+    titles
+        Of the columns.
+    rows
+        Cells of each row.
+    cell
+        What a cell becomes: safe text by default, else HTML.
+    kind
+        The table's class, for its style.
+    """
+    head = "".join(f"<th>{as_text(title)}</th>" for title in titles)
+    body = "".join(f"<tr>{''.join(f'<td>{cell(each)}</td>' for each in row)}</tr>" for row in rows)
+    style = f" class={kind}" if kind else ""
+    return f"<div class=wide><table{style}><tr>{head}</tr>{body}</table></div>"

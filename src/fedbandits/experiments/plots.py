@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from fedbandits.experiments.theory import measured_curve
 from fedbandits.settings.experiment import Experiment
-from fedbandits.systems.bounds import Bound, Quantity
+from fedbandits.systems.theory import Bound, Quantity
 
 #: Okabe & Ito (2008): told apart by people with any kind of colour vision.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")

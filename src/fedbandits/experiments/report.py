@@ -11,7 +11,7 @@ import xarray as xr
 from fedbandits.experiments.audit import Audit
 from fedbandits.experiments.audit_report import audit_section
 from fedbandits.experiments.claims_page import OVERVIEW, OVERVIEW_NOTE, overview
-from fedbandits.experiments.html import as_figure, as_number, as_text
+from fedbandits.experiments.html import as_figure, as_number, as_table, as_text
 from fedbandits.experiments.result import own_metrics
 from fedbandits.experiments.theory import Comparison
 from fedbandits.experiments.theory_report import theory_section
@@ -130,13 +130,9 @@ def _results_table(rows: list[dict[str, Any]]) -> str:
         "epsilon_accounted": "ε accounted",
         "delta": "δ",
     }
-    head = "".join(f"<th>{title}</th>" for title in columns.values())
-    body = "".join(
-        "<tr>" + "".join(f"<td>{as_number(row[key])}</td>" for key in columns) + "</tr>"
-        for row in rows
-    )
+    cells = ([as_number(row[key]) for key in columns] for row in rows)
     return (
-        f"<div class=wide><table><tr>{head}</tr>{body}</table></div><p class=note>"
+        f"{as_table(columns.values(), cells, str)}<p class=note>"
         "ε claimed is what the paper states for a published variant, else what accounting "
         "supports; ε accounted is what accounting supports for everything that "
         f"leaves an agent, {MESSAGE_TIMES}.</p>"
@@ -149,13 +145,10 @@ def _own_metrics(result: xr.Dataset, rows: list[dict[str, Any]]) -> str:
     if not names:
         return ""
     columns = ["system", *(column for name in names for column in (name, f"{name}_max"))]
-    head = "".join(f"<th>{as_text(name.replace('_', ' '))}</th>" for name in columns)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{as_number(row[key])}</td>" for key in columns) + "</tr>"
-        for row in rows
-    )
+    titles = (name.replace("_", " ") for name in columns)
+    cells = ([as_number(row[key]) for key in columns] for row in rows)
     return (
-        f"<div class=wide><table><tr>{head}</tr>{body}</table></div>"
+        f"{as_table(titles, cells, str)}"
         "<p class=note>Mean over parties and replicates, at the end; max: the largest of any party "
         "in any replicate.</p>"
     )
@@ -176,13 +169,8 @@ def _exploration_note(experiment: Experiment) -> str:
 
 
 def _claims_overview(claims: dict[str, PrivacyClaim]) -> str:
-    head = "".join(f"<th>{as_text(title)}</th>" for title in OVERVIEW)
-    body = "".join(
-        f"<tr>{''.join(f'<td>{_unbroken(cell)}</td>' for cell in row)}</tr>"
-        for row in overview(claims)
-    )
     return (
-        f"<div class=wide><table class=overview><tr>{head}</tr>{body}</table></div>"
+        f"{as_table(OVERVIEW, overview(claims), _unbroken, 'overview')}"
         f"<p class=note>{as_text(OVERVIEW_NOTE)}</p>"
     )
 

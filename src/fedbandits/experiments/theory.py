@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from fedbandits._typing import Floats
-from fedbandits.systems.bounds import Bound
+from fedbandits.systems.theory import Bound
 
 #: What came of a bound: it held and says something; it says nothing; the run went above it; or
 #: numbers are missing.

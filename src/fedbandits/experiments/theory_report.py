@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import get_args
 
-from fedbandits.experiments.html import as_figure, as_number, as_text
+from fedbandits.experiments.html import as_figure, as_number, as_table, as_text
 from fedbandits.experiments.theory import Comparison, Verdict
-from fedbandits.systems.bounds import Bound, Quantity
+from fedbandits.systems.theory import Bound, Quantity
 
 _VERDICTS: dict[Verdict, str] = {
     "holds": "holds",
@@ -55,21 +55,15 @@ def _table(comparisons: Sequence[Comparison]) -> str:
     titles = (
         "system", "proved in", "of", "measured", "which is", "bound", "measured ÷ bound", "verdict",
     )  # fmt: skip
-    head = "".join(f"<th>{title}</th>" for title in titles)
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f"<td>{cell}</td>"
-            for cell in (
-                as_text(each.label), as_text(each.bound.theorem), each.bound.quantity,
-                as_number(each.measured), _measured(each.bound), as_number(each.limit),
-                as_number(each.measured / each.limit), _verdict(each),
-            )
+    cells = (
+        (
+            as_text(each.label), as_text(each.bound.theorem), each.bound.quantity,
+            as_number(each.measured), _measured(each.bound), as_number(each.limit),
+            as_number(each.measured / each.limit), _verdict(each),
         )
-        + "</tr>"
         for each in comparisons
     )  # fmt: skip
-    return f"<div class=wide><table><tr>{head}</tr>{body}</table></div>"
+    return as_table(titles, cells, str)
 
 
 def _verdict(comparison: Comparison) -> str:

@@ -107,6 +107,12 @@ class Party:
         del round_
         return []
 
+    def _require_next_end(self, round_: int) -> None:
+        """Refuse the end of another round than the one that is waited for."""
+        self._require("end_round")
+        if round_ != self.next_end:
+            raise LocalProtocolError(f"{self.name}: end of round {round_}, not of {self.next_end}")
+
     def _handle(self, message: Message) -> list[Message]:
         """Act on a message whose envelope is right; must check before it changes anything."""
         raise NotImplementedError

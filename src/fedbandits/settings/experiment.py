@@ -20,7 +20,7 @@ from fedbandits.systems import Plan, find_preset, find_system, preset_names
 
 if TYPE_CHECKING:  # a configuration is read without what prices it
     from fedbandits.privacy.claims import PrivacyClaim
-    from fedbandits.systems.bounds import Bound
+    from fedbandits.systems.theory import Bound
 
 #: A name is a folder's name: no separators, no leading dot or dash.
 _NAME = r"^\w[\w .+=,-]{0,99}\Z"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.privacy.examined import Examined
     from fedbandits.privacy.noise_check import NoisyNumbers
-    from fedbandits.systems.bounds import Bound
+    from fedbandits.systems.theory import Bound
 
 
 class Preset(NamedTuple):

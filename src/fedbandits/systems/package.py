@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.privacy.auditing import Game
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.privacy.noise_check import NoisyNumbers
-    from fedbandits.systems.bounds import Bound
+    from fedbandits.systems.theory import Bound
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
 

@@ -157,7 +157,7 @@ def _draw_1b(played: Played, groups: Mapping[str, Mapping[str, Variant]]) -> Plo
     chosen = {n: entries[n].label for n in ("M log T", "M log T, in clear")}
     for index, (name, label) in enumerate(chosen.items()):
         _beside_theorem(axes[3], played, label, name, index)
-    _all_there_is(axes[3], played)
+    _draw_most(axes[3], played)
     axes[3].set(title="Theorem 1, dashed")
     _finish(axes)
     return plot
@@ -240,7 +240,7 @@ def _draw_1c(runs: Mapping[int, Played], systems: Sequence[Variant]) -> Plot:
     legend_beside(axes[2])
     for index, (d, run) in enumerate(runs.items()):
         _beside_theorem(axes[3], run, PUBLISHED, f"d = {d}", index)
-    _all_there_is(axes[3], runs[DIMENSIONS[0]])
+    _draw_most(axes[3], runs[DIMENSIONS[0]])
     axes[3].set(title=f"{PUBLISHED} and Theorem 1, dashed")
     _finish(axes[3:])
     return plot
@@ -254,7 +254,7 @@ def _beside_theorem(axes: Axes, played: Played, label: str, name: str, index: in
     axes.plot(limits["round"], limits, **look | {"linestyle": "--", "linewidth": 1.4})
 
 
-def _all_there_is(axes: Axes, played: Played) -> None:
+def _draw_most(axes: Axes, played: Played) -> None:
     rounds: xr.DataArray = played.result["round"]
     most = played.most / played.experiment.rounds
     axes.plot(rounds, most * rounds, ":", color="black", label="the most that can be")

@@ -26,7 +26,7 @@ from fedbandits.reproduce.pfcb.runs import (
     row,
 )
 from fedbandits.settings.experiment import Variant, system
-from fedbandits.systems.bounds import Bound
+from fedbandits.systems.theory import Bound
 
 _ALGORITHM_1, _SOUND = "homogeneous-fcb", "pfcb"
 _KINDS = ("homogeneous", "heterogeneous")

@@ -11,14 +11,14 @@ from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.base import draw_reward, fill_decision_set
 from fedbandits.learners.assign import flatten
+from fedbandits.learners.linucb import best_arm, score_arms
 from fedbandits.learners.ridge import add_record
-from fedbandits.privacy.bounds import NO_FAULT, NOT_A_NUMBER, record_fault
+from fedbandits.privacy.bounds import NO_FAULT, NOT_A_NUMBER, hold_contexts, record_fault
 from fedbandits.privacy.continual import NONE, add_release_noise, draw_slot
 from fedbandits.random import Key, Purpose, fill_normal, integer
 from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan, Constants
 from fedbandits.systems.agents.views import (
     Views,
-    choose_arm,
     observe_growth,
     observe_raw,
     refresh_view,
@@ -56,6 +56,41 @@ def new_scratch(plan: AgentsPlan) -> Scratch:
         released=np.zeros(constants.release_size),
         noisy=np.zeros(constants.release_size),
     )
+
+
+@inlined
+def choose_arm(
+    features: Floats32, theta: Floats32, width: Floats32, tie: int, most: float, scores: Floats32,
+    work: Floats32,
+) -> int:  # fmt: skip
+    """The arm of the greatest score; features are held to L only if scores are no numbers.
+
+    Parameters
+    ----------
+    features : (d, arms) float32, or (d, 1) with a model an arm
+        The decision set; contexts beyond L are cut down in place where a score needs it.
+    theta, width : float32
+        Of a view, see :func:`.views.refresh_view`. Not the view itself: to hand over that many
+        arrays costs more than a decision.
+    tie : int
+        The first of equals.
+    most : float
+        L, or infinity where contexts must not be clipped.
+    scores, work : (arms,) and (2, arms) float32
+        Receive the scores, and what is between.
+
+    Returns
+    -------
+    int
+        The arm; -1 if scores are not numbers.
+    """
+    score_arms(features, theta, width, scores, work)
+    arm = best_arm(scores, tie)
+    if arm < 0 and most < math.inf:
+        hold_contexts(features, most)
+        score_arms(features, theta, width, scores, work)
+        arm = best_arm(scores, tie)
+    return arm
 
 
 @inlined

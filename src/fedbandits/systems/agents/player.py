@@ -15,6 +15,7 @@ from fedbandits.privacy.bounds import record_fault, require_within
 from fedbandits.privacy.running_sum import draw_ahead
 from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan
+from fedbandits.systems.agents.play import choose_arm
 from fedbandits.systems.agents.sync import next_sync
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.agents.views import Pool, Views
@@ -68,7 +69,7 @@ class Player(ActingParty):
         scores, work = np.empty(arms, np.float32), np.empty((2, arms), np.float32)
         tie = self._ties(self.round + 1)
         longest = constants.context_bound if constants.clip else math.inf
-        arm = act.choose_arm(self._features, view.theta, view.width, tie, longest, scores, work)
+        arm = choose_arm(self._features, view.theta, view.width, tie, longest, scores, work)
         if arm < 0:
             raise BoundExceededError(f"{self.name}, round {self.round + 1}: scores are not numbers")
         self._arm = arm

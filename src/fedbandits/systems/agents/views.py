@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import compiled, inlined
+from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Floats32
 from fedbandits.learners.assign import copy_square, fill, fill_diagonal
 from fedbandits.learners.confidence import adaptive_terms, choose_shift, radius
-from fedbandits.learners.linucb import best_arm, score_arms, set_width
+from fedbandits.learners.linucb import set_width
 from fedbandits.learners.ridge import (
     add_rank_one,
     apply_symmetric,
@@ -23,7 +23,7 @@ from fedbandits.learners.ridge import (
     log_determinant,
     unpack,
 )
-from fedbandits.privacy.bounds import NO_FAULT, hold_contexts
+from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.privacy.continual import release_deviation
 from fedbandits.systems.agents.plan import TRIGGERED, Constants
 
@@ -250,41 +250,6 @@ def refresh_view(view: Views, m: int, scaled_radius: float) -> None:
     for i in range(view.theta.shape[1]):
         view.theta[m, i] = view.estimate[m, i]
     set_width(view.inverse, m, scaled_radius, view.width)
-
-
-@inlined
-def choose_arm(
-    features: Floats32, theta: Floats32, width: Floats32, tie: int, most: float, scores: Floats32,
-    work: Floats32,
-) -> int:  # fmt: skip
-    """The arm of the greatest score; features are held to L only if scores are no numbers.
-
-    Parameters
-    ----------
-    features : (d, arms) float32, or (d, 1) with a model an arm
-        The decision set; contexts beyond L are cut down in place where a score needs it.
-    theta, width : float32
-        Of a view: see :func:`refresh_view`. Not the view itself: handing over that many arrays
-        costs more than a decision.
-    tie : int
-        The first of equals.
-    most : float
-        L, or infinity where contexts must not be clipped.
-    scores, work : (arms,) and (2, arms) float32
-        Receive the scores, and what is between.
-
-    Returns
-    -------
-    int
-        The arm; -1 if scores are not numbers.
-    """
-    score_arms(features, theta, width, scores, work)
-    arm = best_arm(scores, tie)
-    if arm < 0 and most < math.inf:
-        hold_contexts(features, most)
-        score_arms(features, theta, width, scores, work)
-        arm = best_arm(scores, tie)
-    return arm
 
 
 @compiled

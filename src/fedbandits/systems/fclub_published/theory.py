@@ -17,9 +17,9 @@ from scipy.spatial import cKDTree
 from fedbandits._typing import Floats
 from fedbandits.environments import Clustered
 from fedbandits.random import replicate_key
-from fedbandits.systems.bounds import Bound
 from fedbandits.systems.fclub_published.config import Delayed, Phased
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
+from fedbandits.systems.theory import Bound
 
 _PAPER = "Liu et al. 2022"
 #: Rewards in [0, 1] are ½-sub-Gaussian.

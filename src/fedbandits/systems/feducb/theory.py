@@ -25,7 +25,7 @@ from fedbandits.systems.agents.theory import (
     setting_of,
     widest_radius,
 )
-from fedbandits.systems.bounds import Bound
+from fedbandits.systems.theory import Bound
 
 
 def proposition_1(setting: Setting, threshold: float, rounds: Floats) -> Floats:

@@ -20,8 +20,8 @@ from fedbandits.systems.agents.theory import (
     setting_of,
     widest_radius,
 )
-from fedbandits.systems.bounds import Bound
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
+from fedbandits.systems.theory import Bound
 
 
 def theorem_2(setting: Setting, cliques: int, gamma: int, rounds: Floats) -> Floats:

@@ -14,9 +14,9 @@ from fedbandits.environments.procurement import Procurement, ProcurementWorld
 from fedbandits.learners.exact_purchasing import buy
 from fedbandits.learners.purchasing import EXACT, GREEDY, TOLERANCE
 from fedbandits.random import replicate_key
-from fedbandits.systems.bounds import Bound
 from fedbandits.systems.pfcb.config import PFCB, Always, Constant
 from fedbandits.systems.pfcb.plan import CLEAR, PFCBPlan
+from fedbandits.systems.theory import Bound
 
 _THEOREM_1 = "Solanki et al. 2022, Theorem 1"
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.learners.index_rules import ITERATIONS
-from fedbandits.systems.bounds import Bound
+from fedbandits.systems.theory import Bound
 
 if TYPE_CHECKING:
     from fedbandits.environments.base import Environment
@@ -70,8 +70,8 @@ def messages(rounds: Floats, budget: int, arms: int, iterations: int = 1) -> Flo
     """Theorem 4.2: how many messages have been sent after some rounds, where a list is one message.
 
     "A′ has communication cost of O(NK) messages." Setup: 1 to the Controller, 1 to Comp, K to the
-    owners, once every arm was pulled. An iteration: K scores, 2 lists, K bits. The end: K sums and
-    the total.
+    owners ("a constant number", says the proof), once every arm was pulled. An iteration: K scores,
+    2 lists, K bits. The end: K sums and the total.
 
     Parameters
     ----------
@@ -89,16 +89,6 @@ def messages(rounds: Floats, budget: int, arms: int, iterations: int = 1) -> Flo
     end = np.where(rounds >= budget, arms + 1.0, 0.0)
     total: Floats = np.where(rounds >= arms, arms + 2 + core + end, 0.0)
     return total
-
-
-def numbers(budget: int, arms: int, iterations: int = 1) -> int:
-    """Theorem 4.2 in the paper's unit, "the size of an encrypted number".
-
-    Steps 2 to 5 carry 4 lists of K numbers and are repeated (N - K) nb_A times; K + 1 more follow
-    at the end. Setup carries none. (The paper calls it "a constant number of messages"; it is one
-    an owner, K + 2 in all.)
-    """
-    return 4 * arms * (budget - arms) * iterations + arms + 1
 
 
 def bounds(plan: SambaPlan, environment: Environment) -> Sequence[Bound]:

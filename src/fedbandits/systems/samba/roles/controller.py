@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbandits._typing import Ints
 from fedbandits.crypto.aead import PacketLengthError, overhead_of
-from fedbandits.errors import ConfigError, LocalProtocolError
+from fedbandits.errors import ConfigError
 from fedbandits.federation.messages import DuplicateError, Message, OutOfOrderError
 from fedbandits.federation.party import Party, Transitions
 from fedbandits.learners.index_rules import explores
@@ -190,9 +190,7 @@ class Controller(Party):
         LocalProtocolError
             If it is not this round's end that is waited for. Nothing has changed then.
         """
-        self._require("end_round")
-        if round_ != self.next_end:
-            raise LocalProtocolError(f"{self.name}: end of round {round_}, not of {self.next_end}")
+        self._require_next_end(round_)
         scores = np.empty(self.agreement.arms)
         list_drawn(self._drawn.draw(self._step), self._places, scores)
         drawn = Drawn(

@@ -153,9 +153,7 @@ class DataOwner(ActingParty):
             If this owner's pull is not over: the beat was shorter than a pull. Or if it is not this
             round's end that is waited for, or the score is not finite. Nothing has changed then.
         """
-        self._require("end_round")
-        if round_ != self.next_end:
-            raise LocalProtocolError(f"{self.name}: end of round {round_}, not of {self.next_end}")
+        self._require_next_end(round_)
         step, outgoing = self.standing.step, list[Message]()
         done = step > self.agreement.budget
         if done:
