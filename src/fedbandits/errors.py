@@ -107,6 +107,10 @@ class OutputError(FedbanditsError):
     """Results or checkpoints that cannot be written: the disk is full, or fails."""
 
 
+class SnapshotError(FedbanditsError):
+    """A party's saved state that is damaged, or belongs to another party or other terms."""
+
+
 class CheckpointError(FedbanditsError):
     """A checkpoint that is damaged, or belongs to another configuration or version."""
 

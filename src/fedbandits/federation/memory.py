@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from fedbandits.errors import FedbanditsError
+from fedbandits.federation.links import Outcome
 from fedbandits.federation.messages import Codec, Message
 from fedbandits.federation.party import Party
 from fedbandits.federation.transcript import Transcript
@@ -15,10 +17,30 @@ from fedbandits.federation.transcript import Transcript
 Route = Callable[[Message], int | None]
 
 
+class Refusal(NamedTuple):
+    """A message that a party has refused.
+
+    Parameters
+    ----------
+    at
+        Of the network's clock.
+    party, sender
+        Who has refused what came from whom.
+    why
+        The error, by name.
+    """
+
+    at: int
+    party: str
+    sender: str
+    why: FedbanditsError
+
+
 class MemoryNetwork:
     """Delivers messages between parties in order of arrival, ties in order of sending.
 
-    Every message passes through the codec, so that what cannot be encoded fails here too.
+    Every message passes through the codec, so that what cannot be encoded fails here too. Its
+    sender is authenticated: it is the party that has sent it.
 
     Parameters
     ----------
@@ -28,32 +50,46 @@ class MemoryNetwork:
         Codec of the system's messages.
     route
         Delays and drops; immediate and reliable by default.
+    lenient
+        Whether to go on when a party refuses a message. By default that is raised: where all
+        parties keep to the protocol and nothing is lost, it is a fault in their code.
     """
 
     def __init__(
-        self, parties: Mapping[str, Party], codec: Codec, route: Route | None = None
+        self,
+        parties: Mapping[str, Party[Any]],
+        codec: Codec,
+        route: Route | None = None,
+        lenient: bool = False,
     ) -> None:
         self.parties = dict(parties)
         self.transcript = Transcript()
         self.clock = 0
+        #: How many messages came to what.
+        self.outcomes: Counter[Outcome] = Counter()
+        self.refusals: list[Refusal] = []
+        self.lenient = lenient
+        #: How many messages were sent, those that get lost included.
+        self.sent = 0
         self._codec = codec
         self._route = route or (lambda _: 0)
-        self._queue: list[tuple[int, int, Any, bytes]] = []
+        self._queue: list[tuple[int, int, str, Any, bytes]] = []
         self._count = 0
 
     def send(self, messages: Iterable[Message]) -> None:
         """Put messages on their way."""
         for message in messages:
+            self.sent += 1
             ticks = self._route(message)
             if ticks is not None:
-                entry = (
-                    self.clock + ticks,
-                    self._count,
-                    message.receiver,
-                    self._codec.encode(message),
+                self.send_bytes(
+                    message.sender, message.receiver, self._codec.encode(message), ticks
                 )
-                heapq.heappush(self._queue, entry)
-                self._count += 1
+
+    def send_bytes(self, sender: str, receiver: Any, data: bytes, ticks: int = 0) -> None:
+        """Put bytes on their way, whatever they are."""
+        heapq.heappush(self._queue, (self.clock + ticks, self._count, sender, receiver, data))
+        self._count += 1
 
     def settle(self) -> None:
         """Deliver until nothing is on its way."""
@@ -71,11 +107,17 @@ class MemoryNetwork:
         if not self._queue:
             return None
         self.clock = max(self.clock, self._queue[0][0])
-        _, _, receiver, data = heapq.heappop(self._queue)
+        _, _, sender, receiver, data = heapq.heappop(self._queue)
         if receiver not in self.parties:
             raise FedbanditsError(f"no party is called {receiver!r}")
-        message = self._codec.decode(data)
-        outgoing = self.parties[receiver].receive(message)
-        self.transcript.record(self.clock, message, data)
-        self.send(outgoing)
+        receipt = self.parties[receiver].receive_bytes(data, sender)
+        if receipt.message is not None:
+            self.transcript.record(self.clock, receipt.message, data)
+        for each in (receipt, *receipt.followed):
+            self.outcomes[each.outcome] += 1
+            if each.outcome in ("refused", "duplicate") and each.why is not None:
+                if not self.lenient:
+                    raise each.why
+                self.refusals.append(Refusal(self.clock, receiver, sender, each.why))
+        self.send(receipt.outgoing)
         return str(receiver)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
-from typing import get_args, get_origin
+from typing import Any, get_args, get_origin
 
 import msgspec
 import numpy as np
@@ -13,7 +13,7 @@ from fedbandits._typing import Floats
 from fedbandits.errors import RemoteProtocolError, WrongTypeError
 
 #: Version of the message formats; a message of another version is refused.
-VERSION = 1
+VERSION = 2
 
 
 class UnknownMessageError(RemoteProtocolError):
@@ -37,7 +37,19 @@ class NotFiniteError(RemoteProtocolError):
 
 
 class OutOfOrderError(RemoteProtocolError):
-    """A message that does not come next: a gap, or not in this state."""
+    """A message that does not come next in the protocol, or not in this state."""
+
+
+class TooEarlyError(RemoteProtocolError):
+    """A message far ahead of those that are missing; it must be sent again when they have come."""
+
+
+class OtherTermsError(RemoteProtocolError):
+    """A message of a party that was built on other terms."""
+
+
+class ImplausibleError(RemoteProtocolError):
+    """Statistics that no party can send that keeps to the terms."""
 
 
 class DuplicateError(RemoteProtocolError):
@@ -57,17 +69,36 @@ class Message(
         Counts a sender's messages to one receiver, from 0: a gap or a repetition shows.
     version
         Version of the message format.
+    terms
+        Digest of the terms that the sender was built on.
     """
 
     sender: str
     receiver: str
     number: int = -1
     version: int = VERSION
+    terms: str = ""
 
     @property
     def payload_size(self) -> int:
         """Bytes of statistics inside."""
         return 0
+
+
+class TheseTerms(Message, frozen=True, kw_only=True, tag="fedbandits.terms"):
+    """A party's terms, told once to a peer that has others."""
+
+    content: bytes
+
+
+class Envelope(msgspec.Struct, frozen=True):
+    """What every message begins with, whatever is in it."""
+
+    sender: str
+    receiver: str
+    number: int
+    version: int
+    terms: str = ""
 
 
 def check_types(message: object) -> None:
@@ -144,8 +175,10 @@ class Codec:
 
     def __init__(self, union: object) -> None:
         self._encoder = msgspec.msgpack.Encoder()
-        self._decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(union)
+        every: Any = union | TheseTerms  # type: ignore[operator]
+        self._decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(every)
         self._version = msgspec.msgpack.Decoder(_Versioned)
+        self._envelope = msgspec.msgpack.Decoder(Envelope)
 
     def encode(self, message: Message) -> bytes:
         """A message as bytes."""
@@ -166,6 +199,13 @@ class Codec:
             return self._decoder.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise UnknownMessageError("not a message of this system") from None
+
+    def envelope(self, data: bytes) -> Envelope | None:
+        """The envelope of bytes that may be no message of this system; None if they have none."""
+        try:
+            return self._envelope.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
 
 
 class _Versioned(msgspec.Struct):

@@ -1,94 +1,185 @@
 """Parties as sans-IO state machines.
 
 A party never sleeps, reads a clock, opens a socket or draws from a global generator. It takes a
-message or a local event and returns the messages to send. Which event is legal in which state is
-one table. A misuse by the caller and a misbehaving peer are two different errors, and neither
-changes the party's state.
+message or a local event and returns the messages to send.
+
+All that changes in a party is one struct (:class:`PartyState`) and the numbers of its links. A
+handler *computes*: it returns a :class:`Step`. One method changes state (:meth:`Party._change`):
+it looks up in a table whether the step is legal. So whatever is refused has changed nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from fedbandits.errors import LocalProtocolError
-from fedbandits.federation.messages import VERSION as _VERSION
+from fedbandits.errors import LocalProtocolError, SnapshotError
+from fedbandits.federation import snapshots
+from fedbandits.federation.events import (
+    Deadline,
+    Decide,
+    Decision,
+    EndRound,
+    Event,
+    Observe,
+    Start,
+)
+from fedbandits.federation.links import Link, Links, Receipt
 from fedbandits.federation.messages import (
-    DuplicateError,
+    Codec,
     Message,
     OutOfOrderError,
     UnknownMessageError,
-    WrongSenderError,
-    WrongVersionError,
     check_types,
 )
+from fedbandits.federation.terms import Terms
 
-#: ``{(state, event): next states}``; an event is a method's or a message type's name.
-Transitions = Mapping[tuple[str, str], tuple[str, ...]]
+#: ``{(stage, event): next stages}``; an event is a type of local event or of message.
+Transitions = Mapping[tuple[str, type[Event | Message]], tuple[str, ...]]
 
 
-class Party:
-    """What all parties share: identity, state, numbering, checks.
+class PartyState(msgspec.Struct, frozen=True, kw_only=True):
+    """All that changes in a party, but for the numbers of its links.
+
+    Replaced as a whole. Arrays and tables inside may be written in place, by the ``write`` of a
+    step alone.
 
     Parameters
     ----------
-    name
-        This party's name.
+    stage
+        Where the party stands in its table of transitions.
+    """
+
+    stage: str
+
+
+AnyState = TypeVar("AnyState", bound=PartyState)
+
+
+class Step(msgspec.Struct, frozen=True, gc=False):
+    """What comes of an event. Nothing has changed yet.
+
+    Parameters
+    ----------
+    state
+        The state after it.
+    outgoing
+        What is to be sent, not numbered yet.
+    answer
+        What the caller is told.
+    write
+        Writes to arrays of the state where a copy would cost too much, and returns what more is to
+        be sent. It is called once everything is known to be right, and must not fail.
+    """
+
+    state: PartyState
+    outgoing: Sequence[Message] = ()
+    answer: Any = None
+    write: Callable[[], Sequence[Message]] | None = None
+
+
+class Handled(msgspec.Struct, frozen=True, gc=False):
+    """What a local event has led to.
+
+    Parameters
+    ----------
+    answer
+        What the caller is told: a decision, or nothing.
+    outgoing
+        What is to be sent.
+    followed
+        What became of messages that had come early, and whose time has come now.
+    """
+
+    answer: Any
+    outgoing: list[Message]
+    followed: tuple[Receipt, ...] = ()
+
+
+class Seat(NamedTuple):
+    """What the constructor of a party is told of all that is public.
+
+    Parameters
+    ----------
+    name, role, place
+        The party's name, its role, and which of that role's parties it is.
+    terms
+        What all parties agree on.
+    table
+        For each type of message the roles that send and receive it.
+    codec
+        Encodes the messages of the system.
+    """
+
+    name: str
+    role: str
+    place: int
+    terms: Terms
+    table: Mapping[type[Message], tuple[str, str]]
+    codec: Codec
+
+    def names(self, role: str) -> tuple[str, ...]:
+        """The names of all parties of a role, in order."""
+        return self.terms.parties[role]
+
+    def one(self, role: str) -> str:
+        """The name of the only party of a role."""
+        (name,) = self.terms.parties[role]
+        return name
+
+    def peers(self) -> list[str]:
+        """All that exchange messages with this party, by the table."""
+        pairs = [pair for pair in self.table.values() if self.role in pair]
+        roles = dict.fromkeys(b if a == self.role else a for a, b in pairs)
+        return [name for role in roles for name in self.names(role) if name != self.name]
+
+
+class _Dump(msgspec.Struct, array_like=True):
+    party: str
+    terms: str
+    links: dict[str, Link]
+    state: msgspec.Raw
+
+
+class Party(Generic[AnyState]):
+    """What all parties share: identity, state, links, checks.
+
+    Parameters
+    ----------
+    seat
+        What it is told of all that is public.
     state
         The state to begin in.
     peers
-        Names of those that it exchanges messages with.
-    senders
-        For a type of message, who may send it; any peer where a type is not named.
+        Names of those that it exchanges messages with; by the table of messages if not given.
     """
 
-    #: Legal events, and the states that each may lead to.
+    #: Legal events, and the stages that each may lead to.
     TRANSITIONS: ClassVar[Transitions] = {}
+    #: Messages that come too early at a stage: they are held until the stage has changed.
+    LATER: ClassVar[frozenset[tuple[str, type[Message]]]] = frozenset()
 
-    def __init__(
-        self,
-        name: str,
-        state: str,
-        peers: Sequence[str],
-        senders: Mapping[type[Message], Collection[str]] | None = None,
-    ) -> None:
-        self.name = name
-        self._senders = {kind.__name__: frozenset(who) for kind, who in (senders or {}).items()}
+    def __init__(self, seat: Seat, state: AnyState, peers: Sequence[str] | None = None) -> None:
+        self.name, self.terms = seat.name, seat.terms
         self._state = state
-        self._received = dict.fromkeys(peers, 0)
-        self._sent = dict.fromkeys(peers, 0)
+        self._links = Links(seat, seat.peers() if peers is None else peers)
 
     @property
-    def state(self) -> str:
-        """Where the party stands."""
+    def state(self) -> AnyState:
+        """All that changes, but for the links. To be looked at, not to be written."""
         return self._state
+
+    @property
+    def stage(self) -> str:
+        """Where the party stands in its table of transitions."""
+        return self._state.stage
 
     def start(self) -> list[Message]:
         """What is to be sent before the first round."""
-        return []
-
-    def receive(self, message: Message) -> list[Message]:
-        """Take a message from a peer and return those to send.
-
-        Raises
-        ------
-        RemoteProtocolError
-            One of its kinds, naming what is wrong; nothing has changed then.
-        WrongTypeError
-            If it is no message at all; nothing has changed then.
-        """
-        check_types(message)
-        self._check_envelope(message)
-        event = type(message).__name__
-        if (self._state, event) not in self.TRANSITIONS:
-            known = any(event == name for _, name in self.TRANSITIONS)
-            kind = OutOfOrderError if known else UnknownMessageError
-            raise kind(f"{self.name}: {event} from {message.sender} while {self._state}")
-        outgoing = self._handle(message)
-        self._received[message.sender] += 1
-        return outgoing
+        legal = (self.stage, Start) in self.TRANSITIONS
+        return self.handle(Start()).outgoing if legal else []
 
     @property
     def next_end(self) -> int | None:
@@ -104,64 +195,176 @@ class Party:
         a public clock, a party so sends at times that depend on no data. After an error nothing
         has changed: it can be told again.
         """
-        del round_
-        return []
+        return self.handle(EndRound(round_)).outgoing
 
-    def _require_next_end(self, round_: int) -> None:
-        """Refuse the end of another round than the one that is waited for."""
-        self._require("end_round")
-        if round_ != self.next_end:
-            raise LocalProtocolError(f"{self.name}: end of round {round_}, not of {self.next_end}")
+    @property
+    def awaited(self) -> int | None:
+        """The number of what this party awaits from others, for :meth:`deadline`, if it does."""
+        return 0 if self._links.held else None
 
-    def _handle(self, message: Message) -> list[Message]:
-        """Act on a message whose envelope is right; must check before it changes anything."""
+    def deadline(self, number: int) -> list[Message]:
+        """Go on without those who are late; return what is to be sent.
+
+        The driver says when that is: a party has no clock. Messages that are missing are given up:
+        what was held behind them is taken.
+
+        Parameters
+        ----------
+        number : int
+            What :attr:`awaited` says. What is over by now is not awaited any longer.
+        """
+        return self.handle(Deadline(number)).outgoing
+
+    def handle(self, event: Event) -> Handled:
+        """Take a local event.
+
+        Raises
+        ------
+        LocalProtocolError
+            If it is not legal now. Nothing has changed then, whatever was raised.
+        """
+        kind, stage = type(event), self._state.stage
+        allowed = self.TRANSITIONS.get((stage, kind))
+        if allowed is None and kind is not Deadline:
+            raise LocalProtocolError(f"{self.name}: {kind.__name__} is not possible while {stage}")
+        answer, outgoing = None, list[Message]()
+        if allowed is not None:
+            step = self._compute(event)
+            answer, outgoing = step.answer, self._change(kind, allowed, step)
+        if not self._links.held:
+            return Handled(answer, outgoing)
+        return self._catch_up(kind, answer, outgoing)
+
+    def _catch_up(self, kind: type[Event], answer: Any, outgoing: list[Message]) -> Handled:
+        """Take messages that had come early, if their time has come."""
+        if kind is Deadline:
+            self._links.give_up()
+        followed = () if kind is Decide else self._links.take_held(self._take)
+        return Handled(answer, [*outgoing, *_sent(followed)], followed)
+
+    def receive(self, message: Message, link: str | None = None) -> Receipt:
+        """Take a message from a peer.
+
+        Parameters
+        ----------
+        message : Message
+        link : str, optional
+            Whom the link has authenticated; by default the message is believed.
+
+        Returns
+        -------
+        Receipt
+            Which of four things became of it. Whatever is not taken has changed nothing but the
+            numbers of that link.
+
+        Raises
+        ------
+        WrongTypeError
+            If it is no message at all.
+        FedbanditsError
+            If this party itself could not do its duty: noise that fails, a ledger that refuses.
+            Nothing has changed then, and the message can be delivered again.
+        """
+        check_types(message)
+        return self._followed(self._links.receive(message, link, self._take))
+
+    def receive_bytes(self, data: bytes, link: str) -> Receipt:
+        """Take the bytes of a message, whatever they are, from an authenticated peer."""
+        return self._followed(self._links.receive_bytes(data, link, self._take))
+
+    def _followed(self, receipt: Receipt) -> Receipt:
+        """With what became of messages that had been held."""
+        if not self._links.held or receipt.outcome != "taken":
+            return receipt
+        followed = self._links.take_held(self._take)
+        outgoing = [*receipt.outgoing, *_sent(followed)]
+        return msgspec.structs.replace(receipt, outgoing=outgoing, followed=followed)
+
+    def dump(self) -> bytes:
+        """All that must be saved to go on elsewhere: secret, as the records inside it are.
+
+        Noise that was drawn ahead is not in it: whoever loads it draws other noise.
+        """
+        state = msgspec.Raw(snapshots.plain(self._state))
+        return snapshots.encode(_Dump(self.name, self.terms.digest, self._links.all, state))
+
+    def load(self, data: bytes) -> None:
+        """Go on from what was saved.
+
+        Raises
+        ------
+        SnapshotError
+            If it is damaged, another party's, or was saved under other terms. Nothing has changed
+            then.
+        """
+        dump = snapshots.decode(_Dump, data)
+        if (dump.party, dump.terms) != (self.name, self.terms.digest):
+            raise SnapshotError(
+                f"{self.name}: a saved state of {dump.party}, of the terms {dump.terms}; this is "
+                f"{self.name}, of the terms {self.terms.digest}"
+            )
+        state = snapshots.read(type(self._state), dump.state)
+        self._links.restore(dump.links)
+        self._state = state
+        self._resume()
+
+    def _resume(self) -> None:
+        """Make again what follows from the state and is not in it."""
+
+    def _compute(self, event: Any) -> Step:
+        """What a legal event leads to; must change nothing."""
         raise NotImplementedError
 
-    def _check_envelope(self, message: Message) -> None:
-        if message.version != _VERSION:
-            raise WrongVersionError(f"{self.name}: message of version {message.version}")
-        if message.receiver != self.name or message.sender not in self._received:
-            raise WrongSenderError(
-                f"{self.name}: message from {message.sender!r} for {message.receiver!r}"
-            )
-        if message.sender not in self._senders.get(type(message).__name__, self._received):
-            raise WrongSenderError(
-                f"{self.name}: a {type(message).__name__} is not for {message.sender} to send"
-            )
-        expected = self._received[message.sender]
-        if message.number < expected:
-            raise DuplicateError(
-                f"{self.name}: message {message.number} from {message.sender} again"
-            )
-        if message.number > expected:
-            raise OutOfOrderError(
-                f"{self.name}: message {message.number} from {message.sender}, expected {expected}"
-            )
+    def _take(self, message: Message) -> list[Message] | None:
+        """Act on the next message of a link; None if its time has not come."""
+        stage, kind = self._state.stage, type(message)
+        if (stage, kind) in self.LATER:
+            return None
+        if (stage, kind) not in self.TRANSITIONS:
+            known = any(kind is event for _, event in self.TRANSITIONS)
+            refusal = OutOfOrderError if known else UnknownMessageError
+            raise refusal(f"{self.name}: {kind.__name__} from {message.sender} while {stage}")
+        return self._change(kind, self.TRANSITIONS[stage, kind], self._compute(message))
 
-    def _require(self, event: str) -> None:
-        """Refuse a local event that is not legal now."""
-        if (self._state, event) not in self.TRANSITIONS:
-            raise LocalProtocolError(f"{self.name}: {event} is not possible while {self._state}")
+    def _change(
+        self, kind: type[Event | Message], allowed: Collection[str], step: Step
+    ) -> list[Message]:
+        """The one place where state moves; returns the messages, numbered.
 
-    def _move(self, event: str, state: str) -> None:
-        """Go to another state, as the table allows."""
-        if state not in self.TRANSITIONS.get((self._state, event), ()):
+        Parameters
+        ----------
+        kind
+            What has happened.
+        allowed
+            The stages that it may lead to from the present one, by the table.
+        step
+            What it leads to.
+        """
+        if step.state.stage not in allowed:
             raise LocalProtocolError(
-                f"{self.name}: {event} does not lead from {self._state} to {state}"
+                f"{self.name}: {kind.__name__} does not lead from {self._state.stage} to "
+                f"{step.state.stage}"
             )
-        self._state = state
+        outgoing = step.outgoing
+        if step.write is not None:
+            outgoing = [*outgoing, *step.write()]
+        self._state = step.state  # type: ignore[assignment]
+        return list(map(self._links.numbered, outgoing))
 
-    def _numbered(self, message: Message) -> Message:
-        """The message with its number; every message is numbered once, when it is sent."""
-        number = self._sent[message.receiver]
-        self._sent[message.receiver] += 1
-        return msgspec.structs.replace(message, number=number)
+    def _after(self, **changed: Any) -> AnyState:
+        """The present state with some fields changed."""
+        return msgspec.structs.replace(self._state, **changed)
 
 
-class ActingParty(Party):
+def _sent(receipts: tuple[Receipt, ...]) -> list[Message]:
+    return [message for receipt in receipts for message in receipt.outgoing]
+
+
+class ActingParty(Party[AnyState]):
     """A party that decides, and learns from what comes of it.
 
-    What a situation, a decision and an outcome are belongs to the kind of environment.
+    What a situation, an action and an outcome are belongs to the kind of environment. Many
+    decisions may be open at once; outcomes come in any order.
     """
 
     @property
@@ -169,7 +372,7 @@ class ActingParty(Party):
         """The round that a message has told this party to act in, if one has."""
         return None
 
-    def decide(self, situation: Any) -> Any:
+    def decide(self, situation: Any) -> Decision:
         """Choose.
 
         Raises
@@ -177,10 +380,11 @@ class ActingParty(Party):
         LocalProtocolError
             If it is not time to decide, or the situation is malformed. Nothing has changed then.
         """
-        raise NotImplementedError
+        answer: Decision = self.handle(Decide(situation)).answer
+        return answer
 
-    def observe(self, decision: Any, outcome: Any) -> list[Message]:
-        """Learn what came of the last decision, and return what is to be sent.
+    def observe(self, decision: Decision, outcome: Any) -> list[Message]:
+        """Learn what came of a decision, and return what is to be sent.
 
         Raises
         ------
@@ -188,14 +392,6 @@ class ActingParty(Party):
             If no such decision is open. Nothing has changed then.
         BoundExceededError
             If the record is not within the bounds that the guarantee rests on. Nothing has changed
-            then: the party goes on waiting for an outcome.
+            then: the decision stays open.
         """
-        raise NotImplementedError
-
-    def _require_end(self, round_: int, last: int) -> None:
-        """Refuse the end of another round than the last one played."""
-        self._require("end_round")
-        if round_ != last:
-            raise LocalProtocolError(
-                f"{self.name}: the end of round {round_}, but round {last} was played last"
-            )
+        return self.handle(Observe(decision, outcome)).outgoing

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import reduce
+from functools import cached_property, reduce
 from operator import or_
 from typing import Any, NamedTuple
 
 from fedbandits.federation.messages import Codec, Message
-from fedbandits.federation.party import Party
+from fedbandits.federation.party import Party, Seat
+from fedbandits.federation.terms import Terms
 
 #: For every type of message the roles between which it may travel, ``(sender, receiver)``.
 MessageTable = Mapping[type[Message], tuple[str, str]]
@@ -27,19 +28,19 @@ class Role(NamedTuple):
     parties
         Names of those that have it, in order.
     make
-        ``(place, supply)`` to the party at this place: what it brings is its own, all else follows
-        from the plan.
+        ``(seat, supply)`` to the party there: what it brings is its own, all else follows from the
+        terms.
     acts
         Whether it decides, and observes what comes of it. One role of a system does.
     """
 
     name: str
     parties: tuple[str, ...]
-    make: Callable[[int, Any], Party]
+    make: Callable[[Seat, Any], Party]
     acts: bool = False
 
 
-class Roles(NamedTuple):
+class Roles:
     """The parties of a federation, made from a plan that is public and the same for all.
 
     Parameters
@@ -54,12 +55,17 @@ class Roles(NamedTuple):
         For those: the parties that act to how many rounds all of them have left behind.
     """
 
-    roles: tuple[Role, ...]
-    table: MessageTable
-    messages_set_pace: bool = False
-    rounds_done: Callable[[list[Any]], int] | None = None
+    def __init__(
+        self,
+        roles: tuple[Role, ...],
+        table: MessageTable,
+        messages_set_pace: bool = False,
+        rounds_done: Callable[[list[Any]], int] | None = None,
+    ) -> None:
+        self.roles, self.table = roles, table
+        self.messages_set_pace, self.rounds_done = messages_set_pace, rounds_done
 
-    @property
+    @cached_property
     def codec(self) -> Codec:
         """Encodes and decodes what travels."""
         return Codec(reduce(or_, self.table))
@@ -69,6 +75,19 @@ class Roles(NamedTuple):
         """The role whose parties act."""
         return next(role for role in self.roles if role.acts)
 
+    @property
+    def parties(self) -> dict[str, tuple[str, ...]]:
+        """The names of all parties, by role."""
+        return {role.name: role.parties for role in self.roles}
+
     def role_of(self, party: str) -> str:
         """The role of a party."""
         return next(role.name for role in self.roles if party in role.parties)
+
+    def seat(self, role: Role, place: int, terms: Terms) -> Seat:
+        """Where one party sits: what its constructor is told of all that is public."""
+        return Seat(role.parties[place], role.name, place, terms, self.table, self.codec)
+
+    def make(self, role: Role, place: int, terms: Terms, supply: Any) -> Party:
+        """One party, before anything has happened."""
+        return role.make(self.seat(role, place, terms), supply)

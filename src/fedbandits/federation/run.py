@@ -7,6 +7,7 @@ Systems and worlds come in as values: :class:`~fedbandits.federation.roles.Roles
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from fedbandits._typing import Floats
@@ -14,7 +15,8 @@ from fedbandits.environments.stage import Stage
 from fedbandits.federation.memory import MemoryNetwork, Route
 from fedbandits.federation.messages import Message
 from fedbandits.federation.party import ActingParty, Party
-from fedbandits.federation.roles import Roles, Supplies
+from fedbandits.federation.roles import Role, Roles, Supplies
+from fedbandits.federation.terms import Terms
 
 
 class PartiesRun:
@@ -26,34 +28,48 @@ class PartiesRun:
         The roles of the federation, from which its parties are made.
     supplies
         What each party brings.
+    terms
+        What all parties agree on.
     stage
         The world they act in.
     rounds
         The horizon T, in rounds.
     route
         Delays and drops of the network; immediate and reliable by default.
+    lenient
+        Whether to go on when a party refuses a message, see :class:`.memory.MemoryNetwork`.
+    embody
+        What makes a party to what takes its place; the party itself by default.
     """
 
     def __init__(
         self,
         roles: Roles,
         supplies: Supplies,
+        terms: Terms,
         stage: Stage,
         rounds: int,
         route: Route | None = None,
+        lenient: bool = False,
+        embody: Callable[[Callable[[], Party[Any]]], Any] = lambda make: make(),
     ) -> None:
-        self.rounds, self.stage, self._roles = rounds, stage, roles
+        self.rounds, self.stage, self.terms, self._roles = rounds, stage, terms, roles
         self._by_role: dict[str, list[Any]] = {
-            role.name: [role.make(i, supplies(role.name, i)) for i in range(len(role.parties))]
+            role.name: [
+                embody(partial(_make, roles, role, i, terms, supplies))
+                for i in range(len(role.parties))
+            ]
             for role in roles.roles
         }
-        self.players: list[ActingParty] = self._by_role[roles.acting.name]
+        self.players: list[ActingParty[Any]] = self._by_role[roles.acting.name]
         self._place = {player.name: place for place, player in enumerate(self.players)}
         self.network = MemoryNetwork(
-            {party.name: party for party in self.parties}, roles.codec, route
+            {party.name: party for party in self.parties}, roles.codec, route, lenient
         )
         #: Rounds played.
         self.done = 0
+        #: How many messages were on their way when all had been waited for.
+        self._settled = 0
         #: The last decision of each player.
         self.decisions: list[Any] = [None] * len(self.players)
         for party in self.parties:
@@ -62,7 +78,7 @@ class PartiesRun:
             self.network.settle()
 
     @property
-    def parties(self) -> list[Party]:
+    def parties(self) -> list[Party[Any]]:
         """All of them, role by role."""
         return [party for parties in self._by_role.values() for party in parties]
 
@@ -111,12 +127,27 @@ class PartiesRun:
                     hear(player, messages)
                 self.network.send(messages)
         self.network.settle()
+        # Whoever waits for something has sent something, or was sent something.
+        while self.network.sent > self._settled:
+            self._settled = self.network.sent
+            if self._end_waiting():
+                self.network.settle()
+
+    def _end_waiting(self) -> bool:
+        """A deadline: nothing is on its way, so nobody need wait any longer; whether any did."""
+        awaited = [(party, party.awaited) for party in self.parties]
+        waiting = [(party, number) for party, number in awaited if number is not None]
+        for party, number in waiting:
+            self.network.send(party.deadline(number))
+        return bool(waiting)
 
     def _deliver_until(self, stop: int) -> None:
         """Deliver messages one by one; the last round is followed by all that are left."""
         while self.done < stop or stop == self.rounds:
             receiver = self.network.deliver()
-            if receiver is None and not (self._act_as_told() or self._end_rounds()):
+            if receiver is None and not (
+                self._act_as_told() or self._end_rounds() or self._end_waiting()
+            ):
                 break
             if receiver is None or receiver in self._place:
                 self.done = self._roles.rounds_done(self.players)  # type: ignore[misc]
@@ -140,8 +171,8 @@ class PartiesRun:
     def _act(self, place: int, round_: int) -> None:
         player = self.players[place]
         decision = player.decide(self.stage.situation(round_, place))
-        outcome = self.stage.outcome(round_, place, decision)
-        self.decisions[place] = decision
+        outcome = self.stage.outcome(round_, place, decision.action)
+        self.decisions[place] = decision.action
         self.network.send(player.observe(decision, outcome))
 
     @property
@@ -163,3 +194,8 @@ class PartiesRun:
     def bytes(self) -> int:
         """Bytes of payload delivered so far."""
         return self.network.transcript.payload_bytes
+
+
+def _make(roles: Roles, role: Role, place: int, terms: Terms, supplies: Supplies) -> Party[Any]:
+    """One party with what it brings: asked for anew when a process restarts."""
+    return roles.make(role, place, terms, supplies(role.name, place))

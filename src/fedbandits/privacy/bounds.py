@@ -7,6 +7,7 @@ among units among a capacity. All systems, in loops and in parties, call these f
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 
@@ -16,6 +17,13 @@ from fedbandits.errors import BoundExceededError
 
 #: What is wrong with a record.
 NO_FAULT, CONTEXT_TOO_LONG, REWARD_TOO_LARGE, NOT_A_NUMBER, UNITS_IMPOSSIBLE = 0, 1, 2, 3, 9
+
+#: How likely honest noise is to exceed what a receiver holds a number to.
+IMPROBABLE = 1e-12
+#: So many deviations that is, on either side.
+_IMPROBABLE_DEVIATIONS = -NormalDist().inv_cdf(IMPROBABLE / 2.0)
+#: Room for what rounding adds to a sum.
+_ROUNDING_ROOM = 1.0 + 2.0**-20
 
 #: Share by which a context may be longer than its bound: float32 moves the norm of a unit vector by
 #: up to 2⁻²⁴, and adding up squares a little. Prices have room for it
@@ -30,6 +38,16 @@ _MESSAGES = {
     NOT_A_NUMBER: "a context or reward is not a finite number",
     UNITS_IMPOSSIBLE: "good units must lie between 0 and those bought, which capacities bound",
 }
+
+
+@compiled
+def all_finite(features: Floats32) -> bool:
+    """Whether all numbers of a (d, arms) array are finite."""
+    for i in range(features.shape[0]):
+        for j in range(features.shape[1]):
+            if not math.isfinite(features[i, j]):
+                return False
+    return True
 
 
 @compiled
@@ -160,3 +178,35 @@ def require_within(fault: int, where: str) -> None:
     """
     if fault != NO_FAULT:
         raise BoundExceededError(f"{where}: {_MESSAGES[fault]}")
+
+
+@compiled
+def any_implausible(
+    values: Floats, each: Floats, records: float, scales: Floats, deviation: float
+) -> bool:
+    """Whether a number is larger than the terms allow: records, and noise that is never so large.
+
+    Parameters
+    ----------
+    values : (size,) float64
+        Numbers that somebody has released.
+    each : (size,) float64
+        The most that one unit of records can add to each.
+    records : float
+        How many units of records can be in them.
+    scales : (size,) float64
+        Deviations of the noise in each number, in ``deviation``.
+    deviation : float
+        Gaussian noise is larger than what is allowed for it with probability :data:`IMPROBABLE` a
+        number.
+
+    Returns
+    -------
+    bool
+        Also if a number is none.
+    """
+    for i in range(values.size):
+        most = _ROUNDING_ROOM * records * each[i] + _IMPROBABLE_DEVIATIONS * deviation * scales[i]
+        if not abs(values[i]) <= most:
+            return True
+    return False

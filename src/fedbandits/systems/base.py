@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -12,9 +12,12 @@ from fedbandits.environments.base import Environment
 from fedbandits.environments.facts import Facts
 from fedbandits.environments.needs import Needs
 from fedbandits.federation.memory import Route
+from fedbandits.federation.party import Party
 from fedbandits.federation.roles import Roles, Supplies
 from fedbandits.federation.run import PartiesRun
+from fedbandits.federation.terms import Schedule
 from fedbandits.random import replicate_key
+from fedbandits.systems.terms import terms_of
 
 if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.privacy.auditing import Game
@@ -49,6 +52,16 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     config: Any
     facts: Any
     rounds: int
+
+    @property
+    def schedule(self) -> Schedule:
+        """When parties release, and how much at once."""
+        return Schedule(rounds=self.rounds)
+
+    @property
+    def public(self) -> dict[str, Any]:
+        """What else all must agree on: what each party reads from a file of its own."""
+        return {}
 
 
 class Simulation(Protocol):
@@ -212,15 +225,6 @@ class System(Generic[AnyPlan]):
         del plan, environment
         return ()
 
-    def agreement(self, plan: AnyPlan) -> dict[str, Any]:
-        """What the parties must agree on, as plain values. A seed never is among it."""
-        return {
-            "system": self.name,
-            "settings": msgspec.to_builtins(plan.config),
-            "facts": msgspec.to_builtins(plan.facts),
-            "rounds": plan.rounds,
-        }
-
     def plays_in(self, environment: type[Environment]) -> bool:
         """Whether a kind of environment has the facts that this system plans from."""
         return issubclass(environment.FACTS, self.facts_type)
@@ -238,7 +242,9 @@ class PartiesReplicate:
     route
         Delays and drops of the network; immediate and reliable by default.
     supplies
-        What the parties bring; simulated by default.
+        What the parties bring; simulated by default. What is given counts as secure.
+    lenient, embody
+        See :class:`.federation.run.PartiesRun`.
     """
 
     state = None
@@ -252,13 +258,16 @@ class PartiesReplicate:
         replicate: int,
         route: Route | None = None,
         supplies: Supplies | None = None,
+        lenient: bool = False,
+        embody: Callable[[Callable[[], Party[Any]]], Any] = lambda make: make(),
     ) -> None:
         roles = system.roles(plan)
         if roles is None:
             raise NotImplementedError(f"{system.name}: this variant has no parties")
+        terms = terms_of(system, plan, "simulated" if supplies is None else "secure")
         stage = environment.stage(replicate_key(seed, replicate))
         brought = supplies or system.simulated_supplies(plan, stage.world, seed, replicate)
-        self.run = PartiesRun(roles, brought, stage, plan.rounds, route)
+        self.run = PartiesRun(roles, brought, terms, stage, plan.rounds, route, lenient, embody)
         self.system, self.plan = system, plan
         self.metrics: Mapping[str, NDArray[Any]] = {}
 

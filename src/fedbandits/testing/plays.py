@@ -38,8 +38,9 @@ def federate(
     replicate: int,
     route: Route | None = None,
     supplies: Supplies | None = None,
+    lenient: bool = False,
 ) -> PartiesReplicate:
     """The same replicate for parties; see :class:`~fedbandits.systems.base.PartiesReplicate`."""
     plan = plan_of(config, environment, rounds)
     system = system_of(config)
-    return PartiesReplicate(system, plan, environment, seed, replicate, route, supplies)
+    return PartiesReplicate(system, plan, environment, seed, replicate, route, supplies, lenient)

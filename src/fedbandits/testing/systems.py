@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import pathlib
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +29,8 @@ from fedbandits.privacy.noise_check import check_noise
 from fedbandits.settings.experiment import Experiment, system
 from fedbandits.systems import Simulation, find_preset
 from fedbandits.systems.base import PartiesReplicate
+from fedbandits.systems.terms import terms_of
+from fedbandits.testing.restored import MortalParty
 from fedbandits.testing.times import Watch
 from fedbandits.testing.worlds import small_world
 
@@ -79,8 +82,17 @@ def claims_something_definite(preset: str) -> None:
 def agrees_on_no_seed(preset: str) -> None:
     """What parties agree on is plain values: no seed, and the same for all replicates."""
     found, plan, _ = _setting(preset)
-    agreed = found.agreement(plan)
-    assert {"system", "settings", "facts", "rounds"} <= set(agreed)
+    if found.roles(plan) is None:
+        return
+    terms = terms_of(found, plan, "secure")
+    agreed = msgspec.to_builtins(terms)
+    assert agreed["schedule"]["rounds"] == ROUNDS
+    assert terms.difference(terms_of(found, plan, "secure").content) is None
+    assert terms.difference(terms_of(found, plan, "simulated").content) == (
+        "noise",
+        "secure",
+        "simulated",
+    )
     assert not any("seed" in key or "replicate" in key for key in _keys(agreed, inside="graph"))
 
 
@@ -164,6 +176,22 @@ def survives_save_and_load(preset: str) -> None:
     assert _reported(run) == _reported(resumed)
 
 
+def goes_on_from_any_event(preset: str) -> None:
+    """Every party can be killed at every event: restored, it does the same, bit for bit."""
+    found, plan, world = _setting(preset)
+    if found.roles(plan) is None:
+        return
+    events: Counter[str] = Counter()
+    smooth = PartiesReplicate(found, plan, world, 1, 0)
+    rough = PartiesReplicate(
+        found, plan, world, 1, 0, embody=lambda make: MortalParty(make, events)
+    )
+    for run in (smooth, rough):
+        run.advance(ROUNDS)
+    assert _standing(smooth) == _standing(rough)
+    assert events.total() >= ROUNDS
+
+
 def is_played_alike_by_parties(preset: str) -> None:
     """Parties that exchange messages report what the simulation does, round by round.
 
@@ -202,11 +230,11 @@ def takes_nothing_but_messages(preset: str) -> None:
 
 
 def _refused(party: Any, thing: Any) -> None:
-    before = party.state
+    before = party.dump()
     try:
         party.receive(thing)
     except WrongTypeError:
-        assert party.state == before
+        assert party.dump() == before
     else:
         raise AssertionError(f"{party.name} took a {type(thing).__name__}")
 
@@ -243,6 +271,7 @@ CHECKS: tuple[Callable[[str], None], ...] = (
     spends_within_its_claim,
     survives_save_and_load,
     is_played_alike_by_parties,
+    goes_on_from_any_event,
     takes_nothing_but_messages,
     releases_as_soon_as_a_round_is_over,
 )

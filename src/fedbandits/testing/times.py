@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pathlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 import fedbandits
 from fedbandits.environments import AnyEnvironment
+from fedbandits.federation.events import Decision
+from fedbandits.federation.links import Receipt
+from fedbandits.federation.messages import Message
 from fedbandits.federation.party import ActingParty
 from fedbandits.federation.roles import Supplies
 from fedbandits.privacy.secure_noise import GRID_BITS, SecureNoise
@@ -61,7 +64,7 @@ class Watch:
         drawn = normals(count, self._key, 0, self._samples, Purpose.PRIVACY_NOISE)
         return [int(z) for z in drawn * 2.0**GRID_BITS]
 
-    def _watch(self, player: ActingParty) -> None:
+    def _watch(self, player: ActingParty[Any]) -> None:
         end_round = player.end_round
 
         def ended(round_: int) -> Any:
@@ -75,19 +78,19 @@ class Watch:
             return messages
 
         player.end_round = ended  # type: ignore[method-assign]
-        for event in ("observe", "receive"):
-            setattr(player, event, _silent(player, event))
+        observe, receive_bytes = player.observe, player.receive_bytes
 
+        def observed(decision: Decision, outcome: Any) -> list[Message]:
+            messages = observe(decision, outcome)
+            assert not messages, f"{player.name} sends something when it learns of an outcome"
+            return messages
 
-def _silent(player: ActingParty, event: str) -> Callable[..., Any]:
-    method = getattr(player, event)
+        def received(data: bytes, link: str) -> Receipt:
+            receipt = receive_bytes(data, link)
+            assert not receipt.outgoing, f"{player.name} sends something when it is told something"
+            return receipt
 
-    def call(*arguments: Any) -> Any:
-        messages = method(*arguments)
-        assert not messages, f"{player.name} sends something in {event}"
-        return messages
-
-    return call
+        player.observe, player.receive_bytes = observed, received  # type: ignore[method-assign]
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.errors import ConfigError
+from fedbandits.federation.terms import Schedule
 from fedbandits.learners.confidence import (
     SpectralBounds,
     bias_norm_factor,
@@ -107,6 +108,20 @@ class AgentsPlan(Plan, frozen=True, kw_only=True):
     def agent_names(self) -> tuple[str, ...]:
         """Names of the agents, in order."""
         return tuple(f"agent-{i}" for i in range(self.constants.agents))
+
+    @property
+    def schedule(self) -> Schedule:
+        """When agents release, and how much at once."""
+        constants, rounds = self.constants, self.rounds
+        if constants.schedule == TRIGGERED:
+            ends: str | tuple[int, ...] = "whenever an agent's trigger fires"
+            most = rounds
+        elif constants.period:
+            ends, most = f"every {constants.period}", constants.period
+        else:
+            ends = tuple(constants.sync_times[:-1].tolist())
+            most = max(np.diff((0, *ends)).tolist(), default=rounds)
+        return Schedule(rounds=rounds, releases=constants.releases, ends=ends, most_records=most)
 
     def event(self, releases: int | None = None) -> Event:
         """What a record is charged for after so many releases; after all of them if not given."""

@@ -4,133 +4,172 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TypeVar
 
+import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats, Floats32
 from fedbandits.errors import BoundExceededError, LocalProtocolError
-from fedbandits.federation.party import ActingParty
+from fedbandits.federation.events import Decide, Decision, Observe
+from fedbandits.federation.party import ActingParty, PartyState, Seat, Step
 from fedbandits.learners.ridge import Record, add_record
-from fedbandits.privacy.bounds import record_fault, require_within
+from fedbandits.privacy.bounds import all_finite, record_fault, require_within
 from fedbandits.privacy.running_sum import draw_ahead
 from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan
 from fedbandits.systems.agents.play import choose_arm
-from fedbandits.systems.agents.sync import next_sync
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.agents.views import Pool, Views
+from fedbandits.systems.terms import require_secure
 
 
-class Player(ActingParty):
+class OpenDecision(msgspec.Struct, frozen=True, gc=False):
+    """A decision whose reward has not come yet."""
+
+    arm: int
+    context: Floats  # (d,)
+
+
+class PlayerState(PartyState, frozen=True, kw_only=True):
+    """What every player keeps.
+
+    Parameters
+    ----------
+    decisions
+        How many were made.
+    records
+        How many rewards have come.
+    open
+        Decisions whose rewards have not come, by their numbers.
+    """
+
+    stage: str = "ready"
+    decisions: int = 0
+    records: int = 0
+    open: dict[int, OpenDecision] = msgspec.field(default_factory=dict)
+
+
+AnyPlayer = TypeVar("AnyPlayer", bound=PlayerState)
+
+
+class Player(ActingParty[AnyPlayer]):
     """A party that chooses arms of decision sets by a view, and learns from rewards.
 
     Parameters
     ----------
-    name
-        This party's name.
-    peers
-        Names of those that may send to it.
+    seat
+        What it is told of all that is public.
     plan
         What all parties go by, with the noise of this one's own budget.
     supply
         The noise that it brings, and how it breaks ties.
+    state
+        The state to begin in.
+    peers
+        Names of those that may send to it; by the table of messages if not given.
     """
 
     def __init__(
-        self, name: str, peers: Sequence[str], plan: AgentsPlan, supply: AgentSupply
+        self,
+        seat: Seat,
+        plan: AgentsPlan,
+        supply: AgentSupply,
+        state: AnyPlayer,
+        peers: Sequence[str] | None = None,
     ) -> None:
-        super().__init__(name, "ready", peers)
-        self.round = 0
-        self._plan, self._noise, self._ties = plan, supply.noise, supply.ties
-        self._features: Floats32 = np.zeros((plan.constants.dimension, 1), np.float32)
-        self._arm = 0
-        #: The next round that ends with a release, where those are fixed in advance.
-        self._due: int | None = None
+        super().__init__(seat, state, peers)
+        if plan.release.slots:
+            require_secure(self.name, seat.terms, supply.noise)
+        self._index, self._plan = seat.place, plan
+        self._noise, self._ties = supply.noise, supply.ties
+        #: Whether the noise of the next release has been drawn; a state that was saved has none.
+        self._has_noise = False
 
-    @property
-    def next_end(self) -> int | None:
-        """The next round that ends with a release, where those are fixed in advance."""
-        return self._due
-
-    def decide(self, situation: Floats32) -> int:
+    def _choose(self, event: Decide, view: Views) -> Step:
         """Choose an arm of a decision set, (d, arms), or (d, 1) with a model an arm.
 
         Raises
         ------
         LocalProtocolError
-            If a reward or a message is being waited for, or the decision set is malformed.
+            If the decision set is malformed.
         BoundExceededError
             If scores are not numbers.
         """
-        self._check_decision_set(situation)
-        view, constants, arms = self._acting_view(), self._plan.constants, self._plan.facts.arms
-        with np.errstate(over="ignore"):  # what is beyond float32 is infinite, and held below
-            self._features = np.array(situation, dtype=np.float32, order="C")
+        state, constants = self._state, self._plan.constants
+        features = self._decision_set(event.situation)
+        arms, number = self._plan.facts.arms, state.decisions + 1
         scores, work = np.empty(arms, np.float32), np.empty((2, arms), np.float32)
-        tie = self._ties(self.round + 1)
         longest = constants.context_bound if constants.clip else math.inf
-        arm = choose_arm(self._features, view.theta, view.width, tie, longest, scores, work)
+        arm = int(
+            choose_arm(features, view.theta, view.width, self._ties(number), longest, scores, work)
+        )
         if arm < 0:
-            raise BoundExceededError(f"{self.name}, round {self.round + 1}: scores are not numbers")
-        self._arm = arm
-        self._move("decide", "acting")
-        return arm
+            raise BoundExceededError(f"{self.name}, decision {number}: scores are not numbers")
+        context = features[:, arm if constants.models == 1 else 0].astype(np.float64)
+        chosen = OpenDecision(arm, context)
+        after = self._after(decisions=number, open={**state.open, number: chosen})
+        return Step(after, answer=Decision(number, arm))
 
-    def _acting_view(self) -> Views:
-        """What to choose by in the coming round."""
-        raise NotImplementedError
-
-    def _check_decision_set(self, features: Floats32) -> None:
-        """Refuse to decide out of turn, or on what is no decision set."""
-        self._require("decide")
+    def _decision_set(self, features: Floats32) -> Floats32:
+        """A copy of a decision set, which may be cut down; refuses what is none."""
         expected = self._plan.facts.features_shape
-        finite = self._plan.constants.clip or np.isfinite(features).all()
-        if features.shape != expected or not finite:
-            raise LocalProtocolError(f"{self.name}: a decision set is {expected} finite numbers")
+        if features.shape == expected:
+            if features.dtype == np.float32:
+                copied = np.array(features, order="C")
+            else:
+                with np.errstate(over="ignore"):  # beyond float32 is infinite, and held to L
+                    copied = np.array(features, dtype=np.float32, order="C")
+            if self._plan.constants.clip or all_finite(copied):
+                return copied
+        raise LocalProtocolError(f"{self.name}: a decision set is {expected} finite numbers")
 
-    def _checked_record(self, arm: int, reward: float) -> Record:
-        """The record of the open decision, held to its bounds. Nothing has changed yet.
+    def _checked_record(self, event: Observe) -> Record:
+        """The record of an open decision, held to its bounds.
 
         Raises
         ------
         LocalProtocolError
-            If no decision is open, or another one.
+            If the decision is not open, or is another one.
         BoundExceededError
-            If context or reward exceed L or B; the agent goes on waiting for a reward.
+            If context or reward exceed L or B; the decision stays open.
         """
-        self._require("observe")
-        if arm != self._arm:
-            raise LocalProtocolError(f"{self.name}: arm {self._arm} was chosen, not {arm}")
+        number, arm = event.decision.number, event.decision.action
+        found = self._state.open.get(number)
+        if found is None:
+            raise LocalProtocolError(f"{self.name}: decision {number} is not open")
+        if arm != found.arm:
+            raise LocalProtocolError(f"{self.name}: arm {found.arm} was chosen, not {arm}")
         constants = self._plan.constants
-        shared = constants.models == 1
-        context = self._features[:, arm if shared else 0].astype(np.float64)
-        most = constants.reward_bound
+        context, most = found.context.copy(), constants.reward_bound
         fault, recorded = record_fault(
-            context, float(reward), constants.context_bound, -most, most, constants.clip
+            context, float(event.outcome), constants.context_bound, -most, most, constants.clip
         )
-        require_within(fault, f"{self.name}, round {self.round + 1}")
-        return Record(context, recorded, 0 if shared else arm)
+        require_within(fault, f"{self.name}, decision {number}")
+        return Record(context, recorded, 0 if constants.models == 1 else arm)
+
+    def _closed(self, event: Observe) -> dict[int, OpenDecision]:
+        """The open decisions without the one whose reward has come."""
+        return {n: found for n, found in self._state.open.items() if n != event.decision.number}
 
     def _learn(
         self, record: Record, statistic: Floats, pool: Pool, view: Views, log_term: float
     ) -> None:
-        """Take up a record: in the running sum, and in a raw view at once."""
+        """Take up a record: in the running sum, and in a raw view at once. Cannot fail."""
         constants = self._plan.constants
         context, reward, model = record
         add_record(statistic, model, context, reward, constants.rounding)
-        gain = np.empty(constants.dimension)
+        triggered = constants.schedule == TRIGGERED
         if constants.raw_view:
-            act.observe_raw(view, model, context, reward, constants.schedule == TRIGGERED, gain)
-            beta = act.view_radius(
-                pool.terms, view.log_det, model, constants.reward_noise, log_term
-            )
-            act.refresh_view(view, model, constants.exploration_scale * beta)
-        elif constants.schedule == TRIGGERED:
-            act.observe_growth(view, model, context, gain)
-        self.round += 1
+            act.observe_record(
+                view, pool.terms, model, context, reward, triggered, constants.reward_noise,
+                log_term, constants.exploration_scale,
+            )  # fmt: skip
+        elif triggered:
+            act.observe_growth(view, model, context, np.empty(constants.dimension))
 
-    def _await_release(self, made: int, count: int = 1) -> None:
-        """Get ready for the next release, if there is one: know its round, and have its noise.
+    def _draw_ahead(self, made: int, count: int = 1) -> None:
+        """Have the noise of the next release, if there is one, before anybody waits for it.
 
         Parameters
         ----------
@@ -139,8 +178,7 @@ class Player(ActingParty):
         count : int
             How many may have to be made at once.
         """
-        constants = self._plan.constants
-        if made < constants.releases and self._plan.release.slots:
-            draw_ahead(self._noise, count * constants.release_size)
-        fixed = made < constants.releases and constants.schedule != TRIGGERED
-        self._due = int(next_sync(constants, self.round)) if fixed else None
+        if not self._has_noise and made < self._plan.constants.releases:
+            if self._plan.release.slots:
+                draw_ahead(self._noise, count * self._plan.constants.release_size)
+            self._has_noise = True

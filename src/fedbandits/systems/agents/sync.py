@@ -27,6 +27,13 @@ def next_sync(constants: Constants, round_: int) -> int:
     return int(constants.sync_times[low])
 
 
+def planned_round(constants: Constants, release: int) -> int:
+    """The round at whose end a release is due, by its number, in a schedule fixed in advance."""
+    if constants.period > 0:
+        return release * constants.period
+    return int(constants.sync_times[release - 1])
+
+
 @compiled
 def sync_due(threshold: float, terms: Floats, trigger_log_det: Floats, waited: int) -> bool:
     """Whether an agent has learned enough since the last sync (Algorithm 1, line 12; raw data).

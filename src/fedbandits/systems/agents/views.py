@@ -271,3 +271,29 @@ def observe_raw(
 def observe_growth(view: Views, m: int, context: Floats, gain: Floats) -> None:
     """Let an own record count for the trigger alone."""
     view.trigger_log_det[m] += add_rank_one(view.trigger_inverse, m, context, gain)
+
+
+@compiled
+def observe_record(
+    view: Views, terms: Floats, m: int, context: Floats, reward: float, triggered: bool,
+    reward_noise: float, log_term: float, scale: float,
+) -> None:  # fmt: skip
+    """:func:`observe_raw`, and the view as arms are scored with it: in one call, for a party.
+
+    Parameters
+    ----------
+    view : Views
+        One agent's own.
+    terms : (models, 4) float64
+        Terms of the pool that it comes from.
+    m, context, reward
+        The record.
+    triggered
+        Whether it counts for the trigger too.
+    reward_noise, log_term
+        See :func:`view_radius`.
+    scale : float
+        ``exploration_scale``.
+    """
+    observe_raw(view, m, context, reward, triggered, np.empty(context.size))
+    refresh_view(view, m, scale * view_radius(terms, view.log_det, m, reward_noise, log_term))

@@ -22,10 +22,10 @@ class FedUCBSystem(AgentsSystem["AgentsPlan"]):
     presets = PRESETS
 
     def syncs(self, run: PartiesRun) -> int:
-        return int(run.one("controller").releases)
+        return int(run.one("controller").state.releases)
 
     def epsilon_spent(self, plan: AgentsPlan, run: PartiesRun) -> float:
-        return plan.epsilon_spent(run.of("agent")[0].released.made)
+        return plan.epsilon_spent(run.of("agent")[0].state.released.made)
 
 
 SYSTEM = FedUCBSystem()

@@ -9,13 +9,13 @@ from fedbandits.federation.roles import MessageTable
 class SyncRequest(Message, frozen=True, kw_only=True, tag="feducb.sync-request"):
     """An agent's trigger has fired (published schedule only); it tells of raw data."""
 
-    round: int
+    release: int  # the release that is asked for
 
 
 class SyncCall(Message, frozen=True, kw_only=True, tag="feducb.sync-call"):
     """The controller asks an agent to release, because some agent's trigger has fired."""
 
-    round: int
+    release: int
 
 
 class _Statistic(Message, frozen=True, kw_only=True):
@@ -35,7 +35,16 @@ class Upload(_Statistic, frozen=True, kw_only=True, tag="feducb.upload"):
 
 
 class Pooled(_Statistic, frozen=True, kw_only=True, tag="feducb.pooled"):
-    """The sum of all agents' k-th releases."""
+    """The k-th sum of releases, of every agent's newest.
+
+    Parameters
+    ----------
+    newest
+        The number of every agent's release in it, in order, 0 where there is none; empty where all
+        are the k-th.
+    """
+
+    newest: tuple[int, ...] = ()
 
 
 #: Who sends what to whom.

@@ -1,0 +1,55 @@
+"""What happens to a party beside messages: events that its driver brings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """A decision, and the number that its outcome is told by.
+
+    Parameters
+    ----------
+    number
+        Counts a party's decisions, from 1.
+    action
+        What was decided.
+    """
+
+    number: int
+    action: Any
+
+
+class Event(msgspec.Struct, frozen=True, gc=False):
+    """What a driver tells a party."""
+
+
+class Start(Event, frozen=True):
+    """The run begins."""
+
+
+class Decide(Event, frozen=True):
+    """A decision is asked for."""
+
+    situation: Any
+
+
+class Observe(Event, frozen=True):
+    """It is known what came of a decision."""
+
+    decision: Decision
+    outcome: Any
+
+
+class EndRound(Event, frozen=True):
+    """A round is over for everybody."""
+
+    round_: int
+
+
+class Deadline(Event, frozen=True):
+    """Nobody waits any longer for what a party awaits."""
+
+    number: int

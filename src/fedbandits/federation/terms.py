@@ -1,0 +1,129 @@
+"""What all parties of a federation agree on. Nothing in it is secret, and no seed is in it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from fedbandits.federation.messages import VERSION
+
+_DIGEST_BYTES = 16
+_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
+#: Where the noise of all parties comes from. Simulated noise is from a seed: it protects nobody.
+NoiseOrigin = Literal["secure", "simulated"]
+
+
+class Schedule(msgspec.Struct, frozen=True, kw_only=True):
+    """When parties release, and how much at once.
+
+    Parameters
+    ----------
+    rounds
+        The horizon T, in rounds.
+    releases
+        How often a party releases, at most.
+    ends
+        The rounds at whose end it does: "every n", their list, or in words what they depend on.
+    most_records
+        How many records a release can be about that no release before it was about. A party with
+        more keeps the rest for the next.
+    """
+
+    rounds: int
+    releases: int = 0
+    ends: str | tuple[int, ...] = ""
+    most_records: int = 0
+
+
+class Difference(NamedTuple):
+    """The first key in which two terms differ."""
+
+    key: str
+    ours: Any
+    theirs: Any
+
+    def __str__(self) -> str:
+        return f"{self.key} is {_short(self.theirs)} there and {_short(self.ours)} here"
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """What a federation is: a party built on other terms is refused by all the others.
+
+    Parameters
+    ----------
+    system
+        Name of the system.
+    settings, facts
+        Its configuration and the public facts of the world, as plain values.
+    schedule
+        When parties release.
+    parties
+        The names of all parties, by role.
+    noise
+        ``simulated`` if noise and secrets come from a seed. Then nothing is protected, and nothing
+        is claimed.
+    wire
+        Version of the message formats.
+    """
+
+    system: str
+    settings: dict[str, Any]
+    facts: dict[str, Any]
+    schedule: Schedule
+    parties: dict[str, tuple[str, ...]]
+    noise: NoiseOrigin
+    wire: int = VERSION
+
+    @cached_property
+    def content(self) -> bytes:
+        """The terms as bytes: the same for the same terms, on every machine."""
+        return _ENCODER.encode(self)
+
+    @cached_property
+    def digest(self) -> str:
+        """BLAKE2b of :attr:`content`, 16 bytes as hexadecimal digits. Every message carries it."""
+        return hashlib.blake2b(self.content, digest_size=_DIGEST_BYTES).hexdigest()
+
+    def difference(self, theirs: bytes) -> Difference | None:
+        """The first key that differs in another party's :attr:`content`; None if none does.
+
+        Raises
+        ------
+        ValueError
+            If the bytes are no terms.
+        """
+        try:
+            other = dict(_leaves(msgspec.msgpack.decode(theirs)))
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            raise ValueError("not the terms of a federation") from None
+        own = dict(_leaves(msgspec.msgpack.decode(self.content)))
+        for key in sorted(own.keys() | other.keys()):
+            ours, their = own.get(key, _ABSENT), other.get(key, _ABSENT)
+            if ours != their or type(ours) is not type(their):
+                return Difference(key, ours, their)
+        return None
+
+    def role_of(self, party: str) -> str:
+        """The role of a party."""
+        return next(role for role, names in self.parties.items() if party in names)
+
+
+_ABSENT = "nothing"
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """All values that are no tables, by their keys joined with dots."""
+    if not isinstance(value, Mapping) or not value:
+        yield path, value
+        return
+    for key, inside in value.items():
+        yield from _leaves(inside, f"{path}.{key}" if path else str(key))
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}…"

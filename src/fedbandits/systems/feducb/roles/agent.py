@@ -1,0 +1,290 @@
+"""FedUCB's agents: one organisation each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import msgspec
+import numpy as np
+
+from fedbandits._typing import Floats
+from fedbandits.errors import LocalProtocolError, RemoteProtocolError
+from fedbandits.federation.events import Deadline, Decide, EndRound, Observe
+from fedbandits.federation.messages import ImplausibleError, Message, OutOfOrderError, pack, unpack
+from fedbandits.federation.party import Seat, Step, Transitions
+from fedbandits.learners.ridge import Record
+from fedbandits.privacy import running_sum
+from fedbandits.privacy.bounds import NO_FAULT
+from fedbandits.privacy.running_sum import ContinualState
+from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.limits import Limits
+from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan, Constants
+from fedbandits.systems.agents.player import Player, PlayerState
+from fedbandits.systems.agents.sync import planned_round, sync_due
+from fedbandits.systems.agents.system import AgentSupply
+from fedbandits.systems.agents.views import Basis, Pool, Views
+from fedbandits.systems.feducb.messages import Pooled, SyncCall, SyncRequest, Upload
+
+
+class Released(NamedTuple):
+    """What an agent had when it released: what came later is in no sum yet."""
+
+    records: int
+    statistic: Floats
+
+
+class AgentState(PlayerState, frozen=True, kw_only=True):
+    """All that changes in an agent.
+
+    Parameters
+    ----------
+    statistic : (models, d (d + 3) / 2) float64
+        The sum of the records that count for the next release.
+    pool, view
+        What it knows of the last sum, and what it acts on.
+    released
+        Where its releases stand.
+    pooled
+        The number of the last sum that it has taken over.
+    called
+        The number of the last sum that it was called to release for.
+    waited
+        Records since that sum.
+    fresh
+        Records since its last release.
+    kept
+        Records beyond what one release may be about: they wait for the next.
+    under_way
+        What it had at releases that are in no sum yet, as far as it knows.
+    """
+
+    statistic: Floats
+    pool: Pool
+    view: Views
+    released: ContinualState
+    pooled: int = 0
+    called: int = 0
+    waited: int = 0
+    fresh: int = 0
+    kept: tuple[Record, ...] = ()
+    under_way: dict[int, Released] = msgspec.field(default_factory=dict)
+
+
+class Agent(Player[AgentState]):
+    """One organisation: decides, learns from rewards, releases when a sync is due.
+
+    Parameters
+    ----------
+    seat
+        What it is told of all that is public; its place says whose budget it spends.
+    plan
+        What all parties go by.
+    supply
+        Its noise, the k-th draw for the k-th release, and how it breaks ties.
+    """
+
+    TRANSITIONS: ClassVar[Transitions] = {
+        ("ready", Decide): ("ready",),
+        ("ready", Observe): ("ready",),
+        ("ready", EndRound): ("waiting",),
+        ("ready", SyncCall): ("waiting",),
+        ("ready", Pooled): ("ready",),
+        ("waiting", Decide): ("waiting",),
+        ("waiting", Observe): ("waiting",),
+        ("waiting", EndRound): ("waiting",),
+        ("waiting", SyncCall): ("waiting",),
+        ("waiting", Pooled): ("ready",),
+        ("waiting", Deadline): ("ready",),
+    }
+
+    def __init__(self, seat: Seat, plan: AgentsPlan, supply: AgentSupply) -> None:
+        constants = plan.constants
+        pool, view = act.own_view(constants, constants.base, constants.log_term)
+        state = AgentState(
+            statistic=np.zeros(constants.statistic_shape),
+            pool=pool,
+            view=view,
+            released=running_sum.init(plan.release, constants.release_size),
+        )
+        super().__init__(seat, plan.of_agent(seat.place), supply, state)
+        self._controller = seat.one("controller")
+        self._limits, self._most_records = Limits.of(plan), plan.schedule.most_records
+        self._draw_ahead(0)
+
+    @property
+    def next_end(self) -> int | None:
+        """The next round that ends with a release, where those are fixed in advance."""
+        constants, made = self._plan.constants, self._state.released.made
+        fixed = constants.schedule != TRIGGERED and made < constants.releases
+        return planned_round(constants, made + 1) if fixed else None
+
+    @property
+    def awaited(self) -> int | None:
+        """The release whose sum has not come, for which nobody else would ask again."""
+        waits = self.stage == "waiting" and self._plan.constants.schedule == TRIGGERED
+        return self._state.released.made if waits else super().awaited
+
+    def _compute(self, event: Any) -> Step:
+        match event:
+            case Decide():
+                self._draw_ahead(self._state.released.made)
+                return self._choose(event, self._state.view)
+            case Observe():
+                return self._observe(event)
+            case EndRound():
+                return self._end_round(event)
+            case SyncCall():
+                return self._answer(event)
+            case Pooled():
+                return self._take_over(event)
+            case _:  # a deadline
+                return Step(self._after(stage="ready"))
+
+    def _observe(self, event: Observe) -> Step:
+        """Learn from a reward; ask for a sync, if data-dependent ones are due."""
+        state = self._state
+        waiting = (*state.kept, self._checked_record(event))
+        counted = waiting[: self._most_records - state.fresh]
+        after = self._after(
+            records=state.records + 1, open=self._closed(event),
+            waited=state.waited + len(counted), fresh=state.fresh + len(counted),
+            kept=waiting[len(counted) :],
+        )  # fmt: skip
+
+        def learn() -> Sequence[Message]:
+            log_term = self._plan.constants.log_term
+            for record in counted:
+                self._learn(record, state.statistic, state.pool, state.view, log_term)
+            return self._requests(after)
+
+        return Step(after, write=learn)
+
+    def _requests(self, after: AgentState) -> Sequence[Message]:
+        constants = self._plan.constants
+        if (
+            constants.schedule != TRIGGERED
+            or after.stage == "waiting"
+            or after.released.made >= constants.releases
+            or after.waited == 0
+        ):
+            return ()
+        log_det = after.view.trigger_log_det
+        if not sync_due(constants.threshold, after.pool.terms, log_det, after.waited):
+            return ()
+        release = after.pooled + 1
+        return [SyncRequest(sender=self.name, receiver=self._controller, release=release)]
+
+    def _end_round(self, event: EndRound) -> Step:
+        """Release; what is to be learned from it waits until it has left."""
+        if event.round_ != self.next_end:
+            raise LocalProtocolError(
+                f"{self.name}: end of round {event.round_}, not of {self.next_end}"
+            )
+        return self._release()
+
+    def _answer(self, call: SyncCall) -> Step:
+        constants, state = self._plan.constants, self._state
+        if constants.schedule != TRIGGERED:
+            raise OutOfOrderError(f"{self.name}: syncs are fixed, nobody may call for one")
+        if not max(state.pooled, state.called) < call.release <= constants.releases:
+            raise OutOfOrderError(
+                f"{self.name}: call for release {call.release} after {state.pooled}"
+            )
+        return self._release(called=call.release)
+
+    def _release(self, **changed: Any) -> Step:
+        """The next release of the running sum: kept before it leaves."""
+        state, plan = self._state, self._plan
+        released, noisy = running_sum.release(
+            plan.release,
+            state.released,
+            state.statistic.reshape(-1),
+            plan.constants.entry_scale,
+            self._noise,
+        )
+        self._has_noise = False
+        had = Released(state.records, state.statistic.copy())
+        after = self._after(
+            stage="waiting", released=released, fresh=0,
+            under_way={**state.under_way, released.made: had}, **changed,
+        )  # fmt: skip
+        upload = Upload(
+            sender=self.name,
+            receiver=self._controller,
+            release=released.made,
+            statistic=pack(noisy),
+        )
+        return Step(after, [upload])
+
+    def _take_over(self, message: Pooled) -> Step:
+        """Go on from the sum of all agents' newest releases, and from own records after it."""
+        state, constants = self._state, self._plan.constants
+        newest = self._checked_numbers(message)
+        values = unpack(message.statistic, constants.release_size)
+        heard = [agent for agent, release in enumerate(newest) if release]
+        self._limits.check(self.name, values, heard, max(newest))
+        own, made = newest[self._index], state.released.made
+        pool = self._pool(newest, values, self._fresh(own))
+        self._draw_ahead(made)  # of the noise nothing else rests: it may fail
+        after = self._after(
+            stage="ready", pool=pool, pooled=message.release,
+            waited=state.fresh if own == made else state.waited,
+            under_way={k: had for k, had in state.under_way.items() if k > own},
+        )  # fmt: skip
+
+        def load() -> Sequence[Message]:
+            act.load_view(constants, constants.log_term, pool, state.view)
+            return ()
+
+        return Step(after, write=load)
+
+    def _checked_numbers(self, message: Pooled) -> tuple[int, ...]:
+        """The number of every agent's release in a sum."""
+        state, constants = self._state, self._plan.constants
+        if not state.pooled < message.release <= constants.releases:
+            raise OutOfOrderError(
+                f"{self.name}: sum {message.release} after sum {state.pooled}, of "
+                f"{constants.releases}"
+            )
+        newest = message.newest or (message.release,) * constants.agents
+        if (
+            len(newest) != constants.agents
+            or not 0 <= min(newest) <= max(newest) <= constants.releases
+            or max(newest) == 0
+            or newest[self._index] > state.released.made
+        ):
+            raise ImplausibleError(f"{self.name}: a sum of releases that were never made")
+        return newest
+
+    def _fresh(self, own: int) -> Floats | None:
+        """Own records that are not in the sum, where they count at once; None without any."""
+        state, constants = self._state, self._plan.constants
+        had = state.under_way.get(own)
+        if not constants.raw_view or (had is not None and had.records == state.records):
+            return None
+        before = had.statistic if had is not None else np.zeros_like(state.statistic)
+        return state.statistic - before
+
+    def _pool(self, newest: Sequence[int], values: Floats, fresh: Floats | None) -> Pool:
+        constants = self._plan.constants
+        pool = act.empty_pool(constants.models, constants.dimension)
+        alike = min(newest) == max(newest)
+        basis = act.basis_of_all(constants, newest[0]) if alike else basis_of(constants, newest)
+        sums = values.reshape(constants.models, -1)
+        if fresh is not None:
+            sums = sums + fresh
+        if act.pool_release(constants, basis, sums, pool) != NO_FAULT:
+            raise RemoteProtocolError(f"{self.name}: the pooled Gram matrix is not positive")
+        return pool
+
+
+def basis_of(constants: Constants, newest: Sequence[int]) -> Basis:
+    """The basis of the sum of some agents' releases, by their numbers, 0 where there is none."""
+    heard = [(agent, release) for agent, release in enumerate(newest) if release]
+    variance = sum(act.noise_variance(constants, agent, release) for agent, release in heard)
+    # As published: 2Λ for each one heard, ρ_min for each one that is not.
+    base = constants.base
+    shift = base + len(heard) * (constants.shift - base) / constants.agents
+    return Basis(base, constants.log_term, shift, math.sqrt(variance))

@@ -1,0 +1,86 @@
+"""The terms of a federation, from a system and its plan; and what can be claimed under them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from fedbandits.errors import LocalProtocolError
+from fedbandits.federation.terms import NoiseOrigin, Terms
+from fedbandits.privacy.running_sum import CoveringNoise
+
+if TYPE_CHECKING:
+    from fedbandits.privacy.claims import PrivacyClaim
+    from fedbandits.systems.base import Plan, System
+
+
+def terms_of(system: System[Any], plan: Plan, noise: NoiseOrigin) -> Terms:
+    """What all parties of a variant agree on.
+
+    Parameters
+    ----------
+    system, plan
+        The system, and what its parties go by.
+    noise
+        Where all parties have their noise and their secrets from.
+
+    Raises
+    ------
+    LocalProtocolError
+        If the variant has no parties.
+    """
+    roles = system.roles(plan)
+    if roles is None:
+        raise LocalProtocolError(f"{system.name}: this variant has no parties")
+    return Terms(
+        system=system.name,
+        settings=_plain(plan.config),
+        facts=_plain(plan.facts) | plan.public,
+        schedule=plan.schedule,
+        parties=roles.parties,
+        noise=noise,
+    )
+
+
+def _plain(struct: msgspec.Struct) -> dict[str, Any]:
+    """A struct as plain values, the same however it was written: 1 where 1.0 is meant is 1.0."""
+    values = msgspec.to_builtins(struct)
+    plain: dict[str, Any] = msgspec.to_builtins(msgspec.convert(values, type(struct)))
+    return plain
+
+
+def claim_under(system: System[Any], plan: Plan, terms: Terms) -> PrivacyClaim:
+    """What is promised under terms: nothing where noise is simulated."""
+    claim = system.claim(plan)
+    if terms.noise == "secure":
+        return claim
+    return msgspec.structs.replace(
+        claim,
+        holds_for="nothing",
+        epsilon=math.inf,
+        epsilon_contents=math.inf,
+        mu=math.inf,
+        encrypted="",
+        epsilon_each=(),
+        not_protected=(
+            "everything: noise and secrets are simulated, and whoever knows the seed takes them "
+            "off again",
+            *claim.not_protected,
+        ),
+    )
+
+
+def require_secure(name: str, terms: Terms, noise: object) -> None:
+    """Refuse a source of noise that is not what the terms promise.
+
+    Raises
+    ------
+    LocalProtocolError
+        If terms with secure noise are given a source that only simulates it.
+    """
+    if terms.noise == "secure" and not isinstance(noise, CoveringNoise):
+        raise LocalProtocolError(
+            f"{name}: the terms promise secure noise, and this source only simulates it"
+        )
