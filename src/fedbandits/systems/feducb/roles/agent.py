@@ -146,7 +146,8 @@ class Agent(Player[AgentState]):
         """Learn from a reward; ask for a sync, if data-dependent ones are due."""
         state = self._state
         waiting = (*state.kept, self._checked_record(event))
-        counted = waiting[: self._most_records - state.fresh]
+        left = state.released.made < self._plan.constants.releases
+        counted = waiting[: self._most_records - state.fresh] if left else waiting
         after = self._after(
             records=state.records + 1, open=self._closed(event),
             waited=state.waited + len(counted), fresh=state.fresh + len(counted),
