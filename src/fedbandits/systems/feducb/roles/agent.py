@@ -140,7 +140,7 @@ class Agent(Player[AgentState]):
             case Pooled():
                 return self._take_over(event)
             case _:  # a deadline
-                return Step(self._after(stage="ready"))
+                return Step(self._after(stage="ready", called=self._state.pooled))
 
     def _observe(self, event: Observe) -> Step:
         """Learn from a reward; ask for a sync, if data-dependent ones are due."""
