@@ -159,21 +159,52 @@ def test_an_end_that_is_not_due_is_refused():
 
 
 def test_a_release_is_of_no_more_records_than_the_terms_allow():
-    """What is beyond it waits for the next release, in order."""
+    """The k-th is of the first 3 k decisions; the records of later ones wait for it."""
     run = federate(system("feducb", schedule="every(3)").config, ENVIRONMENT, 30, 0, 0)
-    agent, twin = (
-        run.of("agent")[0],
-        federate(run.plan.config, ENVIRONMENT, 30, 0, 0).of("agent")[0],
-    )
-    for count, reward in enumerate((0.0, 0.5, 1.0, 0.25, 0.75), 1):
+    agent = run.of("agent")[0]
+    twin = federate(run.plan.config, ENVIRONMENT, 30, 0, 0).of("agent")[0]
+    rewards = (0.0, 0.5, 1.0, 0.25, 0.75)
+    for count, reward in enumerate(rewards, 1):
         agent.observe(agent.decide(FEATURES), reward)
         if count <= 3:
             twin.observe(twin.decide(FEATURES), reward)
     np.testing.assert_array_equal(agent.state.statistic, twin.state.statistic)
-    assert len(agent.state.kept) == 2
+    assert sorted(agent.state.kept) == [4, 5]
     assert agent.end_round(3) == twin.end_round(3)
-    agent.observe(agent.decide(FEATURES), 1.0)
-    assert (agent.state.fresh, agent.state.kept) == (3, ())
+    for reward in rewards[3:]:
+        twin.observe(twin.decide(FEATURES), reward)
+    # Nothing more is observed, and they are in the next release all the same.
+    one, other = agent.end_round(6), twin.end_round(6)
+    assert len(one) == len(other) == 1
+    assert agent.state.kept == {}
+    assert agent.state.released.made == 2
+
+
+def test_which_records_a_release_is_about_depends_on_no_other_record():
+    """One reward comes in another batch: all other records stay where they are."""
+    config = system("feducb", schedule="every(3)").config
+
+    def play(late):
+        agent = federate(config, ENVIRONMENT, 30, 0, 0).of("agent")[0]
+        sums, waiting = [], []
+        for round_ in range(1, 19):
+            decision = agent.decide(FEATURES)
+            if round_ == 2:
+                waiting.append(decision)
+            else:
+                agent.observe(decision, 0.0)
+            if late == round_:
+                agent.observe(waiting.pop(), 0.0)
+            if agent.next_end == round_:
+                sums.append(agent.state.statistic.copy())
+                agent.end_round(round_)
+        return np.array(sums)
+
+    at_once, later = play(2), play(10)
+    apart = at_once - later
+    np.testing.assert_array_equal(apart[3:], 0.0)
+    assert (apart[:3] == apart[0]).all()
+    assert apart[0].any()
 
 
 def test_rewards_come_late_and_in_any_order():

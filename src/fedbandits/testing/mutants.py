@@ -8,6 +8,7 @@ cut and joined.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -38,7 +39,7 @@ class Mutants:
     """
 
     def __init__(self, codec: Codec, seed: int) -> None:
-        self._codec, self._generator = codec, np.random.Generator(np.random.Philox(seed))
+        self._codec, self._seed, self._drawn = codec, seed, 0
         #: Messages seen lately: fields of one are put into another.
         self._seen: list[Message] = []
 
@@ -49,7 +50,11 @@ class Mutants:
             yield self._one(message)
 
     def _below(self, limit: int) -> int:
-        return int(self._generator.integers(limit))
+        return int.from_bytes(self._bytes(8), "big") % limit
+
+    def _bytes(self, count: int) -> bytes:
+        self._drawn += 1
+        return hashlib.shake_128(f"{self._seed} {self._drawn}".encode()).digest(count)
 
     def _one(self, message: Message) -> bytes:
         if self._below(_KINDS) == 0:
@@ -124,7 +129,7 @@ class Mutants:
             return data[:at] + bytes([data[at] ^ 1 << self._below(8)]) + data[at + 1 :]
         if kind == 1:
             return data[:at]
-        return data[:at] + self._generator.bytes(1 + self._below(16)) + data[at + kind % 2 :]
+        return data[:at] + self._bytes(1 + self._below(16)) + data[at + kind % 2 :]
 
     def _pick(self, values: Any) -> Any:
         return values[self._below(len(values))]
