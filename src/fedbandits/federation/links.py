@@ -7,7 +7,7 @@ nonsense once can go on. Only the peer that the link has authenticated uses up i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
@@ -24,9 +24,7 @@ from fedbandits.federation.messages import (
     WrongSenderError,
     WrongVersionError,
 )
-
-if TYPE_CHECKING:
-    from fedbandits.federation.party import Seat
+from fedbandits.federation.seats import Seat
 
 #: So many messages of a peer are held until those before them have come.
 MOST_HELD = 64

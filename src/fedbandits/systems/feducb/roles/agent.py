@@ -13,7 +13,8 @@ from fedbandits._typing import Floats
 from fedbandits.errors import LocalProtocolError, RemoteProtocolError
 from fedbandits.federation.events import Deadline, Decide, EndRound, Observe
 from fedbandits.federation.messages import ImplausibleError, Message, OutOfOrderError, pack, unpack
-from fedbandits.federation.party import Seat, Step, Transitions
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import Step, Transitions
 from fedbandits.learners.ridge import Record, add_record
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.bounds import NO_FAULT
