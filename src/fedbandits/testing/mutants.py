@@ -25,6 +25,7 @@ from fedbandits.federation.party import Party
 _NUMBERS = (-(2**63), -(2**62), -1, 0, 1, 2, 3, 2**31, 2**53, 2**62, 2**63 - 1)
 _ENTRIES = (1e200, 1.7e308, -1.7e308, -1e16, math.inf, -math.inf, math.nan, 5e-324, 0.0)
 _KINDS = 8
+_ENVELOPE = Message.__struct_fields__
 
 
 class Mutants:
@@ -65,7 +66,8 @@ class Mutants:
         return self._codec.encode(changed)
 
     def _with_other_field(self, message: Message) -> Message:
-        fields = message.__struct_fields__
+        body = [name for name in message.__struct_fields__ if name not in _ENVELOPE]
+        fields = body if body and self._below(4) else _ENVELOPE
         name = fields[self._below(len(fields))]
         value = self._other(getattr(message, name))
         return msgspec.structs.replace(message, **{name: value})
