@@ -17,7 +17,9 @@ from fedbandits.federation.events import Decision, Start
 from fedbandits.federation.messages import pack
 from fedbandits.federation.roles import Roles
 from fedbandits.settings.experiment import system
+from fedbandits.systems.agents import views as act
 from fedbandits.systems.feducb.messages import TABLE, Pooled, SyncCall, SyncRequest, Upload
+from fedbandits.systems.feducb.roles.agent import basis_of
 from fedbandits.testing.plays import federate
 from tests.federation.receiving import refused, refused_next, snapshot, stamped, taken
 
@@ -261,6 +263,22 @@ def test_a_silent_agent_stops_nobody():
     agent = run.of("agent")[0].state
     assert agent.pooled == 9
     assert run.one("controller").state.newest.tolist() == [9, 0]
+
+
+@pytest.mark.parametrize("preset", ["feducb", "feducb-published", "ldp-silo"])
+def test_agents_know_the_noise_of_a_sum_in_which_not_all_are_new(preset):
+    plan = system(preset, schedule="every(3)", epsilon=(1.0, 0.5)).plan(ENVIRONMENT, 60)
+    constants = plan.constants
+    for k in (1, 2, 7):
+        mine, theirs = basis_of(constants, (k, k)), act.basis_of_all(constants, k)
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+    deviations = [[plan.of_agent(i).release.deviation(k) for k in (1, 2, 3)] for i in (0, 1)]
+    mixed = basis_of(constants, (3, 1))
+    assert mixed.deviation**2 == pytest.approx(deviations[0][2] ** 2 + deviations[1][0] ** 2)
+    alone = basis_of(constants, (0, 2))
+    assert alone.deviation == pytest.approx(deviations[1][1])
+    # As published 2Λ for who is heard, ρ_min for who is not; else the ridge alone.
+    assert alone.shift == pytest.approx((constants.base + constants.shift) / 2)
 
 
 def test_all_uploads_of_a_trigger_can_be_lost_and_the_next_is_asked_for():
