@@ -182,6 +182,18 @@ def test_a_release_is_of_no_more_records_than_the_terms_allow():
     assert agent.state.released.made == 2
 
 
+def test_no_release_is_of_more_records_than_sums_are_exact_for():
+    run = federate(system("feducb", schedule="growing(1.5, 1)").config, ENVIRONMENT, 7, 0, 0)
+    agent, schedule = run.of("agent")[0], run.plan.schedule
+    assert schedule.releases * schedule.most_records > 7
+    for _ in range(9):
+        agent.observe(agent.decide(FEATURES), 1.0)
+    for round_ in schedule.ends:
+        last = sorted(agent.state.kept)
+        agent.end_round(round_)
+    assert last == [8, 9]
+
+
 def test_which_records_a_release_is_about_depends_on_no_other_record():
     """One reward comes in another batch: all other records stay where they are."""
     config = system("feducb", schedule="every(3)").config

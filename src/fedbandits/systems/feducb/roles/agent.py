@@ -165,12 +165,13 @@ class Agent(Player[AgentState]):
         """Those records that count for the next release, and those that wait.
 
         The k-th release is of decisions 1 … k · most_records: which records are in it then depends
-        on no other record, nor on when that one's reward came.
+        on no other record, nor on when that one's reward came. None is of more than the horizon's:
+        sums are exact up to there (:mod:`fedbandits.privacy.rounding`).
         """
         made, constants = self._state.released.made, self._plan.constants
         if made == constants.releases:
             return list(records.values()), {}
-        last = (made + 1) * self._most_records
+        last = min((made + 1) * self._most_records, self._plan.rounds)
         if all(number <= last for number in records):
             return list(records.values()), {}
         counted = [record for number, record in records.items() if number <= last]
