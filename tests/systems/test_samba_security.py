@@ -36,6 +36,7 @@ from fedbandits.systems.samba.streams import (
     Batch,
     CompKeys,
     ControllerKeys,
+    Places,
     SimulatedSecrets,
     Streams,
     owner_key,
@@ -82,13 +83,13 @@ def leak_channel_key(monkeypatch):
 
 def leak_mask_key(monkeypatch):
     run = federated(variant("ucb"), 4, 30)
-    run.one("comp")._extra = [run.one("controller")._keys.masks]
+    run.one("comp")._extra = [run.one("controller").draws.keys.masks]
     return run
 
 
 def leak_controller_secret(monkeypatch):
     run = federated(variant("ucb"), 4, 30)
-    run.one("comp")._extra = {"secret": run.one("controller")._keys.places}
+    run.one("comp")._extra = {"secret": run.one("controller").draws.keys.places}
     return run
 
 
@@ -100,9 +101,7 @@ def leak_private_key(monkeypatch):
 
 
 def no_permutation(monkeypatch):
-    monkeypatch.setattr(
-        controller.Places, "draw", lambda self, step, iteration: np.arange(self._arms)
-    )
+    monkeypatch.setattr(Places, "draw", lambda self, step, iteration: np.arange(self._arms))
     return federated(variant("ucb"), 4, 30)
 
 
@@ -120,7 +119,7 @@ def masks_of_one_bit(monkeypatch):
 
 def comp_keeps_a_setup(monkeypatch):
     run = federated(variant("ucb"), 4, 30)
-    keys = run.one("controller")._keys
+    keys = run.one("controller").draws.keys
     run.one("comp")._extra = Setup(
         sender="a", receiver="b", run=bytes(16), budget=1, arms=1, algorithm=UCB(), public_key=b"",
         mask_key=keys.masks, exploration_key=keys.exploration, place=0,
@@ -172,8 +171,8 @@ def test_distributed_runs_show_everything_but_permutations_to_comp():
 
 def test_parties_hold_their_own_keys_and_no_others():
     run = played(variant("ucb"))
-    channel, masks = run.one("comp")._key, run.one("controller")._keys.masks
-    places, waits = run.one("controller")._keys.places, run.one("comp")._secret
+    channel, masks = run.one("comp")._key, run.one("controller").draws.keys.masks
+    places, waits = run.one("controller").draws.keys.places, run.one("comp")._secret
     held = {party.name: keys_held(party)[0] for party in run.network.parties.values()}
     assert channel not in held[CONTROLLER] | held[CUSTOMER]
     assert masks not in held[COMP] | held[CUSTOMER]
@@ -226,7 +225,7 @@ def test_another_run_under_the_same_secrets_repeats_nothing():
 def test_places_are_uniform_for_every_owner():
     """What Comp sees of an owner is its place and its packet's length."""
     run = played(variant("ucb"), arms=4, budget=1500)
-    places = np.array([run.one("controller").places_of(t, 1) for t in range(5, 1501)])
+    places = np.array([run.one("controller").draws.places(t, 1) for t in range(5, 1501)])
     for owner in range(4):
         counts = np.bincount(places[:, owner], minlength=4)
         assert abs(counts - 374).max() < 80  # 4.7 standard deviations
@@ -241,7 +240,7 @@ def test_places_are_uniform_for_every_owner():
 def test_messages_to_comp_carry_nothing_else():
     run = played(variant("ucb"))
     fields = run.network.transcript.fields_seen(COMP)
-    envelope = {"sender", "receiver", "number", "version"}
+    envelope = {"sender", "receiver", "number", "version", "terms"}
     inside = {(kind, field) for kind, field in fields if field not in envelope}
     assert inside == {
         ("Start", "run"), ("Start", "budget"), ("Start", "arms"), ("Start", "algorithm"),
@@ -293,7 +292,7 @@ class TestAttack:
     @pytest.mark.parametrize("shortcut", ["empty", "none", "published", "published-each"])
     def test_exploration_shows(self, shortcut):
         run = played(variant("egreedy", exploration_shortcut=shortcut), 4, 200)
-        exploring = {t for t in range(5, 201) if run.one("controller")._exploration.draw(t) < 0.1}
+        exploring = {t for t in range(5, 201) if run.one("controller").draws.explores(t)}
         shown = {
             seen.step
             for seen in comp_observations(run)
