@@ -107,7 +107,7 @@ class Links:
     def __init__(self, seat: Seat, peers: Sequence[str]) -> None:
         self.all = {peer: Link() for peer in peers}
         self._name, self._terms, self._codec = seat.name, seat.terms, seat.codec
-        self._digest = seat.terms.digest  # the version of the messages is in it
+        self._digest = seat.terms.digest
         #: For a type of message, who may send it.
         self._senders = {
             kind: frozenset(seat.names(sender))
@@ -209,7 +209,11 @@ class Links:
     def _next(self, link: Link, message: Message, take: Take) -> Receipt:
         """Take the message that comes next, or use up its number."""
         try:
-            if message.terms != self._digest or type(message) is TheseTerms:
+            if (
+                message.terms != self._digest
+                or message.version != VERSION
+                or type(message) is TheseTerms
+            ):
                 self._refuse_terms(link, message)
             senders = self._senders.get(type(message))
             if senders is not None and message.sender not in senders:

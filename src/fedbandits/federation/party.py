@@ -223,24 +223,28 @@ class Party(Generic[AnyState]):
         LocalProtocolError
             If it is not legal now. Nothing has changed then, whatever was raised.
         """
-        kind, stage = type(event), self._state.stage
+        kind = type(event)
+        followed: tuple[Receipt, ...] = ()
+        if kind is Deadline and self._links.held:
+            self._links.give_up()
+            followed = self._links.take_held(self._take)
+        answer, outgoing = self._do(kind, event)
+        if self._links.held and kind is not Decide:  # their time may have come
+            followed += self._links.take_held(self._take)
+        if followed:
+            outgoing = [*outgoing, *_sent(followed)]
+        return Handled(answer, outgoing, followed)
+
+    def _do(self, kind: type[Event], event: Event) -> tuple[Any, list[Message]]:
+        """Answer a local event, and say what is to be sent; a deadline may mean nothing."""
+        stage = self._state.stage
         allowed = self.TRANSITIONS.get((stage, kind))
-        if allowed is None and kind is not Deadline:
-            raise LocalProtocolError(f"{self.name}: {kind.__name__} is not possible while {stage}")
-        answer, outgoing = None, list[Message]()
         if allowed is not None:
             step = self._compute(event)
-            answer, outgoing = step.answer, self._change(kind, allowed, step)
-        if not self._links.held:
-            return Handled(answer, outgoing)
-        return self._catch_up(kind, answer, outgoing)
-
-    def _catch_up(self, kind: type[Event], answer: Any, outgoing: list[Message]) -> Handled:
-        """Take messages that had come early, if their time has come."""
+            return step.answer, self._change(kind, allowed, step)
         if kind is Deadline:
-            self._links.give_up()
-        followed = () if kind is Decide else self._links.take_held(self._take)
-        return Handled(answer, [*outgoing, *_sent(followed)], followed)
+            return None, []
+        raise LocalProtocolError(f"{self.name}: {kind.__name__} is not possible while {stage}")
 
     def receive(self, message: Message, link: str | None = None) -> Receipt:
         """Take a message from a peer.

@@ -36,7 +36,7 @@ class Role(NamedTuple):
 
     name: str
     parties: tuple[str, ...]
-    make: Callable[[Seat, Any], Party]
+    make: Callable[[Seat, Any], Party[Any]]
     acts: bool = False
 
 
@@ -88,6 +88,6 @@ class Roles:
         """Where one party sits: what its constructor is told of all that is public."""
         return Seat(role.parties[place], role.name, place, terms, self.table, self.codec)
 
-    def make(self, role: Role, place: int, terms: Terms, supply: Any) -> Party:
+    def make(self, role: Role, place: int, terms: Terms, supply: Any) -> Party[Any]:
         """One party, before anything has happened."""
         return role.make(self.seat(role, place, terms), supply)

@@ -12,7 +12,7 @@ import msgspec
 from fedbandits.federation.messages import VERSION
 
 _DIGEST_BYTES = 16
-_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
+_ENCODER = msgspec.msgpack.Encoder(order="sorted")
 #: Where the noise of all parties comes from. Simulated noise is from a seed: it protects nobody.
 NoiseOrigin = Literal["secure", "simulated"]
 

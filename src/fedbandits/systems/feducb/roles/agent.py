@@ -140,13 +140,14 @@ class Agent(Player[AgentState]):
             case Pooled():
                 return self._take_over(event)
             case _:  # a deadline
-                return Step(self._after(stage="ready"))
+                return Step(self._after(stage="ready", called=self._state.pooled))
 
     def _observe(self, event: Observe) -> Step:
         """Learn from a reward; ask for a sync, if data-dependent ones are due."""
         state = self._state
         waiting = (*state.kept, self._checked_record(event))
-        counted = waiting[: self._most_records - state.fresh]
+        left = state.released.made < self._plan.constants.releases
+        counted = waiting[: self._most_records - state.fresh] if left else waiting
         after = self._after(
             records=state.records + 1, open=self._closed(event),
             waited=state.waited + len(counted), fresh=state.fresh + len(counted),
