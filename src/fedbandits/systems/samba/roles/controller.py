@@ -33,7 +33,6 @@ from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.roles.draws import ControllerDraws
 from fedbandits.systems.samba.roles.ending import GAVE_UP, RunParty, RunState, last_words
 from fedbandits.systems.samba.roles.supplies import ControllerSupply
-from fedbandits.systems.samba.streams import position
 from fedbandits.systems.samba.sums import SumCipher
 
 
@@ -130,13 +129,16 @@ class Controller(RunParty[ControllerState]):
         return self.draws.agreed
 
     @property
+    def turns(self) -> int:
+        """Iterations of steps 2 to 5 that are over."""
+        state, plan = self._state, self._plan
+        return max(0, (state.step - plan.arms - 1) * plan.iterations + state.iteration - 1)
+
+    @property
     def awaited(self) -> int | None:
-        """The turn, twice over: its scores, or sums, and then Comp's bits."""
-        state = self._state
-        if state.stage not in _AWAITED:
-            return super().awaited
-        turn = position(state.step, state.iteration, self._plan.iterations)
-        return 2 * turn + (state.stage == "comparing")
+        """Counts what is waited for: scores, Comp's bits, sums."""
+        awaits = self._state.stage in _AWAITED
+        return 2 * self.turns + 1 + (self.stage == "comparing") if awaits else super().awaited
 
     @property
     def next_end(self) -> int | None:
@@ -192,8 +194,8 @@ class Controller(RunParty[ControllerState]):
     def _stage_of(self, step: int) -> str:
         if step > self.agreement.budget:
             return "summing"
-        drawing = self._plan.config.controller_draws and self.draws.explores(step)
-        return "drawing" if drawing else "collecting"
+        draws = self._plan.config.controller_draws and self.draws.explores(step)
+        return "drawing" if draws else "collecting"
 
     def _draw_scores(self, event: EndRound) -> Step:
         """The beat: all pulls of the round are over, so the next step can explore."""
@@ -201,7 +203,7 @@ class Controller(RunParty[ControllerState]):
             raise LocalProtocolError(
                 f"{self.name}: end of round {event.round_}, not of {self.next_end}"
             )
-        step, scores = self._state.step, self.draws.scores(self._state.step)
+        step, scores = event.round_ + 1, self.draws.scores(event.round_ + 1)
         drawn = Drawn(sender=self.name, receiver=self._comp, step=step, scores=scores)
         return Step(self._after(stage="comparing"), [drawn])
 
@@ -291,9 +293,8 @@ class Controller(RunParty[ControllerState]):
 
     def _end_waiting(self, event: Deadline) -> Step:
         """Somebody has not answered: the run cannot go on without."""
-        if event.number != self.awaited:
-            return Step(self._state)
-        return self._end_for_all(_AWAITED[self._state.stage])
+        state, due = self._state, event.number == self.awaited
+        return self._end_for_all(_AWAITED[state.stage]) if due else Step(state)
 
     def _end_for_all(self, reason: Reason) -> Step:
         return self._ended(reason, *last_words(self._seat, reason))

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import msgspec
-import numpy as np
 
-from fedbandits.crypto.aead import NEVER, Channel, TamperedPacketError, Turn
+from fedbandits.crypto.aead import NEVER, TamperedPacketError, Turn
 from fedbandits.crypto.keystream import KEY_BYTES
 from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.events import Deadline, Decide, Decision, EndRound, Observe
 from fedbandits.federation.messages import Message, OutOfOrderError
 from fedbandits.federation.party import ActingParty, Seat, Step, Transitions
-from fedbandits.learners.index_rules import explores, note_bit, score_arm
-from fedbandits.random import Key
-from fedbandits.systems.samba.agreement import Agreement, Ordered, accept, channel_cipher
+from fedbandits.systems.samba.agreement import Ordered, accept
 from fedbandits.systems.samba.messages import (
     Bit,
     EndForOwner,
@@ -27,21 +25,13 @@ from fedbandits.systems.samba.messages import (
     Setup,
     Sum,
 )
-from fedbandits.systems.samba.packets import BIT, BIT_BYTES, BITS, SCORE_BYTES, SCORES
+from fedbandits.systems.samba.packets import BIT
 from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.roles.ending import Member, RunState, endings
+from fedbandits.systems.samba.roles.scores import Given, OwnerTools
 from fedbandits.systems.samba.roles.supplies import OwnerSupply
-from fedbandits.systems.samba.streams import Exploration, Masks, owner_key, position
-from fedbandits.systems.samba.sums import SumCipher, WeakKeyError
-
-
-class Given(msgspec.Struct, frozen=True):
-    """What the Controller has given for a run, see :class:`.messages.Setup`."""
-
-    run: bytes
-    public_key: bytes
-    mask_key: bytes
-    exploration_key: bytes
+from fedbandits.systems.samba.streams import position
+from fedbandits.systems.samba.sums import WeakKeyError
 
 
 class OwnerState(RunState, frozen=True, kw_only=True):
@@ -74,19 +64,6 @@ class OwnerState(RunState, frozen=True, kw_only=True):
     memory: float = 0.0
     sealed: Turn = NEVER
     opened: Turn = NEVER
-
-
-class _Tools(NamedTuple):
-    """What follows from keys and from what was given."""
-
-    agreed: Agreement
-    draws: Key
-    sums: SumCipher
-    masks: Masks
-    exploration: Exploration
-    scores: Channel
-    bits: Channel
-    can_explore: bool
 
 
 class DataOwner(Member[OwnerState], ActingParty[OwnerState]):
@@ -124,7 +101,7 @@ class DataOwner(Member[OwnerState], ActingParty[OwnerState]):
     def __init__(self, seat: Seat, plan: SambaPlan, supply: OwnerSupply) -> None:
         super().__init__(seat, OwnerState())
         self._index, self._plan, self._config = seat.place, plan, plan.config
-        self._key, self._brought = supply
+        self._supply = supply
 
     @property
     def round_to_act(self) -> int | None:
@@ -150,20 +127,19 @@ class DataOwner(Member[OwnerState], ActingParty[OwnerState]):
     def _resume(self) -> None:
         given = self._state.given
         if given is not None:
-            self._tools = self._made(self._plan.agreement(given.run), given)
+            self._tools = OwnerTools(self.name, self._plan, self._supply, given)
 
-    def _made(self, agreed: Agreement, given: Given) -> _Tools:
-        cipher = channel_cipher(self._config.packet_cipher, self._key, agreed)
-        return _Tools(
-            agreed,
-            owner_key(self._brought, given.run),
-            SumCipher.agreed(self.name, self._config, given.public_key),
-            Masks(given.mask_key, agreed.iterations),
-            Exploration(given.exploration_key),
-            Channel(cipher, SCORES, SCORE_BYTES),
-            Channel(cipher, BITS, BIT_BYTES),
-            agreed.can_explore,
-        )
+    def _take(self, message: Message) -> list[Message] | None:
+        """Only the bit of the step that comes next is kept until its time; others are refused."""
+        state = self._state
+        if type(message) is Bit and state.stage in ("pulling", "resting"):
+            turn, step = (message.step, message.iteration), state.step + (state.stage == "pulling")
+            if turn != (step, 1) or not self._config.controller_draws:
+                raise OutOfOrderError(
+                    f"{self.name}: bit of step {turn[0]}.{turn[1]} while {state.stage}, before "
+                    f"step {step}"
+                )
+        return super()._take(message)
 
     def _compute(self, event: Any) -> Step:
         match event:
@@ -190,7 +166,7 @@ class DataOwner(Member[OwnerState], ActingParty[OwnerState]):
         if {len(setup.mask_key), len(setup.exploration_key)} != {KEY_BYTES}:
             raise WeakKeyError(f"{self.name}: a seed of {KEY_BYTES} bytes was expected")
         given = Given(setup.run, setup.public_key, setup.mask_key, setup.exploration_key)
-        tools = self._made(agreed, given)
+        tools = OwnerTools(self.name, self._plan, self._supply, given)
         after = self._after(
             stage="pulling", given=given, step=agreed.arms, memory=1.0 / agreed.arms,
             place=setup.place,
@@ -231,15 +207,9 @@ class DataOwner(Member[OwnerState], ActingParty[OwnerState]):
             ciphertext = self._tools.sums.encrypt(state.rewards)
             told = Sum(sender=self.name, receiver=self._controller, ciphertext=ciphertext)
             return Step(self._after(stage="done"), [told])
-        if self._config.controller_draws and self._explores(state.step):
+        if self._config.controller_draws and self._tools.explores(state.step):
             return Step(self._after(stage="waiting"))
         return self._send_score(self._after(stage="waiting"))
-
-    def _explores(self, step: int) -> bool:
-        agreed, exploration = self._tools.agreed, self._tools.exploration
-        return self._tools.can_explore and bool(
-            explores(agreed.rule, step, agreed.arms, exploration.draw(step))
-        )
 
     def _open(self, message: Bit) -> Step:
         """Step 5: the bit says whether this arm was chosen."""
@@ -254,11 +224,11 @@ class DataOwner(Member[OwnerState], ActingParty[OwnerState]):
         (bit,) = self._tools.bits.open(*turn, [state.place], [message.sealed], state.opened)
         if bit not in BIT:
             raise TamperedPacketError(f"{self.name}: a bit is neither 0 nor 1")
-        memory, chosen = np.full(1, state.memory), bit == BIT[1]
-        note_bit(agreed.rule, state.iteration, chosen, memory)
+        chosen = bit == BIT[1]
+        memory = self._tools.remembered(state.iteration, chosen, state.memory)
         stage, (step, iteration) = self._following(chosen)
         after = self._after(
-            stage=stage, step=step, iteration=iteration, memory=float(memory[0]),
+            stage=stage, step=step, iteration=iteration, memory=memory,
             place=message.place, opened=turn,
         )  # fmt: skip
         return self._send_score(after) if stage == "waiting" else Step(after)
@@ -273,13 +243,12 @@ class DataOwner(Member[OwnerState], ActingParty[OwnerState]):
     def _send_score(self, after: OwnerState) -> Step:
         """Step 2, in the state that is to be."""
         step, iteration = turn = after.step, after.iteration
-        exploring, sealed = self._explores(step), b""
-        if not (exploring and self._config.exploration_shortcut == "empty"):
-            score = 0.0 if exploring else self._compute_score(after)
-            masked = score * self._tools.masks.draw(step, iteration)
+        sealed = b""
+        if self._config.exploration_shortcut != "empty" or not self._tools.explores(step):
+            masked = self._tools.masked_score(*turn, after.pulls, after.rewards, after.memory)
             if not math.isfinite(masked):  # nor will it be, however often it is computed
                 return self._give_up(Reason.NOT_FINITE)
-            payload = np.array([masked]).astype("<f8").tobytes()
+            payload = struct.pack("<d", masked)
             (sealed,) = self._tools.scores.seal(*turn, [after.place], [payload], after.sealed)
             after = msgspec.structs.replace(after, sealed=turn)
         told = Score(
@@ -290,9 +259,3 @@ class DataOwner(Member[OwnerState], ActingParty[OwnerState]):
             sealed=sealed,
         )
         return Step(after, [told])
-
-    def _compute_score(self, now: OwnerState) -> float:
-        rewards, rule, memory = float(now.rewards), self._tools.agreed.rule, np.full(1, now.memory)
-        return score_arm(
-            rule, now.iteration, now.step, now.pulls, rewards, memory, self._tools.draws
-        )
