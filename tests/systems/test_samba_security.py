@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 from fedbandits.crypto.aead import GcmCipher, TamperedPacketError
+from fedbandits.crypto.keystream import derive_key
+from fedbandits.environments import Bernoulli
 from fedbandits.random import Key
 from fedbandits.systems.base import PartiesReplicate
+from fedbandits.systems.samba import SYSTEM
 from fedbandits.systems.samba.agreement import agree, channel_cipher
 from fedbandits.systems.samba.audit import table
 from fedbandits.systems.samba.audit.attack import (
@@ -41,6 +44,7 @@ from fedbandits.systems.samba.streams import (
     Streams,
     owner_key,
 )  # fmt: skip
+from fedbandits.testing.plays import plan_of
 from tests.systems.samba_worlds import ALGORITHMS, customer_key, federated, variant
 
 
@@ -181,6 +185,53 @@ def test_parties_hold_their_own_keys_and_no_others():
         assert (places in held[name]) == (name == CONTROLLER)
         assert name == COMP or waits not in held[name]
         assert bool(keys_held(run.network.parties[name])[1]) == (name == CUSTOMER)
+
+
+def secrets_of(run):
+    """Every secret of a run, by name, and whose state may hold it: an owner was given two."""
+    simulated, agreed = SimulatedSecrets.derive(0, 0), run.one("controller").agreement
+    keys = run.one("controller").draws.keys
+    own = CompKeys.derive(simulated.comp, agreed.run)
+    secret = {
+        "owners' and Comp's": simulated.channel,
+        "packets": derive_key(simulated.channel, f"samba {agreed.context.hex()}"),
+        "Controller's": simulated.controller, "Comp's": simulated.comp,
+        **{f"Controller's {name}": key for name, key in keys._asdict().items()},
+        **{f"Comp's {name}": key for name, key in own._asdict().items()},
+    }  # fmt: skip
+    for prime in (customer_key().p, customer_key().q):
+        for order in ("big", "little"):
+            secret[f"prime {prime % 97} {order}"] = prime.to_bytes(128, order)
+        secret[f"prime {prime % 97} in words"] = str(prime).encode()
+    return secret, {keys.masks, keys.exploration}
+
+
+@pytest.mark.parametrize("parts", [{}, {"exploration_shortcut": "published"}])
+def test_no_dump_holds_a_key_that_its_party_was_not_given(parts):
+    run = federated(variant("egreedy", algorithm="epsilon-greedy(0.5)", **parts), 4, 12)
+    secret, given = secrets_of(run)
+    found, dumps = set(), 0
+    while run.network.deliver() or run.run._act_as_told() or run.run._end_rounds():
+        for party in run.parties:
+            dump, role = party.dump(), run.run.terms.role_of(party.name)
+            held = {name for name, key in secret.items() if key in dump}
+            found |= {(role, name) for name in held}
+            assert keys_held([party.state])[0] <= given
+            assert keys_held([party.state])[1] == []
+            dumps += 1
+    assert found == {("owner", "Controller's masks"), ("owner", "Controller's exploration")}
+    assert dumps > 400
+    assert {party.stage for party in run.parties} == {"done"}
+
+
+def test_a_restarted_party_is_given_the_same_secrets():
+    config = variant("ucb")
+    supplies = SYSTEM.simulated_supplies(plan_of(config, Bernoulli(arms=3), 9), None, 0, 0)
+    for role, places in ((CUSTOMER, 1), (CONTROLLER, 1), (COMP, 1), ("owner", 3)):
+        for place in range(places):
+            assert supplies(role, place) == supplies(role, place)
+    assert supplies(CUSTOMER, 0).private_key is supplies(CUSTOMER, 0).private_key
+    assert supplies("owner", 0) != supplies("owner", 1)
 
 
 def test_runs_and_agreements_have_keys_of_their_own():
