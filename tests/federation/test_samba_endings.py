@@ -465,7 +465,7 @@ def test_a_run_that_ends_can_be_restored_at_every_event(route):
         run.advance(BUDGET)
         found.append([party.dump() for party in run.parties])
     assert found[0] == found[1]
-    assert counted["Customer.deadline"] == 1
+    assert counted["Customer.deadline"] >= 1
 
 
 def test_states_are_as_small_as_what_they_say():
