@@ -262,6 +262,14 @@ def test_who_waits_for_nobody_has_no_deadline(role, stage):
     assert party.dump() == before
 
 
+def test_a_deadline_of_scores_that_have_come_is_none_of_bits():
+    run, controller = at_stage("controller", "collecting")
+    number = controller.awaited
+    until(run, lambda run: controller.stage == "comparing")
+    assert controller.deadline(number) == []
+    assert controller.stage == "comparing"
+
+
 def test_numbers_of_what_is_awaited_never_come_twice():
     for name in ("ucb", "pursuit"):
         run = federated(variant(name, "distributed"), ARMS, BUDGET)
@@ -397,6 +405,26 @@ def test_the_beat_may_come_to_the_controller_before_the_owners(first):
     customer, other = run.one("customer"), usual.one("customer")
     assert customer.state.cumulative_reward == other.state.cumulative_reward is not None
     assert run.network.outcomes["early"] == 0 or first != "owners"
+
+
+def test_a_bit_that_comes_while_its_owner_pulls_is_kept_until_its_beat():
+    """The Controller's beat was too short for this pull: late, but nothing is lost."""
+    run = federated(variant("egreedy", "distributed", **EXPLORES), ARMS, 40)
+    usual = federated(variant("egreedy", "distributed", **EXPLORES), ARMS, 40)
+    usual.advance(40)
+    controller, kept = run.one("controller"), 0
+    while True:
+        while run.network.deliver():
+            pass
+        if controller.next_end is not None:  # before anybody has pulled
+            run.network.send(controller.end_round(controller.next_end))
+            run.network.settle()
+            kept += sum(owner._links.held for owner in run.players if owner.stage == "pulling")
+        if not (run.run._act_as_told() or run.run._end_rounds()):
+            break
+    assert kept > 0
+    assert run.stage.pulled == usual.stage.pulled
+    assert {party.stage for party in run.parties} == {"done"}
 
 
 def test_only_the_bit_that_comes_next_is_kept():
