@@ -325,6 +325,46 @@ def test_no_record_moves_what_is_covered_by_more_than_is_claimed(name, data):
     assert others_move == 0.0
 
 
+def covered_when_late(variant, log, late):
+    """What agents cover, where the first one's reward of one round comes ``late`` rounds later."""
+    run, waiting = variant.begin(0, Covering), None
+    for round_ in range(1, run.rounds + 1):
+        for index, agent in enumerate(run.players):
+            context, reward = log.taken(index, round_)
+            decision = agent.decide(np.tile(context[:, None], LINEAR.arms).astype(np.float32))
+            if (index, round_) == (0, log.round_):
+                waiting = decision, reward
+            else:
+                run.network.send(agent.observe(decision, reward))
+        if waiting is not None and round_ == log.round_ + late:
+            run.network.send(run.players[0].observe(*waiting))
+        run.end_round(round_)
+    return [party._noise.seen for party in run.players]
+
+
+@pytest.mark.parametrize("name", ["agents", "agents, trees"])
+@settings(max_examples=15)
+@given(data=st.data())
+def test_a_record_that_moves_to_another_batch_costs_no_more(name, data):
+    """In a running sum: the delay of a reward may differ between neighbours, at no price."""
+    variant = VARIANTS[name]
+    seed, round_ = data.draw(own.seeds), data.draw(st.integers(1, 30))
+    pair = data.draw(pairs(buyers=False))
+    one, other = (
+        covered_when_late(
+            variant, Log(np.random.default_rng(seed), round_, record),
+            data.draw(st.sampled_from([0, 1, 7, 25])),
+        )
+        for record in pair
+    )  # fmt: skip
+    apart = [
+        np.sqrt(sum(np.sum((a[step] - b[step]) ** 2) for step in a | b))
+        for a, b in zip(one, other, strict=True)
+    ]
+    assert apart[0] <= variant.claim().mu * (1 + 1e-6)
+    assert apart[1] == 0.0
+
+
 @pytest.mark.parametrize("name", ON_A_LOG)
 def test_some_record_moves_it_as_far(name):
     """Claims are tight: the furthest pair, in the batch that is in all releases."""

@@ -13,8 +13,9 @@ from fedbandits.federation import messages as m
 from fedbandits.federation.events import Deadline, Decide, EndRound
 from fedbandits.federation.links import MOST_HELD
 from fedbandits.federation.messages import Message
-from fedbandits.federation.party import Party, PartyState, Step
+from fedbandits.federation.party import Party
 from fedbandits.federation.roles import Role, Roles
+from fedbandits.federation.state import PartyState, Step
 from fedbandits.federation.terms import Schedule, Terms
 
 

@@ -17,7 +17,9 @@ from fedbandits.federation.events import Decision, Start
 from fedbandits.federation.messages import pack
 from fedbandits.federation.roles import Roles
 from fedbandits.settings.experiment import system
+from fedbandits.systems.agents import views as act
 from fedbandits.systems.feducb.messages import TABLE, Pooled, SyncCall, SyncRequest, Upload
+from fedbandits.systems.feducb.roles.agent import basis_of
 from fedbandits.testing.plays import federate
 from tests.federation.receiving import refused, refused_next, snapshot, stamped, taken
 
@@ -159,21 +161,63 @@ def test_an_end_that_is_not_due_is_refused():
 
 
 def test_a_release_is_of_no_more_records_than_the_terms_allow():
-    """What is beyond it waits for the next release, in order."""
+    """The k-th is of the first 3 k decisions; the records of later ones wait for it."""
     run = federate(system("feducb", schedule="every(3)").config, ENVIRONMENT, 30, 0, 0)
-    agent, twin = (
-        run.of("agent")[0],
-        federate(run.plan.config, ENVIRONMENT, 30, 0, 0).of("agent")[0],
-    )
-    for count, reward in enumerate((0.0, 0.5, 1.0, 0.25, 0.75), 1):
+    agent = run.of("agent")[0]
+    twin = federate(run.plan.config, ENVIRONMENT, 30, 0, 0).of("agent")[0]
+    rewards = (0.0, 0.5, 1.0, 0.25, 0.75)
+    for count, reward in enumerate(rewards, 1):
         agent.observe(agent.decide(FEATURES), reward)
         if count <= 3:
             twin.observe(twin.decide(FEATURES), reward)
     np.testing.assert_array_equal(agent.state.statistic, twin.state.statistic)
-    assert len(agent.state.kept) == 2
+    assert sorted(agent.state.kept) == [4, 5]
     assert agent.end_round(3) == twin.end_round(3)
-    agent.observe(agent.decide(FEATURES), 1.0)
-    assert (agent.state.fresh, agent.state.kept) == (3, ())
+    for reward in rewards[3:]:
+        twin.observe(twin.decide(FEATURES), reward)
+    # Nothing more is observed, and they are in the next release all the same.
+    one, other = agent.end_round(6), twin.end_round(6)
+    assert len(one) == len(other) == 1
+    assert agent.state.kept == {}
+    assert agent.state.released.made == 2
+
+
+def test_no_release_is_of_more_records_than_sums_are_exact_for():
+    run = federate(system("feducb", schedule="growing(1.5, 1)").config, ENVIRONMENT, 7, 0, 0)
+    agent, schedule = run.of("agent")[0], run.plan.schedule
+    assert schedule.releases * schedule.most_records > 7
+    for _ in range(9):
+        agent.observe(agent.decide(FEATURES), 1.0)
+    for round_ in schedule.ends:
+        agent.end_round(round_)
+    assert sorted(agent.state.kept) == [8, 9]
+
+
+def test_which_records_a_release_is_about_depends_on_no_other_record():
+    """One reward comes in another batch: all other records stay where they are."""
+    config = system("feducb", schedule="every(3)").config
+
+    def play(late):
+        agent = federate(config, ENVIRONMENT, 30, 0, 0).of("agent")[0]
+        sums, waiting = [], []
+        for round_ in range(1, 19):
+            decision = agent.decide(FEATURES)
+            if round_ == 2:
+                waiting.append(decision)
+            else:
+                agent.observe(decision, 0.0)
+            if late == round_:
+                agent.observe(waiting.pop(), 0.0)
+            if agent.next_end == round_:
+                sums.append(agent.state.statistic.copy())
+                agent.end_round(round_)
+        return np.array(sums)
+
+    at_once, later = play(2), play(10)
+    apart = at_once - later
+    np.testing.assert_array_equal(apart[3:], 0.0)
+    assert (apart[:3] == apart[0]).all()
+    assert apart[0].any()
 
 
 def test_rewards_come_late_and_in_any_order():
@@ -230,6 +274,22 @@ def test_a_silent_agent_stops_nobody():
     agent = run.of("agent")[0].state
     assert agent.pooled == 9
     assert run.one("controller").state.newest.tolist() == [9, 0]
+
+
+@pytest.mark.parametrize("preset", ["feducb", "feducb-published", "ldp-silo"])
+def test_agents_know_the_noise_of_a_sum_in_which_not_all_are_new(preset):
+    plan = system(preset, schedule="every(3)", epsilon=(1.0, 0.5)).plan(ENVIRONMENT, 60)
+    constants = plan.constants
+    for k in (1, 2, 7):
+        mine, theirs = basis_of(constants, (k, k)), act.basis_of_all(constants, k)
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+    deviations = [[plan.of_agent(i).release.deviation(k) for k in (1, 2, 3)] for i in (0, 1)]
+    mixed = basis_of(constants, (3, 1))
+    assert mixed.deviation**2 == pytest.approx(deviations[0][2] ** 2 + deviations[1][0] ** 2)
+    alone = basis_of(constants, (0, 2))
+    assert alone.deviation == pytest.approx(deviations[1][1])
+    # As published 2Λ for who is heard, ρ_min for who is not; else the ridge alone.
+    assert alone.shift == pytest.approx((constants.base + constants.shift) / 2)
 
 
 def test_all_uploads_of_a_trigger_can_be_lost_and_the_next_is_asked_for():

@@ -182,6 +182,26 @@ def test_what_are_no_terms_is_refused(content):
     assert snapshot(controller, "agent-0", told=True) == before
 
 
+anything = st.recursive(
+    st.one_of(st.none(), st.integers(-9, 2**64 - 1), st.floats(), st.text(), st.binary()),
+    lambda inside: st.one_of(
+        st.lists(inside), st.dictionaries(st.one_of(st.text(), st.integers(0, 9)), inside)
+    ),
+    max_leaves=9,
+)
+
+
+@given(st.one_of(st.binary(max_size=60), anything.map(msgspec.msgpack.encode)))
+def test_whatever_a_peer_tells_as_its_terms_is_refused_in_one_line(content):
+    ours = terms()
+    try:
+        text = str(ours.difference(content))
+    except ValueError as error:
+        text = str(error)
+    assert text.isprintable()
+    assert len(text) < 300
+
+
 class TestSaved:
     """What a party saves is its own, whole, and of these terms."""
 

@@ -15,8 +15,9 @@ from fedbandits._typing import Floats
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.federation.events import Decide, Decision, Observe
 from fedbandits.federation.messages import Message, OutOfOrderError
-from fedbandits.federation.party import ActingParty, Party, PartyState, Step
+from fedbandits.federation.party import ActingParty, Party
 from fedbandits.federation.roles import Role, Roles
+from fedbandits.federation.state import PartyState, Step
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.systems import Plan, Preset, System, registry
 from fedbandits.testing.systems import CHECKS

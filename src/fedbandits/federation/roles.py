@@ -8,7 +8,8 @@ from operator import or_
 from typing import Any, NamedTuple
 
 from fedbandits.federation.messages import Codec, Message
-from fedbandits.federation.party import Party, Seat
+from fedbandits.federation.party import Party
+from fedbandits.federation.seats import Seat
 from fedbandits.federation.terms import Terms
 
 #: For every type of message the roles between which it may travel, ``(sender, receiver)``.

@@ -8,6 +8,7 @@ cut and joined.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ from fedbandits.federation.party import Party
 _NUMBERS = (-(2**63), -(2**62), -1, 0, 1, 2, 3, 2**31, 2**53, 2**62, 2**63 - 1)
 _ENTRIES = (1e200, 1.7e308, -1.7e308, -1e16, math.inf, -math.inf, math.nan, 5e-324, 0.0)
 _KINDS = 8
+_ENVELOPE = Message.__struct_fields__
 
 
 class Mutants:
@@ -38,7 +40,7 @@ class Mutants:
     """
 
     def __init__(self, codec: Codec, seed: int) -> None:
-        self._codec, self._generator = codec, np.random.Generator(np.random.Philox(seed))
+        self._codec, self._seed, self._drawn = codec, seed, 0
         #: Messages seen lately: fields of one are put into another.
         self._seen: list[Message] = []
 
@@ -49,7 +51,11 @@ class Mutants:
             yield self._one(message)
 
     def _below(self, limit: int) -> int:
-        return int(self._generator.integers(limit))
+        return int.from_bytes(self._bytes(8), "big") % limit
+
+    def _bytes(self, count: int) -> bytes:
+        self._drawn += 1
+        return hashlib.shake_128(f"{self._seed} {self._drawn}".encode()).digest(count)
 
     def _one(self, message: Message) -> bytes:
         if self._below(_KINDS) == 0:
@@ -60,7 +66,8 @@ class Mutants:
         return self._codec.encode(changed)
 
     def _with_other_field(self, message: Message) -> Message:
-        fields = message.__struct_fields__
+        body = [name for name in message.__struct_fields__ if name not in _ENVELOPE]
+        fields = body if body and self._below(4) else _ENVELOPE
         name = fields[self._below(len(fields))]
         value = self._other(getattr(message, name))
         return msgspec.structs.replace(message, **{name: value})
@@ -124,7 +131,7 @@ class Mutants:
             return data[:at] + bytes([data[at] ^ 1 << self._below(8)]) + data[at + 1 :]
         if kind == 1:
             return data[:at]
-        return data[:at] + self._generator.bytes(1 + self._below(16)) + data[at + kind % 2 :]
+        return data[:at] + self._bytes(1 + self._below(16)) + data[at + kind % 2 :]
 
     def _pick(self, values: Any) -> Any:
         return values[self._below(len(values))]

@@ -14,8 +14,9 @@ import numpy as np
 
 from fedbandits.errors import RemoteProtocolError
 from fedbandits.federation.messages import Message, OutOfOrderError, pack, unpack
-from fedbandits.federation.party import Party, Transitions
+from fedbandits.federation.party import Party
 from fedbandits.federation.roles import Role, Roles
+from fedbandits.federation.state import Transitions
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.player import Player

@@ -15,8 +15,8 @@ import numpy as np
 from fedbandits._typing import Floats
 from fedbandits.errors import RemoteProtocolError
 from fedbandits.federation.messages import Message, OutOfOrderError, pack, unpack
-from fedbandits.federation.party import Transitions
 from fedbandits.federation.roles import Role, Roles
+from fedbandits.federation.state import Transitions
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.privacy.running_sum import renamed

@@ -11,7 +11,9 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.federation.events import Deadline
 from fedbandits.federation.messages import Message, OutOfOrderError, pack, unpack
-from fedbandits.federation.party import Party, PartyState, Seat, Step, Transitions
+from fedbandits.federation.party import Party
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import PartyState, Step, Transitions
 from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan
 from fedbandits.systems.feducb.messages import Pooled, SyncCall, SyncRequest, Upload

@@ -11,7 +11,8 @@ from fedbandits.crypto.aead import NEVER, Channel, PacketLengthError, Turn
 from fedbandits.crypto.keystream import KeyStream
 from fedbandits.federation.events import Deadline
 from fedbandits.federation.messages import Message, NotFiniteError, OutOfOrderError
-from fedbandits.federation.party import Seat, Step, Transitions
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import Step, Transitions
 from fedbandits.systems.samba.agreement import Agreement, Ordered, accept, channel_cipher
 from fedbandits.systems.samba.kernels import any_place, select_arm, select_drawn
 from fedbandits.systems.samba.messages import (

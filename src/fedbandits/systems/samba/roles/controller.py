@@ -11,7 +11,8 @@ from fedbandits.crypto.aead import PacketLengthError, overhead_of
 from fedbandits.errors import ConfigError, LocalProtocolError
 from fedbandits.federation.events import Deadline, EndRound
 from fedbandits.federation.messages import DuplicateError, Message, OutOfOrderError
-from fedbandits.federation.party import Seat, Step, Transitions
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import Step, Transitions
 from fedbandits.systems.samba.agreement import RUN_BYTES, Agreement, Ordered, accept
 from fedbandits.systems.samba.messages import (
     Bit,
@@ -67,7 +68,6 @@ class Controller(RunParty[ControllerState]):
 
     Where it draws the scores of steps that explore (section 5.4 as printed), owners send nothing
     then: the beat tells it that the last pull is over (:meth:`end_round`), as it does the owners.
-
     Whoever does not answer until its deadline ends the run, for all.
 
     Parameters

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 from fedbandits.crypto.aead import TamperedPacketError
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.events import Deadline, Start
-from fedbandits.federation.party import Seat, Step, Transitions
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import Step, Transitions
 from fedbandits.systems.samba.messages import CustomerGaveUp, EndForCustomer, Order, Total
 from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.roles.ending import Member, RunState, endings

@@ -12,7 +12,9 @@ from typing import ClassVar, TypeVar
 from fedbandits.errors import LocalProtocolError, RemoteProtocolError
 from fedbandits.federation.events import Deadline, Event
 from fedbandits.federation.messages import Message
-from fedbandits.federation.party import Handled, Party, PartyState, Seat, Step, Transitions
+from fedbandits.federation.party import Party
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import Handled, PartyState, Step, Transitions
 from fedbandits.systems.samba.messages import (
     CompGaveUp,
     CustomerGaveUp,

@@ -14,7 +14,9 @@ from fedbandits.crypto.keystream import KEY_BYTES
 from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.events import Deadline, Decide, Decision, EndRound, Observe
 from fedbandits.federation.messages import Message, OutOfOrderError
-from fedbandits.federation.party import ActingParty, Seat, Step, Transitions
+from fedbandits.federation.party import ActingParty
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import Step, Transitions
 from fedbandits.systems.samba.agreement import Ordered, accept
 from fedbandits.systems.samba.messages import (
     Bit,
