@@ -141,11 +141,11 @@ def no_encryption(monkeypatch):
 
 def sums_in_clear(monkeypatch):
     monkeypatch.setattr(
-        "fedbandits.systems.samba.roles.owner.SumCipher.encrypt",
+        "fedbandits.systems.samba.sums.SumCipher.encrypt",
         lambda self, v: v.to_bytes(8, "big"),
     )
     monkeypatch.setattr(
-        "fedbandits.systems.samba.roles.controller.SumCipher.add",
+        "fedbandits.systems.samba.sums.SumCipher.add",
         lambda self, cs: sum(int.from_bytes(c, "big") for c in cs).to_bytes(8, "big"),
     )
     monkeypatch.setattr(
