@@ -59,7 +59,7 @@ def same_in_every_way(algorithm, arms, budget, seed, **config_parts):
     parties = federated(variant(algorithm, **config_parts), arms, budget, seed)
     parties.advance(budget)
     pulled = [arm for _, arm, _ in sorted(parties.stage.pulled)]
-    found.append((pulled, parties.reward, parties.one("customer").cumulative_reward))
+    found.append((pulled, parties.reward, parties.one("customer").state.cumulative_reward))
     for pulled, rewards, total in found:
         assert pulled == found[0][0]
         np.testing.assert_array_equal(rewards, found[0][1])
@@ -118,7 +118,7 @@ def test_drivers_agree_on_every_packet_and_count(algorithm, cipher, shortcut):
         np.testing.assert_array_equal(watched.regret, parties.regret)
         for count in ("syncs", "messages", "bytes"):
             assert getattr(watched, count) == getattr(parties, count), (stop, count)
-    assert watched.cumulative_reward == parties.one("customer").cumulative_reward
+    assert watched.cumulative_reward == parties.one("customer").state.cumulative_reward
     seen = {(m.step, m.iteration, type(m).__name__): m.sealed for m in lists(parties)}
     silent = 0
     reopen = parties.one("comp").reopen
@@ -146,7 +146,7 @@ def test_the_controller_draws_the_scores_of_steps_that_explore():
     drawn = {m.step: m.scores for _, m in run.network.transcript.deliveries if isinstance(m, Drawn)}
     sent = [m.step for _, m in run.network.transcript.deliveries if isinstance(m, Score)]
     controller = run.one("controller")
-    exploring = [step for step in range(7, 207) if controller.explores_at(step)]
+    exploring = [step for step in range(7, 207) if controller.draws.explores(step)]
     assert sorted(drawn) == exploring
     assert len(exploring) > 70
     assert not set(sent) & set(exploring)
@@ -154,7 +154,7 @@ def test_the_controller_draws_the_scores_of_steps_that_explore():
     pulled = {step: arm for step, arm, _ in run.stage.pulled}
     for step, scores in drawn.items():
         assert len(set(scores)) == 1
-        assert controller.places_of(step, 1)[pulled[step]] == 0
+        assert controller.draws.places(step, 1)[pulled[step]] == 0
     counts = [[pulled[step] for step in exploring].count(arm) for arm in range(6)]
     assert max(abs(count - len(exploring) / 6) for count in counts) < 20  # 4.7 deviations
 
@@ -167,7 +167,7 @@ def test_a_score_of_its_own_for_every_arm():
     for _, m in run.network.transcript.deliveries:
         if isinstance(m, Drawn):
             assert len(set(m.scores)) == 5
-            place = run.one("controller").places_of(m.step, 1)[pulled[m.step]]
+            place = run.one("controller").draws.places(m.step, 1)[pulled[m.step]]
             assert m.scores[place] == max(m.scores)
             found += 1
     assert found > 30

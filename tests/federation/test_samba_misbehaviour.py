@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedbandits as fb
-from fedbandits.crypto import aead
+from fedbandits.crypto import aead, paillier
 from fedbandits.crypto.paillier import CiphertextError
 from fedbandits.environments import Bernoulli
 from fedbandits.errors import (
@@ -22,17 +22,23 @@ from fedbandits.errors import (
     LocalProtocolError,
     RemoteProtocolError,
 )
+from fedbandits.federation import events
 from fedbandits.federation import messages as m
+from fedbandits.federation.events import Decision
 from fedbandits.learners.index_rules import Softmax
 from fedbandits.systems.samba import SYSTEM
-from fedbandits.systems.samba.agreement import ImpossibleOrderError
-from fedbandits.systems.samba.config import UCB
+from fedbandits.systems.samba.agreement import ImpossibleOrderError, OtherOrderError
+from fedbandits.systems.samba.config import UCB, Pursuit
 from fedbandits.systems.samba.messages import (
     Bit,
     BitList,
+    CompGaveUp,
+    CustomerGaveUp,
     Drawn,
     Explore,
     Order,
+    OwnerGaveUp,
+    Reason,
     Score,
     ScoreList,
     Setup,
@@ -40,9 +46,13 @@ from fedbandits.systems.samba.messages import (
     Sum,
     Total,
 )
-from fedbandits.systems.samba.roles.controller import Controller, ControllerSupply
+from fedbandits.systems.samba.packets import BITS, SCORES
+from fedbandits.systems.samba.roles.supplies import ControllerSupply, CustomerSupply
 from fedbandits.systems.samba.sums import WeakKeyError, public_bytes
+from fedbandits.systems.terms import terms_of
+from fedbandits.testing.mutants import require_untouched
 from fedbandits.testing.plays import plan_of, simulate
+from tests.federation.receiving import next_number, refused, refused_next, stamped, taken
 from tests.systems.samba_worlds import ALGORITHMS, customer_key, federated, variant
 
 ARMS, BUDGET = 3, 9
@@ -58,42 +68,37 @@ def before(kind, name="ucb", skip=0, execution="samba", **parts):
     run = federated(variant(name, execution, **parts), ARMS, BUDGET)
     caught = []
     for party in run.network.parties.values():
-        original = party.receive
+        original = party.receive_bytes
 
-        def receive(message, original=original, party=party):
+        def receive_bytes(data, link, original=original, party=party):
+            message = CODEC.decode(data)
             if isinstance(message, kind) and len(caught) <= skip:
-                caught.append((party, message, original))
+                caught.append((party, message))
                 if len(caught) > skip:
                     raise StopIteration
-            return original(message)
+            return original(data, link)
 
-        party.receive = receive
+        party.receive_bytes = receive_bytes
     with contextlib.suppress(StopIteration):
         run.advance(BUDGET)
-    party, message, original = caught[-1]
     for each in run.network.parties.values():
-        del each.receive
-    return run, party, message
+        del each.receive_bytes
+    return run, *caught[-1]
 
 
-def snapshot(party):
-    """All of a party's state that can change."""
-    channels = [c._last for c in vars(party).values() if isinstance(c, aead.Channel)]
-    plain = {
-        key: repr(value)
-        for key, value in vars(party).items()
-        if isinstance(value, str | int | dict | tuple | np.ndarray | type(None))
-    }
-    return plain, channels
+def why(party, message) -> str:
+    """What a refusal says."""
+    number = next_number(party, message.sender)
+    return str(party.receive(stamped(party, message, number=number)).why)
 
 
-def refuses(party, message, kind):
-    earlier = snapshot(party)
-    with pytest.raises(kind) as refusal:
-        party.receive(message)
-    assert type(refusal.value) is kind
-    assert snapshot(party) == earlier
-    return str(refusal.value)
+def duplicate(party, message) -> None:
+    """A message that came before is dropped, and changes nothing at all."""
+    earlier = party.dump()
+    receipt = party.receive(message)
+    assert receipt.outcome == "duplicate"
+    assert type(receipt.why) is m.DuplicateError
+    assert party.dump() == earlier
 
 
 def flip(data: bytes, position: int = 0) -> bytes:
@@ -103,20 +108,30 @@ def flip(data: bytes, position: int = 0) -> bytes:
 def test_comp_names_what_is_wrong_with_scores():
     _, comp, good = before(ScoreList, skip=2)
     sealed = good.sealed
-    refuses(comp, change(good, sealed=(flip(sealed[0]), *sealed[1:])), aead.TamperedPacketError)
-    refuses(comp, change(good, sealed=(sealed[1], sealed[0], sealed[2])), aead.TamperedPacketError)
-    refuses(comp, change(good, sealed=(sealed[0][:-1], *sealed[1:])), aead.PacketLengthError)
-    refuses(comp, change(good, sealed=sealed[:2]), aead.PacketLengthError)
-    refuses(comp, change(good, step=good.step + 1), m.OutOfOrderError)
-    refuses(comp, change(good, step=good.step - 1), m.OutOfOrderError)
-    refuses(comp, change(good, iteration=2), m.OutOfOrderError)
-    refuses(comp, change(good, number=good.number - 1), m.DuplicateError)
-    refuses(comp, change(good, sender="owner-0"), m.WrongSenderError)
-    silent = Explore(sender="controller", receiver="comp", number=good.number, step=good.step)
-    refuses(comp, silent, m.OutOfOrderError)
-    assert len(comp.receive(good)) == 1
-    refuses(comp, good, m.DuplicateError)
-    refuses(comp, change(good, number=good.number + 1), m.OutOfOrderError)
+    silent = Explore(sender="controller", receiver="comp", step=good.step)
+    for wrong, kind in (
+        (change(good, sealed=(flip(sealed[0]), *sealed[1:])), aead.TamperedPacketError),
+        (change(good, sealed=(sealed[1], sealed[0], sealed[2])), aead.TamperedPacketError),
+        (change(good, sealed=(sealed[0][:-1], *sealed[1:])), aead.PacketLengthError),
+        (change(good, sealed=sealed[:2]), aead.PacketLengthError),
+        (change(good, sealed=()), aead.PacketLengthError),
+        (change(good, sealed=sealed * 1000), aead.PacketLengthError),
+        *((change(good, step=step), m.OutOfOrderError) for step in around(good.step)),
+        *((change(good, iteration=i), m.OutOfOrderError) for i in around(1)),
+        (silent, m.OutOfOrderError),
+    ):
+        refused_next(comp, wrong, kind)
+    duplicate(comp, change(good, number=good.number - 1))
+    refused(comp, change(good, sender="owner-0"), m.WrongSenderError)
+    refused(comp, good, m.WrongSenderError, link="owner-0")
+    assert len(taken(comp, good)) == 1
+    duplicate(comp, good)
+    refused_next(comp, good, m.OutOfOrderError)
+
+
+def around(number):
+    """Numbers that are not this one, absurd ones included."""
+    return (number - 1, number + 1, -1, 2**62, -(2**62), 2**63 - 1)
 
 
 EXPLORES = {"algorithm": "epsilon-greedy(1)", "exploration_shortcut": "published"}
@@ -124,44 +139,41 @@ EXPLORES = {"algorithm": "epsilon-greedy(1)", "exploration_shortcut": "published
 
 def test_comp_names_what_is_wrong_with_drawn_scores():
     _, comp, good = before(Drawn, "egreedy", skip=1, **EXPLORES)
-    for wrong in (good.scores[:-1], (*good.scores, 0.5)):
-        refuses(comp, change(good, scores=wrong), aead.PacketLengthError)
-    refuses(comp, change(good, scores=(np.nan, 0.1, 0.2)), m.NotFiniteError)
+    for wrong in (good.scores[:-1], (*good.scores, 0.5), ()):
+        refused_next(comp, change(good, scores=wrong), aead.PacketLengthError)
+    refused_next(comp, change(good, scores=(np.nan, 0.1, 0.2)), m.NotFiniteError)
     chosen = (good.scores[0] + 0.1, *good.scores[1:])
-    refuses(comp, change(good, scores=chosen), m.OutOfOrderError)  # one number is for all
-    refuses(comp, change(good, step=good.step + 1), m.OutOfOrderError)
-    refuses(comp, change(good, sender="owner-0"), m.WrongSenderError)
-    silent = Explore(sender="controller", receiver="comp", number=good.number, step=good.step)
-    assert "shortcut 'published'" in refuses(comp, silent, m.OutOfOrderError)
-    assert len(comp.receive(good)) == 1
-    refuses(comp, good, m.DuplicateError)
+    refused_next(comp, change(good, scores=chosen), m.OutOfOrderError)  # one number is for all
+    for step in around(good.step):
+        refused_next(comp, change(good, step=step), m.OutOfOrderError)
+    refused(comp, change(good, sender="owner-0"), m.WrongSenderError)
+    silent = Explore(sender="controller", receiver="comp", step=good.step)
+    assert "shortcut 'published'" in why(comp, silent)
+    refused_next(comp, silent, m.OutOfOrderError)
+    assert len(taken(comp, good)) == 1
+    duplicate(comp, good)
 
 
 def test_drawn_scores_are_refused_where_none_were_agreed_on():
     _, comp, silent = before(Explore, "egreedy", algorithm="epsilon-greedy(1)")
-    drawn = Drawn(
-        sender="controller", receiver="comp", number=silent.number, step=silent.step,
-        scores=(0.5,) * ARMS,
-    )  # fmt: skip
-    refuses(comp, drawn, m.OutOfOrderError)
+    drawn = Drawn(sender="controller", receiver="comp", step=silent.step, scores=(0.5,) * ARMS)
+    refused_next(comp, drawn, m.OutOfOrderError)
     _, comp, scores = before(ScoreList, "ucb")
-    refuses(comp, change(drawn, number=scores.number, step=scores.step), m.OutOfOrderError)
+    refused_next(comp, change(drawn, step=scores.step), m.OutOfOrderError)
 
 
 def test_the_controller_draws_on_the_beat_alone():
     _, controller, order = before(Order, "egreedy", **EXPLORES)
     assert controller.next_end is None
-    with pytest.raises(LocalProtocolError, match="end_round is not possible while idle"):
+    with pytest.raises(LocalProtocolError, match="EndRound is not possible while idle"):
         controller.end_round(ARMS)
-    controller.receive(order)
-    earlier = snapshot(controller)
+    taken(controller, order)
+    earlier = controller.dump()
     with pytest.raises(LocalProtocolError, match="end of round 9, not of 3"):
         controller.end_round(9)
-    score = Score(
-        sender="owner-0", receiver="controller", number=0, step=ARMS + 1, iteration=1, sealed=b""
-    )
-    refuses(controller, score, m.OutOfOrderError)
-    assert snapshot(controller) == earlier
+    assert controller.dump() == earlier
+    score = Score(sender="owner-0", receiver="controller", step=ARMS + 1, iteration=1, sealed=b"")
+    refused_next(controller, score, m.OutOfOrderError)
     (drawn,) = controller.end_round(controller.next_end)
     assert (drawn.step, len(drawn.scores)) == (ARMS + 1, ARMS)
 
@@ -170,183 +182,247 @@ def test_every_message_has_its_sender():
     """A peer is not enough: it must be the one whose message this is."""
     run = federated(variant("ucb"), ARMS, BUDGET)
     everybody = ["customer", "comp", "owner-0"]
-    who = {Order: "customer", Score: "owner-0", BitList: "comp", Sum: "owner-0"}
+    end = {"reason": Reason.SCORES}
+    who = {
+        Order: "customer", Score: "owner-0", BitList: "comp", Sum: "owner-0",
+        CustomerGaveUp: "customer", CompGaveUp: "comp", OwnerGaveUp: "owner-0",
+    }  # fmt: skip
     fields = {
         Order: {"budget": BUDGET, "algorithm": UCB(), "public_key": public_bytes(customer_key())},
         Score: {"step": 4, "iteration": 1, "sealed": bytes(36)},
         BitList: {"step": 4, "iteration": 1, "sealed": (bytes(29),) * ARMS},
         Sum: {"ciphertext": bytes(512)},
-    }
+        CustomerGaveUp: end, CompGaveUp: end, OwnerGaveUp: end,
+    }  # fmt: skip
     for kind, right in who.items():
         for sender in everybody:
             if sender != right:
-                message = kind(sender=sender, receiver="controller", number=0, **fields[kind])
-                refuses(run.one("controller"), message, m.WrongSenderError)
+                message = kind(sender=sender, receiver="controller", **fields[kind])
+                refused_next(run.one("controller"), message, m.WrongSenderError)
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"arms": 2**20}, {"budget": 2**50}, {"run": b""}, {"run": bytes(15)}]
-)
+    "wrong",
+    [{"arms": 2**20}, {"arms": 2**62}, {"arms": -1}, {"budget": 2**50}, {"budget": 2**62},
+     {"budget": -(2**62)}, {"run": b""}, {"run": bytes(15)}],
+)  # fmt: skip
 def test_absurd_orders_are_refused(wrong):
     _, comp, start = before(Start)
-    refuses(comp, change(start, **wrong), ImpossibleOrderError)
-    assert comp.receive(start) == []
+    refused_next(comp, change(start, **wrong), ImpossibleOrderError)
+    assert taken(comp, start) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [({"budget": BUDGET + 1}, "budget is 10 there and 9 in the terms"),
+     ({"budget": BUDGET - 1}, "budget is 8 there"), ({"arms": ARMS + 1}, "arms is 4 there"),
+     ({"algorithm": UCB(1.0)}, "algorithm is UCB"), ({"algorithm": Pursuit()}, "algorithm is")],
+)  # fmt: skip
+def test_orders_are_held_to_the_terms(wrong, said):
+    """What nobody has agreed on is not played, whoever says so."""
+    for kind in (Order, Start, Setup):
+        _, party, good = before(kind)
+        if hasattr(good, next(iter(wrong))):
+            assert said in why(party, change(good, **wrong))
+            refused_next(party, change(good, **wrong), OtherOrderError)
+            assert party.stage == "idle"
+            taken(party, good)
 
 
 def test_sums_in_clear_are_checked_before_anything_changes():
     _, controller, good = before(Sum, execution="distributed")
-    refuses(controller, change(good, ciphertext=b"\xff" * 8), CiphertextError)
-    refuses(controller, change(good, ciphertext=b""), CiphertextError)
-    assert controller.receive(good) == []
+    refused_next(controller, change(good, ciphertext=b"\xff" * 8), CiphertextError)
+    refused_next(controller, change(good, ciphertext=b""), CiphertextError)
+    assert taken(controller, good) == []
 
 
 def test_a_replayed_list_does_not_open_at_a_later_step():
     _, comp, old = before(ScoreList)
-    comp.receive(old)
-    later = change(old, number=old.number + 1, step=old.step + 1)
-    refuses(comp, later, aead.TamperedPacketError)
+    taken(comp, old)
+    refused_next(comp, change(old, step=old.step + 1), aead.TamperedPacketError)
 
 
 def test_a_wrong_key_is_noticed_by_comp_and_by_the_owner():
+    wrong = aead.GcmCipher(bytes(32))
     _, comp, scores = before(ScoreList)
-    comp._scores = aead.Channel(aead.GcmCipher(bytes(32)), 1, 8)
-    refuses(comp, scores, aead.TamperedPacketError)
+    comp._tools = comp._tools._replace(scores=aead.Channel(wrong, SCORES, 8))
+    refused_next(comp, scores, aead.TamperedPacketError)
     _, owner, bit = before(Bit)
-    owner._bits = aead.Channel(aead.GcmCipher(bytes(32)), 2, 1)
-    refuses(owner, bit, aead.TamperedPacketError)
+    owner._tools.bits = aead.Channel(wrong, BITS, 1)
+    refused_next(owner, bit, aead.TamperedPacketError)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_score_that_is_no_number_is_refused_by_comp(bad):
     _, comp, good = before(ScoreList)
-    channel = aead.Channel(comp._scores._cipher, 1, 8)
     payloads = [np.array([value]).tobytes() for value in (1.0, bad, 2.0)]
-    sealed = channel.seal(good.step, 1, range(3), payloads)
-    refuses(comp, change(good, sealed=tuple(sealed)), m.NotFiniteError)
-    comp.receive(good)
+    sealed = comp._tools.scores.seal(good.step, 1, range(3), payloads, aead.NEVER)
+    refused_next(comp, change(good, sealed=tuple(sealed)), m.NotFiniteError)
+    taken(comp, good)
 
 
 def test_the_controller_names_what_is_wrong():
     _, controller, good = before(Score, skip=3)
-    refuses(controller, change(good, step=99), m.OutOfOrderError)
-    refuses(controller, change(good, iteration=2), m.OutOfOrderError)
-    for length in (0, 35, 37):
-        refuses(controller, change(good, sealed=bytes(length)), aead.PacketLengthError)
-    assert controller.receive(good) == []
-    refuses(controller, change(good, number=good.number + 1), m.DuplicateError)
+    for step in around(good.step):
+        refused_next(controller, change(good, step=step), m.OutOfOrderError)
+    for iteration in around(1):
+        refused_next(controller, change(good, iteration=iteration), m.OutOfOrderError)
+    for length in (0, 35, 37, 100_000):
+        refused_next(controller, change(good, sealed=bytes(length)), aead.PacketLengthError)
+    assert taken(controller, good) == []
+    refused_next(controller, good, m.DuplicateError)
     _, controller, bits = before(BitList)
-    refuses(controller, change(bits, step=99), m.OutOfOrderError)
-    refuses(controller, change(bits, sealed=bits.sealed[:-1]), aead.PacketLengthError)
-    assert len(controller.receive(bits)) == ARMS
+    refused_next(controller, change(bits, step=99), m.OutOfOrderError)
+    for wrong in (bits.sealed[:-1], bits.sealed * 1000, (), (b"", *bits.sealed[1:])):
+        refused_next(controller, change(bits, sealed=wrong), aead.PacketLengthError)
+    assert len(taken(controller, bits)) == ARMS
 
 
 def test_an_owner_names_what_is_wrong_with_a_bit():
     _, owner, good = before(Bit, skip=4)
-    refuses(owner, change(good, sealed=flip(good.sealed)), aead.TamperedPacketError)
-    refuses(owner, change(good, sealed=good.sealed[:-1]), aead.PacketLengthError)
-    refuses(owner, change(good, step=good.step + 1), m.OutOfOrderError)
-    refuses(owner, change(good, place=ARMS), m.OutOfOrderError)
-    refuses(owner, change(good, place=-1), m.OutOfOrderError)
-    neither = aead.Channel(owner._bits._cipher, 2, 1)
-    (odd,) = neither.seal(good.step, 1, [owner.standing.place], [b"\x02"])
-    refuses(owner, change(good, sealed=odd), aead.TamperedPacketError)
-    owner.receive(good)
-    refuses(owner, good, m.DuplicateError)
+    refused_next(owner, change(good, sealed=flip(good.sealed)), aead.TamperedPacketError)
+    refused_next(owner, change(good, sealed=good.sealed[:-1]), aead.PacketLengthError)
+    for step in around(good.step):
+        refused_next(owner, change(good, step=step), m.OutOfOrderError)
+    for place in (ARMS, -1, 2**62):
+        refused_next(owner, change(good, place=place), m.OutOfOrderError)
+    seal = owner._tools.bits.seal
+    (odd,) = seal(good.step, 1, [owner.state.place], [b"\x02"], aead.NEVER)
+    refused_next(owner, change(good, sealed=odd), aead.TamperedPacketError)
+    taken(owner, good)
+    duplicate(owner, good)
+    refused_next(owner, good, m.OutOfOrderError)
 
 
 def test_sums_are_checked_where_they_arrive():
     _, controller, good = before(Sum)
     for wrong in (b"", good.ciphertext[:-1], bytes(512), b"\xff" * 512):
-        refuses(controller, change(good, ciphertext=wrong), CiphertextError)
-    assert controller.receive(good) == []
-    refuses(controller, change(good, number=good.number + 1), m.DuplicateError)
+        refused_next(controller, change(good, ciphertext=wrong), CiphertextError)
+    assert taken(controller, good) == []
+    refused_next(controller, good, m.DuplicateError)
     _, customer, total = before(Total)
-    refuses(customer, change(total, ciphertext=total.ciphertext[1:]), CiphertextError)
+    refused_next(customer, change(total, ciphertext=total.ciphertext[1:]), CiphertextError)
     other = customer_key().public_key.encrypt(BUDGET + 1)
-    refuses(customer, change(total, ciphertext=other), aead.TamperedPacketError)
-    assert customer.receive(total) == []
+    refused_next(customer, change(total, ciphertext=other), aead.TamperedPacketError)
+    huge = customer_key().public_key.encrypt(2**200)
+    refused_next(customer, change(total, ciphertext=huge), aead.TamperedPacketError)
+    assert taken(customer, total) == []
 
 
 @pytest.mark.parametrize("budget", [0, ARMS - 1])
 def test_too_small_a_budget_is_refused_by_whoever_is_told(budget):
-    run = federated(variant("ucb"), ARMS, BUDGET)
-    order = Order(
-        sender="customer", receiver="controller", number=0, budget=budget, algorithm=UCB(),
-        public_key=public_bytes(customer_key()),
-    )  # fmt: skip
-    refuses(run.one("controller"), order, ImpossibleOrderError)
-    _, comp, start = before(Start)
-    refuses(comp, change(start, budget=budget), ImpossibleOrderError)
+    for kind in (Order, Start, Setup):
+        _, party, good = before(kind)
+        refused_next(party, change(good, budget=budget), ImpossibleOrderError)
+        taken(party, good)
     _, owner, setup = before(Setup)
-    refuses(owner, change(setup, budget=budget), ImpossibleOrderError)
-    refuses(owner, change(setup, arms=1), ImpossibleOrderError)
-    refuses(owner, change(setup, place=7), m.OutOfOrderError)
-    owner.receive(setup)
+    refused_next(owner, change(setup, arms=1), ImpossibleOrderError)
+    for place in (7, ARMS, -1, 2**62):
+        refused_next(owner, change(setup, place=place), m.OutOfOrderError)
+    taken(owner, setup)
 
 
 def test_weak_and_missing_public_keys_are_refused():
-    _, owner, setup = before(Setup)
     # Of 2048 bits: a power of two, a prime, a small factor.
     prime, small = 2**2048 - 1557, 3 * (2**2046 // 3 * 2 + 1)
     assert gmpy2.is_prime(prime)
-    long = (2**2047, prime, small)
-    for weak in (
-        b"\x0f",
-        (2**1023 + 1).to_bytes(128, "big"),
-        *(n.to_bytes(256, "big") for n in long),
-    ):
-        refuses(owner, change(setup, public_key=weak), WeakKeyError)
-    refuses(owner, change(setup, mask_key=bytes(31)), WeakKeyError)
-    refuses(owner, change(setup, exploration_key=b""), WeakKeyError)
-    refuses(owner, change(setup, public_key=b""), WeakKeyError)
+    long = [n.to_bytes(256, "big") for n in (2**2047, prime, small)]
+    other = public_bytes(paillier.generate(3072))  # a good one, which the terms do not have
+    for kind in (Setup, Order):
+        _, party, good = before(kind)
+        for weak in (b"", b"\x0f", (2**1023 + 1).to_bytes(128, "big"), *long, other):
+            refused_next(party, change(good, public_key=weak), WeakKeyError)
+        taken(party, good)
+    _, owner, setup = before(Setup)
+    refused_next(owner, change(setup, mask_key=bytes(31)), WeakKeyError)
+    refused_next(owner, change(setup, exploration_key=b""), WeakKeyError)
+    _, owner, setup = before(Setup, execution="distributed")
+    good = public_bytes(customer_key())
+    refused_next(owner, change(setup, public_key=good), WeakKeyError)
+
+
+def make(role, supply, execution="samba", owners=ARMS):
+    """A party that is made with something else than it should bring."""
+    plan = plan_of(variant("ucb", execution), Bernoulli(arms=ARMS), BUDGET)
+    terms = terms_of(SYSTEM, plan, "secure")
+    parties = terms.parties | {"owner": terms.parties["owner"][:owners]}
+    roles = SYSTEM.roles(plan)
+    found = next(each for each in roles.roles if each.name == role)
+    return roles.make(found, 0, msgspec.structs.replace(terms, parties=parties), supply)
 
 
 def test_one_arm_is_nothing_to_choose_from():
-    plan = plan_of(variant("ucb", "distributed"), Bernoulli(arms=ARMS), BUDGET)
-    supply = ControllerSupply(bytes(32), bytes(16))
     with pytest.raises(ConfigError, match="at least 2"):
-        Controller("controller", "customer", "comp", ["owner-0"], plan, supply)
+        make("controller", ControllerSupply(bytes(32), bytes(16)), owners=1)
+
+
+def test_what_a_party_brings_is_checked_when_it_is_made():
+    with pytest.raises(LocalProtocolError, match="named by 16 random bytes"):
+        make("controller", ControllerSupply(bytes(32), bytes(15)))
+    for execution, key in (("samba", None), ("distributed", customer_key())):
+        with pytest.raises(LocalProtocolError, match="the terms have"):
+            make("customer", CustomerSupply(key), execution)
 
 
 @pytest.mark.parametrize("reward", [0.5, -1, 2, np.nan, np.inf])
 def test_rewards_other_than_0_and_1_are_refused(reward):
     _, owner, setup = before(Setup)
-    owner.receive(setup)
-    earlier = snapshot(owner)
+    taken(owner, setup)
+    earlier = owner.dump()
     with pytest.raises(BoundExceededError) as refusal:
         owner.observe(owner.decide(None), reward)
     assert str(reward) not in str(refusal.value).replace("0 or 1", "")
-    assert snapshot(owner) == earlier
-    assert owner.observe(True, 1) == []
+    assert owner.dump() == earlier
+    assert owner.observe(owner.decide(None), 1) == []
     assert len(owner.end_round(ARMS)) == 1
 
 
 def test_misuse_is_not_the_peers_fault():
     run = federated(variant("ucb"), ARMS, BUDGET)
     idle = run.of("owner")[0]
-    for misuse in (lambda: idle.decide(None), lambda: idle.observe(True, 1)):
-        with pytest.raises(LocalProtocolError, match="not possible while idle"):
-            misuse()
-    with pytest.raises(LocalProtocolError, match="start is not possible while waiting"):
-        run.one("customer").start()
+    with pytest.raises(LocalProtocolError, match="Decide is not possible while idle"):
+        idle.decide(None)
+    with pytest.raises(LocalProtocolError, match="Observe is not possible while idle"):
+        idle.observe(Decision(1, True), 1)
+    with pytest.raises(LocalProtocolError, match="Start is not possible while waiting"):
+        run.one("customer").handle(events.Start())
     _, owner, setup = before(Setup)
-    owner.receive(setup)
-    earlier = snapshot(owner)
-    with pytest.raises(LocalProtocolError, match="a pull is due"):
-        owner.observe(False, 1)
-    assert snapshot(owner) == earlier
+    taken(owner, setup)
+    earlier = owner.dump()
+    for wrong in (Decision(1, False), Decision(2, True), Decision(0, True), Decision(2**62, True)):
+        with pytest.raises(LocalProtocolError, match="pull 1 is due, not "):
+            owner.observe(wrong, 1)
+    assert owner.dump() == earlier
 
 
-def test_a_run_goes_on_after_refusals():
-    """Nothing is lost: the same result as without them."""
+def test_a_decision_is_the_pull_that_is_due():
+    """After a restart the same pull may be decided on again; it counts once."""
+    _, owner, setup = before(Setup)
+    taken(owner, setup)
+    first = owner.decide(None)
+    assert first == Decision(1, True)
+    saved = owner.dump()
+    owner.load(saved)
+    assert owner.decide(None) == owner.decide(None) == first
+    assert owner.dump() == saved
+    owner.observe(first, 1)
+    assert (owner.state.pulls, owner.state.rewards) == (1, 1)
+    with pytest.raises(LocalProtocolError, match="Observe is not possible while resting"):
+        owner.observe(first, 1)
+
+
+def test_a_refused_message_and_then_a_good_one_on_the_same_link():
+    """Nothing is lost: the same result as without it."""
     run, comp, good = before(ScoreList, skip=1)
-    with pytest.raises(RemoteProtocolError):
-        comp.receive(change(good, sealed=(b"", b"", b"")))
-    run.network.send(comp.receive(good))
+    refused_next(comp, change(good, sealed=(b"", b"", b"")), aead.PacketLengthError)
+    run.one("controller")._links.all["comp"].sent += 1  # it was the Controller's
+    run.network.send(taken(comp, good))
     run.advance(BUDGET)
     undisturbed = federated(variant("ucb"), ARMS, BUDGET)
     undisturbed.advance(BUDGET)
-    assert run.one("customer").cumulative_reward == undisturbed.one("customer").cumulative_reward
+    total = run.one("customer").state.cumulative_reward
+    assert total == undisturbed.one("customer").state.cumulative_reward
+    assert total is not None
 
 
 class TestConfiguration:
@@ -402,25 +478,25 @@ def test_mutated_messages_meet_named_errors_and_change_nothing(
     for _ in range(skip % 60):
         if run.network.deliver() is None:
             for owner in run.players:
-                if owner.state == "pulling":
+                if owner.stage == "pulling":
                     owner.observe(owner.decide(None), 1.0)
             for party in run.parties:
                 if party.next_end is not None:
                     run.network.send(party.end_round(party.next_end))
     if not run.network._queue:
         return
-    _, _, receiver, data = run.network._queue[0]
+    _, _, sender, receiver, data = run.network._queue[0]
     rng = np.random.default_rng(seed)
     mutated = bytearray(data[: rng.integers(len(data))] if truncate else data)
     for _ in range(rng.integers(1, 4)):
         if mutated:
             mutated[rng.integers(len(mutated))] ^= int(rng.integers(1, 256))
     party = run.network.parties[receiver]
-    earlier = snapshot(party)
-    try:
-        party.receive(CODEC.decode(bytes(mutated)))
-    except RemoteProtocolError:
-        assert snapshot(party) == earlier
+    earlier = party.dump()
+    receipt = party.receive_bytes(bytes(mutated), sender)
+    if receipt.outcome != "taken":
+        assert receipt.outcome == "early" or isinstance(receipt.why, RemoteProtocolError)
+        require_untouched(earlier, party.dump(), sender, receipt)
 
 
 def test_a_rule_without_numbers_stops_the_simulation():

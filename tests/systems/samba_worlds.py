@@ -9,7 +9,7 @@ from fedbandits.environments import Bernoulli
 from fedbandits.settings.experiment import system
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba import SYSTEM, Samba
-from fedbandits.systems.samba.roles.customer import CustomerSupply
+from fedbandits.systems.samba.roles.supplies import CustomerSupply
 from fedbandits.testing.plays import federate, plan_of
 
 ALGORITHMS = ("ucb", "thompson", "egreedy", "egreedy-decreasing", "softmax", "pursuit")

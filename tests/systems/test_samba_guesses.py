@@ -33,6 +33,7 @@ from fedbandits.systems.samba.messages import Score, ScoreList, Setup
 from fedbandits.systems.samba.roles import CONTROLLER, comp
 from fedbandits.systems.samba.roles.owner import DataOwner
 from fedbandits.testing.plays import plan_of
+from tests.federation.receiving import taken
 from tests.systems.samba_worlds import federated, variant
 
 
@@ -85,19 +86,23 @@ def test_ties_tell_the_controller_nothing(ties, known):
 def test_all_places_are_chosen_alike_in_steps_that_explore():
     run = played(variant("egreedy", cipher="stream"), arms=4, budget=4000)
     pulled, controller = pulled_arms(run), run.one("controller")
-    places = [int(controller.places_of(t, 1)[pulled[t]]) for t in exploring_steps(run)]
+    places = [int(controller.draws.places(t, 1)[pulled[t]]) for t in exploring_steps(run)]
     assert all(abs(places.count(p) - len(places) / 4) < 40 for p in range(4))  # 4.7 deviations
 
 
 def eager(monkeypatch):
     """Owners who answer as soon as they can, as they did once."""
-    take, observe = DataOwner._take, DataOwner.observe
+    receive_bytes, observe = DataOwner.receive_bytes, DataOwner.observe
 
     def at_once(owner, outgoing):
         due = owner.next_end
         return outgoing if due is None else outgoing + owner.end_round(due)
 
-    monkeypatch.setattr(DataOwner, "_take", lambda self, m: at_once(self, take(self, m)))
+    def received(self, data, link):
+        receipt = receive_bytes(self, data, link)
+        return msgspec.structs.replace(receipt, outgoing=at_once(self, receipt.outgoing))
+
+    monkeypatch.setattr(DataOwner, "receive_bytes", received)
     monkeypatch.setattr(DataOwner, "observe", lambda self, d, o: at_once(self, observe(self, d, o)))
 
 
@@ -126,7 +131,7 @@ def test_an_owner_answers_on_the_beat_and_not_before_its_pull_is_over():
         pass
     owner = run.of("owner")[0]
     assert owner.next_end is None
-    with pytest.raises(LocalProtocolError, match="end_round is not possible while pulling"):
+    with pytest.raises(LocalProtocolError, match="EndRound is not possible while pulling"):
         owner.end_round(3)
     assert owner.observe(owner.decide(None), 1) == []
     assert owner.next_end == 3
@@ -145,10 +150,9 @@ def test_one_place_given_twice_makes_no_second_packet_under_one_nonce(cipher):
         while run.network.deliver() is not None:
             pass
         setups = [m for _, m in run.network.transcript.deliveries if isinstance(m, Setup)]
-        name = f"owner-{index}"
-        supply = SYSTEM.simulated_supplies(run.plan, None, 0, 0)("owner", index)
-        owner = DataOwner(index, name, "controller", run.plan, supply)
-        owner.receive(msgspec.structs.replace(setups[0], receiver=name))
+        roles, supplies = SYSTEM.roles(run.plan), SYSTEM.simulated_supplies(run.plan, None, 0, 0)
+        owner = roles.make(roles.acting, index, run.terms, supplies("owner", index))
+        taken(owner, msgspec.structs.replace(setups[0], receiver=owner.name))
         owner.observe(owner.decide(None), 1)
         sealed += [message.sealed for message in owner.end_round(3)]
     assert len(sealed) == len({packet[:NONCE_BYTES] for packet in sealed}) == 3

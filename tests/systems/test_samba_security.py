@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 from fedbandits.crypto.aead import GcmCipher, TamperedPacketError
+from fedbandits.crypto.keystream import derive_key
+from fedbandits.environments import Bernoulli
 from fedbandits.random import Key
 from fedbandits.systems.base import PartiesReplicate
+from fedbandits.systems.samba import SYSTEM
 from fedbandits.systems.samba.agreement import agree, channel_cipher
 from fedbandits.systems.samba.audit import table
 from fedbandits.systems.samba.audit.attack import (
@@ -36,10 +39,12 @@ from fedbandits.systems.samba.streams import (
     Batch,
     CompKeys,
     ControllerKeys,
+    Places,
     SimulatedSecrets,
     Streams,
     owner_key,
 )  # fmt: skip
+from fedbandits.testing.plays import plan_of
 from tests.systems.samba_worlds import ALGORITHMS, customer_key, federated, variant
 
 
@@ -82,13 +87,13 @@ def leak_channel_key(monkeypatch):
 
 def leak_mask_key(monkeypatch):
     run = federated(variant("ucb"), 4, 30)
-    run.one("comp")._extra = [run.one("controller")._keys.masks]
+    run.one("comp")._extra = [run.one("controller").draws.keys.masks]
     return run
 
 
 def leak_controller_secret(monkeypatch):
     run = federated(variant("ucb"), 4, 30)
-    run.one("comp")._extra = {"secret": run.one("controller")._keys.places}
+    run.one("comp")._extra = {"secret": run.one("controller").draws.keys.places}
     return run
 
 
@@ -100,9 +105,7 @@ def leak_private_key(monkeypatch):
 
 
 def no_permutation(monkeypatch):
-    monkeypatch.setattr(
-        controller.Places, "draw", lambda self, step, iteration: np.arange(self._arms)
-    )
+    monkeypatch.setattr(Places, "draw", lambda self, step, iteration: np.arange(self._arms))
     return federated(variant("ucb"), 4, 30)
 
 
@@ -120,7 +123,7 @@ def masks_of_one_bit(monkeypatch):
 
 def comp_keeps_a_setup(monkeypatch):
     run = federated(variant("ucb"), 4, 30)
-    keys = run.one("controller")._keys
+    keys = run.one("controller").draws.keys
     run.one("comp")._extra = Setup(
         sender="a", receiver="b", run=bytes(16), budget=1, arms=1, algorithm=UCB(), public_key=b"",
         mask_key=keys.masks, exploration_key=keys.exploration, place=0,
@@ -138,11 +141,11 @@ def no_encryption(monkeypatch):
 
 def sums_in_clear(monkeypatch):
     monkeypatch.setattr(
-        "fedbandits.systems.samba.roles.owner.SumCipher.encrypt",
+        "fedbandits.systems.samba.sums.SumCipher.encrypt",
         lambda self, v: v.to_bytes(8, "big"),
     )
     monkeypatch.setattr(
-        "fedbandits.systems.samba.roles.controller.SumCipher.add",
+        "fedbandits.systems.samba.sums.SumCipher.add",
         lambda self, cs: sum(int.from_bytes(c, "big") for c in cs).to_bytes(8, "big"),
     )
     monkeypatch.setattr(
@@ -172,8 +175,8 @@ def test_distributed_runs_show_everything_but_permutations_to_comp():
 
 def test_parties_hold_their_own_keys_and_no_others():
     run = played(variant("ucb"))
-    channel, masks = run.one("comp")._key, run.one("controller")._keys.masks
-    places, waits = run.one("controller")._keys.places, run.one("comp")._secret
+    channel, masks = run.one("comp")._key, run.one("controller").draws.keys.masks
+    places, waits = run.one("controller").draws.keys.places, run.one("comp")._secret
     held = {party.name: keys_held(party)[0] for party in run.network.parties.values()}
     assert channel not in held[CONTROLLER] | held[CUSTOMER]
     assert masks not in held[COMP] | held[CUSTOMER]
@@ -182,6 +185,53 @@ def test_parties_hold_their_own_keys_and_no_others():
         assert (places in held[name]) == (name == CONTROLLER)
         assert name == COMP or waits not in held[name]
         assert bool(keys_held(run.network.parties[name])[1]) == (name == CUSTOMER)
+
+
+def secrets_of(run):
+    """Every secret of a run, by name, and whose state may hold it: an owner was given two."""
+    simulated, agreed = SimulatedSecrets.derive(0, 0), run.one("controller").agreement
+    keys = run.one("controller").draws.keys
+    own = CompKeys.derive(simulated.comp, agreed.run)
+    secret = {
+        "owners' and Comp's": simulated.channel,
+        "packets": derive_key(simulated.channel, f"samba {agreed.context.hex()}"),
+        "Controller's": simulated.controller, "Comp's": simulated.comp,
+        **{f"Controller's {name}": key for name, key in keys._asdict().items()},
+        **{f"Comp's {name}": key for name, key in own._asdict().items()},
+    }  # fmt: skip
+    for prime in (customer_key().p, customer_key().q):
+        for order in ("big", "little"):
+            secret[f"prime {prime % 97} {order}"] = prime.to_bytes(128, order)
+        secret[f"prime {prime % 97} in words"] = str(prime).encode()
+    return secret, {keys.masks, keys.exploration}
+
+
+@pytest.mark.parametrize("parts", [{}, {"exploration_shortcut": "published"}])
+def test_no_dump_holds_a_key_that_its_party_was_not_given(parts):
+    run = federated(variant("egreedy", algorithm="epsilon-greedy(0.5)", **parts), 4, 12)
+    secret, given = secrets_of(run)
+    found, dumps = set(), 0
+    while run.network.deliver() or run.run._act_as_told() or run.run._end_rounds():
+        for party in run.parties:
+            dump, role = party.dump(), run.run.terms.role_of(party.name)
+            held = {name for name, key in secret.items() if key in dump}
+            found |= {(role, name) for name in held}
+            assert keys_held([party.state])[0] <= given
+            assert keys_held([party.state])[1] == []
+            dumps += 1
+    assert found == {("owner", "Controller's masks"), ("owner", "Controller's exploration")}
+    assert dumps > 400
+    assert {party.stage for party in run.parties} == {"done"}
+
+
+def test_a_restarted_party_is_given_the_same_secrets():
+    config = variant("ucb")
+    supplies = SYSTEM.simulated_supplies(plan_of(config, Bernoulli(arms=3), 9), None, 0, 0)
+    for role, places in ((CUSTOMER, 1), (CONTROLLER, 1), (COMP, 1), ("owner", 3)):
+        for place in range(places):
+            assert supplies(role, place) == supplies(role, place)
+    assert supplies(CUSTOMER, 0).private_key is supplies(CUSTOMER, 0).private_key
+    assert supplies("owner", 0) != supplies("owner", 1)
 
 
 def test_runs_and_agreements_have_keys_of_their_own():
@@ -226,7 +276,7 @@ def test_another_run_under_the_same_secrets_repeats_nothing():
 def test_places_are_uniform_for_every_owner():
     """What Comp sees of an owner is its place and its packet's length."""
     run = played(variant("ucb"), arms=4, budget=1500)
-    places = np.array([run.one("controller").places_of(t, 1) for t in range(5, 1501)])
+    places = np.array([run.one("controller").draws.places(t, 1) for t in range(5, 1501)])
     for owner in range(4):
         counts = np.bincount(places[:, owner], minlength=4)
         assert abs(counts - 374).max() < 80  # 4.7 standard deviations
@@ -241,7 +291,7 @@ def test_places_are_uniform_for_every_owner():
 def test_messages_to_comp_carry_nothing_else():
     run = played(variant("ucb"))
     fields = run.network.transcript.fields_seen(COMP)
-    envelope = {"sender", "receiver", "number", "version"}
+    envelope = {"sender", "receiver", "number", "version", "terms"}
     inside = {(kind, field) for kind, field in fields if field not in envelope}
     assert inside == {
         ("Start", "run"), ("Start", "budget"), ("Start", "arms"), ("Start", "algorithm"),
@@ -293,7 +343,7 @@ class TestAttack:
     @pytest.mark.parametrize("shortcut", ["empty", "none", "published", "published-each"])
     def test_exploration_shows(self, shortcut):
         run = played(variant("egreedy", exploration_shortcut=shortcut), 4, 200)
-        exploring = {t for t in range(5, 201) if run.one("controller")._exploration.draw(t) < 0.1}
+        exploring = {t for t in range(5, 201) if run.one("controller").draws.explores(t)}
         shown = {
             seen.step
             for seen in comp_observations(run)

@@ -33,6 +33,10 @@ _BLOCK = 16
 _MAX_STEP = 1 << 48
 
 CipherName = Literal["aes-gcm", "stream", "none"]
+#: A step and an iteration of it.
+Turn = tuple[int, int]
+#: Before all turns.
+NEVER: Turn = (-1, -1)
 
 
 class SealedBeforeError(LocalProtocolError):
@@ -204,7 +208,10 @@ def counter_blocks(
 
 
 class Channel:
-    """One direction of packets, as one party seals or opens them: each step once, upwards.
+    """One direction of packets, as one party seals or opens them: each turn once, upwards.
+
+    It keeps nothing. Which turn was the last one is for its caller to keep, with all else that is
+    saved: a party that is restored seals no turn again, and opens none again.
 
     Parameters
     ----------
@@ -220,44 +227,60 @@ class Channel:
         self._cipher = cipher
         self.direction = direction
         self._size = size
-        self._last = (-1, -1)
 
     def seal(
-        self, step: int, iteration: int, slots: Sequence[int], payloads: Sequence[bytes]
+        self,
+        step: int,
+        iteration: int,
+        slots: Sequence[int],
+        payloads: Sequence[bytes],
+        last: Turn,
     ) -> list[bytes]:
         """Seal one payload a slot.
+
+        Parameters
+        ----------
+        step, iteration : int
+            The turn, which is the last one sealed from then on.
+        slots : sequence of int
+        payloads : sequence of bytes
+        last : Turn
+            The last one that was sealed; :data:`NEVER` before the first.
 
         Raises
         ------
         SealedBeforeError
-            If the step is not after the last one sealed.
+            If the turn is not after the last one sealed.
         """
-        if (step, iteration) <= self._last:
+        if (step, iteration) <= last:
             raise SealedBeforeError(f"step {step}, iteration {iteration} was sealed before")
-        sealed = self._cipher.seal(self._positions(step, iteration, slots), payloads)
-        self._last = (step, iteration)
-        return sealed
+        return self._cipher.seal(self._positions(step, iteration, slots), payloads)
 
     def open(
-        self, step: int, iteration: int, slots: Sequence[int], sealed: Sequence[bytes]
+        self, step: int, iteration: int, slots: Sequence[int], sealed: Sequence[bytes], last: Turn
     ) -> list[bytes]:
-        """Open one packet a slot. Nothing changes before :meth:`advance` says that all is well.
+        """Open one packet a slot.
+
+        Parameters
+        ----------
+        step, iteration : int
+            The turn, which is the last one opened once all is known to be well.
+        slots : sequence of int
+        sealed : sequence of bytes
+        last : Turn
+            The last one that was opened; :data:`NEVER` before the first.
 
         Raises
         ------
         ReplayedPacketError, PacketLengthError, TamperedPacketError
         """
-        if (step, iteration) <= self._last:
+        if (step, iteration) <= last:
             raise ReplayedPacketError(f"step {step}, iteration {iteration} was opened before")
         length = self._size + self._cipher.overhead
         for packet in sealed:
             if len(packet) != length:
                 raise PacketLengthError(f"a packet has {len(packet)} bytes, expected {length}")
         return self._cipher.open(self._positions(step, iteration, slots), sealed)
-
-    def advance(self, step: int, iteration: int) -> None:
-        """Open nothing of this step, or of one before it, again."""
-        self._last = (step, iteration)
 
     def _positions(self, step: int, iteration: int, slots: Sequence[int]) -> list[bytes]:
         prefix = position_prefix(self.direction, step, iteration)

@@ -23,7 +23,7 @@ from fedbandits.systems.samba.audit.sight import Sight
 from fedbandits.systems.samba.audit.table import FIGURE_7, PARTICIPANTS, security_table
 from fedbandits.systems.samba.plan import make_plan
 from fedbandits.systems.samba.roles import COMP, CUSTOMER
-from fedbandits.systems.samba.roles.customer import CustomerSupply
+from fedbandits.systems.samba.roles.supplies import CustomerSupply
 
 #: The run whose transcript is looked through.
 _ARMS, _PULLS = 4, 40

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from fedbandits.crypto.aead import CipherName, PacketCipher, make_cipher
+from fedbandits.crypto.aead import CipherName, PacketCipher, Turn, make_cipher
 from fedbandits.crypto.keystream import derive_key
 from fedbandits.errors import RemoteProtocolError
 from fedbandits.federation.messages import OutOfOrderError
 from fedbandits.learners.index_rules import ITERATIONS, explores
 from fedbandits.systems.samba.config import Algorithm
+
+if TYPE_CHECKING:  # a plan makes agreements
+    from fedbandits.systems.samba.plan import SambaPlan
 
 #: Bytes of a run's name. It must be fresh for every run, or masks, places and keys come twice.
 RUN_BYTES = 16
@@ -40,6 +43,10 @@ class Agreement(NamedTuple):
         """Whether some step plays a random arm whatever the scores."""
         return bool(explores(self.rule, self.arms + 1, self.arms, 0.0))
 
+    def next_turn(self, step: int, iteration: int) -> Turn:
+        """The turn after one."""
+        return (step + 1, 1) if iteration == self.iterations else (step, iteration + 1)
+
     def check_place(self, name: str, place: int) -> None:
         """Refuse, for the party ``name``, a place that Comp's list does not have."""
         if not 0 <= place < self.arms:
@@ -47,7 +54,8 @@ class Agreement(NamedTuple):
 
 
 def agree(budget: int, arms: int, algorithm: Algorithm, run: bytes) -> Agreement:
-    """What follows from an order for the run of that name."""
+    """What follows from the terms for the run of that name; the same for 1 as for 1.0."""
+    algorithm = msgspec.convert(msgspec.to_builtins(algorithm), type(algorithm))
     rule = algorithm.rule()
     agreed = msgspec.msgpack.encode(("samba", 1, run, budget, arms, algorithm))
     context = hashlib.sha256(agreed).digest()[:16]
@@ -58,15 +66,39 @@ class ImpossibleOrderError(RemoteProtocolError):
     """A budget that does not suffice, or too few arms."""
 
 
-def accept(name: str, budget: int, arms: int, algorithm: Algorithm, run: bytes) -> Agreement:
-    """The agreement that the party ``name`` is told of.
+class OtherOrderError(RemoteProtocolError):
+    """An order of another budget, other arms or another algorithm than the terms have."""
+
+
+class Ordered(NamedTuple):
+    """What a message says that a run is about."""
+
+    budget: int
+    arms: int
+    algorithm: Algorithm
+
+
+def accept(name: str, plan: SambaPlan, ordered: Ordered, run: bytes) -> Agreement:
+    """The agreement on the run that the party ``name`` is told of.
+
+    Parameters
+    ----------
+    name
+        The party's, for errors.
+    plan
+        What all have agreed on.
+    ordered, run
+        What the run is said to be about, and its name.
 
     Raises
     ------
     ImpossibleOrderError
         If there are fewer than two arms, fewer pulls than arms, or more of either than a position
         or a list can count; or if the run has no proper name.
+    OtherOrderError
+        If the terms say otherwise.
     """
+    budget, arms, _ = ordered
     if len(run) != RUN_BYTES:
         raise ImpossibleOrderError(f"{name}: a run is named by {RUN_BYTES} random bytes")
     if arms > _MOST_ARMS or budget > _LARGEST_BUDGET:
@@ -78,7 +110,11 @@ def accept(name: str, budget: int, arms: int, algorithm: Algorithm, run: bytes) 
             f"{name}: {budget} pulls of {arms} arms; each is pulled once first, and one arm alone "
             "leaves nothing to learn"
         )
-    return agree(budget, arms, algorithm, run)
+    terms = Ordered(plan.rounds, plan.arms, plan.config.algorithm)
+    for key, agreed, said in zip(Ordered._fields, terms, ordered, strict=True):
+        if agreed != said:
+            raise OtherOrderError(f"{name}: {key} is {said!r} there and {agreed!r} in the terms")
+    return plan.agreement(run)
 
 
 def channel_cipher(name: CipherName, key: bytes, agreed: Agreement) -> PacketCipher:

@@ -1,6 +1,8 @@
-"""SAMBA's messages, numbered as the steps of Figure 5."""
+"""SAMBA's messages, numbered as the steps of Figure 5; the last six end a run that cannot go on."""
 
 from __future__ import annotations
+
+import enum
 
 from fedbandits.federation.messages import Message
 from fedbandits.federation.roles import MessageTable
@@ -126,6 +128,46 @@ class Total(Message, frozen=True, kw_only=True, tag="samba.total"):
         return len(self.ciphertext)
 
 
+class Reason(enum.StrEnum):
+    """Why a run could not go on. These texts travel: nothing that anybody has seen is in them."""
+
+    CONTROLLER = "what the Controller was to send did not come, or was refused"
+    SCORES = "an owner's score did not come, or was refused"
+    BITS = "Comp's bits did not come, or were refused"
+    SUMS = "an owner's sum did not come, or was refused"
+    NOT_FINITE = "an owner's score was no finite number"
+
+
+class Ending(Message, frozen=True, kw_only=True):
+    """The run ends before it is done."""
+
+    reason: Reason
+
+
+class CustomerGaveUp(Ending, frozen=True, kw_only=True, tag="samba.customer-gave-up"):
+    """The customer takes no further part."""
+
+
+class CompGaveUp(Ending, frozen=True, kw_only=True, tag="samba.comp-gave-up"):
+    """Comp takes no further part."""
+
+
+class OwnerGaveUp(Ending, frozen=True, kw_only=True, tag="samba.owner-gave-up"):
+    """A data owner takes no further part."""
+
+
+class EndForCustomer(Ending, frozen=True, kw_only=True, tag="samba.end-for-customer"):
+    """The Controller's last word to the customer."""
+
+
+class EndForComp(Ending, frozen=True, kw_only=True, tag="samba.end-for-comp"):
+    """The Controller's last word to Comp."""
+
+
+class EndForOwner(Ending, frozen=True, kw_only=True, tag="samba.end-for-owner"):
+    """The Controller's last word to a data owner."""
+
+
 #: Who sends what to whom.
 TABLE: MessageTable = {
     Order: ("customer", "controller"),
@@ -139,4 +181,10 @@ TABLE: MessageTable = {
     Bit: ("controller", "owner"),
     Sum: ("owner", "controller"),
     Total: ("controller", "customer"),
+    CustomerGaveUp: ("customer", "controller"),
+    CompGaveUp: ("comp", "controller"),
+    OwnerGaveUp: ("owner", "controller"),
+    EndForCustomer: ("controller", "customer"),
+    EndForComp: ("controller", "comp"),
+    EndForOwner: ("controller", "owner"),
 }

@@ -7,6 +7,8 @@ from typing import Any
 
 from fedbandits.environments.facts import ArmFacts
 from fedbandits.errors import ConfigError
+from fedbandits.federation.terms import Schedule
+from fedbandits.learners.index_rules import ITERATIONS
 from fedbandits.learners.locality import check_arm_score_locality
 from fedbandits.systems.base import Plan
 from fedbandits.systems.samba.agreement import Agreement, agree
@@ -33,6 +35,18 @@ class SambaPlan(Plan, frozen=True, kw_only=True):
         if not self.config.controller_draws:
             return 0
         return self.arms if self.config.exploration_shortcut == "published-each" else 1
+
+    @property
+    def schedule(self) -> Schedule:
+        """An owner's sum of rewards leaves once, after the last pull."""
+        return Schedule(
+            rounds=self.rounds, releases=1, ends=(self.rounds,), most_records=self.rounds
+        )
+
+    @property
+    def iterations(self) -> int:
+        """nb_A of section 4.2."""
+        return len(ITERATIONS[type(self.config.algorithm.rule())])
 
     def agreement(self, run: bytes) -> Agreement:
         """What the parties agree on in the run of that name."""

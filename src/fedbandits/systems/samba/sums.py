@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from fedbandits.crypto.paillier import KEY_BITS, CiphertextError, PrivateKey, PublicKey
 from fedbandits.errors import RemoteProtocolError
+from fedbandits.systems.samba.config import Samba
 
 _NUMBER_BYTES = 8
 
@@ -37,6 +40,24 @@ class SumCipher:
                 self._key = PublicKey(n)
             except ValueError as weak:
                 raise WeakKeyError(str(weak)) from None
+
+    @classmethod
+    def agreed(cls, name: str, config: Samba, public_key: bytes) -> Self:
+        """The one of a key that the party ``name`` is told, which must be as the terms have it.
+
+        Raises
+        ------
+        WeakKeyError
+            If it is not, or none is told.
+        """
+        sums = cls(public_key)
+        bits = sums._key.bits if sums._key else 0
+        expected = config.paillier_bits if config.execution == "secure" else 0
+        if bits != expected:
+            raise WeakKeyError(
+                f"{name}: sums under a key of {bits} bits, the terms have {expected}"
+            )
+        return sums
 
     @property
     def size(self) -> int:

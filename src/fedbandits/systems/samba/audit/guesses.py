@@ -44,7 +44,7 @@ def pulled_arms(run: PartiesReplicate) -> dict[int, int]:
 
 def exploring_steps(run: PartiesReplicate) -> list[int]:
     """Steps that explore, which the Controller and all owners know."""
-    return [step for step in pulled_arms(run) if run.one("controller").explores_at(step)]
+    return [step for step in pulled_arms(run) if run.one("controller").draws.explores(step)]
 
 
 def guess_by_place(run: PartiesReplicate, steps: Sequence[int]) -> Hits:
@@ -59,7 +59,7 @@ def guess_by_place(run: PartiesReplicate, steps: Sequence[int]) -> Hits:
     """
     controller, pulled = run.one("controller"), pulled_arms(run)
     last = controller.agreement.iterations
-    places = [int(controller.places_of(step, last)[pulled[step]]) for step in steps]
+    places = [int(controller.draws.places(step, last)[pulled[step]]) for step in steps]
     half = len(places) // 2
     ((usual, _),) = Counter(places[:half]).most_common(1) or ((0, 0),)
     return Hits(places[half:].count(usual), len(places) - half, 1.0 / controller.agreement.arms)
@@ -83,7 +83,7 @@ def guess_by_drawn_score(run: PartiesReplicate, steps: Sequence[int]) -> Hits:
     }
     right = 0
     for step in steps:
-        places = controller.places_of(step, 1).tolist()
+        places = controller.draws.places(step, 1).tolist()
         right += pulled[step] == (places.index(drawn[step]) if step in drawn else 0)
     return Hits(right, len(steps), 1.0 / controller.agreement.arms)
 
@@ -120,7 +120,7 @@ def other_sums(run: PartiesReplicate) -> Iterator[tuple[int, frozenset[int]]]:
     """
     rule, mine, other, possible = run.one("comp").agreement.rule, [0, 0], [0, 0], {0}
     for step, arm, reward in sorted(run.stage.pulled):
-        if step > 2 and not run.one("controller").explores_at(step):
+        if step > 2 and not run.one("controller").draws.explores(step):
             possible = {s for s in possible if _explains(rule, step, mine, (s, other[1]), arm)}
             yield other[0], frozenset(possible)
         count = mine if arm == 0 else other

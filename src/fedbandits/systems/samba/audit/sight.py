@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fedbandits.crypto.aead import (
+    NEVER,
     Channel,
     CipherName,
     ClearCipher,
@@ -214,7 +215,7 @@ class Examination:
         true = self._truth.contents(channel.direction, message, sealed)
         for slot in range(self._agreed.arms):
             try:
-                (opened,) = channel.open(message.step, message.iteration, [slot], [sealed])
+                (opened,) = channel.open(message.step, message.iteration, [slot], [sealed], NEVER)
             except (TamperedPacketError, PacketLengthError):
                 continue
             if opened == true:
@@ -279,4 +280,4 @@ def _score(opened: bytes) -> float:
 
 
 def _knows(party: Any, attribute: str, truth: int) -> bool:
-    return getattr(party, attribute, None) == truth
+    return getattr(party.state, attribute, None) == truth

@@ -22,7 +22,7 @@ class Truth:
     def __init__(self, run: PartiesReplicate) -> None:
         self._comp, self._controller = run.one("comp"), run.one("controller")
         #: sᵢ of every owner.
-        self.sums = [owner.standing.rewards for owner in run.of("owner")]
+        self.sums = [owner.state.rewards for owner in run.of("owner")]
         #: The sum of all rewards.
         self.total = sum(self.sums)
         turns = {
@@ -31,7 +31,7 @@ class Truth:
             if isinstance(m, ScoreList)
         }
         #: (arms,) places of the owners, by step and iteration.
-        self.lists = {turn: self._controller.places_of(*turn) for turn in turns}
+        self.lists = {turn: self._controller.draws.places(*turn) for turn in turns}
         self._contents: dict[tuple[int, int, int, bytes], bytes] = {}
         self._scores: dict[tuple[int, int], Floats] = {}
         for _, message in run.network.transcript.deliveries:
@@ -44,7 +44,7 @@ class Truth:
         for sealed, contents in zip(message.sealed, opened, strict=True):
             self._contents[kind[0], message.step, message.iteration, sealed] = contents
         if isinstance(message, ScoreList):
-            mask = self._controller.mask_of(message.step, message.iteration)
+            mask = self._controller.draws.mask(message.step, message.iteration)
             self._scores[message.step, message.iteration] = floats(opened) / mask
 
     def contents(self, direction: int, message: Any, sealed: bytes) -> bytes:

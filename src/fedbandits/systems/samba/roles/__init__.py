@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
+import functools
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,16 @@ from fedbandits.learners.index_rules import fill_arm_keys
 from fedbandits.random import Key, replicate_key
 from fedbandits.systems.samba.messages import TABLE
 from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.roles.comp import Comp, CompSupply
-from fedbandits.systems.samba.roles.controller import Controller, ControllerSupply
-from fedbandits.systems.samba.roles.customer import Customer, CustomerSupply
-from fedbandits.systems.samba.roles.owner import DataOwner, OwnerSupply
+from fedbandits.systems.samba.roles.comp import Comp
+from fedbandits.systems.samba.roles.controller import Controller
+from fedbandits.systems.samba.roles.customer import Customer
+from fedbandits.systems.samba.roles.owner import DataOwner
+from fedbandits.systems.samba.roles.supplies import (
+    CompSupply,
+    ControllerSupply,
+    CustomerSupply,
+    OwnerSupply,
+)
 from fedbandits.systems.samba.streams import SimulatedSecrets
 
 #: Roles that one party has each, which is called the same.
@@ -28,16 +34,10 @@ def roles(plan: SambaPlan) -> Roles:
     owners = tuple(f"owner-{i}" for i in range(plan.arms))
     return Roles(
         (
-            Role(
-                "owner", owners, lambda i, own: DataOwner(i, owners[i], CONTROLLER, plan, own), True
-            ),
-            Role(
-                CONTROLLER,
-                (CONTROLLER,),
-                lambda _, own: Controller(CONTROLLER, CUSTOMER, COMP, owners, plan, own),
-            ),
-            Role(COMP, (COMP,), lambda _, own: Comp(COMP, CONTROLLER, plan, own)),
-            Role(CUSTOMER, (CUSTOMER,), lambda _, own: Customer(CUSTOMER, CONTROLLER, plan, own)),
+            Role("owner", owners, lambda seat, own: DataOwner(seat, plan, own), acts=True),
+            Role(CONTROLLER, (CONTROLLER,), lambda seat, own: Controller(seat, plan, own)),
+            Role(COMP, (COMP,), lambda seat, own: Comp(seat, plan, own)),
+            Role(CUSTOMER, (CUSTOMER,), lambda seat, own: Customer(seat, plan, own)),
         ),
         TABLE,
         messages_set_pace=True,
@@ -45,7 +45,8 @@ def roles(plan: SambaPlan) -> Roles:
     )
 
 
-_step = attrgetter("standing.step")
+def _step(owner: DataOwner) -> int:
+    return owner.state.step
 
 
 def _rounds_done(owners: list[DataOwner]) -> int:
@@ -54,15 +55,19 @@ def _rounds_done(owners: list[DataOwner]) -> int:
     # Once all have pulled, nobody is more than a step ahead: two that differ tell the least.
     least = min(first, last) if first != last else min(map(_step, owners))
     if least > arms:
-        return int(least - 1)
+        return least - 1
     return sum(step > arms for step in map(_step, owners))
 
 
 def simulated_supplies(plan: SambaPlan, seed: int, replicate: int) -> Supplies:
-    """Secrets from the seed, which protect nobody, and a fresh key of the customer's."""
+    """Secrets from the seed, which protect nobody, and a fresh key of the customer's.
+
+    Whoever is asked for again, as by a process that restarts, is the same.
+    """
     secrets, config = SimulatedSecrets.derive(seed, replicate), plan.config
     draws = np.zeros((plan.arms, 2), np.uint64)
     fill_arm_keys(replicate_key(seed, replicate), draws)
+    customers = functools.cache(lambda: paillier.generate(config.paillier_bits))
 
     def supply(role: str, place: int) -> Any:
         if role == CONTROLLER:
@@ -70,8 +75,7 @@ def simulated_supplies(plan: SambaPlan, seed: int, replicate: int) -> Supplies:
         if role == COMP:
             return CompSupply(secrets.channel, secrets.comp)
         if role == CUSTOMER:
-            secure = config.execution == "secure"
-            return CustomerSupply(paillier.generate(config.paillier_bits) if secure else None)
+            return CustomerSupply(customers() if config.execution == "secure" else None)
         return OwnerSupply(secrets.channel, Key(*draws[place]))
 
     return supply

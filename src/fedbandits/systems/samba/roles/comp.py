@@ -3,65 +3,103 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from fedbandits.crypto.aead import Channel, PacketLengthError
+from fedbandits.crypto.aead import NEVER, Channel, PacketLengthError, Turn
 from fedbandits.crypto.keystream import KeyStream
+from fedbandits.federation.events import Deadline
 from fedbandits.federation.messages import Message, NotFiniteError, OutOfOrderError
-from fedbandits.federation.party import Party
-from fedbandits.federation.state import Transitions
-from fedbandits.systems.samba.agreement import Agreement, accept, channel_cipher
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import Step, Transitions
+from fedbandits.systems.samba.agreement import Agreement, Ordered, accept, channel_cipher
 from fedbandits.systems.samba.kernels import any_place, select_arm, select_drawn
-from fedbandits.systems.samba.messages import BitList, Drawn, Explore, ScoreList, Start
+from fedbandits.systems.samba.messages import (
+    BitList,
+    CompGaveUp,
+    Drawn,
+    EndForComp,
+    Explore,
+    ScoreList,
+    Start,
+)
 from fedbandits.systems.samba.packets import BIT, BIT_BYTES, BITS, SCORE_BYTES, SCORES, floats
 from fedbandits.systems.samba.plan import SambaPlan
+from fedbandits.systems.samba.roles.ending import Member, RunState, endings
+from fedbandits.systems.samba.roles.supplies import CompSupply
 from fedbandits.systems.samba.streams import CompKeys, Ties, position
 
 
-class CompSupply(NamedTuple):
-    """What Comp brings.
+class CompState(RunState, frozen=True, kw_only=True):
+    """All that changes in Comp.
 
     Parameters
     ----------
-    key
-        Secret from which the key of scores and bits is made; all data owners share it.
-    secret
-        Comp's own secret, for probability matching and for choosing among equal scores.
+    run
+        The run's name; empty before it begins.
+    step, iteration
+        What it is asked for next.
+    answered
+        The last turn that it has answered: it opens nothing of it again, and seals nothing for it.
     """
 
-    key: bytes
-    secret: bytes
+    run: bytes = b""
+    step: int = 0
+    iteration: int = 1
+    answered: Turn = NEVER
 
 
-class Comp(Party):
+class _Tools(NamedTuple):
+    """What follows from keys and the run's name."""
+
+    agreed: Agreement
+    scores: Channel
+    bits: Channel
+    waits: KeyStream
+    ties: Ties
+
+
+class Comp(Member[CompState]):
     """Compares masked scores, not knowing whose they are.
 
     Parameters
     ----------
-    name, controller
-        This party's name and the Controller's.
+    seat
+        What it is told of all that is public.
     plan
-        What all parties go by; budget and algorithm are those that the Controller tells.
+        What all parties go by.
     supply
         The secrets that it brings.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
-        ("idle", "Start"): ("ready",),
-        ("ready", "ScoreList"): ("ready",),
-        ("ready", "Explore"): ("ready",),
-        ("ready", "Drawn"): ("ready",),
+        ("idle", Start): ("ready", "done"),
+        ("ready", ScoreList): ("ready", "done"),
+        ("ready", Explore): ("ready", "done"),
+        ("ready", Drawn): ("ready", "done"),
+        **endings(EndForComp, "ready", "idle", "done"),
     }
+    GAVE_UP = CompGaveUp
 
-    def __init__(self, name: str, controller: str, plan: SambaPlan, supply: CompSupply) -> None:
-        super().__init__(name, "idle", [controller])
-        self._controller, self._cipher = controller, plan.config.packet_cipher
-        self._random_ties = plan.config.tie_breaking == "random"
+    def __init__(self, seat: Seat, plan: SambaPlan, supply: CompSupply) -> None:
+        super().__init__(seat, CompState())
+        self._plan, self._cipher = plan, plan.config.packet_cipher
         self._shortcut = plan.config.exploration_shortcut
         self._key, self._secret = supply
-        self._step, self._iteration = 0, 1
+
+    @property
+    def agreement(self) -> Agreement:
+        """What the run is about."""
+        return self._tools.agreed
+
+    @property
+    def awaited(self) -> int | None:
+        """The turn that it has not been asked for yet."""
+        state = self._state
+        if state.stage != "ready":
+            return super().awaited
+        return position(state.step, state.iteration, self._plan.iterations)
 
     def reopen(
         self, direction: int, size: int, step: int, iteration: int, sealed: Sequence[bytes]
@@ -69,42 +107,62 @@ class Comp(Party):
         """Look again at a list that it has received or sent, as a curious party may."""
         cipher = channel_cipher(self._cipher, self._key, self.agreement)
         channel = Channel(cipher, direction, size)
-        return channel.open(step, iteration, range(self.agreement.arms), sealed)
+        return channel.open(step, iteration, range(self.agreement.arms), sealed, NEVER)
 
-    def _handle(self, message: Message) -> list[Message]:
-        match message:
-            case Start():
-                return self._begin(message)
-            case ScoreList():
-                self._check_turn(message.step, message.iteration)
-                return self._answer("ScoreList", self._compare(message))
-            case Explore():
-                self._check_exploring(message.step, "empty")
-                # The Controller knows the order: no place may be likelier than another.
-                tie = self._ties.draw(self._step, 1)
-                return self._answer("Explore", int(any_place(tie, self.agreement.arms)))
-            case Drawn():
-                self._check_exploring(message.step, "published", "published-each")
-                return self._answer("Drawn", self._compare_drawn(message))
-            case _:
-                raise OutOfOrderError(f"{self.name}: {type(message).__name__} is not for me")
+    def _resume(self) -> None:
+        if self._state.run:
+            self._tools = self._made(self._plan.agreement(self._state.run))
 
-    def _begin(self, start: Start) -> list[Message]:
-        agreed = accept(self.name, start.budget, start.arms, start.algorithm, start.run)
+    def _made(self, agreed: Agreement) -> _Tools:
         cipher = channel_cipher(self._cipher, self._key, agreed)
-        self.agreement: Agreement = agreed
-        self._scores = Channel(cipher, SCORES, SCORE_BYTES)
-        self._bits = Channel(cipher, BITS, BIT_BYTES)
-        keys = CompKeys.derive(self._secret, start.run)
-        self._waits = KeyStream(keys.waits, start.arms)
-        self._ties = Ties(keys.ties if self._random_ties else b"", agreed.iterations)
-        self._step = start.arms + 1
-        self._move("Start", "ready")
-        return []
+        keys = CompKeys.derive(self._secret, agreed.run)
+        random_ties = self._plan.config.tie_breaking == "random"
+        return _Tools(
+            agreed,
+            Channel(cipher, SCORES, SCORE_BYTES),
+            Channel(cipher, BITS, BIT_BYTES),
+            KeyStream(keys.waits, agreed.arms),
+            Ties(keys.ties if random_ties else b"", agreed.iterations),
+        )
+
+    def _compute(self, event: Any) -> Step:
+        match event:
+            case ScoreList():
+                self._check_turn(event.step, event.iteration)
+                return self._answer(self._compare(event))
+            case Explore():
+                self._check_exploring(event.step, "empty")
+                # The Controller knows the order: no place may be likelier than another.
+                tie = self._tools.ties.draw(self._state.step, 1)
+                return self._answer(int(any_place(tie, self.agreement.arms)))
+            case Drawn():
+                self._check_exploring(event.step, "published", "published-each")
+                return self._answer(self._compare_drawn(event))
+            case Start():
+                return self._begin(event)
+            case Deadline():
+                return self._end_waiting(event)
+            case _:  # the Controller's last word
+                return self._ended(event.reason)
+
+    def _begin(self, start: Start) -> Step:
+        ordered = Ordered(start.budget, start.arms, start.algorithm)
+        tools = self._made(accept(self.name, self._plan, ordered, start.run))
+        step = start.arms + 1
+        after = self._after(stage=self._next_stage(step), run=start.run, step=step)
+
+        def keep() -> Sequence[Message]:
+            self._tools = tools
+            return ()
+
+        return Step(after, write=keep)
+
+    def _next_stage(self, step: int) -> str:
+        return "ready" if step <= self._plan.rounds else "done"
 
     def _check_turn(self, step: int, iteration: int) -> None:
-        turn = (self._step, self._iteration)
-        if (step, iteration) != turn or self._step > self.agreement.budget:
+        turn = (self._state.step, self._state.iteration)
+        if (step, iteration) != turn:
             raise OutOfOrderError(
                 f"{self.name}: asked for step {step}.{iteration}, this is {turn[0]}.{turn[1]}"
             )
@@ -123,42 +181,42 @@ class Comp(Party):
             )
         place = int(select_drawn(np.array(message.scores, dtype=np.float64)))
         if place < 0:
-            raise NotFiniteError(f"{self.name}: a score that is no score at step {self._step}")
+            raise NotFiniteError(f"{self.name}: a score that is no score at step {message.step}")
         if self._shortcut == "published" and len(set(message.scores)) > 1:
             # One number for all: unequal ones would let the Controller choose.
-            raise OutOfOrderError(f"{self.name}: drawn scores differ at step {self._step}")
+            raise OutOfOrderError(f"{self.name}: drawn scores differ at step {message.step}")
         return place
 
     def _compare(self, message: ScoreList) -> int:
-        agreed = self.agreement
+        state, (agreed, scores, _, waits, ties) = self._state, self._tools
+        step, iteration = state.step, state.iteration
         if len(message.sealed) != agreed.arms:
             raise PacketLengthError(
                 f"{self.name}: {len(message.sealed)} scores of {agreed.arms} owners"
             )
-        opened = self._scores.open(self._step, self._iteration, range(agreed.arms), message.sealed)
-        words = self._waits.words(position(self._step, self._iteration, agreed.iterations))
-        tie = self._ties.draw(self._step, self._iteration)
-        comparison = agreed.comparisons[self._iteration - 1]
+        opened = scores.open(step, iteration, range(agreed.arms), message.sealed, state.answered)
+        words = waits.words(position(step, iteration, agreed.iterations))
+        tie, comparison = ties.draw(step, iteration), agreed.comparisons[iteration - 1]
         place = int(select_arm(comparison, floats(opened), tie, words, np.empty(agreed.arms)))
         if place < 0:
-            raise NotFiniteError(f"{self.name}: a score that is no score at step {self._step}")
+            raise NotFiniteError(f"{self.name}: a score that is no score at step {step}")
         return place
 
-    def _answer(self, event: str, place: int) -> list[Message]:
-        arms, step, iteration = self.agreement.arms, self._step, self._iteration
-        bits = [BIT[i == place] for i in range(arms)]
-        sealed = tuple(self._bits.seal(step, iteration, range(arms), bits))
-        self._scores.advance(step, iteration)
-        if iteration < self.agreement.iterations:
-            self._iteration += 1
-        else:
-            self._step, self._iteration = step + 1, 1
-        self._move(event, "ready")
+    def _answer(self, place: int) -> Step:
+        state, agreed = self._state, self.agreement
+        step, iteration = state.step, state.iteration
+        bits = [BIT[i == place] for i in range(agreed.arms)]
+        sealed = self._tools.bits.seal(step, iteration, range(agreed.arms), bits, state.answered)
+        following = agreed.next_turn(step, iteration)
         answer = BitList(
             sender=self.name,
             receiver=self._controller,
             step=step,
             iteration=iteration,
-            sealed=sealed,
+            sealed=tuple(sealed),
         )
-        return [self._numbered(answer)]
+        after = self._after(
+            stage=self._next_stage(following[0]), step=following[0], iteration=following[1],
+            answered=(step, iteration),
+        )  # fmt: skip
+        return Step(after, [answer])

@@ -2,63 +2,85 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from fedbandits.crypto.aead import TamperedPacketError
-from fedbandits.crypto.paillier import PrivateKey
-from fedbandits.federation.messages import Message, OutOfOrderError
-from fedbandits.federation.party import Party
-from fedbandits.federation.state import Transitions
-from fedbandits.systems.samba.messages import Order, Total
+from fedbandits.errors import LocalProtocolError
+from fedbandits.federation.events import Deadline, Start
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import Step, Transitions
+from fedbandits.systems.samba.messages import CustomerGaveUp, EndForCustomer, Order, Total
 from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.sums import decrypt, public_bytes
+from fedbandits.systems.samba.roles.ending import Member, RunState, endings
+from fedbandits.systems.samba.roles.supplies import CustomerSupply
+from fedbandits.systems.samba.sums import SumCipher, WeakKeyError, decrypt, public_bytes
 
 
-class CustomerSupply(NamedTuple):
-    """What the customer brings.
+class CustomerState(RunState, frozen=True, kw_only=True):
+    """All that changes in a customer.
 
     Parameters
     ----------
-    private_key
-        Its own Paillier key; None for sums in clear.
+    cumulative_reward
+        What the pulls have earned, once it is known.
     """
 
-    private_key: PrivateKey | None
+    cumulative_reward: int | None = None
 
 
-class Customer(Party):
+class Customer(Member[CustomerState]):
     """Pays for N pulls and gets their cumulative reward, which nobody else can read.
+
+    It waits for the total during the whole run: its deadline must be that of the run.
 
     Parameters
     ----------
-    name, controller
-        This party's name and the Controller's.
+    seat
+        What it is told of all that is public.
     plan
         What all parties go by: it orders the plan's budget and algorithm.
     supply
         The Paillier key that it brings.
+
+    Raises
+    ------
+    LocalProtocolError
+        If that key is not one that the terms have.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
-        ("idle", "start"): ("waiting",),
-        ("waiting", "Total"): ("done",),
+        ("idle", Start): ("waiting",),
+        ("waiting", Total): ("done",),
+        **endings(EndForCustomer, "waiting", "idle"),
     }
+    GAVE_UP = CustomerGaveUp
 
-    def __init__(self, name: str, controller: str, plan: SambaPlan, supply: CustomerSupply) -> None:
-        super().__init__(name, "idle", [controller])
-        self.cumulative_reward: int | None = None
-        self._controller, self._plan, self._private_key = controller, plan, supply.private_key
+    def __init__(self, seat: Seat, plan: SambaPlan, supply: CustomerSupply) -> None:
+        super().__init__(seat, CustomerState())
+        self._plan, self._private_key = plan, supply.private_key
+        try:
+            SumCipher.agreed(self.name, plan.config, public_bytes(self._private_key))
+        except WeakKeyError as own:
+            raise LocalProtocolError(str(own)) from None
 
-    def start(self) -> list[Message]:
-        """Step 0: the order.
+    @property
+    def awaited(self) -> int | None:
+        """1 while the total is waited for."""
+        return 1 if self._state.stage == "waiting" else super().awaited
 
-        Raises
-        ------
-        LocalProtocolError
-            If it was sent already.
-        """
-        self._require("start")
-        self._move("start", "waiting")
+    def _compute(self, event: Any) -> Step:
+        match event:
+            case Start():
+                return self._order()
+            case Total():
+                return self._read(event)
+            case Deadline():
+                return self._end_waiting(event)
+            case _:  # the Controller's last word
+                return self._ended(event.reason)
+
+    def _order(self) -> Step:
+        """Step 0."""
         order = Order(
             sender=self.name,
             receiver=self._controller,
@@ -66,14 +88,10 @@ class Customer(Party):
             algorithm=self._plan.config.algorithm,
             public_key=public_bytes(self._private_key),
         )
-        return [self._numbered(order)]
+        return Step(self._after(stage="waiting"), [order])
 
-    def _handle(self, message: Message) -> list[Message]:
-        if not isinstance(message, Total):
-            raise OutOfOrderError(f"{self.name}: {type(message).__name__} is not for me")
+    def _read(self, message: Total) -> Step:
         reward = decrypt(self._private_key, message.ciphertext)
         if reward > self._plan.rounds:
             raise TamperedPacketError(f"{self.name}: more reward than pulls were paid for")
-        self.cumulative_reward = reward
-        self._move("Total", "done")
-        return []
+        return Step(self._after(stage="done", cumulative_reward=reward))

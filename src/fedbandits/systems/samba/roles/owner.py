@@ -3,60 +3,72 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar, NamedTuple
+import struct
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
-import numpy as np
+import msgspec
 
-from fedbandits._typing import Floats
-from fedbandits.crypto.aead import Channel, TamperedPacketError
+from fedbandits.crypto.aead import NEVER, TamperedPacketError, Turn
 from fedbandits.crypto.keystream import KEY_BYTES
 from fedbandits.errors import BoundExceededError, LocalProtocolError
+from fedbandits.federation.events import Deadline, Decide, Decision, EndRound, Observe
 from fedbandits.federation.messages import Message, OutOfOrderError
 from fedbandits.federation.party import ActingParty
-from fedbandits.federation.state import Transitions
-from fedbandits.learners.index_rules import explores, note_bit, score_arm
-from fedbandits.random import Key
-from fedbandits.systems.samba.agreement import Agreement, accept, channel_cipher
-from fedbandits.systems.samba.messages import Bit, Score, Setup, Sum
-from fedbandits.systems.samba.packets import BIT, BIT_BYTES, BITS, SCORE_BYTES, SCORES
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import Step, Transitions
+from fedbandits.systems.samba.agreement import Ordered, accept
+from fedbandits.systems.samba.messages import (
+    Bit,
+    EndForOwner,
+    OwnerGaveUp,
+    Reason,
+    Score,
+    Setup,
+    Sum,
+)
+from fedbandits.systems.samba.packets import BIT
 from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.streams import Exploration, Masks, owner_key
-from fedbandits.systems.samba.sums import SumCipher, WeakKeyError
+from fedbandits.systems.samba.roles.ending import Member, RunState, endings
+from fedbandits.systems.samba.roles.scores import Given, OwnerTools
+from fedbandits.systems.samba.roles.supplies import OwnerSupply
+from fedbandits.systems.samba.streams import position
+from fedbandits.systems.samba.sums import WeakKeyError
 
 
-class Standing(NamedTuple):
-    """Where a data owner stands, and what it knows of its arm."""
-
-    step: int = 0  # the pull that is being decided on; the first own pull is not decided on
-    iteration: int = 1
-    place: int = 0  # in Comp's next list
-    pulls: int = 0
-    rewards: int = 0
-    memory: Floats = np.zeros(1)
-
-    def next_step(self) -> Standing:
-        """The standing before the next pull is decided on."""
-        return self._replace(step=self.step + 1, iteration=1)
-
-
-class OwnerSupply(NamedTuple):
-    """What a data owner brings.
+class OwnerState(RunState, frozen=True, kw_only=True):
+    """Where a data owner stands, and what it knows of its arm.
 
     Parameters
     ----------
-    key
-        Secret from which the key of scores and bits is made; Comp and the other owners share it,
-        the Controller never has it.
-    draws
-        Key of the owner's own random draws, for rules that need some; those of a run are made of
-        it and of the run's name.
+    given
+        What it has been given for the run.
+    step
+        The pull that is being decided on; the first own pull is not decided on.
+    iteration
+        The iteration of that step.
+    place
+        Its place in Comp's next list.
+    pulls, rewards
+        How often it has pulled, and the sum of what came of it.
+    memory
+        What its rule keeps beside these.
+    sealed, opened
+        The last turn whose score it has sealed, and whose bit it has opened.
     """
 
-    key: bytes
-    draws: Key
+    given: Given | None = None
+    step: int = 0
+    iteration: int = 1
+    place: int = 0
+    pulls: int = 0
+    rewards: int = 0
+    memory: float = 0.0
+    sealed: Turn = NEVER
+    opened: Turn = NEVER
 
 
-class DataOwner(ActingParty):
+class DataOwner(Member[OwnerState], ActingParty[OwnerState]):
     """Has one arm: scores it, masked and sealed, and pulls it when told to.
 
     The only decision is to pull, in the round that :attr:`round_to_act` names; the outcome is the
@@ -66,188 +78,186 @@ class DataOwner(ActingParty):
 
     Parameters
     ----------
-    index
-        Which of the owners this is; it has the arm of that number.
-    name, controller
-        This party's name and the Controller's.
+    seat
+        What it is told of all that is public; its place says which arm it has.
     plan
-        What all parties go by; budget and algorithm are those that the Controller tells.
+        What all parties go by.
     supply
         The keys that it brings.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
-        ("idle", "Setup"): ("pulling",),
-        ("pulling", "decide"): ("pulling",),
-        ("pulling", "observe"): ("resting",),
-        ("waiting", "Bit"): ("waiting", "pulling", "resting"),
-        ("resting", "end_round"): ("waiting", "done"),
+        ("idle", Setup): ("pulling",),
+        ("pulling", Decide): ("pulling",),
+        ("pulling", Observe): ("resting",),
+        ("waiting", Bit): ("waiting", "pulling", "resting", "ended"),
+        ("resting", EndRound): ("waiting", "done", "ended"),
+        **endings(EndForOwner, "waiting", "idle", "pulling", "resting", "done"),
     }
+    #: The Controller's beat may come before this owner's, where it draws scores.
+    LATER: ClassVar[frozenset[tuple[str, type[Message]]]] = frozenset(
+        {("pulling", Bit), ("resting", Bit)}
+    )
+    GAVE_UP = OwnerGaveUp
 
-    def __init__(
-        self, index: int, name: str, controller: str, plan: SambaPlan, supply: OwnerSupply
-    ) -> None:
-        super().__init__(name, "idle", [controller])
-        self.standing = Standing()
-        self._index, self._controller, self._config = index, controller, plan.config
-        self._key, self._brought = supply
+    def __init__(self, seat: Seat, plan: SambaPlan, supply: OwnerSupply) -> None:
+        super().__init__(seat, OwnerState())
+        self._index, self._plan, self._config = seat.place, plan, plan.config
+        self._supply = supply
 
     @property
     def round_to_act(self) -> int | None:
         """The round of the pull that is due, if one is: before the first bit it has its own."""
-        if self.state != "pulling":
+        state = self._state
+        if state.stage != "pulling":
             return None
-        return self._index + 1 if self.standing.pulls == 0 else self.standing.step
-
-    def decide(self, situation: None) -> bool:
-        """To pull: True. It may be asked again, or not at all: there is nothing else to decide.
-
-        Raises
-        ------
-        LocalProtocolError
-            If no pull is due.
-        """
-        self._require("decide")
-        return True
-
-    def observe(self, decision: bool, outcome: float) -> list[Message]:
-        """Take the reward of a pull.
-
-        Parameters
-        ----------
-        decision : bool
-            True: the arm was pulled.
-        outcome : float
-            The reward, 0 or 1.
-
-        Raises
-        ------
-        LocalProtocolError
-            If no pull is due, or none was made.
-        BoundExceededError
-            If the reward is neither 0 nor 1. Nothing has changed then.
-        """
-        self._require("observe")
-        if not decision:
-            raise LocalProtocolError(f"{self.name}: a pull is due, and was not made")
-        if outcome not in (0, 1):
-            raise BoundExceededError(f"{self.name}: a reward must be 0 or 1")
-        now = self.standing
-        after = now._replace(pulls=now.pulls + 1, rewards=now.rewards + int(outcome))
-        self.standing = after.next_step()
-        self._move("observe", "resting")
-        return []
+        return self._index + 1 if state.pulls == 0 else state.step
 
     @property
     def next_end(self) -> int | None:
         """The round whose end is waited for, once its pull is over; None while it is not."""
-        return self.standing.step - 1 if self.state == "resting" else None
+        return self._state.step - 1 if self._state.stage == "resting" else None
 
-    def end_round(self, round_: int) -> list[Message]:
+    @property
+    def awaited(self) -> int | None:
+        """The turn whose bit has not come yet."""
+        state = self._state
+        if state.stage != "waiting":
+            return super().awaited
+        return position(state.step, state.iteration, self._plan.iterations)
+
+    def _resume(self) -> None:
+        given = self._state.given
+        if given is not None:
+            self._tools = OwnerTools(self.name, self._plan, self._supply, given)
+
+    def _take(self, message: Message) -> list[Message] | None:
+        """Only the bit of the step that comes next is kept until its time; others are refused."""
+        state = self._state
+        if type(message) is Bit and state.stage in ("pulling", "resting"):
+            turn, step = (message.step, message.iteration), state.step + (state.stage == "pulling")
+            if turn != (step, 1) or not self._config.controller_draws:
+                raise OutOfOrderError(
+                    f"{self.name}: bit of step {turn[0]}.{turn[1]} while {state.stage}, before "
+                    f"step {step}"
+                )
+        return super()._take(message)
+
+    def _compute(self, event: Any) -> Step:
+        match event:
+            case Bit():
+                return self._open(event)
+            case EndRound():
+                return self._end_round(event)
+            case Decide():
+                # It may be asked again, or not at all: there is nothing else to decide.
+                return Step(self._state, answer=Decision(self._state.pulls + 1, True))
+            case Observe():
+                return self._observe(event)
+            case Setup():
+                return self._begin(event)
+            case Deadline():
+                return self._end_waiting(event)
+            case _:  # the Controller's last word
+                return self._ended(event.reason)
+
+    def _begin(self, setup: Setup) -> Step:
+        ordered = Ordered(setup.budget, setup.arms, setup.algorithm)
+        agreed = accept(self.name, self._plan, ordered, setup.run)
+        agreed.check_place(self.name, setup.place)
+        if {len(setup.mask_key), len(setup.exploration_key)} != {KEY_BYTES}:
+            raise WeakKeyError(f"{self.name}: a seed of {KEY_BYTES} bytes was expected")
+        given = Given(setup.run, setup.public_key, setup.mask_key, setup.exploration_key)
+        tools = OwnerTools(self.name, self._plan, self._supply, given)
+        after = self._after(
+            stage="pulling", given=given, step=agreed.arms, memory=1.0 / agreed.arms,
+            place=setup.place,
+        )  # fmt: skip
+
+        def keep() -> Sequence[Message]:
+            self._tools = tools
+            return ()
+
+        return Step(after, write=keep)
+
+    def _observe(self, event: Observe) -> Step:
+        """Take the reward of the pull that is due."""
+        state = self._state
+        if event.decision != Decision(state.pulls + 1, True):
+            raise LocalProtocolError(
+                f"{self.name}: pull {state.pulls + 1} is due, not {event.decision}"
+            )
+        if event.outcome not in (0, 1):
+            raise BoundExceededError(f"{self.name}: a reward must be 0 or 1")
+        after = self._after(
+            stage="resting", step=state.step + 1, iteration=1, pulls=state.pulls + 1,
+            rewards=state.rewards + int(event.outcome),
+        )  # fmt: skip
+        return Step(after)
+
+    def _end_round(self, event: EndRound) -> Step:
         """The beat: send the score of the next step, or the sum after the last one.
 
         Nothing leaves before a step whose scores the Controller draws.
-
-        Raises
-        ------
-        LocalProtocolError
-            If this owner's pull is not over: the beat was shorter than a pull. Or if it is not this
-            round's end that is waited for, or the score is not finite. Nothing has changed then.
         """
-        self._require_next_end(round_)
-        step, outgoing = self.standing.step, list[Message]()
-        done = step > self.agreement.budget
-        if done:
-            outgoing.append(self._sum())
-        elif not (self._config.controller_draws and self._explores(step)):
-            outgoing.append(self._score(self.standing))
-        self._move("end_round", "done" if done else "waiting")
-        return [self._numbered(message) for message in outgoing]
+        state = self._state
+        if event.round_ != self.next_end:
+            raise LocalProtocolError(
+                f"{self.name}: end of round {event.round_}, not of {self.next_end}"
+            )
+        if state.step > self._tools.agreed.budget:
+            ciphertext = self._tools.sums.encrypt(state.rewards)
+            told = Sum(sender=self.name, receiver=self._controller, ciphertext=ciphertext)
+            return Step(self._after(stage="done"), [told])
+        if self._config.controller_draws and self._tools.explores(state.step):
+            return Step(self._after(stage="waiting"))
+        return self._send_score(self._after(stage="waiting"))
 
-    def _explores(self, step: int) -> bool:
-        draw = self._exploration.draw(step)
-        return bool(explores(self.agreement.rule, step, self.agreement.arms, draw))
-
-    def _handle(self, message: Message) -> list[Message]:
-        match message:
-            case Setup():
-                return self._begin(message)
-            case Bit():
-                return self._take(message)
-            case _:
-                raise OutOfOrderError(f"{self.name}: {type(message).__name__} is not for me")
-
-    def _begin(self, setup: Setup) -> list[Message]:
-        agreed = accept(self.name, setup.budget, setup.arms, setup.algorithm, setup.run)
-        agreed.check_place(self.name, setup.place)
-        sums = SumCipher(setup.public_key)
-        if not setup.public_key and self._config.packet_cipher != "none":
-            raise WeakKeyError(f"{self.name}: there is no key to encrypt the sum under")
-        if {len(setup.mask_key), len(setup.exploration_key)} != {KEY_BYTES}:
-            raise WeakKeyError(f"{self.name}: a seed of {KEY_BYTES} bytes was expected")
-        self.agreement: Agreement = agreed
-        self._draws = owner_key(self._brought, setup.run)
-        self._sums, self._masks = sums, Masks(setup.mask_key, agreed.iterations)
-        self._exploration = Exploration(setup.exploration_key)
-        cipher = channel_cipher(self._config.packet_cipher, self._key, agreed)
-        self._scores = Channel(cipher, SCORES, SCORE_BYTES)
-        self._bits = Channel(cipher, BITS, BIT_BYTES)
-        self.standing = Standing(
-            step=agreed.arms, memory=np.full(1, 1.0 / agreed.arms), place=setup.place
-        )
-        self._move("Setup", "pulling")
-        return []
-
-    def _take(self, message: Bit) -> list[Message]:
-        now, agreed = self.standing, self.agreement
-        if (message.step, message.iteration) != (now.step, now.iteration):
+    def _open(self, message: Bit) -> Step:
+        """Step 5: the bit says whether this arm was chosen."""
+        state, agreed = self._state, self._tools.agreed
+        turn = (state.step, state.iteration)
+        if (message.step, message.iteration) != turn:
             raise OutOfOrderError(
                 f"{self.name}: bit of step {message.step}.{message.iteration}, "
-                f"this is {now.step}.{now.iteration}"
+                f"this is {turn[0]}.{turn[1]}"
             )
         agreed.check_place(self.name, message.place)
-        (bit,) = self._bits.open(now.step, now.iteration, [now.place], [message.sealed])
+        (bit,) = self._tools.bits.open(*turn, [state.place], [message.sealed], state.opened)
         if bit not in BIT:
             raise TamperedPacketError(f"{self.name}: a bit is neither 0 nor 1")
-        memory, chosen = now.memory.copy(), bit == BIT[1]
-        note_bit(agreed.rule, now.iteration, chosen, memory)
-        after = now._replace(memory=memory, place=message.place)
-        outgoing: list[Message] = []
-        if now.iteration < agreed.iterations:  # nobody pulls yet: all answer at once
-            after = after._replace(iteration=now.iteration + 1)
-            outgoing, state = [self._numbered(self._score(after))], "waiting"
-        elif chosen:
-            state = "pulling"
-        else:
-            after, state = after.next_step(), "resting"
-        self.standing = after
-        self._bits.advance(now.step, now.iteration)
-        self._move("Bit", state)
-        return outgoing
+        chosen = bit == BIT[1]
+        memory = self._tools.remembered(state.iteration, chosen, state.memory)
+        stage, (step, iteration) = self._following(chosen)
+        after = self._after(
+            stage=stage, step=step, iteration=iteration, memory=memory,
+            place=message.place, opened=turn,
+        )  # fmt: skip
+        return self._send_score(after) if stage == "waiting" else Step(after)
 
-    def _score(self, after: Standing) -> Score:
-        step, iteration = after.step, after.iteration
-        exploring = self._explores(step)
+    def _following(self, chosen: bool) -> tuple[str, Turn]:
+        """The stage and the turn after a bit."""
+        step, iteration = self._state.step, self._state.iteration
+        if iteration < self._tools.agreed.iterations:  # nobody pulls yet: all answer at once
+            return "waiting", (step, iteration + 1)
+        return ("pulling", (step, iteration)) if chosen else ("resting", (step + 1, 1))
+
+    def _send_score(self, after: OwnerState) -> Step:
+        """Step 2, in the state that is to be."""
+        step, iteration = turn = after.step, after.iteration
         sealed = b""
-        if not (exploring and self._config.exploration_shortcut == "empty"):
-            score = 0.0 if exploring else self._compute_score(after)
-            masked = score * self._masks.draw(step, iteration)
-            if not math.isfinite(masked):
-                raise LocalProtocolError(f"{self.name}: the score at step {step} is not finite")
-            payload = np.array([masked]).astype("<f8").tobytes()
-            (sealed,) = self._scores.seal(step, iteration, [after.place], [payload])
-        return Score(
+        if self._config.exploration_shortcut != "empty" or not self._tools.explores(step):
+            masked = self._tools.masked_score(*turn, after.pulls, after.rewards, after.memory)
+            if not math.isfinite(masked):  # nor will it be, however often it is computed
+                return self._give_up(Reason.NOT_FINITE)
+            payload = struct.pack("<d", masked)
+            (sealed,) = self._tools.scores.seal(*turn, [after.place], [payload], after.sealed)
+            after = msgspec.structs.replace(after, sealed=turn)
+        told = Score(
             sender=self.name,
             receiver=self._controller,
             step=step,
             iteration=iteration,
             sealed=sealed,
         )
-
-    def _compute_score(self, now: Standing) -> float:
-        rewards, rule = float(now.rewards), self.agreement.rule
-        return score_arm(rule, now.iteration, now.step, now.pulls, rewards, now.memory, self._draws)
-
-    def _sum(self) -> Sum:
-        ciphertext = self._sums.encrypt(self.standing.rewards)
-        return Sum(sender=self.name, receiver=self._controller, ciphertext=ciphertext)
+        return Step(after, [told])
