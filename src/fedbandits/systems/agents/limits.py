@@ -72,6 +72,4 @@ class Limits(NamedTuple):
             unit = release_deviation(constants.mechanism, 1.0, constants.coefficients, releases)
             deviation = unit * math.hypot(*constants.noise_deviation[list(agents)])
         records = len(agents) * min(releases * self.most_records, self.rounds)
-        return bool(
-            any_implausible(values, self.record, records, constants.entry_scale, deviation)
-        )
+        return bool(any_implausible(values, self.record, records, constants.entry_scale, deviation))
