@@ -66,6 +66,4 @@ def refused(party: Any, message: Message, kind: type[Exception], link: str | Non
 
 def refused_next(party: Any, message: Message, kind: type[Exception]) -> None:
     """The same for a message that is numbered as the next on its link, under the right terms."""
-    refused(
-        party, stamped(party, message, number=next_number(party, message.sender)), kind
-    )
+    refused(party, stamped(party, message, number=next_number(party, message.sender)), kind)

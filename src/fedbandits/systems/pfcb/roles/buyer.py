@@ -15,7 +15,7 @@ from fedbandits.federation.messages import Message, pack
 from fedbandits.federation.party import ActingParty, Handled, Seat, Step, Transitions
 from fedbandits.privacy.bounds import purchase_fault, require_within
 from fedbandits.privacy.running_sum import NoiseSource, draw_ahead
-from fedbandits.systems.pfcb.kernels.books import note_purchase
+from fedbandits.systems.pfcb.kernels.books import Books, note_purchase
 from fedbandits.systems.pfcb.kernels.purchases import decide, new_scratch
 from fedbandits.systems.pfcb.kernels.reports import next_noise
 from fedbandits.systems.pfcb.messages import Report
@@ -96,8 +96,9 @@ class Buyer(ActingParty[BuyerState]):
         self._cost = supply.cost.astype(np.float64)
         capacities = supply.capacities.astype(np.int64)
         self._capacity, self._most = capacities[seat.place], plan.schedule.most_records
-        self._exchange = Exchange(plan, self.name, seat.names(seat.role), capacities, self._most)
-        self._scratch = new_scratch(self._cost.size)
+        self._exchange = Exchange(plan, self.name, seat.names(seat.role), capacities)
+        #: Work memory of a decision.
+        self._scratch, self._coming = new_scratch(self._cost.size), np.zeros((2, self._cost.size))
         #: Whether the noise of the next report has been drawn; a state that was saved has none.
         self._has_noise = False
         self._draw_ahead()
@@ -153,7 +154,8 @@ class Buyer(ActingParty[BuyerState]):
             state = self._exchange.caught_up(state)
         books, number, ordered = state.books, state.decisions + 1, state.ordered
         if not constants.raw_view:  # what it orders follows from reports; when units come does not
-            books = books._replace(fresh=np.stack([ordered, np.zeros_like(ordered)]))
+            self._coming[0] = ordered
+            books = Books(books.combined, books.own, self._coming)
         decide(
             constants, number, books, next_noise(constants, state.releases), self._cost,
             self._capacity, scratch,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import msgspec
 import numpy as np
 
@@ -21,7 +19,7 @@ from fedbandits.systems.pfcb.plan import CLEAR, RUNNING, PFCBPlan
 from fedbandits.systems.pfcb.roles.standing import BuyerState, Told, copied
 
 
-class Exchange(NamedTuple):
+class Exchange:
     """What a buyer goes by when it hears the others.
 
     Parameters
@@ -34,15 +32,19 @@ class Exchange(NamedTuple):
         All of them; reports are taken in this order.
     capacities : (n, m) int64
         The most units that each can buy.
-    most
-        How many purchases may be due in a report.
     """
 
-    plan: PFCBPlan
-    name: str
-    buyers: tuple[str, ...]
-    capacities: Ints
-    most: int
+    def __init__(
+        self, plan: PFCBPlan, name: str, buyers: tuple[str, ...], capacities: Ints
+    ) -> None:
+        self.buyers = buyers
+        self._plan, self._name, self._capacities = plan, name, capacities
+        self._place = {buyer: place for place, buyer in enumerate(buyers)}
+        self._most = float(plan.schedule.most_records)
+        deviations = np.sqrt(np.diag(plan.constants.covariance))
+        #: (n, 2 m): half of what a purchase can be, and the noise of one unit of scale.
+        self._half = 0.5 * np.tile(capacities, 2)
+        self._scales = np.concatenate([capacities * each for each in deviations], axis=1)
 
     def heard(self, state: BuyerState, message: Report) -> BuyerState:
         """The state with a report in its inbox.
@@ -53,7 +55,7 @@ class Exchange(NamedTuple):
             If it is not due now, or cannot be.
         """
         self._check_turn(state, message)
-        sums = unpack(message.sums, 2 * self.capacities.shape[1])
+        sums = unpack(message.sums, 2 * self._capacities.shape[1])
         self._check_plausible(message, sums)
         told = {**state.inbox.get(message.release, {}), message.sender: sums.reshape(2, -1)}
         return msgspec.structs.replace(state, inbox={**state.inbox, message.release: told})
@@ -64,39 +66,36 @@ class Exchange(NamedTuple):
         Of the latter, since whoever has all reports of an exchange, or waits no longer for them,
         may be an exchange ahead.
         """
-        release, plan = message.release, self.plan
+        release, plan = message.release, self._plan
         going_on = state.releases + (state.stage == "ready")
         planned = 1 <= release <= plan.constants.releases
         if not planned or message.round != plan.exchange_round(release) or release > going_on + 1:
             raise OutOfOrderError(
-                f"{self.name}: report {release} of round {message.round} from {message.sender}, "
+                f"{self._name}: report {release} of round {message.round} from {message.sender}, "
                 f"while exchange {going_on} of {plan.constants.releases} is next"
             )
         if release < going_on:
             raise LateReportError(
-                f"{self.name}: report {release} from {message.sender}, while exchange {going_on} "
+                f"{self._name}: report {release} from {message.sender}, while exchange {going_on} "
                 "is next"
             )
         if message.sender in state.inbox.get(release, {}):
-            raise DuplicateError(f"{self.name}: {message.sender} reported {release} already")
+            raise DuplicateError(f"{self._name}: {message.sender} reported {release} already")
 
     def _check_plausible(self, message: Report, sums: Floats) -> None:
         """Units lie between 0 and what the terms allow, but for noise; in clear they are whole."""
-        constants = self.plan.constants
-        capacity = self.capacities[self.buyers.index(message.sender)]
-        purchases = float(self.plan.batches(message.release) * self.most)
-        half = 0.5 * np.tile(capacity, 2)
-        scales = np.outer(np.sqrt(np.diag(constants.covariance)), capacity).reshape(-1)
-        deviation = float(noise_deviation(constants, message.release))
+        constants, place = self._plan.constants, self._place[message.sender]
+        purchases = self._plan.batches(message.release) * self._most
+        half, deviation = self._half[place], noise_deviation(constants, message.release)
         centred = sums - purchases * half
-        possible = not any_implausible(centred, half, purchases, scales, deviation)
+        possible = not any_implausible(centred, half, purchases, self._scales[place], deviation)
         if constants.reports == CLEAR:
             bought, good = sums.reshape(2, -1)
-            whole = bool((sums % 1 == 0).all() and (0 <= good).all())
+            whole = bool((sums % 1 == 0).all() and (good >= 0).all())
             possible = possible and whole and bool((good <= bought).all())
         if not possible:
             raise ImplausibleError(
-                f"{self.name}: {message.sender} reports what capacities and noise do not allow"
+                f"{self._name}: {message.sender} reports what capacities and noise do not allow"
             )
 
     def caught_up(self, state: BuyerState) -> BuyerState:
@@ -114,8 +113,8 @@ class Exchange(NamedTuple):
         """
         if state.taken >= through:
             return state
-        plan = self.plan
-        constants, index = plan.constants, self.buyers.index(self.name)
+        plan = self._plan
+        constants, index = plan.constants, self._place[self._name]
         books, judged, newest = copied(state.books), state.judged.copy(), dict(state.newest)
         for release in range(state.taken + 1, through + 1):
             inbox = state.inbox.get(release, {})
@@ -128,7 +127,7 @@ class Exchange(NamedTuple):
                 if buyer in told and not (mine and constants.raw_view):
                     take_report(
                         constants, told[buyer].release, plan.exchange_round(release),
-                        self.capacities[place], told[buyer].sums, mine, books, judged,
+                        self._capacities[place], told[buyer].sums, mine, books, judged,
                     )  # fmt: skip
         return msgspec.structs.replace(
             state,

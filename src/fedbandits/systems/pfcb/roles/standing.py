@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
@@ -71,7 +72,7 @@ class BuyerState(PartyState, frozen=True, kw_only=True):
 
     stage: str = "ready"
     decisions: int = 0
-    open: dict[int, int] = {}
+    open: dict[int, int] = msgspec.field(default_factory=dict)
     due: int = 0
     allotted: int = 0
     closed: int = 0
@@ -82,8 +83,8 @@ class BuyerState(PartyState, frozen=True, kw_only=True):
     books: Books
     judged: Ints
     released: ReleaseState
-    inbox: dict[int, dict[str, Floats]] = {}
-    newest: dict[str, Told] = {}
+    inbox: dict[int, dict[str, Floats]] = msgspec.field(default_factory=dict)
+    newest: dict[str, Told] = msgspec.field(default_factory=dict)
 
 
 def initial_state(plan: PFCBPlan) -> BuyerState:
