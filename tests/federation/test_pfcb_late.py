@@ -166,7 +166,7 @@ def test_decisions_while_reports_are_exchanged_are_made_by_the_last_books():
 
 
 def test_a_round_may_end_before_the_exchange_before_it_has():
-    """The clock does not wait: what has come of the earlier one is taken before the next decision."""
+    """The clock does not wait: what came of the earlier one is taken before the next decision."""
     _, buyer, late = exchanging()
     for _ in range(4):
         buys(buyer)
@@ -182,7 +182,7 @@ def test_a_round_may_end_before_the_exchange_before_it_has():
 
 
 def test_a_buyer_that_missed_an_exchange_rejoins_at_the_next():
-    """It was away: told of all rounds when it is back, its first report is late, its next is not."""
+    """Told of all rounds when it is back: its first report is late, its next one is not."""
     run = begin(lenient=True)
     run.advance(3)
     away, here = run.of("buyer")[1], [run.of("buyer")[i] for i in (0, 2)]

@@ -1,4 +1,4 @@
-"""Whatever reaches a buyer, it is refused by name and leaves no trace, or the buyer does its duty."""
+"""Whatever reaches a buyer is refused by name, without a trace, or the buyer does its duty."""
 
 from __future__ import annotations
 
