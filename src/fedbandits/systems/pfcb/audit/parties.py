@@ -23,10 +23,10 @@ from fedbandits.systems.pfcb.plan import RUNNING, PFCBPlan
 from fedbandits.systems.pfcb.roles import Buyer
 
 ROUNDS = 48
-BUYERS, _PRODUCERS = 2, 2
+BUYERS, PRODUCERS = 2, 2
 #: The world that whole buyers are audited in.
 WORLD = Procurement(
-    agents=BUYERS, producers=_PRODUCERS, max_capacity=UNITS, quality_threshold=0.1, instance=1
+    agents=BUYERS, producers=PRODUCERS, max_capacity=UNITS, quality_threshold=0.1, instance=1
 )
 
 
@@ -87,7 +87,7 @@ def messages_game(
     informed = fixed or plan.config.local_view == "released"
 
     def begin(run: int) -> BuyersRun:
-        drawn = drawn_targets(run, 1, BUYERS, _PRODUCERS, last - first + 1)
+        drawn = drawn_targets(run, 1, BUYERS, PRODUCERS, last - first + 1)
         buyer, producer, after = (int(one[0]) for one in drawn)
         parties = play_parties(system, plan, WORLD, run, secure)
         target = buyer, producer, first + after
