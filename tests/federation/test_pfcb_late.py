@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+
 import msgspec
 import numpy as np
 import pytest
@@ -11,9 +13,12 @@ from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.events import Decision
 from fedbandits.federation.messages import unpack
 from fedbandits.settings.experiment import system
+from fedbandits.systems.base import PartiesReplicate
+from fedbandits.systems.pfcb import SYSTEM
 from fedbandits.systems.pfcb.messages import LateReportError
 from fedbandits.systems.pfcb.roles.standing import LateOutcomeError
-from fedbandits.testing.plays import federate, simulate
+from fedbandits.testing.plays import federate, plan_of, simulate
+from fedbandits.testing.restored import MortalParty
 from tests.federation.receiving import refused_next, snapshot, taken
 
 WORLD = Procurement(agents=3, producers=2, max_capacity=5, instance=3)
@@ -100,6 +105,30 @@ def test_one_lost_message_costs_one_report():
     buyers = run.of("buyer")
     assert buyers[0]._links.all["buyer-1"].given_up == 1
     assert buyers[0].state.judged.sum() == 2 * (3 + 2)  # producers, of buyer 2 and of buyer 1
+
+
+@pytest.mark.parametrize("privatizer", ["correlated", "continual"])
+def test_buyers_that_are_killed_at_every_event_go_on_the_same_while_messages_get_lost(privatizer):
+    config = system("pfcb", privatizer=privatizer, **POWERS).config
+
+    def play(embody):
+        sent = iter(range(10**6))
+
+        def route(_):
+            return None if next(sent) % 4 == 1 else 0
+
+        plan = plan_of(config, WORLD, ROUNDS)
+        found = PartiesReplicate(SYSTEM, plan, WORLD, 0, 0, route, lenient=True, embody=embody)
+        found.advance(ROUNDS)
+        return found
+
+    events = collections.Counter()
+    rough = play(lambda make: MortalParty(make, events))
+    smooth = play(lambda make: make())
+    assert events["Buyer.deadline"] > 0
+    assert smooth.network.transcript.messages.total() < 18
+    for one, other in zip(smooth.of("buyer"), rough.of("buyer"), strict=True):
+        assert one.dump() == other.dump()
 
 
 def exchanging(preset="pfcb", **parts):
