@@ -255,17 +255,18 @@ def test_outcomes_in_another_order_give_the_same_reports(preset):
 
 
 def test_what_a_buyer_on_reports_orders_does_not_depend_on_when_outcomes_come():
-    one, other = (begin("pfcb-interactive", outcomes="late").of("buyer")[0] for _ in range(2))
-    kept = []
-    for round_ in range(1, 13):
-        decisions = [buyer.decide(None) for buyer in (one, other)]
-        np.testing.assert_array_equal(decisions[0].action, decisions[1].action)
-        one.observe(decisions[0], decisions[0].action // 2)
-        kept.append(decisions[1])
-        if round_ == 6:  # after the first exchange
-            for early in kept:
-                other.observe(early, early.action // 2)
-            kept.clear()
+    """One learns of every outcome at once, the other of all of them 46 rounds later."""
+    world = Procurement(agents=2, producers=10, max_capacity=50, instance=1)
+    parts = {"outcomes": "late", "epsilon": 50.0, "window": (4, 60), "schedule": "growing(15)"}
+    config = system("pfcb-interactive", **parts).config
+    one, other = (federate(config, world, 80, 0, 0).of("buyer")[0] for _ in range(2))
+    orders, open_ = [], []
+    for round_ in range(1, 60):
+        decision, same = (buyer.decide(None) for buyer in (one, other))
+        np.testing.assert_array_equal(decision.action, same.action)
+        orders.append(tuple(decision.action))
+        one.observe(decision, decision.action // 2)
+        open_.append(same)
         if round_ == 4:
             for buyer in (one, other):
                 buyer.end_round(4)
@@ -273,6 +274,11 @@ def test_what_a_buyer_on_reports_orders_does_not_depend_on_when_outcomes_come():
             other._state = msgspec.structs.replace(other.state, inbox=dict(one.state.inbox))
             for buyer in (one, other):
                 buyer.deadline(1)
+        if round_ == 50:
+            for early in open_:
+                other.observe(early, early.action // 2)
+            open_.clear()
+    assert len(set(orders[4:])) > 2  # what is ordered narrows radii, and so changes orders
 
 
 def test_immediate_outcomes_are_refused_once_their_report_has_left():
