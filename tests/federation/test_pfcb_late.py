@@ -318,6 +318,10 @@ def test_purchases_beyond_what_a_report_may_be_about_wait_for_the_next(outcomes)
     for decision in reversed(decisions):
         buyer.observe(Decision(decision.number, np.array([1, 0])), np.array([1, 0]))
     assert [kept.number for kept in buyer.state.kept] == [11, 10, 9]
+    restored = begin("fcb", outcomes=outcomes).of("buyer")[0]
+    restored.load(buyer.dump())
+    assert restored.dump() == buyer.dump()
+    buyer = restored
     assert exact(buyer, buyer.end_round(4))[0, 0] == most
     assert buyer.state.kept == ()
     assert exact(buyer, buyer.end_round(8))[0, 0] == 3
