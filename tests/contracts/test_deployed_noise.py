@@ -21,13 +21,12 @@ from fedbandits.environments import Classification, Clustered, Linear, Procureme
 from fedbandits.environments.arrivals import Arrival
 from fedbandits.experiments.claims_page import reference_claims
 from fedbandits.federation.memory import MemoryNetwork
-from fedbandits.federation.messages import Codec
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.random import replicate_key
 from fedbandits.settings.experiment import system
 from fedbandits.systems.games import opposite_records
-from fedbandits.systems.pfcb.messages import Report
-from fedbandits.systems.pfcb.roles import Buyer, BuyerSupply
+from fedbandits.systems.pfcb.roles import BuyerSupply
+from fedbandits.systems.terms import terms_of
 from fedbandits.testing.plays import federate, plan_of, system_of
 from tests import strategies as own
 
@@ -385,23 +384,19 @@ def test_a_producer_of_no_capacity_is_reported_as_nothing(privatizer):
     """Noise comes in capacities: of nothing there is none, and nothing to hide."""
     config = VARIANTS["buyers"].config(privatizer=privatizer)
     plan = plan_of(config, BUYERS, 60)
-    capacities, names = np.array([[0, 5, 0], [4, 0, 0]]), ["one", "other"]
-    simulated = {name: np.random.default_rng(i) for i, name in enumerate(names)}
-    buyers = {
-        name: Buyer(
-            i, names, plan,
-            BuyerSupply(
-                Covering(lambda _, rng=simulated[name]: rng.normal(size=6)), np.full(3, 0.1),
-                capacities,
-            ),
-        )
-        for i, name in enumerate(names)
-    }  # fmt: skip
-    network = MemoryNetwork(buyers, Codec(Report))
+    roles, capacities = system_of(config).roles(plan), np.array([[0, 5, 0], [4, 0, 0]])
+    terms, names = terms_of(system_of(config), plan, "secure"), roles.acting.parties
+    buyers = {}
+    for place, name in enumerate(names):
+        rng = np.random.default_rng(place)
+        noise = Covering(lambda _, rng=rng: rng.normal(size=6))
+        supply = BuyerSupply(noise, np.full(3, 0.1), capacities)
+        buyers[name] = roles.make(roles.acting, place, terms, supply)
+    network = MemoryNetwork(buyers, roles.codec)
     for round_ in range(1, 61):
         for buyer in buyers.values():
-            bought = buyer.decide(None)
-            network.send(buyer.observe(bought, bought // 2))
+            decision = buyer.decide(None)
+            network.send(buyer.observe(decision, decision.action // 2))
         for buyer in buyers.values():
             network.send(buyer.end_round(round_) if buyer.next_end == round_ else [])
         network.settle()

@@ -115,19 +115,19 @@ def test_reports_that_came_first_are_judged_after_the_own_one_has_left():
     """They are judged by raw books."""
     watch = watched("buyers, an exact oracle")
     buyers = watch.run.players
-    while all(buyer.state != "ending" for buyer in buyers):
+    for round_ in range(1, buyers[0].next_end + 1):
         for place, buyer in enumerate(buyers):
-            decided = buyer.decide(watch.run.stage.situation(buyer.round + 1, place))
-            buyer.observe(decided, decided // 2)
+            decided = buyer.decide(watch.run.stage.situation(round_, place))
+            buyer.observe(decided, decided.action // 2)
     last = buyers[0]
     for buyer in buyers[1:]:
-        for message in buyer.end_round(buyer.round):
+        for message in buyer.end_round(buyer.next_end):
             if message.receiver == last.name:
                 last.receive(message)
-    known, judged = last.books.combined.copy(), last.judged.copy()
-    assert len(last.end_round(last.round)) == 2
-    assert last.state == "ready"
-    assert (last.books.combined == known).all()
-    assert (last.judged == judged).all()
+    known, judged = last.state.books.combined.copy(), last.state.judged.copy()
+    assert len(last.end_round(last.next_end)) == 2
+    assert (last.state.books.combined == known).all()
+    assert (last.state.judged == judged).all()
     last.decide(None)
-    assert last.judged.sum() == judged.sum() + 2 * len(known[0])
+    assert last.stage == "ready"
+    assert last.state.judged.sum() == judged.sum() + 2 * len(known[0])

@@ -42,6 +42,7 @@ parts = st.fixed_dictionaries(
         "oracle": st.sampled_from(["greedy", "exact"]),
         "window": st.sampled_from([(1, 30), (7, 25)]),
         "quality_margin": st.just(0.05),
+        "outcomes": st.sampled_from(["immediate", "late"]),
     },
 )
 
@@ -57,11 +58,11 @@ def compare(config, environment, rounds, seed, replicate, route=None):
         np.testing.assert_array_equal(own - before, parties.stage.purchases)
         before = own.copy()
         for name in ("combined", "own", "fresh"):
-            mine = np.array([getattr(buyer.books, name) for buyer in parties.of("buyer")])
+            mine = np.array([getattr(buyer.state.books, name) for buyer in parties.of("buyer")])
             np.testing.assert_array_equal(getattr(compiled.state.books, name), mine)
         np.testing.assert_array_equal(compiled.regret, parties.regret)
         np.testing.assert_array_equal(compiled.reward, parties.reward)
-        judged = np.array([buyer.judged for buyer in parties.of("buyer")])
+        judged = np.array([buyer.state.judged for buyer in parties.of("buyer")])
         np.testing.assert_array_equal(compiled.state.tally.judged, judged)
         violations += parties.stage.missed * (stop > parties.plan.constants.exploration)
         np.testing.assert_array_equal(compiled.state.tally.violations, violations)
@@ -112,24 +113,32 @@ def test_buyers_that_play_as_soon_as_they_can_end_up_the_same(preset, seed):
     run = federate(config, environment, rounds, 3, 0)
     buyers, stage = run.of("buyer"), run.stage
     rng, links, ahead = np.random.default_rng(seed), collections.defaultdict(list), 0
-    while any(links.values()) or any(b.round < rounds or b.state == "ending" for b in buyers):
+    played = [0] * len(buyers)
+
+    def due(index):
+        """Whether the round that a buyer has played ends with an exchange that it is to begin."""
+        return played[index] == buyers[index].next_end
+
+    while any(links.values()) or any(n < rounds or due(i) for i, n in enumerate(played)):
         index = int(rng.integers(len(buyers)))
         buyer = buyers[index]
-        if buyer.state == "ready" and buyer.round < rounds:
-            good, purchase = np.zeros(3, np.int64), buyer.decide(None)
-            draw_good_units(stage.world, stage.key, index, buyer.round + 1, purchase, good)
-            assert buyer.observe(purchase, good) == []
-        if buyer.state == "ending" and rng.random() < 0.5:  # others may have reported before
-            for message in buyer.end_round(buyer.round):
+        told = {b.name for b in buyers} == set(buyer.state.inbox.get(buyer.state.releases, {}))
+        if (buyer.stage == "ready" or told) and not due(index) and played[index] < rounds:
+            good, decision = np.zeros(3, np.int64), buyer.decide(None)
+            played[index] += 1
+            draw_good_units(stage.world, stage.key, index, played[index], decision.action, good)
+            assert buyer.observe(decision, good) == []
+        if due(index) and rng.random() < 0.5:  # others may have reported before
+            for message in buyer.end_round(played[index]):
                 links[message.sender, message.receiver].append(message)
         if waiting := [link for link in links.values() if link]:
             message = waiting[int(rng.integers(len(waiting)))].pop(0)
             receiver = buyers[int(message.receiver.split("-")[1])]
-            ahead += receiver.state == "exchanging" and message.release > receiver.releases
-            receiver.receive(message)
+            ahead += receiver.stage == "exchanging" and message.release > receiver.state.releases
+            assert receiver.receive(message).outcome == "taken"
     assert ahead > 0
     compiled = simulate(config, environment, rounds, 3, 0)
     compiled.advance(rounds)
     for name in ("combined", "own", "fresh"):
-        mine = np.array([getattr(buyer.books, name) for buyer in buyers])
+        mine = np.array([getattr(buyer.state.books, name) for buyer in buyers])
         np.testing.assert_array_equal(getattr(compiled.state.books, name), mine)

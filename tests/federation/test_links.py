@@ -201,6 +201,20 @@ def test_bytes_that_are_no_message_use_up_the_number_that_they_show():
     assert party.receive(say(party, 1, 4)).outcome == "taken"
 
 
+def test_bytes_that_are_no_message_keep_their_turn_behind_one_that_is_missing():
+    party = listener()
+    garbled = party._links._codec.encode(say(party, 1, 1)).replace(b"toy.say", b"toy.saw")
+    assert party.receive_bytes(garbled, "two").outcome == "early"
+    assert party.receive_bytes(garbled, "two").outcome == "duplicate"
+    assert party.receive(say(party, 2, 2)).outcome == "early"
+    restored = listener()
+    restored.load(party.dump())
+    for each in (party, restored):
+        receipt = each.receive(say(party, 0, 0))
+        assert [x.outcome for x in receipt.followed] == ["refused", "taken"]
+        assert each.state.heard == (0, 2)
+
+
 def test_a_failure_of_our_own_is_raised_and_the_message_can_be_delivered_again():
     party = listener([LocalProtocolError("the disk is full")])
     before = party.dump()

@@ -142,15 +142,22 @@ class Links:
         try:
             message = self._codec.decode(data)
         except RemoteProtocolError as why:
-            envelope, link = self._codec.envelope(data), self.all.get(peer)
-            if envelope is not None and link is not None and self._comes_next(envelope, peer):
-                link.received += 1
-            return Receipt("refused", [], why)
+            return self._refuse_bytes(data, peer, why)
         return self.receive(message, peer, take)
 
-    def _comes_next(self, envelope: Envelope, peer: str) -> bool:
-        mine = (envelope.sender, envelope.receiver) == (peer, self._name)
-        return mine and envelope.number == self.all[peer].received
+    def _refuse_bytes(self, data: bytes, peer: str, why: RemoteProtocolError) -> Receipt:
+        """Refuse what is no message, at its turn, if the envelope is whole and the peer's own."""
+        envelope, link = self._codec.envelope(data), self.all.get(peer)
+        if (
+            envelope is None
+            or link is None
+            or (envelope.sender, envelope.receiver) != (peer, self._name)
+        ):
+            return Receipt("refused", [], why)
+        if envelope.number != link.received:
+            return self._out_of_turn(link, envelope, data)
+        link.received += 1
+        return Receipt("refused", [], why)
 
     def take_held(self, take: Take) -> tuple[Receipt, ...]:
         """Take all messages that were held and whose turn and time have come."""
@@ -158,16 +165,24 @@ class Links:
         for link in self.all.values():
             while (data := link.held.pop(link.received, None)) is not None:
                 self.held -= 1
-                message = self._codec.decode(data)
-                try:
-                    receipt = self._next(link, message, take)
-                except FedbanditsError as failed:  # our own failure: it is not the sender's fault
-                    self._hold(link, message)
-                    receipt = Receipt("early", [], failed)
+                receipt = self._held_one(link, data, take)
                 if receipt.outcome == "early":
                     break
                 receipts.append(receipt)
         return tuple(receipts)
+
+    def _held_one(self, link: Link, data: bytes, take: Take) -> Receipt:
+        """What becomes of bytes that were held, now that it is their turn."""
+        try:
+            message = self._codec.decode(data)
+        except RemoteProtocolError as why:
+            link.received += 1
+            return Receipt("refused", [], why)
+        try:
+            return self._next(link, message, take)
+        except FedbanditsError as failed:  # our own failure: it is not the sender's fault
+            self._hold(link, message.number, data)
+            return Receipt("early", [], failed, (), message)
 
     def give_up(self) -> None:
         """Go on without messages that are missing before those that are held."""
@@ -183,27 +198,24 @@ class Links:
             f"of {peer!r}"
         )
 
-    def _out_of_turn(self, link: Link, message: Message) -> Receipt:
-        number, sender = message.number, message.sender
+    def _out_of_turn(self, link: Link, found: Message | Envelope, data: bytes = b"") -> Receipt:
+        """Drop what came before, hold what comes later."""
+        number, sender = found.number, found.sender
+        message = found if isinstance(found, Message) else None
         if number < link.received or number in link.held:
             why = DuplicateError(f"{self._name}: message {number} from {sender} again")
             return Receipt("duplicate", [], why, (), message)
         if number - link.received > MOST_HELD:
-            return Receipt(
-                "refused",
-                [],
-                TooEarlyError(
-                    f"{self._name}: message {number} from {sender}, expected {link.received}; send "
-                    "it again after those before it"
-                ),
-                (),
-                message,
+            early = TooEarlyError(
+                f"{self._name}: message {number} from {sender}, expected {link.received}; send it "
+                "again after those before it"
             )
-        self._hold(link, message)
+            return Receipt("refused", [], early, (), message)
+        self._hold(link, number, self._codec.encode(message) if message is not None else data)
         return Receipt("early", [], None, (), message)
 
-    def _hold(self, link: Link, message: Message) -> None:
-        link.held = {**link.held, message.number: self._codec.encode(message)}
+    def _hold(self, link: Link, number: int, data: bytes) -> None:
+        link.held = {**link.held, number: data}
         self.held += 1
 
     def _next(self, link: Link, message: Message, take: Take) -> Receipt:
@@ -227,7 +239,7 @@ class Links:
             told = self._tell_terms(link, message.sender) if other else []
             return Receipt("refused", told, why, (), message)
         if outgoing is None:
-            self._hold(link, message)
+            self._hold(link, message.number, self._codec.encode(message))
             return Receipt("early", [], None, (), message)
         link.received += 1
         return Receipt("taken", outgoing, None, (), message)

@@ -45,7 +45,7 @@ class PFCBSystem(PackageSystem["PFCBPlan"]):
         return supply
 
     def syncs(self, run: PartiesRun) -> int:
-        return int(run.of("buyer")[0].releases)
+        return int(run.of("buyer")[0].state.releases)
 
     def epsilon_spent(self, plan: PFCBPlan, run: PartiesRun) -> float:
         return plan.epsilon_spent(self.syncs(run))

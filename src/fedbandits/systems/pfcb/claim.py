@@ -28,6 +28,18 @@ _BOUNDED = "every purchase keeps its capacity: 0 ≤ good units ≤ units ≤ k�
 _DISJOINT = (
     "a purchase is counted in one batch alone, so the costliest report is charged, not all of them"
 )
+_IN_TIME = (
+    "an outcome is known before the report that its order is due in leaves, whatever it is: one "
+    "that comes later is refused, and then its order counts nowhere"
+)
+_WHENEVER = (
+    "an outcome may be known at any time, which may depend on the purchase: it counts in the next "
+    "report, so a purchase may move from one report to another, and two of them are charged"
+)
+_HELD_UP = (
+    "an order that one of its purchases holds up: its outcomes are told together, so all of them "
+    "move, at the price of a whole round's order"
+)
 _SELF = "a buyer's purchases from that buyer, and from the producers that it buys from"
 _AMOUNTS = (
     "how many units are ordered: that follows from reports and from the buyer's own costs, so "
@@ -48,7 +60,7 @@ def claim(plan: PFCBPlan) -> PrivacyClaim:
     reach: Literal["interactive", "fixed log"] = "interactive" if interactive else "fixed log"
     published = isinstance(config.privatizer, Published)
     return PrivacyClaim(
-        unit=_OUTCOME if config.local_view == "released" else _PURCHASE,
+        unit=_unit(plan),
         from_whom="all other buyers together, from all messages ever sent",
         relation="replace-one",
         holds_for="nothing" if math.isinf(epsilon) else reach,
@@ -61,6 +73,11 @@ def claim(plan: PFCBPlan) -> PrivacyClaim:
         paper_claims=(config.epsilon, config.delta) if published else None,
         events=events,
     )
+
+
+def _unit(plan: PFCBPlan) -> str:
+    unit = _OUTCOME if plan.config.local_view == "released" else _PURCHASE
+    return f"{unit}; and when it was inspected" if plan.late else unit
 
 
 def cautions(plan: PFCBPlan) -> tuple[str, ...]:
@@ -83,7 +100,8 @@ def _conditions(plan: PFCBPlan) -> tuple[str, ...]:
     conditions = [_PUBLIC]
     if plan.constants.reports != CLEAR:
         conditions += [_BOUNDED, SECURE_NOISE, ON_A_CLOCK]
-        if plan.continual is None:
+        conditions.append(_WHENEVER if plan.late else _IN_TIME)
+        if plan.continual is None and not plan.late:
             conditions.append(_DISJOINT)
     if isinstance(plan.config.privatizer, Published) and plan.constants.releases:
         conditions.append(_as_the_paper_adds(plan))
@@ -108,6 +126,7 @@ def _not_protected(plan: PFCBPlan, mu: float) -> tuple[str, ...]:
     if mu > 0.0:
         limits.append(_LATER if config.local_view == "raw" else _AMOUNTS)
     if 0.0 < mu < math.inf:
+        limits += [_HELD_UP] if plan.late else []
         orders = math.sqrt(producers) * mu
         limits += [
             "a whole round's order, or a habit: k purchases in one batch from one producer cost k "

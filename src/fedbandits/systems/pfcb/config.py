@@ -211,6 +211,11 @@ class PFCB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         single-agent algorithm that the paper's buyers without communication follow.
     exploration_units
         What is bought from everybody while exploring: ``one`` unit, or all ``capacity``.
+    outcomes
+        When inspections may tell what was good. ``immediate``: before the next report leaves; an
+        outcome that comes after it is refused. ``late``: any time, and it counts in the report
+        after it. A purchase can then move from one report to another, so there is more noise, by
+        up to √2. In a simulation all inspections are immediate.
     epsilon, delta
         The budget of every buyer, for all it ever sends.
     """
@@ -232,6 +237,7 @@ class PFCB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     exploration_log: Literal["horizon", "round"] = "horizon"
     explorers: Literal["all", "one"] = "all"
     exploration_units: Literal["one", "capacity"] = "one"
+    outcomes: Literal["immediate", "late"] = "immediate"
     epsilon: Positive = 1.0
     delta: OpenUnit = 0.01
 

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from fedbandits.errors import RemoteProtocolError
 from fedbandits.federation.messages import Message
 from fedbandits.federation.roles import MessageTable
 
 
+class LateReportError(RemoteProtocolError):
+    """A report of an exchange that is over."""
+
+
 class Report(Message, frozen=True, kw_only=True, tag="pfcb.report"):
-    """A buyer's z-th report to another: noisy units bought and found good, by producer."""
+    """A buyer's z-th report to another: noisy units bought and found good, by producer.
+
+    Parameters
+    ----------
+    release, round
+        z, which counts exchanges from 1, and the round at whose end they are, by the schedule.
+    sums
+        (2, m) packed numbers.
+    """
 
     release: int
     round: int
-    sums: bytes  # (2, m)
+    sums: bytes
 
     @property
     def payload_size(self) -> int:

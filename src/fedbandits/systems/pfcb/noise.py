@@ -19,6 +19,7 @@ from fedbandits.systems.pfcb.config import (
     NoNoise,
     Published,
 )
+from fedbandits.systems.pfcb.moved import further_in_batches, further_in_running_sums
 
 _MOST_RUNNING_SUMS = 2**14
 _ROOT_2 = math.sqrt(2.0)
@@ -37,7 +38,7 @@ class Noise(NamedTuple):
 
     scale: float  # deviation of a draw, in capacities; 0 where reports differ, or are in clear
     mixing: Floats = _SEPARATE  # (2, 2): draws to noise of (w, y)
-    sensitivity: float = _ROOT_2  # of (w, y) to one purchase, in capacities and in its measure
+    sensitivity: float = _ROOT_2  # of a batch to one purchase, in capacities and in its measure
     continual: ContinualPlan | None = None  # of running sums
 
 
@@ -49,11 +50,13 @@ def noise_of_reports(config: PFCB, releases: int) -> Noise:
     ConfigError
         If there are more running sums than a buyer keeps.
     """
+    late = config.outcomes == "late"
+    further = further_in_batches(releases) if late else 1.0
     match config.privatizer:
         case Independent():
-            return Noise(_calibrated_scale(_ROOT_2, config))
+            return Noise(_calibrated_scale(_ROOT_2 * further, config))
         case Correlated():
-            return Noise(_calibrated_scale(1.0, config), _HEXAGONAL, 1.0)
+            return Noise(_calibrated_scale(further, config), _HEXAGONAL, 1.0)
         case Continual():
             if releases > _MOST_RUNNING_SUMS:
                 raise ConfigError(
@@ -61,12 +64,13 @@ def noise_of_reports(config: PFCB, releases: int) -> Noise:
                     f"keeps ({_MOST_RUNNING_SUMS:,}); exchange less often"
                 )
             mu = gaussian.mu_of(config.epsilon, config.delta)
-            found = calibrated("toeplitz", releases, mu, 1.0)
+            further = further_in_running_sums(releases) if late else 1.0
+            found = calibrated("toeplitz", releases, mu, further)
             return Noise(found.scale, _HEXAGONAL, 1.0, found)
         case NoNoise() | Published():
             return Noise(0.0)
 
 
 def _calibrated_scale(sensitivity: float, config: PFCB) -> float:
-    """The least noise whose reports are (ε, δ)-private, a purchase being in one of them alone."""
+    """The least noise whose reports are (ε, δ)-private, by how far a purchase moves all of them."""
     return gaussian.least_deviation(sensitivity, gaussian.mu_of(config.epsilon, config.delta))

@@ -11,8 +11,9 @@ from scipy.special import ndtri
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.facts import ProcurementFacts
 from fedbandits.errors import ConfigError
+from fedbandits.federation.terms import Schedule
 from fedbandits.learners.purchasing import EXACT, GREEDY
-from fedbandits.privacy import gaussian
+from fedbandits.privacy import accounting, gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event, GaussianRelease, Parallel
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.systems.base import Plan
@@ -25,6 +26,7 @@ from fedbandits.systems.pfcb.config import (
     WithinDeviations,
     WithinRadius,
 )
+from fedbandits.systems.pfcb.moved import further_in_running_sums, in_two_batches
 from fedbandits.systems.pfcb.noise import Noise, noise_of_reports
 from fedbandits.systems.pfcb.timing import Timing, timing_of
 
@@ -103,7 +105,7 @@ class PFCBPlan(Plan, frozen=True, kw_only=True):
     continual
         How running sums are released; None where batches are reported, or nothing is noisy.
     sensitivity
-        How far one purchase can move (w, y), in capacities and in the noise's measure.
+        How far one purchase can move (w, y) of a batch, in capacities and in the noise's measure.
     """
 
     config: PFCB
@@ -123,28 +125,41 @@ class PFCBPlan(Plan, frozen=True, kw_only=True):
         """Deviation of the noise that a report draws, in capacities."""
         return draw_deviation(self.constants, release)
 
-    def batch_length(self, release: int, round_: int) -> int:
-        """How many rounds the report of an exchange in ``round_`` is about."""
-        constants = self.constants
-        if constants.reports == RUNNING or release <= 1:
-            return round_
-        before = (
-            release - 1 if constants.every_round else int(constants.exchange_times[release - 2])
+    @property
+    def schedule(self) -> Schedule:
+        """When buyers report, and how many purchases at once."""
+        constants, ends = self.constants, "every 1"
+        if constants.every_round:
+            return Schedule(
+                rounds=self.rounds, releases=constants.releases, ends=ends, most_records=1
+            )
+        times = tuple(constants.exchange_times[:-1].tolist())
+        most = max(np.diff((0, *times)).tolist(), default=self.rounds)
+        return Schedule(
+            rounds=self.rounds, releases=constants.releases, ends=times, most_records=most
         )
-        return round_ - before
+
+    @property
+    def late(self) -> bool:
+        """Whether an outcome that comes after a report counts in a later one."""
+        return self.config.outcomes == "late"
+
+    def exchange_round(self, release: int) -> int:
+        """The round at whose end a report is due, by its number, from 1."""
+        constants = self.constants
+        return release if constants.every_round else int(constants.exchange_times[release - 1])
+
+    def batches(self, release: int) -> int:
+        """How many batches of purchases a report can be about."""
+        return release if self.late or self.constants.reports == RUNNING else 1
 
     def mu(self, releases: int) -> float:
         """μ of the first so many reports of a buyer, for one of its purchases.
 
-        Every purchase is in one batch alone, so the costliest one is charged, not their sum.
+        A purchase is in one batch alone, or in one of two where outcomes are late: not the sum of
+        all reports is charged.
         """
-        if releases == 0:
-            return 0.0
-        if self.constants.reports == CLEAR:
-            return math.inf
-        if self.continual is not None:
-            return self.continual.mu(self.sensitivity, releases)
-        return self.sensitivity / min(self.deviation(z) for z in (1, releases))
+        return accounting.mu(self.event(releases)) if releases else 0.0
 
     def event(self, releases: int | None = None) -> Event:
         """What one purchase is charged for after so many reports; lengths are in capacities.
@@ -155,11 +170,14 @@ class PFCBPlan(Plan, frozen=True, kw_only=True):
             return Clear()
         releases = self.constants.releases if releases is None else releases
         if self.continual is not None:
-            return ContinualSum(self.continual, self.sensitivity, releases)
+            further = further_in_running_sums(releases) if self.late else 1.0
+            return ContinualSum(self.continual, self.sensitivity * further, releases)
         # Reports alike in noise cost the same, however many there are.
         reports = range(1, min(releases, _DIFFERENT) + 1)
-        deviations = sorted({self.deviation(z) for z in reports})
-        return Parallel(tuple(GaussianRelease(self.sensitivity, d) for d in deviations))
+        deviations = sorted(self.deviation(z) for z in reports)
+        if self.late and deviations:
+            return in_two_batches(self.sensitivity, deviations)
+        return Parallel(tuple(GaussianRelease(self.sensitivity, d) for d in sorted({*deviations})))
 
     def epsilon_spent(self, releases: int) -> float:
         """ε that the contents of a buyer's first ``releases`` reports cost, at the configured δ."""

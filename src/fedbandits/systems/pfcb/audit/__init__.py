@@ -2,10 +2,11 @@
 
 The record is one purchase from one producer: all units that can be bought, all of them good, in one
 world; in the other nothing was bought, or, where only outcomes are covered, none of them is good.
+Where outcomes may come late, it also moves from one batch to another.
 
 :mod:`.stated` is what an attacker knows of reports and their noise; :mod:`.contents` attacks
-reports as configured, :mod:`.parties` whole buyers; :mod:`.noise` looks at every number that is
-reported.
+reports as configured, :mod:`.parties` whole buyers, :mod:`.moved` and :mod:`.late` the same with a
+purchase that moves; :mod:`.noise` looks at every number that is reported.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.systems.base import System
 from fedbandits.systems.pfcb.audit.contents import contents_games
+from fedbandits.systems.pfcb.audit.late import late_game
+from fedbandits.systems.pfcb.audit.moved import moved_game
 from fedbandits.systems.pfcb.audit.noise import secure_numbers, simulated_numbers
 from fedbandits.systems.pfcb.audit.parties import messages_games, small_plan
 from fedbandits.systems.pfcb.plan import CLEAR, PFCBPlan
@@ -33,7 +36,14 @@ def games(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[Game]:
     """
     if plan.constants.reports == CLEAR or plan.constants.releases == 0:
         return []
-    return [*contents_games(plan), *messages_games(system, small_plan(system, plan.config))]
+    moves = plan.late and plan.constants.releases > 1
+    small = small_plan(system, plan.config)
+    return [
+        *contents_games(plan),
+        *([moved_game(plan)] if moves else []),
+        *messages_games(system, small),
+        *([late_game(system, small)] if moves and small.constants.releases > 1 else []),
+    ]
 
 
 def noise_checks(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[NoisyNumbers]:

@@ -111,14 +111,14 @@ class _Heard:
     def __init__(self, plan: PFCBPlan, run: PartiesReplicate) -> None:
         self._running = plan.constants.reports == RUNNING
         self._buyers, self._capacity = run.players, run.stage.world.capacity
-        self._before = [np.zeros_like(buyer.books.own) for buyer in self._buyers]
+        self._before = [np.zeros_like(buyer.state.books.own) for buyer in self._buyers]
 
     def __call__(self, messages: list[Message]) -> list[tuple[int, int, Floats]]:
         found: list[tuple[int, int, Floats]] = []
         for index, buyer in enumerate(self._buyers):
             sent: Any
             for sent in (m for m in messages if m.sender == buyer.name):
-                own = buyer.books.own.copy()
+                own = buyer.state.books.own.copy()
                 exact = own if self._running else own - self._before[index]
                 report = np.frombuffer(sent.sums).reshape(2, -1)
                 noise = (report - exact) / self._capacity[index]

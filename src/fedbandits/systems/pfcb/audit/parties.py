@@ -9,6 +9,7 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.procurement import Procurement
+from fedbandits.federation.events import Decision
 from fedbandits.federation.messages import Message
 from fedbandits.privacy.auditing import Game
 from fedbandits.random import Purpose, integer
@@ -18,15 +19,14 @@ from fedbandits.systems.party_games import PARTY_RUNS, SECURE_RUNS, MessagesGame
 from fedbandits.systems.pfcb.audit.contents import UNITS
 from fedbandits.systems.pfcb.audit.stated import attacker
 from fedbandits.systems.pfcb.config import PFCB
-from fedbandits.systems.pfcb.kernels.reports import next_exchange
 from fedbandits.systems.pfcb.plan import RUNNING, PFCBPlan
 from fedbandits.systems.pfcb.roles import Buyer
 
 ROUNDS = 48
-BUYERS, _PRODUCERS = 2, 2
+BUYERS, PRODUCERS = 2, 2
 #: The world that whole buyers are audited in.
 WORLD = Procurement(
-    agents=BUYERS, producers=_PRODUCERS, max_capacity=UNITS, quality_threshold=0.1, instance=1
+    agents=BUYERS, producers=PRODUCERS, max_capacity=UNITS, quality_threshold=0.1, instance=1
 )
 
 
@@ -60,11 +60,7 @@ def messages_games(system: System[PFCBPlan], plan: PFCBPlan) -> list[Game]:
 
 def exchange_rounds_of(plan: PFCBPlan) -> list[int]:
     """The rounds at whose end reports are due."""
-    rounds, round_ = [], 0
-    for _ in range(plan.constants.releases):
-        round_ = int(next_exchange(plan.constants, round_))
-        rounds.append(round_)
-    return rounds
+    return [plan.exchange_round(z) for z in range(1, plan.constants.releases + 1)]
 
 
 def messages_game(
@@ -91,7 +87,7 @@ def messages_game(
     informed = fixed or plan.config.local_view == "released"
 
     def begin(run: int) -> BuyersRun:
-        drawn = drawn_targets(run, 1, BUYERS, _PRODUCERS, last - first + 1)
+        drawn = drawn_targets(run, 1, BUYERS, PRODUCERS, last - first + 1)
         buyer, producer, after = (int(one[0]) for one in drawn)
         parties = play_parties(system, plan, WORLD, run, secure)
         target = buyer, producer, first + after
@@ -145,9 +141,10 @@ class BuyersRun:
     def play_round(self, world: int, round_: int) -> None:
         """Both buyers buy and find out what was good."""
         for index, buyer in enumerate(self._buyers):
-            decided, capacity = buyer.decide(None), self._capacity[index]
+            decision, capacity = buyer.decide(None), self._capacity[index]
             replaced = index == self._buyer and round_ == self._round
-            bought = (capacity if self._fixed or round_ == 1 or replaced else decided).copy()
+            whole = self._fixed or round_ == 1 or replaced
+            bought = (capacity if whole else decision.action).copy()
             good = np.array([self._good(index, round_, i, int(n)) for i, n in enumerate(bought)])
             at = self._producer
             if replaced:
@@ -156,7 +153,7 @@ class BuyersRun:
                 self._fresh = True
             elif index == self._buyer:
                 self._units += bought[at], good[at]
-            self.network.send(buyer.observe(bought, good))
+            self.network.send(buyer.observe(Decision(decision.number, bought), good))
         self.run.end_round(round_, self._hear)
 
     def _good(self, buyer: int, round_: int, producer: int, units: int) -> int:

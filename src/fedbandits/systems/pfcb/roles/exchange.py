@@ -1,0 +1,140 @@
+"""Reports that a buyer hears: held to the schedule and to what can be, then taken together."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from fedbandits._typing import Floats, Ints
+from fedbandits.federation.messages import (
+    DuplicateError,
+    ImplausibleError,
+    OutOfOrderError,
+    unpack,
+)
+from fedbandits.privacy.bounds import any_implausible
+from fedbandits.systems.pfcb.kernels.reports import begin_exchange, noise_deviation, take_report
+from fedbandits.systems.pfcb.messages import LateReportError, Report
+from fedbandits.systems.pfcb.plan import CLEAR, RUNNING, PFCBPlan
+from fedbandits.systems.pfcb.roles.standing import BuyerState, Told, copied
+
+
+class Exchange:
+    """What a buyer goes by when it hears the others.
+
+    Parameters
+    ----------
+    plan
+        What all buyers go by.
+    name
+        The buyer.
+    buyers
+        All of them; reports are taken in this order.
+    capacities : (n, m) int64
+        The most units that each can buy.
+    """
+
+    def __init__(
+        self, plan: PFCBPlan, name: str, buyers: tuple[str, ...], capacities: Ints
+    ) -> None:
+        self.buyers = buyers
+        self._plan, self._name, self._capacities = plan, name, capacities
+        self._place = {buyer: place for place, buyer in enumerate(buyers)}
+        self._most = float(plan.schedule.most_records)
+        deviations = np.sqrt(np.diag(plan.constants.covariance))
+        #: (n, 2 m): half of what a purchase can be, and the noise of one unit of scale.
+        self._half = 0.5 * np.tile(capacities, 2)
+        self._scales = np.concatenate([capacities * each for each in deviations], axis=1)
+
+    def heard(self, state: BuyerState, message: Report) -> BuyerState:
+        """The state with a report in its inbox.
+
+        Raises
+        ------
+        RemoteProtocolError
+            If it is not due now, or cannot be.
+        """
+        self._check_turn(state, message)
+        sums = unpack(message.sums, 2 * self._capacities.shape[1])
+        self._check_plausible(message, sums)
+        told = {**state.inbox.get(message.release, {}), message.sender: sums.reshape(2, -1)}
+        return msgspec.structs.replace(state, inbox={**state.inbox, message.release: told})
+
+    def _check_turn(self, state: BuyerState, message: Report) -> None:
+        """Reports of the exchange that is going on are taken, and of the one after it.
+
+        Of the latter, since whoever has all reports of an exchange, or waits no longer for them,
+        may be an exchange ahead.
+        """
+        release, plan = message.release, self._plan
+        going_on = state.releases + (state.stage == "ready")
+        planned = 1 <= release <= plan.constants.releases
+        if not planned or message.round != plan.exchange_round(release) or release > going_on + 1:
+            raise OutOfOrderError(
+                f"{self._name}: report {release} of round {message.round} from {message.sender}, "
+                f"while exchange {going_on} of {plan.constants.releases} is next"
+            )
+        if release < going_on:
+            raise LateReportError(
+                f"{self._name}: report {release} from {message.sender}, while exchange {going_on} "
+                "is next"
+            )
+        if message.sender in state.inbox.get(release, {}):
+            raise DuplicateError(f"{self._name}: {message.sender} reported {release} already")
+
+    def _check_plausible(self, message: Report, sums: Floats) -> None:
+        """Units lie between 0 and what the terms allow, but for noise; in clear they are whole."""
+        constants, place = self._plan.constants, self._place[message.sender]
+        purchases = self._plan.batches(message.release) * self._most
+        half, deviation = self._half[place], noise_deviation(constants, message.release)
+        centred = sums - purchases * half
+        possible = not any_implausible(centred, half, purchases, self._scales[place], deviation)
+        if constants.reports == CLEAR:
+            bought, good = sums.reshape(2, -1)
+            whole = bool((sums % 1 == 0).all() and (good >= 0).all())
+            possible = possible and whole and bool((good <= bought).all())
+        if not possible:
+            raise ImplausibleError(
+                f"{self._name}: {message.sender} reports what capacities and noise do not allow"
+            )
+
+    def caught_up(self, state: BuyerState) -> BuyerState:
+        """Exchanges that are over are taken; the one going on too, if all have been heard."""
+        going_on = state.stage == "exchanging"
+        all_heard = len(state.inbox.get(state.releases, {})) == len(self.buyers)
+        return self.taken(state, state.releases - (going_on and not all_heard))
+
+    def taken(self, state: BuyerState, through: int) -> BuyerState:
+        """The state in which what was told is in the books, up to an exchange.
+
+        A batch that nobody has told adds nothing: each report is judged and weighed by itself, and
+        the books are as sure as what is in them. Of running sums the last one that came stands in
+        for one that is missing, with the noise that it has.
+        """
+        if state.taken >= through:
+            return state
+        plan = self._plan
+        constants, index = plan.constants, self._place[self._name]
+        books, judged, newest = copied(state.books), state.judged.copy(), dict(state.newest)
+        for release in range(state.taken + 1, through + 1):
+            inbox = state.inbox.get(release, {})
+            told = {buyer: Told(release, sums) for buyer, sums in inbox.items()}
+            if constants.reports == RUNNING:
+                told = newest = {**newest, **told}
+            begin_exchange(constants, books)
+            for place, buyer in enumerate(self.buyers):
+                mine = place == index
+                if buyer in told and not (mine and constants.raw_view):
+                    take_report(
+                        constants, told[buyer].release, plan.exchange_round(release),
+                        self._capacities[place], told[buyer].sums, mine, books, judged,
+                    )  # fmt: skip
+        return msgspec.structs.replace(
+            state,
+            stage="ready" if through == state.releases else state.stage,
+            taken=through,
+            books=books,
+            judged=judged,
+            inbox={release: heard for release, heard in state.inbox.items() if release > through},
+            newest=newest,
+        )
