@@ -44,7 +44,7 @@ from fedbandits.systems.samba.roles.ending import RunEndedError
 from fedbandits.systems.samba.roles.scores import OwnerTools
 from fedbandits.testing.plays import plan_of
 from fedbandits.testing.restored import MortalParty
-from tests.federation.receiving import refused_next, taken
+from tests.federation.receiving import next_number, refused_next, taken
 from tests.systems.samba_worlds import ALGORITHMS, federated, variant
 
 ARMS, BUDGET = 3, 12
@@ -354,7 +354,10 @@ def test_a_total_that_has_left_is_for_the_customer_alone_to_give_up():
     for kind, sender in ((CompGaveUp, "comp"), (OwnerGaveUp, "owner-0")):
         word = kind(sender=sender, receiver="controller", reason=Reason.SCORES)
         refused_next(controller, word, m.OutOfOrderError)
-    word = EndForCustomer(sender="controller", receiver="customer", reason=Reason.SUMS)
+    number = next_number(party, "controller")
+    word = EndForCustomer(
+        sender="controller", receiver="customer", reason=Reason.SUMS, number=number
+    )
     refused_next(customer, word, m.OutOfOrderError)
     assert customer.state.cumulative_reward is not None
 
@@ -363,7 +366,10 @@ def test_reasons_are_a_closed_set():
     """No text of a peer's own travels."""
     run, party = at_stage("customer", "waiting")
     codec = SYSTEM.roles(run.plan).codec
-    word = EndForCustomer(sender="controller", receiver="customer", reason=Reason.SUMS)
+    number = next_number(party, "controller")
+    word = EndForCustomer(
+        sender="controller", receiver="customer", reason=Reason.SUMS, number=number
+    )
     data = codec.encode(word)
     assert codec.decode(data) == word
     other = data.replace(Reason.SUMS.encode(), b"x" * len(Reason.SUMS))
