@@ -354,10 +354,7 @@ def test_a_total_that_has_left_is_for_the_customer_alone_to_give_up():
     for kind, sender in ((CompGaveUp, "comp"), (OwnerGaveUp, "owner-0")):
         word = kind(sender=sender, receiver="controller", reason=Reason.SCORES)
         refused_next(controller, word, m.OutOfOrderError)
-    number = next_number(party, "controller")
-    word = EndForCustomer(
-        sender="controller", receiver="customer", reason=Reason.SUMS, number=number
-    )
+    word = EndForCustomer(sender="controller", receiver="customer", reason=Reason.SUMS)
     refused_next(customer, word, m.OutOfOrderError)
     assert customer.state.cumulative_reward is not None
 
