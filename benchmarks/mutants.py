@@ -12,7 +12,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from fedbandits import system
@@ -36,16 +35,16 @@ def attack(preset: str, wanted: int, found: Counter[str]) -> None:
         return
     quiet = PartiesReplicate(declared, plan, world, 1, 0)
     quiet.advance(ROUNDS)
-    each = -(-wanted // max(1, quiet.messages))
+    heard = Counter(roles.role_of(m.receiver) for _, m in quiet.network.transcript.deliveries)
+    # As many for a role that hears one message as for one that hears thousands.
+    counts = dict.fromkeys(roles.parties, 0)
+    counts |= {role: -(-wanted // (len(heard) * number)) for role, number in heard.items()}
     mutants = Mutants(roles.codec, 7)
-    embody = partial(_embody, roles.codec, mutants, each, found)
+
+    def embody(make: Callable[[], Party[Any]]) -> AttackedParty:
+        return AttackedParty(make, roles.codec, mutants, counts, found)
+
     PartiesReplicate(declared, plan, world, 1, 0, embody=embody).advance(ROUNDS)
-
-
-def _embody(
-    codec: Any, mutants: Mutants, each: int, found: Counter[str], make: Callable[[], Party[Any]]
-) -> AttackedParty:
-    return AttackedParty(make, codec, mutants, each, found)
 
 
 def main() -> None:

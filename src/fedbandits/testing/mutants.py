@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -119,7 +119,7 @@ class Mutants:
         elif kind == 2:
             numbers = -numbers
         else:
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"):
                 numbers *= 10.0 ** self._below(300)
         return numbers.tobytes()
 
@@ -153,18 +153,19 @@ class AttackedParty:
         Makes the party anew, as a restarted process would.
     codec, mutants
         Decodes and changes messages.
-    count
-        How many mutants of each message.
+    counts
+        How many mutants of each message, by the role that receives it.
     found
         Counts what became of mutants, ``Role: outcome or error``; added to.
     """
 
     def __init__(
-        self, make: Callable[[], Party[Any]], codec: Codec, mutants: Mutants, count: int,
-        found: Counter[str],
+        self, make: Callable[[], Party[Any]], codec: Codec, mutants: Mutants,
+        counts: Mapping[str, int], found: Counter[str],
     ) -> None:  # fmt: skip
         self._party, self._make, self._twin = make(), make, make()
-        self._codec, self._mutants, self._count, self._found = codec, mutants, count, found
+        self._codec, self._mutants, self._found = codec, mutants, found
+        self._count = counts[self._party.terms.role_of(self._party.name)]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._party, name)

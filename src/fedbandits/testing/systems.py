@@ -201,10 +201,10 @@ def refuses_mutants_without_a_trace(preset: str) -> None:
     if roles is None:
         return
     outcomes: Counter[str] = Counter()
-    mutants = Mutants(roles.codec, 1)
+    mutants, counts = Mutants(roles.codec, 1), dict.fromkeys(roles.parties, 3)
 
     def embody(make: Callable[[], Party[Any]]) -> Any:
-        return AttackedParty(make, roles.codec, mutants, 3, outcomes)
+        return AttackedParty(make, roles.codec, mutants, counts, outcomes)
 
     smooth = PartiesReplicate(found, plan, world, 1, 0)
     attacked = PartiesReplicate(found, plan, world, 1, 0, embody=embody)
