@@ -15,7 +15,6 @@ from fedbandits.federation.messages import Message, pack
 from fedbandits.federation.party import Seat, Step, Transitions
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.running_sum import renamed
-from fedbandits.systems.agents.plan import TRIGGERED
 from fedbandits.systems.agents.sync import planned_round, sync_due
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.agents.views import Pool
@@ -62,7 +61,9 @@ class PeerAgent(Listener):
         super().__init__(seat, plan, supply)
         self._own = plan.of_agent(seat.place)
         self._log_term = float(plan.peers.log_term[seat.place])
-        self._members = np.flatnonzero(plan.peers.lag[seat.place] != NOT_POOLED).tolist()
+        members = np.flatnonzero(plan.peers.lag[seat.place] != NOT_POOLED).tolist()
+        #: For every estimator where to find the releases that go into its pool.
+        self._cells = [[self._cell(i, g) for i in members] for g in range(self._count)]
 
     @property
     def next_end(self) -> int | None:
@@ -104,12 +105,17 @@ class PeerAgent(Listener):
 
     def _refreshed(self, g: int) -> Estimator:
         """An estimator with all that may be used by now."""
-        state, heard = self._state, list[tuple[int, Known]]()
-        for origin in self._members:
-            known = usable(state.known.get(self._cell(origin, g), ()), state.rounds)
-            if known is not None:
-                heard.append((origin, known))
-        return refreshed(self._own, self._index, state.estimators[g], heard, state.statistic[g])
+        state, cells = self._state, self._cells[g]
+        known, round_, now, numbers = state.known, state.rounds, state.estimators[g], 0
+        heard: list[tuple[int, Known]] = []
+        for cell in cells:
+            if cell in known and (newest := usable(known[cell], round_)) is not None:
+                heard.append((cell // self._count, newest))
+                numbers += newest.release
+        # Numbers of releases only grow, so an unchanged sum of them means nothing new.
+        if numbers == now.pooled:
+            return now
+        return refreshed(self._own, self._index, now, heard, state.statistic[g])
 
     def _observe(self, event: Observe) -> Step:
         """Learn from a reward, for the estimator that decided. Messages leave at a round's end."""
@@ -142,42 +148,48 @@ class PeerAgent(Listener):
         """Release what is due, and pass on what had arrived before this round."""
         if round_ != self.next_end:
             raise LocalProtocolError(f"{self.name}: end of round {round_}, not of {self.next_end}")
-        if self._plan.constants.schedule == TRIGGERED:
-            step = self._triggered(round_)
-        else:
-            step = self._release(self._after(rounds=round_), self._planned(round_))
-        passed = flooding.due(self._state.floods, round_ - 1, self._neighbours)
-        floods = flooding.passed_on(self._state.floods, round_ - 1, round_ - 2 * self._peers.gamma)
-        after = msgspec.structs.replace(step.state, floods=floods)
-        return Step(after, [*step.outgoing, *passed])
+        step = self._triggered(round_) if self._is_triggered else self._planned(round_)
+        floods = self._state.floods
+        if not floods:
+            return step
+        passed = flooding.due(floods, round_ - 1, self._neighbours)
+        left = flooding.passed_on(floods, round_ - 1, round_ - 2 * self._peers.gamma)
+        return Step(msgspec.structs.replace(step.state, floods=left), [*step.outgoing, *passed])
 
-    def _planned(self, round_: int) -> Sequence[int]:
-        """The estimator that is due to be released, by a schedule fixed in advance."""
-        constants, made = self._plan.constants, self._state.estimators[0].released.made
-        due = made < constants.releases and planned_round(constants, made + 1) <= round_
-        return (0,) if due else ()
+    def _planned(self, round_: int) -> Step:
+        """Release if that is due, by a schedule fixed in advance."""
+        constants, after = self._plan.constants, self._after(rounds=round_)
+        number = after.estimators[0].released.made + 1
+        due = number <= constants.releases and planned_round(constants, number) <= round_
+        return self._release(after, (0,)) if due else Step(after)
 
     def _triggered(self, round_: int) -> Step:
         """Call for a sync if that is due, and answer calls whose time has come."""
-        constants, state, g = self._plan.constants, self._state, round_ % self._count
-        outgoing, calls, now = list[Message](), state.calls, self._refreshed(g)
-        if now.waited and now.released.made < constants.releases:
-            terms, log_det = now.pool.terms, now.view.trigger_log_det
-            if sync_due(constants.threshold, terms, log_det, now.waited):
-                call = Call(sender=self.name, receiver="", origin=self.name, round=round_, hops=1)
-                outgoing, calls = self._to_all(call), {**calls, round_: round_}
+        state, g = self._state, round_ % self._count
+        now, calls, outgoing = self._refreshed(g), state.calls, list[Message]()
+        if self._calls(now):
+            call = Call(sender=self.name, receiver="", origin=self.name, round=round_, hops=1)
+            outgoing, calls = self._to_all(call), {**calls, round_: round_}
         estimators = _with(state.estimators, g, now)
-        answered = sorted(called for called, when in calls.items() if when <= round_)
-        # Whoever has released since the call has nothing new to release.
-        called_for = [
-            called % self._count
-            for called in answered
-            if estimators[called % self._count].released_in < called
-        ]
+        if not calls:
+            return Step(self._after(rounds=round_, estimators=estimators))
         left = {called: when for called, when in calls.items() if when > round_}
         after = self._after(rounds=round_, estimators=estimators, calls=left)
-        step = self._release(after, tuple(dict.fromkeys(called_for)))
+        # Whoever has released since the call has nothing new to release.
+        due = dict.fromkeys(
+            called % self._count
+            for called in sorted(calls.keys() - left)
+            if estimators[called % self._count].released_in < called
+        )
+        step = self._release(after, tuple(due))
         return Step(step.state, [*outgoing, *step.outgoing])
+
+    def _calls(self, now: Estimator) -> bool:
+        """Whether an estimator has learned enough to call for a sync."""
+        constants, waited = self._plan.constants, now.waited
+        if not waited or now.released.made >= constants.releases:
+            return False
+        return bool(sync_due(constants.threshold, now.pool.terms, now.view.trigger_log_det, waited))
 
     def _release(self, after: PeerState, due: Sequence[int]) -> Step:
         """Release some estimators as they stand, if there are releases left."""
@@ -222,7 +234,7 @@ class PeerAgent(Listener):
     def _announcement(self, g: int, number: int, noisy: Floats, round_: int) -> Message:
         """A release as it is told; one that was due before is told as of the round it was due."""
         constants = self._plan.constants
-        if constants.schedule != TRIGGERED:
+        if not self._is_triggered:
             round_ = planned_round(constants, number)
         return Release(
             sender=self.name,

@@ -78,9 +78,7 @@ def refreshed(
     heard: Sequence[tuple[int, Known]],
     statistic: Floats,
 ) -> Estimator:
-    """An estimator that has pooled what was heard, if there is anything new.
-
-    Numbers of releases only grow, so an unchanged sum of them means nothing new.
+    """An estimator that has pooled what was heard; the pool before it, if that adds up to none.
 
     Parameters
     ----------
@@ -96,8 +94,6 @@ def refreshed(
         The sum of its records.
     """
     numbers = sum(known.release for _, known in heard)
-    if numbers == estimator.pooled:
-        return estimator
     pool = _pooled(plan, index, heard, statistic[: len(estimator.at_release)], estimator)
     if pool is None:
         return msgspec.structs.replace(estimator, pooled=numbers, unusable=estimator.unusable + 1)

@@ -73,6 +73,7 @@ class Listener(Player[PeerState]):
 
     def __init__(self, seat: Seat, plan: PeerPlan, supply: AgentSupply) -> None:
         index, names, own = seat.place, seat.names("agent"), plan.of_agent(seat.place)
+        self._is_triggered = plan.constants.schedule == TRIGGERED
         self._peers, self._count = plan.peers, plan.peers.estimators
         self._neighbours = [names[i] for i in plan.topology.neighbours(index)]
         self._places = {name: i for i, name in enumerate(names)}
@@ -128,7 +129,7 @@ class Listener(Player[PeerState]):
         if not (0 <= g < self._count and 1 <= number <= constants.releases):
             raise OutOfOrderError(f"{self.name}: release {number} of estimator {g} is not planned")
         planned = number, self._plan.rounds  # one a round, at most
-        if constants.schedule != TRIGGERED:
+        if not self._is_triggered:
             planned = (planned_round(constants, number),) * 2
         if not planned[0] <= message.round <= planned[1]:
             raise OutOfOrderError(
@@ -141,7 +142,7 @@ class Listener(Player[PeerState]):
     def _hear_call(self, message: Call) -> Step:
         """A call: answer it when its time has come, and pass it on, unless it is known."""
         state, called = self._state, message.round
-        if self._plan.constants.schedule != TRIGGERED:
+        if not self._is_triggered:
             raise OutOfOrderError(f"{self.name}: rounds of release are fixed, nobody may call")
         origin = flooding.origin_of(message, self.name, self._places, self._peers)
         if not 1 <= called <= self._plan.rounds:
