@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import types
 from typing import Any, get_args, get_origin
 
@@ -141,9 +142,12 @@ def _declared(kind: type[Message]) -> tuple[tuple[str, tuple[type, ...], type | 
     return tuple(found)
 
 
+_NUMBERS = np.dtype("<f8")
+
+
 def pack(values: Floats) -> bytes:
     """Float64 numbers as little-endian bytes."""
-    return np.ascontiguousarray(values, dtype="<f8").tobytes()
+    return np.ascontiguousarray(values, _NUMBERS).tobytes()
 
 
 def unpack(data: bytes, size: int) -> Floats:
@@ -158,8 +162,9 @@ def unpack(data: bytes, size: int) -> Floats:
     """
     if len(data) != 8 * size:
         raise WrongShapeError(f"expected {size} numbers, got {len(data)} bytes")
-    values = np.frombuffer(data, dtype="<f8").astype(np.float64)
-    if not np.isfinite(values).all():
+    values = np.frombuffer(data, _NUMBERS).astype(np.float64)
+    # A finite sum of squares has finite terms alone; one that is not may only be too large.
+    if not math.isfinite(values.dot(values)) and not np.isfinite(values).all():
         raise NotFiniteError("statistics must be finite numbers")
     return values
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats
-from fedbandits.learners.ridge import factorise, invert_statistic
+from fedbandits.learners.ridge import add_rank_one, factorise, invert_statistic
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.systems.agents.plan import Constants
 from fedbandits.systems.agents.views import Basis, Pool, Views, load_view, pool_release
@@ -43,6 +43,37 @@ def take_over(constants: Constants, total: Floats, pool: Pool, view: Views) -> i
     if fault == NO_FAULT:
         load_view(constants, constants.log_term, pool, view)
     return int(fault)
+
+
+@compiled
+def with_record(
+    inverses: Floats, log_dets: Floats, terms: Floats, m: int, context: Floats, threshold: float
+) -> tuple[Floats, Floats, bool]:
+    """How near a record brings the next exchange; nothing given is changed.
+
+    Parameters
+    ----------
+    inverses, log_dets : (models, d, d) and (models,) float64
+        The inverse of Σ + Σ_local, and its log determinant.
+    terms : (models, 4) float64
+        Terms of the pool that Σ comes from.
+    m, context
+        The record.
+    threshold : float
+        The threshold ln(1 + α).
+
+    Returns
+    -------
+    inverse : (1, d, d) float64
+        That of model ``m`` with the record.
+    log_dets : (models,) float64
+        All of them with it.
+    due : bool
+        See :func:`exchange_due`.
+    """
+    inverse, grown = inverses[m : m + 1].copy(), log_dets.copy()
+    grown[m] += add_rank_one(inverse, 0, context, np.empty(context.size))
+    return inverse, grown, exchange_due(threshold, terms, grown)
 
 
 @compiled

@@ -12,7 +12,7 @@ from fedbandits.errors import RemoteProtocolError
 from fedbandits.federation.events import Deadline, Decide, Observe
 from fedbandits.federation.messages import Message, OutOfOrderError, pack, unpack
 from fedbandits.federation.party import Seat, Step, Transitions
-from fedbandits.learners.ridge import add_rank_one, add_record
+from fedbandits.learners.ridge import add_record
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.limits import Limits
@@ -21,8 +21,8 @@ from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.agents.views import Pool, Views
 from fedbandits.systems.fedlinucb_async.kernels import (
     count_for_trigger,
-    exchange_due,
     take_over,
+    with_record,
 )
 from fedbandits.systems.fedlinucb_async.messages import Download, Upload
 from fedbandits.systems.fedlinucb_async.plan import AsyncPlan
@@ -120,14 +120,15 @@ class AsyncAgent(Player[AgentState]):
         records, still_open = state.records + 1, self._closed(event)
         if records > self._most_records:
             return Step(self._after(records=records, open=still_open))
-        inverse, grown = state.view.trigger_inverse[m : m + 1].copy(), state.view.trigger_log_det
-        grown = grown.copy()
-        grown[m] += add_rank_one(inverse, 0, context, np.empty(context.size))
-        due = state.stage == "ready" and exchange_due(constants.threshold, state.pool.terms, grown)
+        view, terms, threshold = state.view, state.pool.terms, constants.threshold
+        inverse, log_dets, due = with_record(
+            view.trigger_inverse, view.trigger_log_det, terms, m, context, threshold
+        )
+        due = due and state.stage == "ready"
 
         def learn() -> Sequence[Message]:
             add_record(state.local, m, context, reward, constants.rounding)
-            state.view.trigger_inverse[m], state.view.trigger_log_det[m] = inverse[0], grown[m]
+            view.trigger_inverse[m], view.trigger_log_det[m] = inverse[0], log_dets[m]
             return self._upload() if due else ()
 
         if not due:
@@ -166,7 +167,7 @@ class AsyncAgent(Player[AgentState]):
         self._limits.check(self.name, values, self._everybody, 1)
         total = values.reshape(constants.models, -1)
         pool = act.empty_pool(constants.models, constants.dimension)
-        view = Views(*(np.zeros(array.shape, array.dtype) for array in state.view))
+        view = Views(*[array.copy() for array in state.view])
         if take_over(constants, total, pool, view) != NO_FAULT:
             raise RemoteProtocolError(f"{self.name}: the server's Gram matrix is not positive")
         if state.fresh:
