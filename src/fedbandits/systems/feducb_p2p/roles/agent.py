@@ -124,7 +124,9 @@ class PeerAgent(Listener):
         g = used.get(number, 0)
         now = state.estimators[g]
         waiting = (*now.kept, record)
-        counted = waiting[: self._most_records - now.waited]
+        # What is after the last release is in none: there is nothing to hold it back for.
+        last = now.released.made >= self._plan.constants.releases
+        counted = waiting if last else waiting[: self._most_records - now.waited]
         after = msgspec.structs.replace(
             now, waited=now.waited + len(counted), kept=waiting[len(counted) :]
         )
