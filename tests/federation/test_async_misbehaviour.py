@@ -112,7 +112,7 @@ def test_the_server_names_what_is_wrong_with_an_upload():
     refused(server, change(one, sender="stranger"), m.WrongSenderError)
     refused(server, change(one, receiver="agent-1"), m.WrongSenderError)
     refused(server, change(one, sender="agent-1"), m.WrongSenderError, "agent-0")
-    refused_next(server, download("server", sender="agent-0"), m.WrongSenderError)
+    refused_next(server, change(download("server"), sender="agent-0"), m.UnknownMessageError)
     (answer,) = taken(server, one)  # its link goes on after all that
     assert (answer.receiver, answer.statistic) == ("agent-0", one.statistic)
     assert server.receive(one).outcome == "duplicate"
@@ -143,7 +143,7 @@ def test_an_agent_names_what_is_wrong_with_a_download():
     ):
         refused_next(agent, change(good, **fields), kind)
     for foreign in (
-        upload("server", receiver="agent-0"),
+        change(upload("server"), receiver="agent-0"),
         Pooled(sender="server", receiver="agent-0", release=1, statistic=GOOD),
     ):
         assert (
