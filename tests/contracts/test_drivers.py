@@ -62,7 +62,7 @@ def test_both_drivers_agree_round_by_round(environment, variant, rounds, seed, r
         parties.advance(stop)
         # The record that an agent adds tells which arm it played.
         added = compiled.state.statistic - before
-        mine = np.array([agent.statistic for agent in parties.of("agent")])
+        mine = np.array([agent.state.statistic for agent in parties.of("agent")])
         np.testing.assert_array_equal(compiled.state.statistic, mine)
         if environment.models > 1:
             played = np.abs(added).sum(axis=2).argmax(axis=1)
@@ -74,10 +74,10 @@ def test_both_drivers_agree_round_by_round(environment, variant, rounds, seed, r
         assert compiled.bytes == parties.bytes
         assert compiled.epsilon == parties.epsilon
     for index, agent in enumerate(parties.of("agent")):
-        np.testing.assert_array_equal(compiled.state.pool.gram, agent.pool.gram)
-        np.testing.assert_array_equal(compiled.state.pool.moment, agent.pool.moment)
-        if len(agent.released.draws):
-            np.testing.assert_array_equal(compiled.state.draws[index], agent.released.draws)
+        np.testing.assert_array_equal(compiled.state.pool.gram, agent.state.pool.gram)
+        np.testing.assert_array_equal(compiled.state.pool.moment, agent.state.pool.moment)
+        if len(agent.state.released.draws):
+            np.testing.assert_array_equal(compiled.state.draws[index], agent.state.released.draws)
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -88,5 +88,6 @@ def test_every_preset_agrees(name):
     parties = federate(config, environment, 80, 2, 0)
     compiled.advance(80)
     parties.advance(80)
-    np.testing.assert_array_equal(compiled.state.statistic[2], parties.of("agent")[2].statistic)
+    last = parties.of("agent")[2]
+    np.testing.assert_array_equal(compiled.state.statistic[2], last.state.statistic)
     np.testing.assert_array_equal(compiled.regret, parties.regret)

@@ -64,7 +64,7 @@ def test_a_call_that_fails_can_be_delivered_again(name):
     variant = VARIANTS[name]
     smooth, rough = variant.begin(0, Covering), variant.begin(0, Failing)
     for party in rough.players:
-        party.receive = patient(party.receive)
+        party.receive_bytes = patient(party.receive_bytes)
     for run in (smooth, rough):
         run.advance(run.rounds)
     assert any(party._noise.failed for party in rough.players)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from fedbandits.federation import snapshots
-from fedbandits.federation.messages import Message
+from fedbandits.federation.messages import Message, OtherTermsError
 
 
 class _Dump(msgspec.Struct, array_like=True):
@@ -22,13 +22,18 @@ def stamped(party: Any, message: Message, **changed: Any) -> Message:
     return msgspec.structs.replace(message, terms=party.terms.digest, **changed)
 
 
-def snapshot(party: Any, *links: str) -> tuple[Any, ...]:
-    """All of a party's state, bit for bit, but for how much it has received on some links."""
+def snapshot(party: Any, *links: str, told: bool = False) -> tuple[Any, ...]:
+    """All of a party's state, bit for bit, but for how much it has received on some links.
+
+    With ``told``, also but for having told its terms there, which it does once.
+    """
     dump = snapshots.decode(_Dump, party.dump())
     kept = {
         peer: [None, *numbers[1:]] if peer in links else numbers
         for peer, numbers in dump.links.items()
     }
+    for peer in links if told else ():
+        kept.pop(peer, None)
     return dump.party, dump.terms, kept, bytes(dump.state)
 
 
@@ -52,12 +57,13 @@ def refused(party: Any, message: Message, kind: type[Exception], link: str | Non
     """
     peer = message.sender if link is None else link
     known = peer in party._links.all
-    before = snapshot(party, peer)
+    told = kind is OtherTermsError
+    before = snapshot(party, peer, told=told)
     count = next_number(party, peer) if known else None
     receipt = party.receive(message, link)
     assert receipt.outcome == "refused", receipt
     assert type(receipt.why) is kind, receipt.why
-    assert snapshot(party, peer) == before
+    assert snapshot(party, peer, told=told) == before
     if known:
         authentic = message.sender == peer and message.receiver == party.name
         due = authentic and message.number == count
@@ -66,6 +72,4 @@ def refused(party: Any, message: Message, kind: type[Exception], link: str | Non
 
 def refused_next(party: Any, message: Message, kind: type[Exception]) -> None:
     """The same for a message that is numbered as the next on its link, under the right terms."""
-    refused(
-        party, stamped(party, message, number=next_number(party, message.sender)), kind
-    )
+    refused(party, stamped(party, message, number=next_number(party, message.sender)), kind)

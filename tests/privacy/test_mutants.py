@@ -32,6 +32,7 @@ from fedbandits.systems.agents import audit as agents_audit
 from fedbandits.systems.agents import audit_contents as agents_contents
 from fedbandits.systems.agents import audit_noise as agents_noise
 from fedbandits.systems.agents.audit_noise import simulated_numbers
+from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.fclub import SYSTEM as FCLUB
 from fedbandits.systems.fclub.audit import contents as fclub_contents
 from fedbandits.systems.fclub.audit import parties as fclub_audit
@@ -49,7 +50,7 @@ from fedbandits.systems.pfcb import roles as pfcb_roles
 from fedbandits.systems.pfcb.audit import contents as pfcb_contents
 from fedbandits.systems.pfcb.audit import noise as pfcb_noise
 from fedbandits.systems.pfcb.audit import parties as pfcb_audit
-from fedbandits.testing.plays import federate, system_of
+from fedbandits.testing.plays import federate, plan_of, system_of
 from tests.privacy.ledgers import ledger_at
 
 # ---------------------------------------------------------------- mechanisms with one part wrong
@@ -588,11 +589,13 @@ class TestRestart:
         config = system("feducb", schedule="every(4)", epsilon=1.0, delta=1e-5).config
         world = Linear(agents=1, dim=2, arms=3)
         with ledger_at(tmp_path / "ledger.db", "agent-0") as ledger:
-            first, again = (federate(config, world, 12, 0, 0) for _ in range(2))
-            for run in (first, again):
-                run.of("agent")[0]._noise = LedgeredNoise(
-                    ledger, "agent-0", "sums", run.plan.event, SecureNoise()
-                )
+            plan = plan_of(config, world, 12)
+
+            def supply(role, place):
+                noise = LedgeredNoise(ledger, "agent-0", "sums", plan.event, SecureNoise())
+                return AgentSupply(noise, lambda _: 0)
+
+            first, again = (federate(config, world, 12, 0, 0, supplies=supply) for _ in range(2))
             first.advance(9)
             assert first.network.transcript.messages["Upload"] == 2
             with pytest.raises(NoiseReuseError, match="step 1 was drawn before"):

@@ -109,8 +109,10 @@ def test_both_drivers_agree(epsilons, name, rounds, seed):
     compiled.advance(rounds)
     parties.advance(rounds)
     np.testing.assert_array_equal(compiled.regret, parties.regret)
-    np.testing.assert_array_equal(compiled.state.pool.gram, parties.of("agent")[1].pool.gram)
-    np.testing.assert_array_equal(compiled.state.pool.terms, parties.of("agent")[2].pool.terms)
+    np.testing.assert_array_equal(compiled.state.pool.gram, parties.of("agent")[1].state.pool.gram)
+    np.testing.assert_array_equal(
+        compiled.state.pool.terms, parties.of("agent")[2].state.pool.terms
+    )
     assert compiled.epsilon == parties.epsilon
 
 
@@ -213,7 +215,7 @@ class TestPeers:
         parties.advance(80)
         np.testing.assert_array_equal(compiled.regret, parties.regret)
         assert compiled.messages == parties.messages
-        mine = np.concatenate([agent.statistic for agent in parties.of("agent")])
+        mine = np.concatenate([agent.state.statistic for agent in parties.of("agent")])
         np.testing.assert_array_equal(compiled.state.statistic, mine)
         noise = [agent._plan.release.scale for agent in parties.of("agent")]
         np.testing.assert_array_equal(noise, compiled.plan.constants.noise_deviation)

@@ -11,10 +11,13 @@ import pytest
 
 import fedbandits as fb
 import fedbandits.errors
+from fedbandits._typing import Floats
 from fedbandits.environments.facts import ContextualFacts
+from fedbandits.federation.events import Decide, Decision, Observe
 from fedbandits.federation.messages import Message, OutOfOrderError
 from fedbandits.federation.party import ActingParty, Party
 from fedbandits.federation.roles import Role, Roles
+from fedbandits.federation.state import PartyState, Step
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.systems import Plan, Preset, System, registry
 from fedbandits.testing.systems import CHECKS
@@ -34,38 +37,51 @@ class Crowd(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     first: int = 0
 
 
-class Voter(ActingParty):
-    TRANSITIONS: ClassVar = {("ready", "decide"): ("acting",), ("acting", "observe"): ("ready",)}
-
-    def __init__(self, name, plan):
-        super().__init__(name, "ready", ["clerk"])
-        self.rewards = np.zeros(plan.facts.arms)
-        self.rewards[plan.config.first] = 0.5
-
-    def decide(self, situation):
-        self._move("decide", "acting")
-        return int(self.rewards.argmax())
-
-    def observe(self, decision, outcome):
-        self._move("observe", "ready")
-        self.rewards[decision] += outcome
-        if not outcome:
-            return []
-        return [self._numbered(Vote(sender=self.name, receiver="clerk", arm=decision))]
+class VoterState(PartyState, frozen=True, kw_only=True):
+    stage: str = "ready"
+    decided: int = 0
+    rewards: Floats
 
 
-class Clerk(Party):
-    TRANSITIONS: ClassVar = {("counting", "Vote"): ("counting",)}
+class Voter(ActingParty[VoterState]):
+    TRANSITIONS: ClassVar = {
+        ("ready", Decide): ("acting",),
+        ("acting", Observe): ("ready",),
+    }
 
-    def __init__(self, voters):
-        super().__init__("clerk", "counting", voters)
-        self.votes = 0
+    def __init__(self, seat, plan):
+        rewards = np.zeros(plan.facts.arms)
+        rewards[plan.config.first] = 0.5
+        super().__init__(seat, VoterState(rewards=rewards))
 
-    def _handle(self, message):
-        if message.arm < 0:
+    def _compute(self, event):
+        rewards = self.state.rewards
+        if isinstance(event, Decide):
+            number = self.state.decided + 1
+            after = self._after(stage="acting", decided=number)
+            return Step(after, answer=Decision(number, int(rewards.argmax())))
+        arm = event.decision.action
+        rewards = rewards.copy()
+        rewards[arm] += event.outcome
+        vote = Vote(sender=self.name, receiver="clerk", arm=arm)
+        return Step(self._after(stage="ready", rewards=rewards), [vote] if event.outcome else [])
+
+
+class ClerkState(PartyState, frozen=True, kw_only=True):
+    stage: str = "counting"
+    votes: int = 0
+
+
+class Clerk(Party[ClerkState]):
+    TRANSITIONS: ClassVar = {("counting", Vote): ("counting",)}
+
+    def __init__(self, seat):
+        super().__init__(seat, ClerkState())
+
+    def _compute(self, event):
+        if event.arm < 0:
             raise OutOfOrderError("clerk: no such arm")
-        self.votes += 1
-        return []
+        return Step(self._after(votes=self.state.votes + 1))
 
 
 class CrowdSystem(System[Plan]):
@@ -89,8 +105,8 @@ class CrowdSystem(System[Plan]):
         voters = tuple(f"voter-{i}" for i in range(plan.facts.parties))
         return Roles(
             (
-                Role("voter", voters, lambda i, _: Voter(voters[i], plan), acts=True),
-                Role("clerk", ("clerk",), lambda _, __: Clerk(voters)),
+                Role("voter", voters, lambda seat, _: Voter(seat, plan), acts=True),
+                Role("clerk", ("clerk",), lambda seat, _: Clerk(seat)),
             ),
             {Vote: ("voter", "clerk")},
         )
@@ -99,7 +115,7 @@ class CrowdSystem(System[Plan]):
         return lambda role, place: None
 
     def syncs(self, run: Any) -> int:
-        return int(run.one("clerk").votes)
+        return int(run.one("clerk").state.votes)
 
     def epsilon_spent(self, plan: Plan, run: Any) -> float:
         return math.inf
@@ -187,7 +203,8 @@ def test_parties_that_wait_for_one_another_end_the_run():
         presets: ClassVar = {"stalled": Preset("nobody is ever told to act", {})}
 
         def roles(self, plan):
-            return super().roles(plan)._replace(messages_set_pace=True, rounds_done=lambda _: 0)
+            crowd = super().roles(plan)
+            return Roles(crowd.roles, crowd.table, messages_set_pace=True, rounds_done=lambda _: 0)
 
     fb.register(Stalled())
     experiment = fb.Experiment(

@@ -7,7 +7,7 @@ nonsense once can go on. Only the peer that the link has authenticated uses up i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
@@ -24,9 +24,7 @@ from fedbandits.federation.messages import (
     WrongSenderError,
     WrongVersionError,
 )
-
-if TYPE_CHECKING:
-    from fedbandits.federation.party import Seat
+from fedbandits.federation.seats import Seat
 
 #: So many messages of a peer are held until those before them have come.
 MOST_HELD = 64
@@ -51,7 +49,7 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
     followed
         What became of messages that had been held, and whose turn came with this one.
     message
-        The message, where it came as bytes and is one.
+        The message, if it is one.
     """
 
     outcome: Outcome
@@ -107,7 +105,7 @@ class Links:
     def __init__(self, seat: Seat, peers: Sequence[str]) -> None:
         self.all = {peer: Link() for peer in peers}
         self._name, self._terms, self._codec = seat.name, seat.terms, seat.codec
-        self._digest = seat.terms.digest  # the version of the messages is in it
+        self._digest = seat.terms.digest
         #: For a type of message, who may send it.
         self._senders = {
             kind: frozenset(seat.names(sender))
@@ -134,7 +132,7 @@ class Links:
         peer = message.sender if authenticated is None else authenticated
         link = self.all.get(peer)
         if link is None or message.sender != peer or message.receiver != self._name:
-            return Receipt("refused", [], self._stranger(message, peer))
+            return Receipt("refused", [], self._stranger(message, peer), (), message)
         if message.number != link.received or message.number in link.held:
             return self._out_of_turn(link, message)
         return self._next(link, message, take)
@@ -148,7 +146,7 @@ class Links:
             if envelope is not None and link is not None and self._comes_next(envelope, peer):
                 link.received += 1
             return Receipt("refused", [], why)
-        return msgspec.structs.replace(self.receive(message, peer, take), message=message)
+        return self.receive(message, peer, take)
 
     def _comes_next(self, envelope: Envelope, peer: str) -> bool:
         mine = (envelope.sender, envelope.receiver) == (peer, self._name)
@@ -189,7 +187,7 @@ class Links:
         number, sender = message.number, message.sender
         if number < link.received or number in link.held:
             why = DuplicateError(f"{self._name}: message {number} from {sender} again")
-            return Receipt("duplicate", [], why)
+            return Receipt("duplicate", [], why, (), message)
         if number - link.received > MOST_HELD:
             return Receipt(
                 "refused",
@@ -198,9 +196,11 @@ class Links:
                     f"{self._name}: message {number} from {sender}, expected {link.received}; send "
                     "it again after those before it"
                 ),
+                (),
+                message,
             )
         self._hold(link, message)
-        return Receipt("early", [])
+        return Receipt("early", [], None, (), message)
 
     def _hold(self, link: Link, message: Message) -> None:
         link.held = {**link.held, message.number: self._codec.encode(message)}
@@ -209,7 +209,11 @@ class Links:
     def _next(self, link: Link, message: Message, take: Take) -> Receipt:
         """Take the message that comes next, or use up its number."""
         try:
-            if message.terms != self._digest or type(message) is TheseTerms:
+            if (
+                message.terms != self._digest
+                or message.version != VERSION
+                or type(message) is TheseTerms
+            ):
                 self._refuse_terms(link, message)
             senders = self._senders.get(type(message))
             if senders is not None and message.sender not in senders:
@@ -220,12 +224,13 @@ class Links:
         except RemoteProtocolError as why:
             link.received += 1
             other = isinstance(why, OtherTermsError)
-            return Receipt("refused", self._tell_terms(link, message.sender) if other else [], why)
+            told = self._tell_terms(link, message.sender) if other else []
+            return Receipt("refused", told, why, (), message)
         if outgoing is None:
             self._hold(link, message)
-            return Receipt("early", [])
+            return Receipt("early", [], None, (), message)
         link.received += 1
-        return Receipt("taken", outgoing)
+        return Receipt("taken", outgoing, None, (), message)
 
     def _refuse_terms(self, link: Link, message: Message) -> None:
         """Refuse what no peer of the same federation sends."""

@@ -178,7 +178,7 @@ class Codec:
 
     def __init__(self, union: object) -> None:
         self._encoder = msgspec.msgpack.Encoder()
-        every: Any = union | TheseTerms  # type: ignore[operator]
+        every: Any = union | TheseTerms
         self._decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(every)
         self._version = msgspec.msgpack.Decoder(_Versioned)
         self._envelope = msgspec.msgpack.Decoder(Envelope)

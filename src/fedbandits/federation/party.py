@@ -10,8 +10,8 @@ it looks up in a table whether the step is legal. So whatever is refused has cha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from collections.abc import Collection, Sequence
+from typing import Any, ClassVar, Generic
 
 import msgspec
 
@@ -28,112 +28,13 @@ from fedbandits.federation.events import (
 )
 from fedbandits.federation.links import Link, Links, Receipt
 from fedbandits.federation.messages import (
-    Codec,
     Message,
     OutOfOrderError,
     UnknownMessageError,
     check_types,
 )
-from fedbandits.federation.terms import Terms
-
-#: ``{(stage, event): next stages}``; an event is a type of local event or of message.
-Transitions = Mapping[tuple[str, type[Event | Message]], tuple[str, ...]]
-
-
-class PartyState(msgspec.Struct, frozen=True, kw_only=True):
-    """All that changes in a party, but for the numbers of its links.
-
-    Replaced as a whole. Arrays and tables inside may be written in place, by the ``write`` of a
-    step alone.
-
-    Parameters
-    ----------
-    stage
-        Where the party stands in its table of transitions.
-    """
-
-    stage: str
-
-
-AnyState = TypeVar("AnyState", bound=PartyState)
-
-
-class Step(msgspec.Struct, frozen=True, gc=False):
-    """What comes of an event. Nothing has changed yet.
-
-    Parameters
-    ----------
-    state
-        The state after it.
-    outgoing
-        What is to be sent, not numbered yet.
-    answer
-        What the caller is told.
-    write
-        Writes to arrays of the state where a copy would cost too much, and returns what more is to
-        be sent. It is called once everything is known to be right, and must not fail.
-    """
-
-    state: PartyState
-    outgoing: Sequence[Message] = ()
-    answer: Any = None
-    write: Callable[[], Sequence[Message]] | None = None
-
-
-class Handled(msgspec.Struct, frozen=True, gc=False):
-    """What a local event has led to.
-
-    Parameters
-    ----------
-    answer
-        What the caller is told: a decision, or nothing.
-    outgoing
-        What is to be sent.
-    followed
-        What became of messages that had come early, and whose time has come now.
-    """
-
-    answer: Any
-    outgoing: list[Message]
-    followed: tuple[Receipt, ...] = ()
-
-
-class Seat(NamedTuple):
-    """What the constructor of a party is told of all that is public.
-
-    Parameters
-    ----------
-    name, role, place
-        The party's name, its role, and which of that role's parties it is.
-    terms
-        What all parties agree on.
-    table
-        For each type of message the roles that send and receive it.
-    codec
-        Encodes the messages of the system.
-    """
-
-    name: str
-    role: str
-    place: int
-    terms: Terms
-    table: Mapping[type[Message], tuple[str, str]]
-    codec: Codec
-
-    def names(self, role: str) -> tuple[str, ...]:
-        """The names of all parties of a role, in order."""
-        return self.terms.parties[role]
-
-    def one(self, role: str) -> str:
-        """The name of the only party of a role."""
-        (name,) = self.terms.parties[role]
-        return name
-
-    def peers(self) -> list[str]:
-        """All that exchange messages with this party, by the table."""
-        pairs = [pair for pair in self.table.values() if self.role in pair]
-        roles = dict.fromkeys(b if a == self.role else a for a, b in pairs)
-        return [name for role in roles for name in self.names(role) if name != self.name]
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import AnyState, Handled, Step, Transitions
 
 
 class _Dump(msgspec.Struct, array_like=True):
@@ -223,24 +124,28 @@ class Party(Generic[AnyState]):
         LocalProtocolError
             If it is not legal now. Nothing has changed then, whatever was raised.
         """
-        kind, stage = type(event), self._state.stage
+        kind = type(event)
+        followed: tuple[Receipt, ...] = ()
+        if kind is Deadline and self._links.held:
+            self._links.give_up()
+            followed = self._links.take_held(self._take)
+        answer, outgoing = self._do(kind, event)
+        if self._links.held and kind is not Decide:  # their time may have come
+            followed += self._links.take_held(self._take)
+        if followed:
+            outgoing = [*outgoing, *_sent(followed)]
+        return Handled(answer, outgoing, followed)
+
+    def _do(self, kind: type[Event], event: Event) -> tuple[Any, list[Message]]:
+        """Answer a local event, and say what is to be sent; a deadline may mean nothing."""
+        stage = self._state.stage
         allowed = self.TRANSITIONS.get((stage, kind))
-        if allowed is None and kind is not Deadline:
-            raise LocalProtocolError(f"{self.name}: {kind.__name__} is not possible while {stage}")
-        answer, outgoing = None, list[Message]()
         if allowed is not None:
             step = self._compute(event)
-            answer, outgoing = step.answer, self._change(kind, allowed, step)
-        if not self._links.held:
-            return Handled(answer, outgoing)
-        return self._catch_up(kind, answer, outgoing)
-
-    def _catch_up(self, kind: type[Event], answer: Any, outgoing: list[Message]) -> Handled:
-        """Take messages that had come early, if their time has come."""
+            return step.answer, self._change(kind, allowed, step)
         if kind is Deadline:
-            self._links.give_up()
-        followed = () if kind is Decide else self._links.take_held(self._take)
-        return Handled(answer, [*outgoing, *_sent(followed)], followed)
+            return None, []
+        raise LocalProtocolError(f"{self.name}: {kind.__name__} is not possible while {stage}")
 
     def receive(self, message: Message, link: str | None = None) -> Receipt:
         """Take a message from a peer.

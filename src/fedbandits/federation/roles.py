@@ -8,7 +8,8 @@ from operator import or_
 from typing import Any, NamedTuple
 
 from fedbandits.federation.messages import Codec, Message
-from fedbandits.federation.party import Party, Seat
+from fedbandits.federation.party import Party
+from fedbandits.federation.seats import Seat
 from fedbandits.federation.terms import Terms
 
 #: For every type of message the roles between which it may travel, ``(sender, receiver)``.
@@ -36,7 +37,7 @@ class Role(NamedTuple):
 
     name: str
     parties: tuple[str, ...]
-    make: Callable[[Seat, Any], Party]
+    make: Callable[[Seat, Any], Party[Any]]
     acts: bool = False
 
 
@@ -88,6 +89,6 @@ class Roles:
         """Where one party sits: what its constructor is told of all that is public."""
         return Seat(role.parties[place], role.name, place, terms, self.table, self.codec)
 
-    def make(self, role: Role, place: int, terms: Terms, supply: Any) -> Party:
+    def make(self, role: Role, place: int, terms: Terms, supply: Any) -> Party[Any]:
         """One party, before anything has happened."""
         return role.make(self.seat(role, place, terms), supply)

@@ -12,7 +12,7 @@ import msgspec
 from fedbandits.federation.messages import VERSION
 
 _DIGEST_BYTES = 16
-_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
+_ENCODER = msgspec.msgpack.Encoder(order="sorted")
 #: Where the noise of all parties comes from. Simulated noise is from a seed: it protects nobody.
 NoiseOrigin = Literal["secure", "simulated"]
 
@@ -47,7 +47,8 @@ class Difference(NamedTuple):
     theirs: Any
 
     def __str__(self) -> str:
-        return f"{self.key} is {_short(self.theirs)} there and {_short(self.ours)} here"
+        key = self.key if self.key.isprintable() else repr(self.key)  # it may be the other's own
+        return f"{_cut(key)} is {_cut(repr(self.theirs))} there and {_cut(repr(self.ours))} here"
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -98,7 +99,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """
         try:
             other = dict(_leaves(msgspec.msgpack.decode(theirs)))
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, TypeError):
             raise ValueError("not the terms of a federation") from None
         own = dict(_leaves(msgspec.msgpack.decode(self.content)))
         for key in sorted(own.keys() | other.keys()):
@@ -124,6 +125,5 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield from _leaves(inside, f"{path}.{key}" if path else str(key))
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}…"
+def _cut(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:79]}…"

@@ -37,5 +37,5 @@ def gaussian_bound(positives: tuple[float, float], delta: float) -> float:
     """ε from bounds on both error rates of a mechanism that is priced as Gaussian."""
     false_positive, false_negative = positives
     # Φ⁻¹(1 - FPR), which rounding would spoil where FPR is small.
-    mu = -float(ndtri(false_positive) + ndtri(false_negative))
+    mu = -(float(ndtri(false_positive)) + float(ndtri(false_negative)))
     return gaussian.epsilon_of(mu, delta) if mu > 0.0 and math.isfinite(mu) else 0.0

@@ -25,11 +25,13 @@ from fedbandits.errors import WrongTypeError
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
 from fedbandits.experiments.result import ReplicateTrace
 from fedbandits.federation.messages import Message
+from fedbandits.federation.party import Party
 from fedbandits.privacy.noise_check import check_noise
 from fedbandits.settings.experiment import Experiment, system
 from fedbandits.systems import Simulation, find_preset
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.terms import terms_of
+from fedbandits.testing.mutants import AttackedParty, Mutants
 from fedbandits.testing.restored import MortalParty
 from fedbandits.testing.times import Watch
 from fedbandits.testing.worlds import small_world
@@ -192,6 +194,26 @@ def goes_on_from_any_event(preset: str) -> None:
     assert events.total() >= ROUNDS
 
 
+def refuses_mutants_without_a_trace(preset: str) -> None:
+    """Whatever is sent to a party, it takes it or refuses it by name, and nothing else changes."""
+    found, plan, world = _setting(preset)
+    roles = found.roles(plan)
+    if roles is None:
+        return
+    outcomes: Counter[str] = Counter()
+    mutants = Mutants(roles.codec, 1)
+
+    def embody(make: Callable[[], Party[Any]]) -> Any:
+        return AttackedParty(make, roles.codec, mutants, 3, outcomes)
+
+    smooth = PartiesReplicate(found, plan, world, 1, 0)
+    attacked = PartiesReplicate(found, plan, world, 1, 0, embody=embody)
+    for run in (smooth, attacked):
+        run.advance(ROUNDS)
+    assert _standing(smooth) == _standing(attacked)
+    assert outcomes.total() == 3 * attacked.messages
+
+
 def is_played_alike_by_parties(preset: str) -> None:
     """Parties that exchange messages report what the simulation does, round by round.
 
@@ -272,6 +294,7 @@ CHECKS: tuple[Callable[[str], None], ...] = (
     survives_save_and_load,
     is_played_alike_by_parties,
     goes_on_from_any_event,
+    refuses_mutants_without_a_trace,
     takes_nothing_but_messages,
     releases_as_soon_as_a_round_is_over,
 )

@@ -83,8 +83,13 @@ class LedgeredNoise:
     source
         Covers the values of step k. It must be secure: a seed protects nobody.
     connection
-        In whose transaction to charge and draw. Without one each draw is committed by itself; a
-        process that stops before it has saved its own state cannot ask for that step again.
+        In whose transaction to charge and draw. Without one each draw is committed by itself.
+    replays
+        For a party that has loaded a state which is older than its newest release, and is given
+        the same events again: steps that were drawn before this source was made are given back as
+        they were kept, once each. Nothing is charged for that, and nothing new is told. Only the
+        same events make it sound: another record in the place of one that was released would be
+        in two batches. By default a step cannot be asked for again.
     """
 
     def __init__(
@@ -95,9 +100,12 @@ class LedgeredNoise:
         event: Callable[[int], Event],
         source: CoveringNoise,
         connection: Connection | None = None,
+        replays: bool = False,
     ) -> None:
         self._ledger, self._party, self._stream = ledger, party, stream
         self._event, self._source, self._connection = event, source, connection
+        #: Steps that were drawn before, and have not been given back.
+        self._kept = set(range(1, len(self._drawn()) + 1)) if replays else set()
 
     def draw_ahead(self, count: int) -> None:
         """Have the source draw ahead. Nothing is charged or written: that is for a release."""
@@ -105,6 +113,10 @@ class LedgeredNoise:
 
     def cover(self, step: int, values: Floats) -> Floats:
         """Charge step ``step``, then cover its values and keep them; see :meth:`Ledger.draw`."""
+        if step in self._kept:
+            kept = checked_noise(self._drawn()[step - 1], values.size)
+            self._kept.remove(step)
+            return kept
         if self._connection is not None:
             return self._draw(self._connection, step, values)
         with self._ledger.begin() as connection:
@@ -120,3 +132,10 @@ class LedgeredNoise:
             # What is no noise must not be booked: the step could never be drawn again.
             lambda: checked_noise(self._source.cover(step, values), values.size),
         )
+
+    def _drawn(self) -> list[Floats]:
+        """What is kept of all steps so far."""
+        if self._connection is not None:
+            return self._ledger.draws(self._connection, self._party, self._stream)
+        with self._ledger.read() as connection:
+            return self._ledger.draws(connection, self._party, self._stream)

@@ -128,6 +128,6 @@ def _noise_of(players: list[Any], messages: list[Message]) -> list[tuple[int, in
         if sent.sender in names:
             agent, size = names.index(sent.sender), len(sent.statistic) // 8
             # Peers keep a sum an estimator.
-            exact = players[agent].statistic.reshape(-1, size)[getattr(sent, "estimator", 0)]
+            exact = players[agent].state.statistic.reshape(-1, size)[getattr(sent, "estimator", 0)]
             found.append((agent, sent.release, unpack(sent.statistic, size) - exact))
     return found

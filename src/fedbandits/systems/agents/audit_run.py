@@ -71,14 +71,14 @@ class AgentsRun:
         """All agents decide and observe; then the round is over."""
         for index, agent in enumerate(self.run.players):
             features, replaced = self._decision_set(world, index, round_)
-            arm = agent.decide(features)
-            reward = self._reward(features[:, arm]) if replaced is None else replaced
-            self.network.send(agent.observe(arm, reward))
+            decision = agent.decide(features)
+            reward = self._reward(features[:, decision.action]) if replaced is None else replaced
+            self.network.send(agent.observe(decision, reward))
         audited = self.run.players[self._target.agent]
 
         def hear(player: Any, messages: list[Message]) -> None:
             if self._informed and player is audited:
-                self._hear(player, world, messages)
+                self._hear(player, world, round_, messages)
 
         self.run.end_round(round_, hear)
 
@@ -96,12 +96,12 @@ class AgentsRun:
         """Linear, without noise: what matters is that other contexts earn other rewards."""
         return float(context[0]) * self._config.reward_bound / self._config.context_bound
 
-    def _hear(self, agent: Any, world: int, messages: list[Message]) -> None:
+    def _hear(self, agent: Any, world: int, round_: int, messages: list[Message]) -> None:
         """Note what is released, less what all other records add to it."""
         releases = {m.release: m.statistic for m in messages if hasattr(m, "statistic")}  # type: ignore[attr-defined]
         for statistic in releases.values():
-            others = agent.statistic.reshape(-1)
-            if agent.round >= self._target.round_:
+            others = agent.state.statistic.reshape(-1)
+            if round_ >= self._target.round_:
                 others = others - packed_record(self._pair[world])
             self._released.append(unpack(statistic, others.size) - others)
 

@@ -20,13 +20,17 @@ class Limits(NamedTuple):
 
     Parameters
     ----------
-    records : (size,) float64
-        What the records of one release can add up to, most_records of them.
+    record : (size,) float64
+        What one record can add.
+    most_records, rounds
+        How many records a release can be about that none before it was, and all of them together.
     constants
         As compiled code takes them: the noise of all agents.
     """
 
-    records: Floats
+    record: Floats
+    most_records: int
+    rounds: int
     constants: Constants
 
     @classmethod
@@ -35,7 +39,7 @@ class Limits(NamedTuple):
         constants, d = plan.constants, plan.facts.dimension
         each = np.full(constants.statistic_shape, constants.context_bound**2)
         each[:, -d:] = constants.context_bound * constants.reward_bound
-        return cls(plan.schedule.most_records * each.reshape(-1), constants)
+        return cls(each.reshape(-1), plan.schedule.most_records, plan.rounds, constants)
 
     def check(self, name: str, values: Floats, agents: Sequence[int], releases: int) -> None:
         """Hold the sum of some agents' releases to what they can be.
@@ -67,7 +71,7 @@ class Limits(NamedTuple):
         if constants.mechanism != NONE:
             unit = release_deviation(constants.mechanism, 1.0, constants.coefficients, releases)
             deviation = unit * math.hypot(*constants.noise_deviation[list(agents)])
-        records = len(agents) * releases
+        records = len(agents) * min(releases * self.most_records, self.rounds)
         return bool(
-            any_implausible(values, self.records, records, constants.entry_scale, deviation)
+            any_implausible(values, self.record, records, constants.entry_scale, deviation)
         )

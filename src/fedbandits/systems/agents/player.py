@@ -12,7 +12,9 @@ import numpy as np
 from fedbandits._typing import Floats, Floats32
 from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.events import Decide, Decision, Observe
-from fedbandits.federation.party import ActingParty, PartyState, Seat, Step
+from fedbandits.federation.party import ActingParty
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import PartyState, Step
 from fedbandits.learners.ridge import Record, add_record
 from fedbandits.privacy.bounds import all_finite, record_fault, require_within
 from fedbandits.privacy.running_sum import draw_ahead

@@ -21,8 +21,9 @@ from fedbandits.federation.messages import (
     pack,
     unpack,
 )
-from fedbandits.federation.party import Party, Transitions
+from fedbandits.federation.party import Party
 from fedbandits.federation.roles import Roles
+from fedbandits.federation.state import Transitions
 from fedbandits.learners.evidence import decompose
 from fedbandits.learners.mixture import Mixture, one_cluster
 from fedbandits.learners.models import choose_arm

@@ -17,8 +17,9 @@ from fedbandits.federation.messages import (
     pack,
     unpack,
 )
-from fedbandits.federation.party import ActingParty, Transitions
+from fedbandits.federation.party import ActingParty
 from fedbandits.federation.roles import Role, Roles
+from fedbandits.federation.state import Transitions
 from fedbandits.privacy.bounds import purchase_fault, require_within
 from fedbandits.privacy.running_sum import NoiseSource, draw_ahead
 from fedbandits.systems.pfcb.kernels.books import Books, empty_books, note_purchase, one_book

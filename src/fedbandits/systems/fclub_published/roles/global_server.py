@@ -15,7 +15,8 @@ from fedbandits.federation.messages import (
     pack,
     unpack,
 )
-from fedbandits.federation.party import Party, Transitions
+from fedbandits.federation.party import Party
+from fedbandits.federation.state import Transitions
 from fedbandits.systems.fclub_published.kernels.exchange import hand_out, take_upload
 from fedbandits.systems.fclub_published.messages import (
     Download,

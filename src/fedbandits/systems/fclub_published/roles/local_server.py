@@ -11,7 +11,7 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.arrivals import Arrival
 from fedbandits.federation.messages import Message, OutOfOrderError, WrongShapeError, pack, unpack
-from fedbandits.federation.party import Transitions
+from fedbandits.federation.state import Transitions
 from fedbandits.learners.models import update
 from fedbandits.learners.ridge import factorise
 from fedbandits.systems.fclub_published.kernels.exchange import (

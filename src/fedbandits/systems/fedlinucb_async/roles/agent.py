@@ -11,7 +11,8 @@ from fedbandits._typing import Floats
 from fedbandits.errors import RemoteProtocolError
 from fedbandits.federation.events import Deadline, Decide, Observe
 from fedbandits.federation.messages import Message, OutOfOrderError, pack, unpack
-from fedbandits.federation.party import Seat, Step, Transitions
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import Step, Transitions
 from fedbandits.learners.ridge import add_record
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.systems.agents import views as act
@@ -60,8 +61,8 @@ class AsyncAgent(Player[AgentState]):
     """One organisation: decides, learns from rewards, exchanges when it has learned enough.
 
     While it waits for an answer it goes on deciding by what it last downloaded. It learns from as
-    many records as there are rounds, which is what bounds and radius rest on; those beyond count
-    for nothing.
+    many decisions as there are rounds, which is what bounds and radius rest on; those after them
+    count for nothing.
 
     Parameters
     ----------
@@ -118,7 +119,7 @@ class AsyncAgent(Player[AgentState]):
         state, constants = self._state, self._plan.constants
         context, reward, m = self._checked_record(event)
         records, still_open = state.records + 1, self._closed(event)
-        if records > self._most_records:
+        if event.decision.number > self._most_records:
             return Step(self._after(records=records, open=still_open))
         view, terms, threshold = state.view, state.pool.terms, constants.threshold
         inverse, log_dets, due = with_record(
@@ -167,7 +168,8 @@ class AsyncAgent(Player[AgentState]):
         self._limits.check(self.name, values, self._everybody, 1)
         total = values.reshape(constants.models, -1)
         pool = act.empty_pool(constants.models, constants.dimension)
-        view = Views(*[array.copy() for array in state.view])
+        copies: Any = [array.copy() for array in state.view]
+        view = Views(*copies)
         if take_over(constants, total, pool, view) != NO_FAULT:
             raise RemoteProtocolError(f"{self.name}: the server's Gram matrix is not positive")
         if state.fresh:

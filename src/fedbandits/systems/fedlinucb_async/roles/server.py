@@ -15,7 +15,9 @@ from fedbandits.federation.messages import (
     pack,
     unpack,
 )
-from fedbandits.federation.party import Party, PartyState, Seat, Step, Transitions
+from fedbandits.federation.party import Party
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import PartyState, Step, Transitions
 from fedbandits.privacy.rounding import grid_step
 from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.fedlinucb_async.kernels import are_records

@@ -13,12 +13,14 @@ from fedbandits._typing import Floats
 from fedbandits.errors import LocalProtocolError, RemoteProtocolError
 from fedbandits.federation.events import Deadline, Decide, EndRound, Observe
 from fedbandits.federation.messages import ImplausibleError, Message, OutOfOrderError, pack, unpack
-from fedbandits.federation.party import Seat, Step, Transitions
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import Step, Transitions
 from fedbandits.learners.ridge import Record
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.privacy.running_sum import ContinualState
 from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.counting import countable, sum_to_release
 from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan, Constants
 from fedbandits.systems.agents.player import Player, PlayerState
@@ -31,7 +33,7 @@ from fedbandits.systems.feducb.messages import Pooled, SyncCall, SyncRequest, Up
 class Released(NamedTuple):
     """What an agent had when it released: what came later is in no sum yet."""
 
-    records: int
+    records: int  # that counted
     statistic: Floats
 
 
@@ -55,7 +57,7 @@ class AgentState(PlayerState, frozen=True, kw_only=True):
     fresh
         Records since its last release.
     kept
-        Records beyond what one release may be about: they wait for the next.
+        Records of decisions beyond those that the next release may be about, by their numbers.
     under_way
         What it had at releases that are in no sum yet, as far as it knows.
     """
@@ -68,7 +70,7 @@ class AgentState(PlayerState, frozen=True, kw_only=True):
     called: int = 0
     waited: int = 0
     fresh: int = 0
-    kept: tuple[Record, ...] = ()
+    kept: dict[int, Record] = msgspec.field(default_factory=dict)
     under_way: dict[int, Released] = msgspec.field(default_factory=dict)
 
 
@@ -140,23 +142,24 @@ class Agent(Player[AgentState]):
             case Pooled():
                 return self._take_over(event)
             case _:  # a deadline
-                return Step(self._after(stage="ready"))
+                return Step(self._after(stage="ready", called=self._state.pooled))
 
     def _observe(self, event: Observe) -> Step:
         """Learn from a reward; ask for a sync, if data-dependent ones are due."""
         state = self._state
-        waiting = (*state.kept, self._checked_record(event))
-        counted = waiting[: self._most_records - state.fresh]
+        record, number = self._checked_record(event), event.decision.number
+        counted, kept = countable(
+            self._plan, self._most_records, state.released.made, {**state.kept, number: record}
+        )
         after = self._after(
             records=state.records + 1, open=self._closed(event),
-            waited=state.waited + len(counted), fresh=state.fresh + len(counted),
-            kept=waiting[len(counted) :],
+            waited=state.waited + len(counted), fresh=state.fresh + len(counted), kept=kept,
         )  # fmt: skip
 
         def learn() -> Sequence[Message]:
             log_term = self._plan.constants.log_term
-            for record in counted:
-                self._learn(record, state.statistic, state.pool, state.view, log_term)
+            for each in counted:
+                self._learn(each, state.statistic, state.pool, state.view, log_term)
             return self._requests(after)
 
         return Step(after, write=learn)
@@ -197,17 +200,20 @@ class Agent(Player[AgentState]):
     def _release(self, **changed: Any) -> Step:
         """The next release of the running sum: kept before it leaves."""
         state, plan = self._state, self._plan
+        statistic, kept = sum_to_release(
+            plan, self._most_records, state.released.made, state.statistic, state.kept
+        )
         released, noisy = running_sum.release(
             plan.release,
             state.released,
-            state.statistic.reshape(-1),
+            statistic.reshape(-1),
             plan.constants.entry_scale,
             self._noise,
         )
         self._has_noise = False
-        had = Released(state.records, state.statistic.copy())
+        had = Released(state.records - len(kept), statistic)
         after = self._after(
-            stage="waiting", released=released, fresh=0,
+            stage="waiting", released=released, fresh=0, statistic=statistic.copy(), kept=kept,
             under_way={**state.under_way, released.made: had}, **changed,
         )  # fmt: skip
         upload = Upload(
@@ -262,7 +268,8 @@ class Agent(Player[AgentState]):
         """Own records that are not in the sum, where they count at once; None without any."""
         state, constants = self._state, self._plan.constants
         had = state.under_way.get(own)
-        if not constants.raw_view or (had is not None and had.records == state.records):
+        counted = state.records - len(state.kept)
+        if not constants.raw_view or (had is not None and had.records == counted):
             return None
         before = had.statistic if had is not None else np.zeros_like(state.statistic)
         return state.statistic - before

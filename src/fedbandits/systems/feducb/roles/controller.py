@@ -11,7 +11,9 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.federation.events import Deadline
 from fedbandits.federation.messages import Message, OutOfOrderError, pack, unpack
-from fedbandits.federation.party import Party, PartyState, Seat, Step, Transitions
+from fedbandits.federation.party import Party
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import PartyState, Step, Transitions
 from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan
 from fedbandits.systems.feducb.messages import Pooled, SyncCall, SyncRequest, Upload
@@ -81,7 +83,8 @@ class Controller(Party[ControllerState]):
         """The sum for which some have released, or were called to."""
         state = self._state
         begun = state.called > state.releases or state.missing < len(self._agents)
-        return state.releases + 1 if begun else super().awaited
+        left = state.releases < self._plan.constants.releases
+        return state.releases + 1 if begun and left else super().awaited
 
     def _compute(self, event: Any) -> Step:
         match event:
@@ -121,19 +124,20 @@ class Controller(Party[ControllerState]):
         values = unpack(message.statistic, state.values.shape[1])
         self._limits.check(self.name, values, [place], message.release)
         missing = state.missing - bool(state.newest[place] == state.included[place])
+        complete = missing == 0 and state.releases < self._plan.constants.releases
         after = self._after(missing=missing)
 
         def keep() -> Sequence[Message]:
             state.newest[place] = message.release
             state.values[place] = values
-            return () if missing else self._sums(state.releases + 1)
+            return self._sums(state.releases + 1) if complete else ()
 
-        return Step(after if missing else self._summed(after), write=keep)
+        return Step(self._summed(after) if complete else after, write=keep)
 
     def _end_waiting(self, event: Deadline) -> Step:
         """Add up what there is, if something new is."""
         state = self._state
-        if event.number != state.releases + 1:
+        if event.number != self.awaited:
             return Step(state)
         if state.missing == len(self._agents):  # nobody has heard the call, or all is lost
             return Step(self._after(called=state.releases))

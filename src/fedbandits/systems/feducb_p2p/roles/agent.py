@@ -12,9 +12,11 @@ from fedbandits._typing import Floats
 from fedbandits.errors import LocalProtocolError, ReleaseRefusedError
 from fedbandits.federation.events import Decide, EndRound, Observe
 from fedbandits.federation.messages import Message, pack
-from fedbandits.federation.party import Seat, Step, Transitions
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import Step, Transitions
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.running_sum import renamed
+from fedbandits.systems.agents.counting import countable, sum_to_release
 from fedbandits.systems.agents.sync import planned_round, sync_due
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.agents.views import Pool
@@ -123,13 +125,10 @@ class PeerAgent(Listener):
         used, number = state.used, event.decision.number
         g = used.get(number, 0)
         now = state.estimators[g]
-        waiting = (*now.kept, record)
-        # What is after the last release is in none: there is nothing to hold it back for.
-        last = now.released.made >= self._plan.constants.releases
-        counted = waiting if last else waiting[: self._most_records - now.waited]
-        after = msgspec.structs.replace(
-            now, waited=now.waited + len(counted), kept=waiting[len(counted) :]
+        counted, kept = countable(
+            self._own, self._most_records, now.released.made, {**now.kept, number: record}
         )
+        after = msgspec.structs.replace(now, waited=now.waited + len(counted), kept=kept)
 
         def learn() -> Sequence[Message]:
             for each in counted:
@@ -200,11 +199,19 @@ class PeerAgent(Listener):
             now, most = after.estimators[g], self._plan.constants.releases
             if now.released.made >= most:
                 continue
+            statistic, kept = sum_to_release(
+                self._own, self._most_records, now.released.made, after.statistic[g], now.kept
+            )
             try:
-                now, noisy = self._released(g, now, after.rounds)
+                now, noisy = self._released(g, now, statistic)
             except ReleaseRefusedError:  # for good: the round ends all the same
                 after = msgspec.structs.replace(after, refused=after.refused + 1)
                 continue
+            now = msgspec.structs.replace(now, released_in=after.rounds, waited=0, kept=kept)
+            if len(kept) < len(after.estimators[g].kept):  # some of them count from now on
+                sums = after.statistic.copy()
+                sums[g] = statistic
+                after = msgspec.structs.replace(after, statistic=sums)
             number, cell = now.released.made, self._cell(self._index, g)
             known = extended(
                 after.known.get(cell, ()), Known(number, after.rounds, noisy), after.rounds
@@ -216,9 +223,9 @@ class PeerAgent(Listener):
             outgoing += self._to_all(self._announcement(g, number, noisy, after.rounds))
         return Step(after, outgoing)
 
-    def _released(self, g: int, now: Estimator, round_: int) -> tuple[Estimator, Floats]:
+    def _released(self, g: int, now: Estimator, statistic: Floats) -> tuple[Estimator, Floats]:
         """The next release of a sum: settled before anything leaves."""
-        plan, count, statistic = self._plan, self._count, self._state.statistic[g]
+        plan, count = self._own, self._count
         released, noisy = running_sum.release(
             plan.release,
             now.released,
@@ -227,11 +234,8 @@ class PeerAgent(Listener):
             renamed(self._noise, lambda k: (k - 1) * count + g + 1),
         )
         self._has_noise = False
-        after = msgspec.structs.replace(
-            now, released=released, released_in=round_, waited=0,
-            at_release=at_release(self._own, statistic),
-        )  # fmt: skip
-        return after, noisy
+        kept = at_release(plan, statistic)
+        return msgspec.structs.replace(now, released=released, at_release=kept), noisy
 
     def _announcement(self, g: int, number: int, noisy: Floats, round_: int) -> Message:
         """A release as it is told; one that was due before is told as of the round it was due."""

@@ -35,7 +35,7 @@ class Estimator(msgspec.Struct, frozen=True):
     waited
         Records since then.
     kept
-        Records beyond what one release may be about: they wait for the next.
+        Records of decisions beyond those that the next release may be about, by their numbers.
     pooled
         Numbers of the releases in the pool, added up.
     unusable
@@ -48,7 +48,7 @@ class Estimator(msgspec.Struct, frozen=True):
     at_release: Floats
     released_in: int = 0
     waited: int = 0
-    kept: tuple[Record, ...] = ()
+    kept: dict[int, Record] = msgspec.field(default_factory=dict)
     pooled: int = 0
     unusable: int = 0
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.federation.messages import Message, OutOfOrderError, unpack
-from fedbandits.federation.party import Seat, Step
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import Step
 from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.agents.plan import TRIGGERED
 from fedbandits.systems.agents.player import Player, PlayerState

@@ -10,7 +10,8 @@ import numpy as np
 from fedbandits.crypto.aead import Channel, PacketLengthError
 from fedbandits.crypto.keystream import KeyStream
 from fedbandits.federation.messages import Message, NotFiniteError, OutOfOrderError
-from fedbandits.federation.party import Party, Transitions
+from fedbandits.federation.party import Party
+from fedbandits.federation.state import Transitions
 from fedbandits.systems.samba.agreement import Agreement, accept, channel_cipher
 from fedbandits.systems.samba.kernels import any_place, select_arm, select_drawn
 from fedbandits.systems.samba.messages import BitList, Drawn, Explore, ScoreList, Start

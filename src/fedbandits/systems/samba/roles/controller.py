@@ -11,7 +11,8 @@ from fedbandits._typing import Ints
 from fedbandits.crypto.aead import PacketLengthError, overhead_of
 from fedbandits.errors import ConfigError
 from fedbandits.federation.messages import DuplicateError, Message, OutOfOrderError
-from fedbandits.federation.party import Party, Transitions
+from fedbandits.federation.party import Party
+from fedbandits.federation.state import Transitions
 from fedbandits.learners.index_rules import explores
 from fedbandits.systems.samba.agreement import Agreement, accept
 from fedbandits.systems.samba.kernels import list_drawn

@@ -7,7 +7,8 @@ from typing import ClassVar, NamedTuple
 from fedbandits.crypto.aead import TamperedPacketError
 from fedbandits.crypto.paillier import PrivateKey
 from fedbandits.federation.messages import Message, OutOfOrderError
-from fedbandits.federation.party import Party, Transitions
+from fedbandits.federation.party import Party
+from fedbandits.federation.state import Transitions
 from fedbandits.systems.samba.messages import Order, Total
 from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.sums import decrypt, public_bytes

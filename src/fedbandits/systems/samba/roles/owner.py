@@ -12,7 +12,8 @@ from fedbandits.crypto.aead import Channel, TamperedPacketError
 from fedbandits.crypto.keystream import KEY_BYTES
 from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.messages import Message, OutOfOrderError
-from fedbandits.federation.party import ActingParty, Transitions
+from fedbandits.federation.party import ActingParty
+from fedbandits.federation.state import Transitions
 from fedbandits.learners.index_rules import explores, note_bit, score_arm
 from fedbandits.random import Key
 from fedbandits.systems.samba.agreement import Agreement, accept, channel_cipher

@@ -1,0 +1,47 @@
+"""Where a party sits: what its constructor is told of all that is public."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from fedbandits.federation.messages import Codec, Message
+from fedbandits.federation.terms import Terms
+
+
+class Seat(NamedTuple):
+    """What the constructor of a party is told of all that is public.
+
+    Parameters
+    ----------
+    name, role, place
+        The party's name, its role, and which of that role's parties it is.
+    terms
+        What all parties agree on.
+    table
+        For each type of message the roles that send and receive it.
+    codec
+        Encodes the messages of the system.
+    """
+
+    name: str
+    role: str
+    place: int
+    terms: Terms
+    table: Mapping[type[Message], tuple[str, str]]
+    codec: Codec
+
+    def names(self, role: str) -> tuple[str, ...]:
+        """The names of all parties of a role, in order."""
+        return self.terms.parties[role]
+
+    def one(self, role: str) -> str:
+        """The name of the only party of a role."""
+        (name,) = self.terms.parties[role]
+        return name
+
+    def peers(self) -> list[str]:
+        """All that exchange messages with this party, by the table."""
+        pairs = [pair for pair in self.table.values() if self.role in pair]
+        roles = dict.fromkeys(b if a == self.role else a for a, b in pairs)
+        return [name for role in roles for name in self.names(role) if name != self.name]

@@ -1,0 +1,73 @@
+"""What a party is at one moment, and what comes of an event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from fedbandits.federation.events import Event
+from fedbandits.federation.links import Receipt
+from fedbandits.federation.messages import Message
+
+#: ``{(stage, event): next stages}``; an event is a type of local event or of message.
+Transitions = Mapping[tuple[str, type[Event | Message]], tuple[str, ...]]
+
+
+class PartyState(msgspec.Struct, frozen=True, kw_only=True):
+    """All that changes in a party, but for the numbers of its links.
+
+    Replaced as a whole. Arrays and tables inside may be written in place, by the ``write`` of a
+    step alone.
+
+    Parameters
+    ----------
+    stage
+        Where the party stands in its table of transitions.
+    """
+
+    stage: str
+
+
+AnyState = TypeVar("AnyState", bound=PartyState)
+
+
+class Step(msgspec.Struct, frozen=True, gc=False):
+    """What comes of an event. Nothing has changed yet.
+
+    Parameters
+    ----------
+    state
+        The state after it.
+    outgoing
+        What is to be sent, not numbered yet.
+    answer
+        What the caller is told.
+    write
+        Writes to arrays of the state where a copy would cost too much, and returns what more is to
+        be sent. It is called once everything is known to be right, and must not fail.
+    """
+
+    state: PartyState
+    outgoing: Sequence[Message] = ()
+    answer: Any = None
+    write: Callable[[], Sequence[Message]] | None = None
+
+
+class Handled(msgspec.Struct, frozen=True, gc=False):
+    """What a local event has led to.
+
+    Parameters
+    ----------
+    answer
+        What the caller is told: a decision, or nothing.
+    outgoing
+        What is to be sent.
+    followed
+        What became of messages that had come early, and whose time has come now.
+    """
+
+    answer: Any
+    outgoing: list[Message]
+    followed: tuple[Receipt, ...] = ()

@@ -1,0 +1,92 @@
+"""A party that sends nonsense in the middle of a run: the others go on as if it had not.
+
+Every party in turn sends each of its peers, under its own name and numbers, what it must not:
+absurd statistics, numbers beyond all bounds, what it has sent before, bytes with a flipped bit.
+Nothing of it is taken, and the run is the one that nobody has disturbed, bit for bit.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+
+from fedbandits.federation.messages import pack
+from fedbandits.settings.experiment import system
+from fedbandits.systems import find_preset, preset_names
+from fedbandits.systems.base import PartiesReplicate
+from fedbandits.testing.worlds import small_world
+
+ROUNDS = 40
+WITH_PARTIES = [
+    name
+    for name in sorted(preset_names())
+    if find_preset(name).roles(system(name).plan(small_world(find_preset(name)), ROUNDS))
+]
+HUGE = 2**62
+
+
+def begin(preset):
+    found = find_preset(preset)
+    world = small_world(found)
+    plan = system(preset).plan(world, ROUNDS)
+    return PartiesReplicate(found, plan, world, 1, 0, lenient=True)
+
+
+def absurd(message):
+    """What must not be taken in place of a message that was."""
+    for name in message.__struct_fields__:
+        value = getattr(message, name)
+        if name in ("sender", "receiver", "version", "terms", "number"):
+            continue
+        if isinstance(value, int) and not isinstance(value, bool):
+            yield {name: HUGE}
+            yield {name: -1}
+        if isinstance(value, bytes) and value and len(value) % 8 == 0:
+            for entry in (1e200, 1.7e308, -1e16, np.nan, -np.inf):
+                yield {name: pack(np.full(len(value) // 8, entry))}
+            yield {name: value[:-1]}
+
+
+def flipped(data):
+    """Bits of the type's name: no such message exists then."""
+    at = data.index(b"type") + 6
+    yield from (data[: at + i] + bytes([data[at + i] ^ 1]) + data[at + i + 1 :] for i in range(3))
+
+
+def attack(run):
+    """Every party attacks every peer; returns how many messages that took."""
+    network, latest = run.network, {}
+    codec = network._codec
+    for _, message in network.transcript.deliveries:
+        latest[message.sender, message.receiver, type(message)] = message
+    sent = 0
+    for (sender, receiver, _), message in latest.items():
+        links = network.parties[sender]._links
+        for fields in absurd(message):
+            network.send([links.numbered(msgspec.structs.replace(message, **fields))])
+            sent += 1
+        network.send([links.numbered(message)])  # again, under a new number
+        for data in flipped(codec.encode(links.numbered(message))):
+            network.send_bytes(sender, receiver, data)
+        network.send([message])  # again, as it was: a replay
+        sent += 5
+    return sent
+
+
+@pytest.mark.parametrize("preset", WITH_PARTIES)
+def test_the_others_go_on_as_if_nothing_had_been_sent(preset):
+    quiet, attacked = begin(preset), begin(preset)
+    for run in (quiet, attacked):
+        run.advance(ROUNDS // 2)
+    before = len(attacked.network.refusals)
+    sent = attack(attacked)
+    attacked.network.settle()
+    refused = attacked.network.refusals[before:]
+    for run in (quiet, attacked):
+        run.advance(ROUNDS)
+    assert attacked.done == ROUNDS
+    assert len(refused) >= 0.9 * sent
+    np.testing.assert_array_equal(attacked.regret, quiet.regret)
+    np.testing.assert_array_equal(attacked.reward, quiet.reward)
+    assert attacked.syncs == quiet.syncs
