@@ -39,9 +39,10 @@ def test_both_drivers_agree_round_by_round(environment, parts, rounds, seed, rep
     for stop in range(1, rounds + 1):
         compiled.advance(stop)
         parties.advance(stop)
-        local = np.array([agent.local for agent in parties.of("agent")])
+        local = np.array([agent.state.local for agent in parties.of("agent")])
         np.testing.assert_array_equal(compiled.state.local, local)
-        np.testing.assert_array_equal(compiled.state.total.reshape(-1), parties.one("server").total)
+        total = parties.one("server").state.total
+        np.testing.assert_array_equal(compiled.state.total.reshape(-1), total)
         np.testing.assert_array_equal(compiled.regret, parties.regret)
         np.testing.assert_array_equal(compiled.reward, parties.reward)
         assert compiled.syncs == parties.syncs
@@ -49,6 +50,6 @@ def test_both_drivers_agree_round_by_round(environment, parts, rounds, seed, rep
         assert compiled.bytes == parties.bytes
         assert compiled.epsilon == parties.epsilon
     for i, agent in enumerate(parties.of("agent")):
-        np.testing.assert_array_equal(compiled.state.terms[i], agent.pool.terms)
-        for ours, theirs in zip(compiled.state.views, agent.view, strict=True):
+        np.testing.assert_array_equal(compiled.state.terms[i], agent.state.pool.terms)
+        for ours, theirs in zip(compiled.state.views, agent.state.view, strict=True):
             np.testing.assert_array_equal(ours[i], theirs)

@@ -63,7 +63,7 @@ variants = st.one_of(
 
 
 def assert_same(compiled, parties):
-    mine = np.array([agent.statistic for agent in parties.of("agent")])
+    mine = np.array([agent.state.statistic for agent in parties.of("agent")])
     np.testing.assert_array_equal(compiled.state.statistic.reshape(mine.shape), mine)
     np.testing.assert_array_equal(compiled.regret, parties.regret)
     np.testing.assert_array_equal(compiled.reward, parties.reward)
@@ -85,8 +85,9 @@ def assert_same_knowledge(compiled, parties):
         for name in made:
             mine = getattr(compiled.state.pools, name)[cell]
             np.testing.assert_array_equal(mine, getattr(agent.pool(g), name), name)
-        if len(agent.released[g].draws):
-            np.testing.assert_array_equal(compiled.state.draws[cell], agent.released[g].draws)
+        released = agent.state.estimators[g].released
+        if len(released.draws):
+            np.testing.assert_array_equal(compiled.state.draws[cell], released.draws)
 
 
 @settings(max_examples=60)

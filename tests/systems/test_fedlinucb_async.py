@@ -156,7 +156,7 @@ def test_an_exchange_concerns_one_agent_and_the_server():
     assert counts["Upload"] == counts["Download"] == run.syncs
     assert run.messages == 2 * run.syncs
     assert run.bytes == run.network.transcript.payload_bytes == 2 * run.syncs * 8 * 9
-    per_agent = list(run.one("server").exchanges.values())
+    per_agent = run.one("server").state.exchanges.tolist()
     assert min(per_agent) > 0
     assert len(set(per_agent)) > 1  # not in step
 
@@ -194,10 +194,10 @@ def test_nothing_is_lost_or_counted_twice():
     seen = []
     for agent in records.of("agent"):
 
-        def note(arm, reward, agent=agent, observe=agent.observe):
-            x = agent._features[:, arm].astype(float)
+        def note(decision, reward, agent=agent, observe=agent.observe):
+            x = agent.state.open[decision.number].context
             seen.append(np.append(np.outer(x, x)[np.triu_indices(3)], reward * x))
-            return observe(arm, reward)
+            return observe(decision, reward)
 
         agent.observe = note
     records.advance(150)

@@ -133,7 +133,7 @@ class Links:
         link = self.all.get(peer)
         if link is None or message.sender != peer or message.receiver != self._name:
             return Receipt("refused", [], self._stranger(message, peer), (), message)
-        if message.number != link.received:
+        if message.number != link.received or message.number in link.held:
             return self._out_of_turn(link, message)
         return self._next(link, message, take)
 

@@ -141,9 +141,12 @@ def _declared(kind: type[Message]) -> tuple[tuple[str, tuple[type, ...], type | 
     return tuple(found)
 
 
+_NUMBERS = np.dtype("<f8")
+
+
 def pack(values: Floats) -> bytes:
     """Float64 numbers as little-endian bytes."""
-    return np.ascontiguousarray(values, dtype="<f8").tobytes()
+    return np.ascontiguousarray(values, _NUMBERS).tobytes()
 
 
 def unpack(data: bytes, size: int) -> Floats:
@@ -158,7 +161,7 @@ def unpack(data: bytes, size: int) -> Floats:
     """
     if len(data) != 8 * size:
         raise WrongShapeError(f"expected {size} numbers, got {len(data)} bytes")
-    values = np.frombuffer(data, dtype="<f8").astype(np.float64)
+    values = np.frombuffer(data, _NUMBERS).astype(np.float64)
     if not np.isfinite(values).all():
         raise NotFiniteError("statistics must be finite numbers")
     return values

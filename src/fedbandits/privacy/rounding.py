@@ -63,6 +63,11 @@ def rounding_constant(records: int, largest: float) -> float:
     return 1.5 * 2.0**52 * step
 
 
+def grid_step(constant: float) -> float:
+    """The step q of the grid that a constant of :func:`rounding_constant` rounds to."""
+    return constant / (1.5 * 2.0**52)
+
+
 def most_records(dimension: int, releases: int) -> int:
     """The largest number of records in a sum for which rounding stays within its margin."""
     each = (math.sqrt(2.0) * (dimension + 1) + 6.0 * math.sqrt(max(releases, 1))) * 2.0**-53

@@ -25,7 +25,7 @@ class AsyncFedLinUCBSystem(AgentsSystem["AsyncPlan"]):
     presets = PRESETS
 
     def syncs(self, run: PartiesRun) -> int:
-        return sum(run.one("server").exchanges.values())
+        return int(run.one("server").state.exchanges.sum())
 
     def epsilon_spent(self, plan: AsyncPlan, run: PartiesRun) -> float:
         return plan.epsilon_spent(self.syncs(run))

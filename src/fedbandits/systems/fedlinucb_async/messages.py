@@ -19,7 +19,15 @@ class _Statistic(Message, frozen=True, kw_only=True):
 
 
 class Upload(_Statistic, frozen=True, kw_only=True, tag="fedlinucb-async.upload"):
-    """The sum of an agent's records since its last exchange."""
+    """The sum of an agent's records since its last exchange that was answered.
+
+    Parameters
+    ----------
+    since
+        The number of that exchange. What later ones have brought is in this sum again.
+    """
+
+    since: int
 
 
 class Download(_Statistic, frozen=True, kw_only=True, tag="fedlinucb-async.download"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fedbandits.federation.run import PartiesRun
 from fedbandits.systems.agents.system import AgentsSystem
@@ -27,12 +27,17 @@ class PeerFedUCBSystem(AgentsSystem["PeerPlan"]):
 
     def syncs(self, run: PartiesRun) -> int:
         """Releases so far of the agent that made most, over all its estimators."""
-        return max(sum(int(state.made) for state in agent.released) for agent in run.of("agent"))
+        return max(sum(_releases(agent)) for agent in run.of("agent"))
 
     def epsilon_spent(self, plan: PeerPlan, run: PartiesRun) -> float:
         # The estimators' records are disjoint, so the one that was released most often decides.
-        most = max(state.made for agent in run.of("agent") for state in agent.released)
+        most = max(made for agent in run.of("agent") for made in _releases(agent))
         return plan.epsilon_spent(most)
+
+
+def _releases(agent: Any) -> list[int]:
+    """How often an agent has released each of its estimators."""
+    return [estimator.released.made for estimator in agent.state.estimators]
 
 
 SYSTEM = PeerFedUCBSystem()

@@ -1,92 +1,142 @@
-"""What a party passes on: each message once, to the neighbours that it has not come from."""
+"""What a party passes on: each message once, to the neighbours that it has not come from.
+
+Nothing here is changed: what has been heard is a table of tuples, and functions make new ones.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from fedbandits.federation.messages import Message, OutOfOrderError, WrongSenderError
-from fedbandits.systems.feducb_p2p.messages import Flooded
+from fedbandits.systems.feducb_p2p.knowledge import MOST_AHEAD
+from fedbandits.systems.feducb_p2p.messages import Call, Flooded, Release
 from fedbandits.systems.feducb_p2p.plan import Peers
 
-#: Names a message, whichever way it comes.
-FloodKey = tuple[int, ...]
 
-
-class _Flood(msgspec.Struct):
-    message: Message | None  # to be passed on, or None where it has gone far enough
-    heard: int  # at the end of which round
-    senders: set[str]
-
-
-class Floods:
-    """Messages that an agent has heard lately.
+class Flood(msgspec.Struct, frozen=True):
+    """A message that was heard, whichever way it came.
 
     Parameters
     ----------
-    index
-        Which of the agents hears.
-    names
-        Names of all agents, in order.
-    peers
-        What follows from the graph.
+    name
+        Tells it from others of its channel: the number of a release, the round of a call.
+    heard
+        At the end of which round.
+    senders
+        Whom it has come from, in order; not kept up once it was passed on.
+    onward
+        What is to be passed on; None where that is done, or it has gone far enough.
     """
 
-    def __init__(self, index: int, names: Sequence[str], peers: Peers) -> None:
-        self._name, self._peers = names[index], peers
-        self._number = {name: i for i, name in enumerate(names)}
-        self._floods: dict[FloodKey, _Flood] = {}
+    name: int
+    heard: int
+    senders: tuple[str, ...]
+    onward: Release | Call | None
 
-    def origin(self, message: Flooded) -> int:
-        """The number of the agent that a message comes from.
 
-        Raises
-        ------
-        WrongSenderError, OutOfOrderError
-            If it cannot have come this way.
-        """
-        origin = self._number.get(message.origin)
-        if origin is None:
-            raise WrongSenderError(f"{self._name}: nobody is called {message.origin!r}")
-        least = 1 + int(self._peers.distance[origin, self._number[message.sender]])
-        if not least <= message.hops <= self._peers.gamma:
-            raise OutOfOrderError(
-                f"{self._name}: {message.hops} hops from {message.origin} through "
-                f"{message.sender}, expected {least} to {self._peers.gamma}"
-            )
-        if message.round < 1:
-            raise OutOfOrderError(f"{self._name}: a message of round {message.round}")
-        return origin
+#: What was heard lately, in order, by channel: one for each estimator of each agent, and one for
+#: each agent's calls.
+Floods = dict[int, tuple[Flood, ...]]
 
-    def repeats(self, key: FloodKey, message: Flooded) -> bool:
-        """Whether a message was heard, and not yet forgotten; its sender need not be told then."""
-        flood = self._floods.get(key)
-        if flood is not None:
-            flood.senders.add(message.sender)
-        return flood is not None
 
-    def take(self, key: FloodKey, message: Flooded) -> None:
-        """Keep a message that is new, to be passed on at the end of the round after it is heard."""
-        onward = msgspec.structs.replace(
-            message, sender=self._name, number=-1, hops=message.hops + 1
+def origin_of(message: Flooded, name: str, places: Mapping[str, int], peers: Peers) -> int:
+    """The number of the agent that a message comes from.
+
+    Parameters
+    ----------
+    message
+        What has come.
+    name
+        Who hears it.
+    places
+        The numbers of all agents.
+    peers
+        What follows from the graph.
+
+    Raises
+    ------
+    WrongSenderError, OutOfOrderError
+        If it cannot have come this way.
+    """
+    origin = places.get(message.origin)
+    if origin is None:
+        raise WrongSenderError(f"{name}: nobody is called {message.origin!r}")
+    least = 1 + int(peers.distance[origin, places[message.sender]])
+    if not least <= message.hops <= peers.gamma:
+        raise OutOfOrderError(
+            f"{name}: {message.hops} hops from {message.origin} through {message.sender}, "
+            f"expected {least} to {peers.gamma}"
         )
-        goes_on = onward.hops <= self._peers.gamma
-        self._floods[key] = _Flood(onward if goes_on else None, message.heard, {message.sender})
+    return origin
 
-    def due(self, round_: int, neighbours: Sequence[str]) -> list[Message]:
-        """Copies of all messages heard by the end of ``round_`` and not yet passed on."""
-        outgoing: list[Message] = []
-        for flood in self._floods.values():
-            if flood.message is not None and flood.heard <= round_:
+
+def find(heard: tuple[Flood, ...], name: int) -> Flood | None:
+    """A message of a channel that was heard, and not yet forgotten."""
+    for flood in heard:
+        if flood.name == name:
+            return flood
+    return None
+
+
+def heard_again(heard: tuple[Flood, ...], name: int, sender: str) -> tuple[Flood, ...]:
+    """What was heard comes from another neighbour too: that one need not be told."""
+    return tuple(
+        msgspec.structs.replace(flood, senders=tuple(sorted({*flood.senders, sender})))
+        if flood.name == name and flood.onward is not None
+        else flood
+        for flood in heard
+    )
+
+
+def heard_first(
+    heard: tuple[Flood, ...], name: int, message: Release | Call, hearer: str, gamma: int
+) -> tuple[Flood, ...]:
+    """With a message that is new, to be passed on at the end of the round after it is heard.
+
+    Where there are more than an honest agent can have sent, the oldest one is forgotten.
+    """
+    onward = msgspec.structs.replace(message, sender=hearer, hops=message.hops + 1)
+    goes_on = onward.hops <= gamma
+    flood = Flood(name, message.heard, (message.sender,), onward if goes_on else None)
+    return (*heard, flood)[-MOST_AHEAD - 2 * gamma - 2 :]
+
+
+def due(floods: Floods, round_: int, neighbours: Sequence[str]) -> list[Message]:
+    """Copies of all messages heard by the end of ``round_`` and not yet passed on."""
+    outgoing: list[Message] = []
+    for heard in floods.values():
+        for flood in heard:
+            if flood.onward is not None and flood.heard <= round_:
+                senders = frozenset(flood.senders)
                 outgoing += [
-                    msgspec.structs.replace(flood.message, receiver=name)
+                    msgspec.structs.replace(flood.onward, receiver=name)
                     for name in neighbours
-                    if name not in flood.senders
+                    if name not in senders
                 ]
-                flood.message = None
-        return outgoing
+    return outgoing
 
-    def forget(self, before: int) -> None:
-        """Drop what was heard before a round: no copy of it can be under way."""
-        self._floods = {key: flood for key, flood in self._floods.items() if flood.heard >= before}
+
+def passed_on(floods: Floods, round_: int, before: int) -> Floods:
+    """The table after :func:`due`.
+
+    Parameters
+    ----------
+    floods, round_
+        As for :func:`due`.
+    before : int
+        What was heard before this round is forgotten: no copy of it can be under way.
+    """
+    after: Floods = {}
+    for channel, heard in floods.items():
+        kept = tuple(
+            msgspec.structs.replace(flood, onward=None)
+            if flood.onward is not None and flood.heard <= round_
+            else flood
+            for flood in heard
+            if flood.heard >= before
+        )
+        if kept:
+            after[channel] = kept
+    return after

@@ -1,10 +1,13 @@
-"""Whose releases a party knows, and which of them it may use by now."""
+"""Whose releases a party knows, and which of them it may use by now. Nothing here is changed."""
 
 from __future__ import annotations
 
 import msgspec
 
 from fedbandits._typing import Floats
+
+#: A peer can have ended so many more rounds than this party. What is from later must wait.
+MOST_AHEAD = 16
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -15,25 +18,30 @@ class Known(msgspec.Struct, frozen=True):
     values: Floats
 
 
-class Knowledge:
-    """The newest releases of everybody; older ones only while newer ones must still wait."""
+#: What is known of one estimator of one agent, oldest first: the release that serves, and those
+#: that must still wait.
+History = tuple[Known, ...]
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, int], list[Known]] = {}
 
-    def newest_number(self, agent: int, estimator: int) -> int:
-        """Of what is known of an agent's estimator, usable or not; 0 if nothing is."""
-        known = self._known.get((agent, estimator))
-        return known[-1].release if known else 0
+def newest_number(history: History) -> int:
+    """Of what is known of an agent's estimator, usable or not; 0 if nothing is."""
+    return history[-1].release if history else 0
 
-    def usable(self, agent: int, estimator: int, round_: int) -> Known | None:
-        """The newest release that may be used at the end of a round."""
-        fitting = [k for k in self._known.get((agent, estimator), ()) if k.usable <= round_]
-        return fitting[-1] if fitting else None
 
-    def add(self, agent: int, estimator: int, known: Known, round_: int) -> None:
-        """Keep a release, newer than all before it, and forget what it makes needless."""
-        kept = self._known.get((agent, estimator), [])
-        serving = self.usable(agent, estimator, round_)
-        least = serving.release if serving else 0
-        self._known[agent, estimator] = [k for k in kept if k.release >= least] + [known]
+def usable(history: History, round_: int) -> Known | None:
+    """The newest release that may be used at the end of a round."""
+    for known in reversed(history):
+        if known.usable <= round_:
+            return known
+    return None
+
+
+def extended(history: History, known: Known, round_: int) -> History:
+    """With a release that is newer than all before it, and without what it makes needless.
+
+    Where more must wait than an honest agent can have made, those that have waited longest go.
+    """
+    serving = usable(history, round_)
+    least = serving.release if serving else 0
+    waiting = [k for k in history if k.release > least] + [known]
+    return (*([serving] if serving else ()), *waiting[-MOST_AHEAD - 1 :])

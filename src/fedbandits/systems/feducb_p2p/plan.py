@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -59,6 +59,12 @@ class PeerPlan(AgentsPlan, frozen=True, kw_only=True):
 
     topology: Topology
     peers: Peers
+
+    @property
+    def public(self) -> dict[str, Any]:
+        """Each agent's neighbours, by their numbers: a file of one name may have other edges."""
+        names = self.agent_names
+        return {"neighbours": {n: self.topology.neighbours(i) for i, n in enumerate(names)}}
 
 
 def make_plan(config: PeerFedUCB, facts: ContextualFacts, rounds: int) -> PeerPlan:

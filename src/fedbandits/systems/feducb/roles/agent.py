@@ -15,11 +15,12 @@ from fedbandits.federation.events import Deadline, Decide, EndRound, Observe
 from fedbandits.federation.messages import ImplausibleError, Message, OutOfOrderError, pack, unpack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
-from fedbandits.learners.ridge import Record, add_record
+from fedbandits.learners.ridge import Record
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.privacy.running_sum import ContinualState
 from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.counting import countable, sum_to_release
 from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan, Constants
 from fedbandits.systems.agents.player import Player, PlayerState
@@ -147,7 +148,9 @@ class Agent(Player[AgentState]):
         """Learn from a reward; ask for a sync, if data-dependent ones are due."""
         state = self._state
         record, number = self._checked_record(event), event.decision.number
-        counted, kept = self._countable({**state.kept, number: record})
+        counted, kept = countable(
+            self._plan, self._most_records, state.released.made, {**state.kept, number: record}
+        )
         after = self._after(
             records=state.records + 1, open=self._closed(event),
             waited=state.waited + len(counted), fresh=state.fresh + len(counted), kept=kept,
@@ -160,22 +163,6 @@ class Agent(Player[AgentState]):
             return self._requests(after)
 
         return Step(after, write=learn)
-
-    def _countable(self, records: dict[int, Record]) -> tuple[list[Record], dict[int, Record]]:
-        """Those records that count for the next release, and those that wait.
-
-        The k-th release is of decisions 1 … k · most_records: which records are in it then depends
-        on no other record, nor on when that one's reward came. None is of more than the horizon's:
-        sums are exact up to there (:mod:`fedbandits.privacy.rounding`).
-        """
-        made, constants = self._state.released.made, self._plan.constants
-        if made == constants.releases:
-            return list(records.values()), {}
-        last = min((made + 1) * self._most_records, self._plan.rounds)
-        if all(number <= last for number in records):
-            return list(records.values()), {}
-        counted = [record for number, record in records.items() if number <= last]
-        return counted, {n: record for n, record in records.items() if n > last}
 
     def _requests(self, after: AgentState) -> Sequence[Message]:
         constants = self._plan.constants
@@ -213,7 +200,9 @@ class Agent(Player[AgentState]):
     def _release(self, **changed: Any) -> Step:
         """The next release of the running sum: kept before it leaves."""
         state, plan = self._state, self._plan
-        statistic, kept = self._sum_to_release()
+        statistic, kept = sum_to_release(
+            plan, self._most_records, state.released.made, state.statistic, state.kept
+        )
         released, noisy = running_sum.release(
             plan.release,
             state.released,
@@ -234,17 +223,6 @@ class Agent(Player[AgentState]):
             statistic=pack(noisy),
         )
         return Step(after, [upload])
-
-    def _sum_to_release(self) -> tuple[Floats, dict[int, Record]]:
-        """The sum of all records that count for the next release, and those that wait."""
-        state, rounding = self._state, self._plan.constants.rounding
-        if not state.kept:
-            return state.statistic, state.kept
-        counted, kept = self._countable(state.kept)
-        statistic = state.statistic.copy()
-        for context, reward, model in counted:
-            add_record(statistic, model, context, reward, rounding)
-        return statistic, kept
 
     def _take_over(self, message: Pooled) -> Step:
         """Go on from the sum of all agents' newest releases, and from own records after it."""

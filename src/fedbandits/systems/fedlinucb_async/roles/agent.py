@@ -1,0 +1,186 @@
+"""Asynchronous FedLinUCB's agents: one organisation each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fedbandits._typing import Floats
+from fedbandits.errors import RemoteProtocolError
+from fedbandits.federation.events import Deadline, Decide, Observe
+from fedbandits.federation.messages import Message, OutOfOrderError, pack, unpack
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import Step, Transitions
+from fedbandits.learners.ridge import add_record
+from fedbandits.privacy.bounds import NO_FAULT
+from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.limits import Limits
+from fedbandits.systems.agents.player import Player, PlayerState
+from fedbandits.systems.agents.system import AgentSupply
+from fedbandits.systems.agents.views import Pool, Views
+from fedbandits.systems.fedlinucb_async.kernels import (
+    count_for_trigger,
+    take_over,
+    with_record,
+)
+from fedbandits.systems.fedlinucb_async.messages import Download, Upload
+from fedbandits.systems.fedlinucb_async.plan import AsyncPlan
+
+
+class AgentState(PlayerState, frozen=True, kw_only=True):
+    """All that changes in an agent.
+
+    Parameters
+    ----------
+    local : (models, d (d + 3) / 2) float64
+        The sum of its records that it has not uploaded.
+    fresh
+        How many these are.
+    uploaded : (models, d (d + 3) / 2) float64
+        The sum of those that it has uploaded since its last exchange that was answered.
+    pool, view
+        What it knows of the last total, and what it acts on.
+    exchanges
+        The number of its last exchange.
+    answered
+        The number of its last exchange that was answered.
+    """
+
+    local: Floats
+    uploaded: Floats
+    pool: Pool
+    view: Views
+    fresh: int = 0
+    exchanges: int = 0
+    answered: int = 0
+
+
+class AsyncAgent(Player[AgentState]):
+    """One organisation: decides, learns from rewards, exchanges when it has learned enough.
+
+    While it waits for an answer it goes on deciding by what it last downloaded. It learns from as
+    many decisions as there are rounds, which is what bounds and radius rest on; those after them
+    count for nothing.
+
+    Parameters
+    ----------
+    seat
+        What it is told of all that is public.
+    plan
+        What all parties go by.
+    supply
+        How it breaks ties. Its noise is never asked for.
+    """
+
+    TRANSITIONS: ClassVar[Transitions] = {
+        ("ready", Decide): ("ready",),
+        ("ready", Observe): ("ready", "waiting"),
+        ("ready", Download): ("ready",),
+        ("waiting", Decide): ("waiting",),
+        ("waiting", Observe): ("waiting",),
+        ("waiting", Download): ("ready",),
+        ("waiting", Deadline): ("ready", "waiting"),
+    }
+
+    def __init__(self, seat: Seat, plan: AsyncPlan, supply: AgentSupply) -> None:
+        constants = plan.constants
+        pool, view = act.own_view(constants, constants.base, constants.log_term)
+        state = AgentState(
+            local=np.zeros(constants.statistic_shape),
+            uploaded=np.zeros(constants.statistic_shape),
+            pool=pool,
+            view=view,
+        )
+        super().__init__(seat, plan, supply, state)
+        self._server = seat.one("server")
+        self._most_records = plan.schedule.most_records
+        self._limits, self._everybody = Limits.of(plan), range(constants.agents)
+
+    @property
+    def awaited(self) -> int | None:
+        """The exchange that is not answered, while nothing else is done about it."""
+        return self._state.exchanges if self.stage == "waiting" else super().awaited
+
+    def _compute(self, event: Any) -> Step:
+        match event:
+            case Decide():
+                return self._choose(event, self._state.view)
+            case Observe():
+                return self._observe(event)
+            case Download():
+                return self._take_over(event)
+            case _:
+                return self._end_waiting(event)
+
+    def _observe(self, event: Observe) -> Step:
+        """Learn from a reward; exchange, if enough was learned and no answer is waited for."""
+        state, constants = self._state, self._plan.constants
+        context, reward, m = self._checked_record(event)
+        records, still_open = state.records + 1, self._closed(event)
+        if event.decision.number > self._most_records:
+            return Step(self._after(records=records, open=still_open))
+        view, terms, threshold = state.view, state.pool.terms, constants.threshold
+        inverse, log_dets, due = with_record(
+            view.trigger_inverse, view.trigger_log_det, terms, m, context, threshold
+        )
+        due = due and state.stage == "ready"
+
+        def learn() -> Sequence[Message]:
+            add_record(state.local, m, context, reward, constants.rounding)
+            view.trigger_inverse[m], view.trigger_log_det[m] = inverse[0], log_dets[m]
+            return self._upload() if due else ()
+
+        if not due:
+            return Step(
+                self._after(records=records, open=still_open, fresh=state.fresh + 1), write=learn
+            )
+        after = self._after(
+            records=records, open=still_open, fresh=0, stage="waiting",
+            exchanges=state.exchanges + 1,
+        )  # fmt: skip
+        return Step(after, write=learn)
+
+    def _upload(self) -> Sequence[Message]:
+        """What the server has not said that it has; own sums are settled. Cannot fail."""
+        state = self._state
+        np.add(state.uploaded, state.local, out=state.uploaded)
+        state.local[:] = 0.0
+        upload = Upload(
+            sender=self.name,
+            receiver=self._server,
+            exchange=state.exchanges + 1,
+            since=state.answered,
+            statistic=pack(state.uploaded),
+        )
+        return [upload]
+
+    def _take_over(self, message: Download) -> Step:
+        """Act from now on by the server's total, and go on from own records after the upload."""
+        state, constants = self._state, self._plan.constants
+        if not state.answered < message.exchange == state.exchanges:
+            raise OutOfOrderError(
+                f"{self.name}: download of exchange {message.exchange}, expected "
+                f"{state.exchanges} after {state.answered}"
+            )
+        values = unpack(message.statistic, constants.release_size)
+        self._limits.check(self.name, values, self._everybody, 1)
+        total = values.reshape(constants.models, -1)
+        pool = act.empty_pool(constants.models, constants.dimension)
+        copies: Any = [array.copy() for array in state.view]
+        view = Views(*copies)
+        if take_over(constants, total, pool, view) != NO_FAULT:
+            raise RemoteProtocolError(f"{self.name}: the server's Gram matrix is not positive")
+        if state.fresh:
+            count_for_trigger(constants, total + state.local, view)
+        uploaded = np.zeros(state.uploaded.shape)
+        after = self._after(
+            stage="ready", pool=pool, view=view, answered=message.exchange, uploaded=uploaded
+        )
+        return Step(after)
+
+    def _end_waiting(self, event: Deadline) -> Step:
+        """Go on without an answer: the next upload holds the same records, and newer ones."""
+        over = event.number == self._state.exchanges
+        return Step(self._after(stage="ready") if over else self._state)

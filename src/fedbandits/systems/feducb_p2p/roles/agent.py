@@ -1,0 +1,261 @@
+"""Peer-to-peer FedUCB's agents: one organisation each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import msgspec
+import numpy as np
+
+from fedbandits._typing import Floats
+from fedbandits.errors import LocalProtocolError, ReleaseRefusedError
+from fedbandits.federation.events import Decide, EndRound, Observe
+from fedbandits.federation.messages import Message, pack
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import Step, Transitions
+from fedbandits.privacy import running_sum
+from fedbandits.privacy.running_sum import renamed
+from fedbandits.systems.agents.counting import countable, sum_to_release
+from fedbandits.systems.agents.sync import planned_round, sync_due
+from fedbandits.systems.agents.system import AgentSupply
+from fedbandits.systems.agents.views import Pool
+from fedbandits.systems.feducb_p2p import flooding
+from fedbandits.systems.feducb_p2p.knowledge import (
+    Known,
+    extended,
+    usable,
+)
+from fedbandits.systems.feducb_p2p.messages import Call, Release
+from fedbandits.systems.feducb_p2p.plan import NOT_POOLED, PeerPlan
+from fedbandits.systems.feducb_p2p.roles.estimators import (
+    Estimator,
+    at_release,
+    refreshed,
+)
+from fedbandits.systems.feducb_p2p.roles.listener import Listener, PeerState
+
+
+class PeerAgent(Listener):
+    """One organisation: decides, learns from rewards, releases, passes on, pools.
+
+    Parameters
+    ----------
+    seat
+        What it is told of all that is public; its place says whose budget it spends. Sums are
+        taken in the order of agents.
+    plan
+        What all parties go by.
+    supply
+        Its noise, and how it breaks ties. The k-th release of estimator g of G has the draw of
+        the name (k - 1) G + g + 1.
+    """
+
+    TRANSITIONS: ClassVar[Transitions] = {
+        ("ready", Decide): ("ready",),
+        ("ready", Observe): ("ready",),
+        ("ready", EndRound): ("ready",),
+        ("ready", Release): ("ready",),
+        ("ready", Call): ("ready",),
+    }
+
+    def __init__(self, seat: Seat, plan: PeerPlan, supply: AgentSupply) -> None:
+        super().__init__(seat, plan, supply)
+        self._own = plan.of_agent(seat.place)
+        self._log_term = float(plan.peers.log_term[seat.place])
+        members = np.flatnonzero(plan.peers.lag[seat.place] != NOT_POOLED).tolist()
+        #: For every estimator where to find the releases that go into its pool.
+        self._cells = [[self._cell(i, g) for i in members] for g in range(self._count)]
+
+    @property
+    def next_end(self) -> int | None:
+        """Of every round: copies are passed on at its end, whatever else is due."""
+        done = self._state.rounds
+        return done + 1 if done < self._plan.rounds else None
+
+    def pool(self, estimator: int = 0) -> Pool:
+        """What this agent makes of the releases that it has heard."""
+        return self._refreshed(estimator).pool
+
+    def _compute(self, event: Any) -> Step:
+        match event:
+            case Decide():
+                return self._decide(event)
+            case Observe():
+                return self._observe(event)
+            case EndRound():
+                return self._end_round(event.round_)
+            case Release():
+                return self._hear(event)
+            case _:
+                return self._hear_call(event)
+
+    def _decide(self, event: Decide) -> Step:
+        """Choose by the estimator whose turn it is, with all that may be used by now."""
+        state, g = self._state, (self._state.rounds + 1) % self._count
+        self._have_noise()
+        now = self._refreshed(g)
+        step = self._choose(event, now.view)
+        changed: dict[str, Any] = {}
+        if now is not state.estimators[g]:
+            changed["estimators"] = _with(state.estimators, g, now)
+        if self._count > 1:
+            changed["used"] = {**state.used, step.answer.number: g}
+        if not changed:
+            return step
+        return Step(msgspec.structs.replace(step.state, **changed), answer=step.answer)
+
+    def _refreshed(self, g: int) -> Estimator:
+        """An estimator with all that may be used by now."""
+        state, cells = self._state, self._cells[g]
+        known, round_, now, numbers = state.known, state.rounds, state.estimators[g], 0
+        heard: list[tuple[int, Known]] = []
+        for cell in cells:
+            if cell in known and (newest := usable(known[cell], round_)) is not None:
+                heard.append((cell // self._count, newest))
+                numbers += newest.release
+        # Numbers of releases only grow, so an unchanged sum of them means nothing new.
+        if numbers == now.pooled:
+            return now
+        return refreshed(self._own, self._index, now, heard, state.statistic[g])
+
+    def _observe(self, event: Observe) -> Step:
+        """Learn from a reward, for the estimator that decided. Messages leave at a round's end."""
+        state, record = self._state, self._checked_record(event)
+        used, number = state.used, event.decision.number
+        g = used.get(number, 0)
+        now = state.estimators[g]
+        counted, kept = countable(
+            self._own, self._most_records, now.released.made, {**now.kept, number: record}
+        )
+        after = msgspec.structs.replace(now, waited=now.waited + len(counted), kept=kept)
+
+        def learn() -> Sequence[Message]:
+            for each in counted:
+                self._learn(each, state.statistic[g], now.pool, now.view, self._log_term)
+            return ()
+
+        return Step(
+            self._after(
+                records=state.records + 1,
+                open=self._closed(event),
+                used={n: by for n, by in used.items() if n != number} if used else used,
+                estimators=_with(state.estimators, g, after),
+            ),
+            write=learn,
+        )
+
+    def _end_round(self, round_: int) -> Step:
+        """Release what is due, and pass on what had arrived before this round."""
+        if round_ != self.next_end:
+            raise LocalProtocolError(f"{self.name}: end of round {round_}, not of {self.next_end}")
+        step = self._triggered(round_) if self._is_triggered else self._planned(round_)
+        floods = self._state.floods
+        if not floods:
+            return step
+        passed = flooding.due(floods, round_ - 1, self._neighbours)
+        left = flooding.passed_on(floods, round_ - 1, round_ - 2 * self._peers.gamma)
+        return Step(msgspec.structs.replace(step.state, floods=left), [*step.outgoing, *passed])
+
+    def _planned(self, round_: int) -> Step:
+        """Release if that is due, by a schedule fixed in advance."""
+        constants, after = self._plan.constants, self._after(rounds=round_)
+        number = after.estimators[0].released.made + 1
+        due = number <= constants.releases and planned_round(constants, number) <= round_
+        return self._release(after, (0,)) if due else Step(after)
+
+    def _triggered(self, round_: int) -> Step:
+        """Call for a sync if that is due, and answer calls whose time has come."""
+        state, g = self._state, round_ % self._count
+        now, calls, outgoing = self._refreshed(g), state.calls, list[Message]()
+        if self._calls(now):
+            call = Call(sender=self.name, receiver="", origin=self.name, round=round_, hops=1)
+            outgoing, calls = self._to_all(call), {**calls, round_: round_}
+        estimators = _with(state.estimators, g, now)
+        if not calls:
+            return Step(self._after(rounds=round_, estimators=estimators))
+        left = {called: when for called, when in calls.items() if when > round_}
+        after = self._after(rounds=round_, estimators=estimators, calls=left)
+        # Whoever has released since the call has nothing new to release.
+        due = dict.fromkeys(
+            called % self._count
+            for called in sorted(calls.keys() - left)
+            if estimators[called % self._count].released_in < called
+        )
+        step = self._release(after, tuple(due))
+        return Step(step.state, [*outgoing, *step.outgoing])
+
+    def _calls(self, now: Estimator) -> bool:
+        """Whether an estimator has learned enough to call for a sync."""
+        constants, waited = self._plan.constants, now.waited
+        if not waited or now.released.made >= constants.releases:
+            return False
+        return bool(sync_due(constants.threshold, now.pool.terms, now.view.trigger_log_det, waited))
+
+    def _release(self, after: PeerState, due: Sequence[int]) -> Step:
+        """Release some estimators as they stand, if there are releases left."""
+        outgoing = list[Message]()
+        for g in due:
+            now, most = after.estimators[g], self._plan.constants.releases
+            if now.released.made >= most:
+                continue
+            statistic, kept = sum_to_release(
+                self._own, self._most_records, now.released.made, after.statistic[g], now.kept
+            )
+            try:
+                now, noisy = self._released(g, now, statistic)
+            except ReleaseRefusedError:  # for good: the round ends all the same
+                after = msgspec.structs.replace(after, refused=after.refused + 1)
+                continue
+            now = msgspec.structs.replace(now, released_in=after.rounds, waited=0, kept=kept)
+            if len(kept) < len(after.estimators[g].kept):  # some of them count from now on
+                sums = after.statistic.copy()
+                sums[g] = statistic
+                after = msgspec.structs.replace(after, statistic=sums)
+            number, cell = now.released.made, self._cell(self._index, g)
+            known = extended(
+                after.known.get(cell, ()), Known(number, after.rounds, noisy), after.rounds
+            )
+            after = msgspec.structs.replace(
+                after, estimators=_with(after.estimators, g, now),
+                known={**after.known, cell: known},
+            )  # fmt: skip
+            outgoing += self._to_all(self._announcement(g, number, noisy, after.rounds))
+        return Step(after, outgoing)
+
+    def _released(self, g: int, now: Estimator, statistic: Floats) -> tuple[Estimator, Floats]:
+        """The next release of a sum: settled before anything leaves."""
+        plan, count = self._own, self._count
+        released, noisy = running_sum.release(
+            plan.release,
+            now.released,
+            statistic.reshape(-1),
+            plan.constants.entry_scale,
+            renamed(self._noise, lambda k: (k - 1) * count + g + 1),
+        )
+        self._has_noise = False
+        kept = at_release(plan, statistic)
+        return msgspec.structs.replace(now, released=released, at_release=kept), noisy
+
+    def _announcement(self, g: int, number: int, noisy: Floats, round_: int) -> Message:
+        """A release as it is told; one that was due before is told as of the round it was due."""
+        constants = self._plan.constants
+        if not self._is_triggered:
+            round_ = planned_round(constants, number)
+        return Release(
+            sender=self.name,
+            receiver="",
+            origin=self.name,
+            round=round_,
+            hops=1,
+            estimator=g,
+            release=number,
+            statistic=pack(noisy),
+        )
+
+    def _to_all(self, message: Message) -> list[Message]:
+        return [msgspec.structs.replace(message, receiver=name) for name in self._neighbours]
+
+
+def _with(estimators: tuple[Estimator, ...], g: int, changed: Estimator) -> tuple[Estimator, ...]:
+    return (*estimators[:g], changed, *estimators[g + 1 :])

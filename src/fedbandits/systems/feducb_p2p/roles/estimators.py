@@ -1,0 +1,130 @@
+"""What an agent keeps of each of its estimators, and what it makes of the releases it has heard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from fedbandits._typing import Floats
+from fedbandits.learners.ridge import Record
+from fedbandits.privacy import running_sum
+from fedbandits.privacy.bounds import NO_FAULT
+from fedbandits.privacy.running_sum import ContinualState
+from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.views import Pool, Views
+from fedbandits.systems.feducb_p2p.kernels import pool_heard
+from fedbandits.systems.feducb_p2p.knowledge import Known
+from fedbandits.systems.feducb_p2p.plan import PeerPlan
+
+
+class Estimator(msgspec.Struct, frozen=True):
+    """All that changes in one estimator, but for its sum of records.
+
+    Parameters
+    ----------
+    pool, view
+        What it knows of the releases that were heard, and what it acts on.
+    released
+        Where its releases stand.
+    released_in
+        The round of the last own release.
+    at_release : (models or 0, d (d + 3) / 2) float64
+        The sum of records then; nothing with a released view.
+    waited
+        Records since then.
+    kept
+        Records of decisions beyond those that the next release may be about, by their numbers.
+    pooled
+        Numbers of the releases in the pool, added up.
+    unusable
+        How often releases that were heard added up to no Gram matrix. The pool before them stays.
+    """
+
+    pool: Pool
+    view: Views
+    released: ContinualState
+    at_release: Floats
+    released_in: int = 0
+    waited: int = 0
+    kept: dict[int, Record] = msgspec.field(default_factory=dict)
+    pooled: int = 0
+    unusable: int = 0
+
+
+def first_estimator(plan: PeerPlan, index: int) -> Estimator:
+    """An estimator of an agent before the first round."""
+    constants, peers = plan.constants, plan.peers
+    base, log_term = float(peers.base[index]), float(peers.log_term[index])
+    pool, view = act.own_view(constants, base, log_term)
+    return Estimator(
+        pool=pool,
+        view=view,
+        released=running_sum.init(plan.release, constants.release_size),
+        at_release=at_release(plan, np.zeros(constants.statistic_shape)),
+    )
+
+
+def at_release(plan: PeerPlan, statistic: Floats) -> Floats:
+    """What an estimator keeps of its sum when it releases it."""
+    return statistic.copy() if plan.constants.raw_view else statistic[:0].copy()
+
+
+def refreshed(
+    plan: PeerPlan,
+    index: int,
+    estimator: Estimator,
+    heard: Sequence[tuple[int, Known]],
+    statistic: Floats,
+) -> Estimator:
+    """An estimator that has pooled what was heard; the pool before it, if that adds up to none.
+
+    Parameters
+    ----------
+    plan
+        What all parties go by.
+    index
+        Whose estimator it is.
+    estimator
+        As it is now; its arrays are left as they are.
+    heard
+        The newest release of everybody who counts, by the agent's number, in order.
+    statistic : (models, d (d + 3) / 2) float64
+        The sum of its records.
+    """
+    numbers = sum(known.release for _, known in heard)
+    pool = _pooled(plan, index, heard, statistic[: len(estimator.at_release)], estimator)
+    if pool is None:
+        return msgspec.structs.replace(estimator, pooled=numbers, unusable=estimator.unusable + 1)
+    constants = plan.constants
+    view = act.one_view(act.empty_views(1, constants.models, constants.dimension), 0)
+    act.load_view(constants, float(plan.peers.log_term[index]), pool, view)
+    return msgspec.structs.replace(estimator, pooled=numbers, pool=pool, view=view)
+
+
+def _pooled(
+    plan: PeerPlan,
+    index: int,
+    heard: Sequence[tuple[int, Known]],
+    statistic: Floats,
+    estimator: Estimator,
+) -> Pool | None:
+    """What releases come to, added up in the order of agents as a controller would."""
+    constants = plan.constants
+    released, variance = np.zeros(constants.release_size), 0.0
+    for origin, known in heard:
+        released += known.values
+        variance += act.noise_variance(constants, origin, known.release)
+    pool = act.empty_pool(constants.models, constants.dimension)
+    fault = pool_heard(
+        constants,
+        plan.peers,
+        index,
+        len(heard),
+        variance,
+        released.reshape(constants.models, -1),
+        statistic - estimator.at_release,
+        pool,
+    )
+    return pool if fault == NO_FAULT else None

@@ -1,0 +1,168 @@
+"""What agents hear from their neighbours: releases, and calls for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from fedbandits._typing import Floats
+from fedbandits.federation.messages import Message, OutOfOrderError, unpack
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import Step
+from fedbandits.systems.agents.limits import Limits
+from fedbandits.systems.agents.plan import TRIGGERED
+from fedbandits.systems.agents.player import Player, PlayerState
+from fedbandits.systems.agents.sync import planned_round
+from fedbandits.systems.agents.system import AgentSupply
+from fedbandits.systems.feducb_p2p import flooding
+from fedbandits.systems.feducb_p2p.flooding import Flood, Floods
+from fedbandits.systems.feducb_p2p.knowledge import (
+    MOST_AHEAD,
+    History,
+    Known,
+    extended,
+    newest_number,
+)
+from fedbandits.systems.feducb_p2p.messages import Call, Flooded, Release
+from fedbandits.systems.feducb_p2p.plan import NOT_POOLED, PeerPlan
+from fedbandits.systems.feducb_p2p.roles.estimators import Estimator, first_estimator
+
+
+class PeerState(PlayerState, frozen=True, kw_only=True):
+    """All that changes in an agent.
+
+    Parameters
+    ----------
+    rounds
+        How many are over.
+    statistic : (estimators, models, d (d + 3) / 2) float64
+        The sums of the records that count for the next release of each estimator.
+    estimators
+        What else it keeps of each.
+    used
+        The estimators that open decisions were made by, where there are several.
+    known
+        Releases that were heard, own ones too, by agent · estimators + estimator.
+    floods
+        Messages that were heard lately, and those to be passed on.
+    calls
+        Rounds of calls, and the round at whose end each is answered.
+    refused
+        How often a release that was due was refused for good, by the ledger for one.
+    """
+
+    rounds: int = 0
+    statistic: Floats
+    estimators: tuple[Estimator, ...]
+    used: dict[int, int] = msgspec.field(default_factory=dict)
+    known: dict[int, History] = msgspec.field(default_factory=dict)
+    floods: Floods = msgspec.field(default_factory=dict)
+    calls: dict[int, int] = msgspec.field(default_factory=dict)
+    refused: int = 0
+
+
+class Listener(Player[PeerState]):
+    """An agent as its neighbours know it: it takes what they tell, and will pass it on.
+
+    Parameters
+    ----------
+    seat, plan, supply
+        See :class:`.agent.PeerAgent`.
+    """
+
+    def __init__(self, seat: Seat, plan: PeerPlan, supply: AgentSupply) -> None:
+        index, names, own = seat.place, seat.names("agent"), plan.of_agent(seat.place)
+        self._is_triggered = plan.constants.schedule == TRIGGERED
+        self._peers, self._count = plan.peers, plan.peers.estimators
+        self._neighbours = [names[i] for i in plan.topology.neighbours(index)]
+        self._places = {name: i for i, name in enumerate(names)}
+        self._limits, self._most_records = Limits.of(plan), plan.schedule.most_records
+        state = PeerState(
+            statistic=np.zeros((self._count, *plan.constants.statistic_shape)),
+            estimators=tuple(first_estimator(own, index) for _ in range(self._count)),
+        )
+        super().__init__(seat, own, supply, state, self._neighbours)
+        self._draw_ahead(0, self._count)
+
+    def _have_noise(self) -> None:
+        if not self._has_noise:  # the last release has left by now
+            made = min(estimator.released.made for estimator in self._state.estimators)
+            self._draw_ahead(made, self._count)
+
+    def _cell(self, agent: int, estimator: int) -> int:
+        return int(agent * self._count + estimator)
+
+    def _take(self, message: Message) -> list[Message] | None:
+        """Act on the next message of a link; what a peer cannot know yet must wait."""
+        if isinstance(message, Flooded):
+            rounds, furthest = self._plan.rounds, self._state.rounds + MOST_AHEAD
+            if message.round <= rounds and furthest < message.heard <= rounds:
+                return None
+        return super()._take(message)
+
+    def _hear(self, message: Release) -> Step:
+        """A release: use it when its time has come, and pass it on, unless it is known."""
+        state, g, number = self._state, message.estimator, message.release
+        origin = flooding.origin_of(message, self.name, self._places, self._peers)
+        values = self._checked_release(message, origin)
+        self._have_noise()
+        cell = self._cell(origin, g)
+        heard, history = state.floods.get(cell, ()), state.known.get(cell, ())
+        if flooding.find(heard, number) is not None:
+            after = flooding.heard_again(heard, number, message.sender)
+            return Step(state, write=lambda: _set(state.floods, cell, after))
+        if origin == self._index or number <= newest_number(history):
+            return Step(state)  # out of date: a newer one has been heard
+        after = flooding.heard_first(heard, number, message, self.name, self._peers.gamma)
+        known = extended(history, Known(number, message.heard, values), state.rounds)
+
+        def keep() -> Sequence[Message]:
+            state.known[cell] = known
+            return _set(state.floods, cell, after)
+
+        return Step(state, write=keep)
+
+    def _checked_release(self, message: Release, origin: int) -> Floats:
+        """The numbers in a release, held to what the terms allow its origin."""
+        constants, g, number = self._plan.constants, message.estimator, message.release
+        if not (0 <= g < self._count and 1 <= number <= constants.releases):
+            raise OutOfOrderError(f"{self.name}: release {number} of estimator {g} is not planned")
+        planned = number, self._plan.rounds  # one a round, at most
+        if not self._is_triggered:
+            planned = (planned_round(constants, number),) * 2
+        if not planned[0] <= message.round <= planned[1]:
+            raise OutOfOrderError(
+                f"{self.name}: release {number} of round {message.round}, planned for another"
+            )
+        values = unpack(message.statistic, constants.release_size)
+        self._limits.check(self.name, values, [origin], number)
+        return values
+
+    def _hear_call(self, message: Call) -> Step:
+        """A call: answer it when its time has come, and pass it on, unless it is known."""
+        state, called = self._state, message.round
+        if not self._is_triggered:
+            raise OutOfOrderError(f"{self.name}: rounds of release are fixed, nobody may call")
+        origin = flooding.origin_of(message, self.name, self._places, self._peers)
+        if not 1 <= called <= self._plan.rounds:
+            raise OutOfOrderError(f"{self.name}: a call of round {called}")
+        channel = len(self._places) * self._count + origin
+        heard = state.floods.get(channel, ())
+        if flooding.find(heard, called) is not None:
+            after = flooding.heard_again(heard, called, message.sender)
+            return Step(state, write=lambda: _set(state.floods, channel, after))
+        if origin == self._index or called < state.rounds - 2 * self._peers.gamma:
+            return Step(state)  # an own call, or one so old that it may have been heard before
+        after = flooding.heard_first(heard, called, message, self.name, self._peers.gamma)
+        calls = state.calls
+        if self._peers.lag[self._index, origin] != NOT_POOLED:
+            when = message.heard + 1
+            calls = {**calls, called: min(when, calls.get(called, when))}
+        return Step(self._after(calls=calls), write=lambda: _set(state.floods, channel, after))
+
+
+def _set(floods: Floods, channel: int, heard: tuple[Flood, ...]) -> Sequence[Message]:
+    floods[channel] = heard
+    return ()
