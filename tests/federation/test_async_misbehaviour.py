@@ -139,7 +139,7 @@ def test_an_agent_names_what_is_wrong_with_a_download():
         ({"statistic": pack(np.full(SIZE, 1.7e308))}, m.ImplausibleError),
         ({"statistic": pack(np.full(SIZE, -1e16))}, m.ImplausibleError),
         ({"statistic": pack(np.full(SIZE, 2 * ROUNDS + 1.0))}, m.ImplausibleError),
-        ({"statistic": pack(np.array([-9.0, 0.0, -9.0, 0.0, 0.0]))}, RemoteProtocolError),
+        ({"statistic": pack(np.array([-9.0, 0.0, -9.0, 0.0, 0.0]))}, m.ImplausibleError),
     ):
         refused_next(agent, change(good, **fields), kind)
     for foreign in (

@@ -52,7 +52,7 @@ def test_the_limits_of_agents_are_those_of_the_furthest_records():
     most = np.array([1.5**2] * 3 + [1.5 * 2.0] * 2)
     for k, records in ((1, 5), (3, 15), (7, 35), (9, 40)):  # never more than the horizon
         limits.check("x", most * records, [0], k)
-        limits.check("x", -2 * most * records, [0, 2], k)
+        limits.check("x", 2 * most * records * (1, -1, 1, -1, 1), [0, 2], k)
         for i in range(5):
             with pytest.raises(ImplausibleError, match=f"release {k}"):
                 limits.check("x", np.eye(5)[i] * most * records * 1.001, [0], k)
@@ -73,3 +73,35 @@ def test_the_noise_of_several_agents_adds_up_as_their_variances():
             limits.check("x", np.eye(5)[entry] * limit * 0.9999, agents, 2)
             with pytest.raises(ImplausibleError):
                 limits.check("x", np.eye(5)[entry] * limit * 1.0001, agents, 2)
+
+
+@pytest.mark.parametrize("preset", ["feducb", "feducb-nonprivate", "ldp-silo", "feducb-published"])
+def test_a_sum_that_would_keep_all_from_using_it_is_refused(preset):
+    """Every number is small enough, and yet no records have such a sum."""
+    limits = limits_of(preset, schedule="every(5)", epsilon=1e3)
+    deviation = limits._deviation([0], 2)
+    honest = np.array([5.0, 0.0, 5.0, 1.0, 1.0])
+    limits.check("x", honest, [0], 2)
+    for sums in ([-9.9, 0, 5, 0, 0], [5, 0, -9.9, 0, 0], [3, 9, 3, 0, 0], [3, -9, 3, 0, 0]):
+        if limits.noise_factor * deviation < 1.0:
+            with pytest.raises(ImplausibleError, match="no sum of records"):
+                limits.check("x", np.array(sums, float), [0], 2)
+    # As far as noise goes once in a million million times, and no further.
+    low = -limits.noise_factor * deviation
+    limits.check("x", np.array([0.999 * low, 0, 0, 0, 0]), [0], 2)
+
+
+@given(st.integers(0, 2**32))
+def test_what_honest_agents_release_is_always_plausible(seed):
+    """Records at their bounds, all in one direction, and the noise of the smallest budget."""
+    rng = np.random.default_rng(seed)
+    world = Linear(agents=3, dim=2, arms=3)
+    plan = system("feducb", schedule="every(5)", epsilon=(0.2, 1.0, 5.0)).plan(world, 40)
+    limits, angle = Limits.of(plan), rng.uniform(0, 2 * np.pi)
+    x = np.array([np.cos(angle), np.sin(angle)])
+    one = np.array([x[0] ** 2, x[0] * x[1], x[1] ** 2, *(x * rng.choice([-1, 1]))])
+    for agent in range(3):
+        for k in (1, 4, 7):
+            noise = rng.normal(size=5) * plan.constants.entry_scale
+            noise *= plan.of_agent(agent).release.deviation(k)
+            limits.check("x", 5 * k * one + noise, [agent], k)

@@ -169,6 +169,25 @@ def factorise(statistic: Floats, shift: float, factor: Floats) -> float:
 
 
 @compiled
+def are_records(sums: Floats, shift: float, dimension: int) -> bool:
+    """Whether sums can be of records: their Gram matrices are positive, up to a shift.
+
+    Parameters
+    ----------
+    sums : (models, d (d + 3) / 2) float64
+        Sums of records, noise included.
+    shift : float
+        What may be missing: how far below 0 noise and rounding can move an eigenvalue.
+    dimension : int
+        Length d of contexts.
+    """
+    factor, positive = np.empty((dimension, dimension)), True
+    for m in range(sums.shape[0]):
+        positive &= not math.isnan(factorise(sums[m], shift, factor))
+    return positive
+
+
+@compiled
 def invert_statistic(
     statistic: Floats, shift: float, factor: Floats, inverse: Floats, theta: Floats
 ) -> float:

@@ -10,8 +10,11 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.federation.messages import ImplausibleError
-from fedbandits.privacy.bounds import any_implausible
+from fedbandits.learners.confidence import least_eigenvalue_factor
+from fedbandits.learners.ridge import are_records
+from fedbandits.privacy.bounds import IMPROBABLE, any_implausible
 from fedbandits.privacy.continual import NONE, release_deviation
+from fedbandits.privacy.rounding import grid_step
 from fedbandits.systems.agents.plan import AgentsPlan, Constants
 
 
@@ -26,12 +29,15 @@ class Limits(NamedTuple):
         How many records a release can be about that none before it was, and all of them together.
     constants
         As compiled code takes them: the noise of all agents.
+    noise_factor
+        How far noise moves an eigenvalue at most, in its deviations.
     """
 
     record: Floats
     most_records: int
     rounds: int
     constants: Constants
+    noise_factor: float
 
     @classmethod
     def of(cls, plan: AgentsPlan) -> Self:
@@ -39,10 +45,19 @@ class Limits(NamedTuple):
         constants, d = plan.constants, plan.facts.dimension
         each = np.full(constants.statistic_shape, constants.context_bound**2)
         each[:, -d:] = constants.context_bound * constants.reward_bound
-        return cls(each.reshape(-1), plan.schedule.most_records, plan.rounds, constants)
+        return cls(
+            each.reshape(-1),
+            plan.schedule.most_records,
+            plan.rounds,
+            constants,
+            least_eigenvalue_factor(d, IMPROBABLE),
+        )
 
     def check(self, name: str, values: Floats, agents: Sequence[int], releases: int) -> None:
         """Hold the sum of some agents' releases to what they can be.
+
+        No number is larger than records and noise allow. And no Gram matrix is further below 0 than
+        noise moves it: one that is could keep everybody from using the sum that it is in.
 
         Parameters
         ----------
@@ -58,18 +73,24 @@ class Limits(NamedTuple):
         Raises
         ------
         ImplausibleError
-            If one number is larger than it can be.
+            If one number is larger than it can be, or a Gram matrix is no sum of records.
         """
-        if self._exceeded(values, agents, releases):
+        constants, deviation = self.constants, self._deviation(agents, releases)
+        records = len(agents) * min(releases * self.most_records, self.rounds)
+        if any_implausible(values, self.record, records, constants.entry_scale, deviation):
             raise ImplausibleError(
                 f"{name}: a number in release {releases} is larger than the terms allow"
             )
+        rounded = records * constants.dimension * grid_step(constants.rounding)
+        below = max(constants.base * len(agents) / constants.agents, rounded)
+        below += self.noise_factor * deviation
+        if not are_records(values.reshape(constants.models, -1), below, constants.dimension):
+            raise ImplausibleError(f"{name}: release {releases} is no sum of records")
 
-    def _exceeded(self, values: Floats, agents: Sequence[int], releases: int) -> bool:
+    def _deviation(self, agents: Sequence[int], releases: int) -> float:
+        """Of the noise in the sum, off the diagonal."""
         constants = self.constants
-        deviation = 0.0
-        if constants.mechanism != NONE:
-            unit = release_deviation(constants.mechanism, 1.0, constants.coefficients, releases)
-            deviation = unit * math.hypot(*constants.noise_deviation[list(agents)])
-        records = len(agents) * min(releases * self.most_records, self.rounds)
-        return bool(any_implausible(values, self.record, records, constants.entry_scale, deviation))
+        if constants.mechanism == NONE:
+            return 0.0
+        unit = release_deviation(constants.mechanism, 1.0, constants.coefficients, releases)
+        return float(unit) * math.hypot(*constants.noise_deviation[list(agents)])

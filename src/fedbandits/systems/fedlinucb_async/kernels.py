@@ -12,7 +12,7 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats
-from fedbandits.learners.ridge import add_rank_one, factorise, invert_statistic
+from fedbandits.learners.ridge import add_rank_one, invert_statistic
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.systems.agents.plan import Constants
 from fedbandits.systems.agents.views import Basis, Pool, Views, load_view, pool_release
@@ -96,25 +96,6 @@ def count_for_trigger(constants: Constants, sums: Floats, view: Views) -> None:
         if not math.isnan(log_det):  # but for rounding there is one
             view.trigger_log_det[m] = log_det
             view.trigger_inverse[m] = inverse
-
-
-@compiled
-def are_records(sums: Floats, shift: float, dimension: int) -> bool:
-    """Whether sums can be of records: their Gram matrices are positive, up to a shift.
-
-    Parameters
-    ----------
-    sums : (models, d (d + 3) / 2) float64
-        Sums of one agent's records.
-    shift : float
-        What may be missing.
-    dimension : int
-        Length d of contexts.
-    """
-    factor, positive = np.empty((dimension, dimension)), True
-    for m in range(sums.shape[0]):
-        positive &= not math.isnan(factorise(sums[m], shift, factor))
-    return positive
 
 
 @compiled

@@ -18,9 +18,9 @@ from fedbandits.federation.messages import (
 from fedbandits.federation.party import Party
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
+from fedbandits.learners.ridge import are_records
 from fedbandits.privacy.rounding import grid_step
 from fedbandits.systems.agents.limits import Limits
-from fedbandits.systems.fedlinucb_async.kernels import are_records
 from fedbandits.systems.fedlinucb_async.messages import Download, Upload
 from fedbandits.systems.fedlinucb_async.plan import AsyncPlan
 
