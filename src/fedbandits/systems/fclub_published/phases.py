@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from fedbandits._compile import compiled
-from fedbandits._typing import Floats, Ints
+from fedbandits._typing import Bools, Floats, Ints
 from fedbandits.errors import FedbanditsError
 from fedbandits.learners.clustering import Edges, components, connect_same, delete_edges
 from fedbandits.learners.ridge import factorise, invert_statistic, packed_dimension
@@ -81,16 +82,21 @@ def take_over(constants: Constants, local: Local, labels: Ints) -> bool:
     bool
         Whether the users of some cluster changed.
     """
-    changed = [
-        int(cluster)
-        for cluster in clusters_of(labels)
-        if not np.array_equal(labels == cluster, local.cluster_of == cluster)
-    ]
+    changed = new_clusters(local, labels)
     if constants.private:
         for cluster in changed:
             new_tree(local, cluster)
     local.cluster_of[:] = labels
     return bool(changed)
+
+
+def new_clusters(local: Local, labels: Ints) -> list[int]:
+    """The clusters whose users are not those that a cluster of that name has now."""
+    return [
+        int(cluster)
+        for cluster in clusters_of(labels)
+        if not np.array_equal(labels == cluster, local.cluster_of == cluster)
+    ]
 
 
 def merge_clusters(constants: Constants, reports: Floats, servers: Ints, alone: bool) -> Ints:
@@ -146,14 +152,47 @@ def report(constants: Constants, local: Local, draw: DrawNoise) -> Floats:
 
 def own_sums(local: Local) -> Floats:
     """Raw sums of every cluster's own users, in rows of the clusters' names."""
+    return sums_of(local, local.cluster_of)
+
+
+def sums_of(local: Local, labels: Ints) -> Floats:
+    """The same of clusters that users would be in."""
     sums = np.zeros_like(local.sums)
-    cluster_sums(local.sums, local.cluster_of, sums)
+    cluster_sums(local.sums, labels, sums)
     return sums
+
+
+class Proposal(NamedTuple):
+    """Global clusters that may take the place of those there are."""
+
+    labels: Ints  # (users,)
+    group_of: Ints  # (clusters,)
+    names: Ints  # of the local clusters
+    renewed: bool  # whether they do
+    totals: Floats  # (groups, p + 1)
+    known: Floats  # (clusters, p + 1)
 
 
 def regroup(
     constants: Constants, hub: Hub, home: Ints, labels: Ints, reports: Floats, first: bool
 ) -> bool:
+    """Merge what servers reported, and begin anew where that is due; see :func:`propose`.
+
+    Returns
+    -------
+    bool
+        Whether the partition changed (Algorithm 2, line 8).
+    """
+    everybody = np.ones(len(home), np.bool_)
+    proposal = propose(constants, hub, home, everybody, labels, reports, first)
+    adopt(constants, hub, home, proposal)
+    return proposal.renewed
+
+
+def propose(
+    constants: Constants, hub: Hub, home: Ints, heard: Bools, labels: Ints, reports: Floats,
+    first: bool,
+) -> Proposal:  # fmt: skip
     """Merge what servers reported; where that changes the partition, begin anew from the reports.
 
     As the authors merge, every cluster begins anew in any case: from the sum of all reports where
@@ -162,51 +201,55 @@ def regroup(
     Parameters
     ----------
     home : (users,) int64
+    heard : (users,) bool
+        Whose servers have ever reported: the others are in no cluster.
     labels : (users,) int64
         The local cluster of each user, as reported.
     reports : (users, p + 1) float64
         Sums of the clusters, in rows of their names.
     first : bool
-        Whether this is the first phase, which always begins from its reports.
-
-    Returns
-    -------
-    bool
-        Whether the partition changed (Algorithm 2, line 8).
+        Whether all must begin anew, as in the first phase.
 
     Raises
     ------
     FedbanditsError
         If a sum is not one of records.
     """
-    names = clusters_of(labels)
+    names = clusters_of(labels[heard])
     group_of = np.full(len(labels), -1, np.int64)
     kept = np.array_equal(labels, hub.cluster_of)
     alone = kept and np.array_equal(hub.group_of[names], names)
     group_of[names] = names[merge_clusters(constants, reports[names], home[names], alone)]
     renewed = first or not (kept and np.array_equal(group_of, hub.group_of))
     if not renewed and not constants.own_merging:
-        return False
+        return Proposal(labels, group_of, names, False, reports, reports)
     totals = np.zeros_like(reports)
     cluster_sums(reports[names], group_of[names], totals)
     factor = np.zeros((constants.dimension, constants.dimension))
-    log_dets = {
-        g: factorise(totals[g], constants.ridge, factor) for g in clusters_of(group_of[names])
-    }
-    if any(math.isnan(value) for value in log_dets.values()):
-        raise NotARecordsSumError("the noise left a sum that is not positive definite")
+    for group in clusters_of(group_of[names]):
+        if math.isnan(factorise(totals[group], constants.ridge, factor)):
+            raise NotARecordsSumError("the noise left a sum that is not positive definite")
+    known = totals[group_of] if renewed else reports
+    return Proposal(labels, group_of, names, renewed, totals, known)
+
+
+def adopt(constants: Constants, hub: Hub, home: Ints, proposal: Proposal) -> None:
+    """Go by a proposal from now on."""
+    labels, group_of, names, renewed, totals, known = proposal
+    if not renewed and not constants.own_merging:
+        return
+    factor = np.zeros((constants.dimension, constants.dimension))
     hub.cluster_of[:], hub.group_of[:] = labels, group_of
     hub.twice[0] = constants.own_merging and renewed
     hub.audience[:] = 0
-    for group in log_dets:
+    for group in clusters_of(group_of[names]):
         hub.audience[group] = len(np.unique(home[names[group_of[names] == group]]))
     if constants.sharing == DELAYED:
         hub.total[:], hub.waiting[:], hub.due[:] = totals, 0.0, 0
         hub.known[:], hub.log_det[:] = 0.0, 0.0
         for name in names:
-            hub.known[name] = totals[group_of[name]] if renewed else reports[name]
+            hub.known[name] = known[name]
             hub.log_det[name] = factorise(hub.known[name], constants.ridge, factor)
-    return renewed
 
 
 def totals_of(constants: Constants, hub: Hub, reports: Floats) -> Floats:
@@ -225,9 +268,17 @@ def partners_of(hub: Hub, group: int) -> int:
 
 
 def renew(
-    constants: Constants, local: Local, cluster: int, total: Floats, partners: int, draw: DrawNoise
+    constants: Constants,
+    local: Local,
+    cluster: int,
+    total: Floats,
+    partners: int,
+    draw: DrawNoise | None,
 ) -> None:
-    """Begin anew with what a global cluster knows (Algorithm 2, lines 13 to 16)."""
+    """Begin anew with what a global cluster knows (Algorithm 2, lines 13 to 16).
+
+    Without ``draw`` the buffer gets its noise when it leaves: see :mod:`.covered_trees`.
+    """
     row = local.model_of[cluster]
     local.partners[row] = partners
     local.twice[0] = constants.own_merging
@@ -235,16 +286,24 @@ def renew(
         settle(local.models, row, total, constants.ridge, np.zeros((constants.dimension,) * 2))
         return
     local.shared[cluster] = total
-    if constants.private:
+    if constants.private and draw is not None:
         local.trees.draws[cluster, noise_slot(local, cluster)] = draw(cluster, AT_RENEWAL)
         take_noise(constants, local, cluster)
     begin_buffer(constants, local, cluster)
     local.stale[cluster] = 1
 
 
-def begin_alone(constants: Constants, local: Local, draw: DrawNoise) -> None:
-    """Begin every cluster anew with its own users' records, as the authors' code does."""
-    sums = own_sums(local)
+def begin_alone(
+    constants: Constants, local: Local, draw: DrawNoise | None, sums: Floats | None = None
+) -> None:
+    """Begin every cluster anew with its own users' records, as the authors' code does.
+
+    Parameters
+    ----------
+    sums : (users, p + 1) float64, optional
+        Those that were reported; by default those that there are now.
+    """
+    sums = own_sums(local) if sums is None else sums
     for cluster in clusters_of(local.cluster_of).tolist():
         partners = int(local.partners[local.model_of[cluster]])
         renew(constants, local, cluster, sums[cluster], partners, draw)
