@@ -47,7 +47,7 @@ class Limits(NamedTuple):
             raise WrongShapeError(f"sums are rows of {size} numbers")
         return unpack(data, len(data) // 8).reshape(-1, size)
 
-    def count(self, name: str, users: int, rows: int, releases: int = 1) -> None:
+    def check_count(self, name: str, users: int, rows: int, releases: int = 1) -> None:
         """Hold the number of rows of some releases of one server to what it can be.
 
         Running sums have a row a user; the newest release has all of them. Sums of phases have a

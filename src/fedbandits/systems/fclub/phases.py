@@ -133,9 +133,7 @@ def learn_from(plan: FCLUBPlan, number: int, ready: Ready, others: Spectrum) -> 
     return _join(plan, ready, _read(plan, number, others, ready.variance))
 
 
-def learn_from_each(
-    plan: FCLUBPlan, ready: Ready, others: Sequence[tuple[int, Floats]]
-) -> Learned:
+def learn_from_each(plan: FCLUBPlan, ready: Ready, others: Sequence[tuple[int, Floats]]) -> Learned:
     """The same where servers' newest releases are not all the same one: each has its own noise.
 
     Parameters

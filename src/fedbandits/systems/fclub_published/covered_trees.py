@@ -143,9 +143,7 @@ def begin_waiting(plan: PublishedFCLUBPlan, tree: CoveredTree) -> CoveredTree:
     )  # fmt: skip
 
 
-def take_for_renewal(
-    plan: PublishedFCLUBPlan, tree: CoveredTree, cover: Cover
-) -> CoveredTree:
+def take_for_renewal(plan: PublishedFCLUBPlan, tree: CoveredTree, cover: Cover) -> CoveredTree:
     """Take a perturbation for a buffer that begins anew (Algorithm 2, line 14)."""
     if tree.waiting:
         tree, _ = settle_waiting(plan, tree, tree.newest[0], cover)

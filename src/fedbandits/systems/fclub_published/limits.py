@@ -42,9 +42,7 @@ class Limit(NamedTuple):
         flat, most = rows.reshape(-1), np.tile(self.most, count)
         scales = np.tile(self.scales, count)
         if any_implausible(flat, most, 1.0, scales, self.deviation) or (rows[:, -1] < 0.0).any():
-            raise ImplausibleSumError(
-                f"{name}: {sender} sends sums that the terms do not allow"
-            )
+            raise ImplausibleSumError(f"{name}: {sender} sends sums that the terms do not allow")
 
 
 class Limits(NamedTuple):

@@ -10,9 +10,16 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.facts import ClusteredFacts
 from fedbandits.errors import ConfigError
+from fedbandits.federation.terms import Schedule
 from fedbandits.learners.ridge import packed_size
 from fedbandits.privacy import gaussian
-from fedbandits.privacy.accounting import Clear, ContinualSum, Event, total_mu
+from fedbandits.privacy.accounting import (
+    Clear,
+    ContinualSum,
+    Event,
+    GaussianRelease,
+    total_mu,
+)
 from fedbandits.privacy.continual import ContinualPlan, noise_pattern
 from fedbandits.systems.fclub_published.config import (
     Alone,
@@ -144,6 +151,33 @@ class PublishedFCLUBPlan(ServersPlan, frozen=True, kw_only=True):
         trees = min(phases - 1, int(np.bincount(self.home).max()))
         twice = ContinualSum(plan=self.tree, record_norm=math.sqrt(2.0) * _RECORD_NORM)
         return (twice, *(once,) * (trees - 1))
+
+    @property
+    def schedule(self) -> Schedule:
+        """When servers release: with data, but for the reports of phases."""
+        if self.constants.sharing == NEVER:
+            return Schedule(rounds=self.rounds, most_records=self.rounds)
+        return Schedule(
+            rounds=self.rounds,
+            releases=self.rounds + self.phases,
+            ends="whenever a determinant has grown, and when a phase begins",
+            most_records=self.rounds,
+        )
+
+    def event(self, steps: int) -> Event:
+        """What all is charged for that a server's first steps of covered sums have released.
+
+        Each of :attr:`events` is a tree, and a record's trees are charged together, as one Gaussian
+        release. Whatever has left by step k is made of no more than k trees, and of the first k + 1
+        releases of each: of these one can wait. That is at most what is claimed.
+        """
+        if self.tree is None or self.constants.sharing == NEVER:
+            return Clear()
+        whole = self.events_until(self.phases)
+        first = self.tree.mu(_RECORD_NORM, min(steps + 1, self.tree.releases))
+        twice = len(whole) + (self.phases > 1 and steps > 1)
+        trees = min(twice, steps + (steps > 1))
+        return GaussianRelease(math.sqrt(trees) * first, 1.0)
 
     def epsilon_spent(self, syncs: int, phases_ended: int) -> float:
         """ε that the contents of all messages so far cost at most, at the configured δ."""

@@ -178,9 +178,7 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         if found is None:
             raise LocalProtocolError(f"{self.name}: decision {number} is not open")
         if item != found.item:
-            raise LocalProtocolError(
-                f"{self.name}: item {found.item} was recommended, not {item}"
-            )
+            raise LocalProtocolError(f"{self.name}: item {found.item} was recommended, not {item}")
         bound, reward = self._plan.constants.context_bound, float(event.outcome)
         fault, _ = record_fault(found.context, reward, bound, 0.0, 1.0, False)
         require_within(fault, f"{self.name}, decision {number}")
@@ -218,8 +216,8 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
 def server_roles(
     plan: ServersPlan,
     table: MessageTable,
-    make_server: Callable[[Seat, Any, ServerSupply], Party],
-    make_global: Callable[[Seat, Any], Party],
+    make_server: Callable[[Seat, Any, ServerSupply], Party[Any]],
+    make_global: Callable[[Seat, Any], Party[Any]],
 ) -> Roles:
     """Local servers, one for each server of the facts, and a global one.
 

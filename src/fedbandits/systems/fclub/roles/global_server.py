@@ -82,7 +82,7 @@ class GlobalServer(Party[GlobalState]):
                 f"{state.newest[place] + 1} to {most}"
             )
         rows = self._limits.rows(message.sums)
-        self._limits.count(self.name, self._users[place], len(rows))
+        self._limits.check_count(self.name, self._users[place], len(rows))
         self._limits.check(self.name, rows, message.release)
         if self._plan.releases == CLUSTERS:
             rows = np.concatenate([state.rows[place], rows])
@@ -115,9 +115,7 @@ class GlobalServer(Party[GlobalState]):
             )  # fmt: skip
         if self._plan.releases == CLUSTERS:  # each is told once
             rows = tuple(part[:0] for part in rows)
-        after = msgspec.structs.replace(
-            state, handed=number, included=state.newest, rows=rows
-        )
+        after = msgspec.structs.replace(state, handed=number, included=state.newest, rows=rows)
         return Step(after, messages)
 
 

@@ -253,7 +253,7 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
                 )
             by_cluster = plan.releases == CLUSTERS
             made = number - known.newest if by_cluster else number
-            self._limits.count(self.name, self._others[i], len(part), made)
+            self._limits.check_count(self.name, self._others[i], len(part), made)
             self._limits.check(self.name, part, number)
             all_rows = np.concatenate([known.rows, part]) if by_cluster else part
             told.append(Told(number, all_rows))

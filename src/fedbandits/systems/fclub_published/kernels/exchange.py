@@ -115,7 +115,7 @@ def note_upload(constants: Constants, local: Local, cluster: int) -> None:
 def weigh_upload(
     constants: Constants, hub: Hub, cluster: int, upload: Floats, scratch: Scratch
 ) -> tuple[float, float]:
-    """ln det of what a group, and the cluster itself, will know with an upload; NaN for no sum."""
+    """What ln det of a group, and of the cluster, will be with an upload; NaN for no sum."""
     row = scratch.row
     copies = 2.0 if hub.twice[0] else 1.0
     row[:] = hub.total[hub.group_of[cluster]]

@@ -192,7 +192,8 @@ class GlobalServer(Party[GlobalState]):
             return due
         behind = np.array(self._state.behind)[self._home[due]]
         self._state.hub.due[due[behind]] = 0
-        return due[~behind]
+        kept: Ints = due[~behind]
+        return kept
 
     def _download(self, cluster: int) -> Message:
         hub, place = self._state.hub, int(self._home[cluster])
@@ -331,7 +332,5 @@ def _with(values: tuple[Any, ...], place: int, value: Any) -> tuple[Any, ...]:
     return (*values[:place], value, *values[place + 1 :])
 
 
-def _chosen(
-    first: Sequence[bool], ones: Sequence[int], others: Sequence[int]
-) -> tuple[int, ...]:
+def _chosen(first: Sequence[bool], ones: Sequence[int], others: Sequence[int]) -> tuple[int, ...]:
     return tuple(a if is_one else b for is_one, a, b in zip(first, ones, others, strict=True))
