@@ -17,7 +17,7 @@ from fedbandits.privacy.accounting import (
     Clear,
     ContinualSum,
     Event,
-    GaussianRelease,
+    Parallel,
     total_mu,
 )
 from fedbandits.privacy.continual import ContinualPlan, noise_pattern
@@ -167,17 +167,18 @@ class PublishedFCLUBPlan(ServersPlan, frozen=True, kw_only=True):
     def event(self, steps: int) -> Event:
         """What all is charged for that a server's first steps of covered sums have released.
 
-        Each of :attr:`events` is a tree, and a record's trees are charged together, as one Gaussian
-        release. Whatever has left by step k is made of no more than k trees, and of the first k + 1
-        releases of each: of these one can wait. That is at most what is claimed.
+        A record is in the trees of its own cluster alone, so clusters do not add up; its own trees
+        do, and are charged as one from the first step on. By step k no more than the first k + 1
+        releases of a tree are in what has left: of all that were taken one can wait. What k steps
+        cost is at most what is claimed for all.
         """
         if self.tree is None or self.constants.sharing == NEVER:
             return Clear()
-        whole = self.events_until(self.phases)
-        first = self.tree.mu(_RECORD_NORM, min(steps + 1, self.tree.releases))
-        twice = len(whole) + (self.phases > 1 and steps > 1)
-        trees = min(twice, steps + (steps > 1))
-        return GaussianRelease(math.sqrt(trees) * first, 1.0)
+        squares = sum(event.record_norm**2 for event in self.events)  # type: ignore[union-attr]
+        last, norm = self.tree.releases, math.sqrt(squares)
+        levels = min(steps + 1, last).bit_length()
+        firsts = [min(2**level - 1, last) for level in range(1, levels + 1)]
+        return Parallel(tuple(ContinualSum(self.tree, norm, first) for first in firsts))
 
     def epsilon_spent(self, syncs: int, phases_ended: int) -> float:
         """ε that the contents of all messages so far cost at most, at the configured δ."""
