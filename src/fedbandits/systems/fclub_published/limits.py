@@ -39,9 +39,11 @@ class Limit(NamedTuple):
             If one number is larger, or fewer records are counted than none.
         """
         count = len(rows)
-        flat, most = rows.reshape(-1), np.tile(self.most, count)
-        scales = np.tile(self.scales, count)
-        if any_implausible(flat, most, 1.0, scales, self.deviation) or (rows[:, -1] < 0.0).any():
+        most, scales = self.most, self.scales
+        if count > 1:
+            most, scales = np.tile(most, count), np.tile(scales, count)
+        too_large = any_implausible(rows.reshape(-1), most, 1.0, scales, self.deviation)
+        if too_large or min(rows[:, -1].tolist(), default=0.0) < 0.0:
             raise ImplausibleSumError(f"{name}: {sender} sends sums that the terms do not allow")
 
 
