@@ -70,7 +70,7 @@ def party_of(run, to):
 
 def message(run, kind, to, sender, **fields):
     """With the phase in which the clusters that it speaks of began anew."""
-    place = int((sender if to == HUB else to)[-1]) if HUB != sender or HUB != to else 0
+    place = int((sender if to == HUB else to)[-1]) if sender != HUB or to != HUB else 0
     if kind is not Partition:
         fields = {"since": run.hub.state.since[place]} | fields
     return kind(sender=sender, receiver=to, **fields)
@@ -108,9 +108,7 @@ def test_the_global_server_names_what_is_wrong_with_an_upload():
     for wrong in (2, FAR):
         refuses(run, m.OutOfOrderError, Upload, HUB, "server-1", **upload, since=wrong)
     record = pack(np.array([0.1, 0.2, 0.3, 1.0]))
-    refuses(
-        run, UnknownClusterError, Observation, HUB, "server-1", cluster=3, record=record
-    )
+    refuses(run, UnknownClusterError, Observation, HUB, "server-1", cluster=3, record=record)
     stranger = message(run, Upload, HUB, "server-1", **upload)
     stranger = msgspec.structs.replace(stranger, sender="stranger")
     refused(run.hub, stamped(run.hub, stranger, number=0), m.WrongSenderError)
@@ -157,9 +155,7 @@ def test_the_global_server_names_what_is_wrong_with_a_report():
     wrong(m.OutOfOrderError)
     takes(run, Upload, HUB, "server-2", cluster=5, sums=a_sum())  # it has not reported yet
     for sender, labels in (("server-2", (5, 5)), ("server-0", (0, 0, 0))):
-        answers = takes(
-            run, PhaseReport, HUB, sender, phase=2, labels=labels, sums=a_sum()
-        )
+        answers = takes(run, PhaseReport, HUB, sender, phase=2, labels=labels, sums=a_sum())
     assert [type(a) for a in answers] == [Partition] * 3
     assert run.hub.stage == "serving"
 
@@ -440,9 +436,7 @@ class TestLate:
         run = run_of("fclub-dc", rounds=5)
         takes(run, PhaseReport, HUB, "server-1", phase=4, labels=(3, 4), sums=2 * a_sum())
         for place, labels in ((0, (0, 0, 0)), (2, (5, 5))):
-            takes(
-                run, PhaseReport, HUB, f"server-{place}", phase=2, labels=labels, sums=a_sum()
-            )
+            takes(run, PhaseReport, HUB, f"server-{place}", phase=2, labels=labels, sums=a_sum())
         assert len(run.hub.deadline(run.hub.awaited)) == 3
         assert run.hub.state.newest == (2, 4, 2)
 

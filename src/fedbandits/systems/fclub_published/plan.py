@@ -174,8 +174,8 @@ class PublishedFCLUBPlan(ServersPlan, frozen=True, kw_only=True):
         """
         if self.tree is None or self.constants.sharing == NEVER:
             return Clear()
-        squares = sum(event.record_norm**2 for event in self.events)  # type: ignore[union-attr]
-        last, norm = self.tree.releases, math.sqrt(squares)
+        norms = [event.record_norm for event in self.events if isinstance(event, ContinualSum)]
+        last, norm = self.tree.releases, math.hypot(*norms)
         levels = min(steps + 1, last).bit_length()
         firsts = [min(2**level - 1, last) for level in range(1, levels + 1)]
         return Parallel(tuple(ContinualSum(self.tree, norm, first) for first in firsts))

@@ -26,12 +26,12 @@ from fedbandits.systems.fclub_published.kernels.regroup import (
     check_edges,
     check_sets,
 )
+from fedbandits.systems.fclub_published.merging import (
+    NotARecordsSumError,
+)
 from fedbandits.systems.fclub_published.messages import (
     Observation,
     Upload,
-)
-from fedbandits.systems.fclub_published.phases import (
-    NotARecordsSumError,
 )
 from fedbandits.systems.fclub_published.plan import (
     ALWAYS,

@@ -24,6 +24,9 @@ from fedbandits.systems.fclub_published.kernels.regroup import (
     begin_sets_phase,
 )
 from fedbandits.systems.fclub_published.limits import Limits
+from fedbandits.systems.fclub_published.merging import (
+    clusters_of,
+)
 from fedbandits.systems.fclub_published.messages import (
     Download,
     ImplausibleSumError,
@@ -35,7 +38,6 @@ from fedbandits.systems.fclub_published.messages import (
 )
 from fedbandits.systems.fclub_published.phases import (
     begin_alone,
-    clusters_of,
     learn_alone,
     new_clusters,
     own_sums,
