@@ -346,6 +346,16 @@ class TestLate:
         assert [(u.cluster, u.since) for u in sent] == [(3, 2)]
         assert np.frombuffer(sent[0].sums)[-1] == 4
 
+    def test_what_has_left_since_a_report_is_not_begun_anew_by_its_answer(self):
+        """Its records would be in the upload, and in the buffer that begins with the answer."""
+        run = run_of("fclub-dc", rounds=5, alpha1=9.0)
+        server = run.servers[1]
+        server.end_round(6)
+        server.deadline(3)
+        assert len(server.observe(server.decide(Arrival(7, 3, ITEMS)), 1.0)) == 1
+        answer = {"groups": (0,), "partners": (3,), "sums": a_sum()}
+        refuses(run, m.OutOfOrderError, Partition, "server-1", HUB, phase=2, renewed=True, **answer)
+
     def test_rewards_in_another_order_add_up_to_the_same(self):
         sums = []
         for turn in (1, -1):
