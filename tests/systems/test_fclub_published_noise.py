@@ -10,7 +10,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fedbandits.environments import Clustered
@@ -110,8 +110,13 @@ def played(happened, records, noise=()):
     return Played(happened, records, cover), np.array(cover.covered)
 
 
+#: A release of the same level is made while one waits: each has its own place.
+OVERTAKEN = ["upload"] * 4 + ["report"] * 4 + ["upload"] * 3
+
+
 @settings(max_examples=80)
 @given(events, st.integers(0, 2**32 - 1))
+@example(OVERTAKEN, 0)
 def test_what_leaves_has_the_papers_mean_and_covariance(happened, seed):
     records = np.random.default_rng(seed).normal(size=(len(happened), SIZE))
     bare, covered = played(happened, records)
