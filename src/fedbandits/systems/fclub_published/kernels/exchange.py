@@ -113,17 +113,27 @@ def note_upload(constants: Constants, local: Local, cluster: int) -> None:
 
 @compiled
 def weigh_upload(
-    constants: Constants, hub: Hub, cluster: int, upload: Floats, scratch: Scratch
-) -> tuple[float, float]:
-    """What ln det of a group, and of the cluster, will be with an upload; NaN for no sum."""
-    row = scratch.row
-    copies = 2.0 if hub.twice[0] else 1.0
-    row[:] = hub.total[hub.group_of[cluster]]
+    total: Floats, known: Floats, upload: Floats, copies: float, ridge: float, row: Floats,
+    factor: Floats,
+) -> tuple[float, float]:  # fmt: skip
+    """What ln det of a group, and of the cluster, will be with an upload; NaN for no sum.
+
+    Parameters
+    ----------
+    total, known, upload : (p + 1,) float64
+        What the group knows, what the cluster does, and what comes.
+    copies : float
+        How often it counts.
+    ridge : float
+    row, factor : (p + 1,) and (d, d) float64
+        Buffers that are overwritten.
+    """
+    row[:] = total
     add_upload(upload, copies, row)
-    whole = factorise(row, constants.ridge, scratch.factor)
-    row[:] = hub.known[cluster]
+    whole = factorise(row, ridge, factor)
+    row[:] = known
     add_upload(upload, copies, row)
-    return whole, factorise(row, constants.ridge, scratch.factor)
+    return whole, factorise(row, ridge, factor)
 
 
 @compiled
@@ -166,7 +176,11 @@ def take_upload(
     bool
         False if what was uploaded cannot be a sum of records; nothing has changed then.
     """
-    whole, part = weigh_upload(constants, hub, cluster, upload, scratch)
+    copies = 2.0 if hub.twice[0] else 1.0
+    whole, part = weigh_upload(
+        hub.total[hub.group_of[cluster]], hub.known[cluster], upload, copies, constants.ridge,
+        scratch.row, scratch.factor,
+    )  # fmt: skip
     if not (whole == whole and part == part):  # NaN
         return False
     enter_upload(constants, hub, cluster, upload, whole, part)

@@ -19,7 +19,6 @@ from fedbandits.systems.fclub_published.kernels.exchange import (
     noise_slot,
     note_upload,
     take_noise,
-    upload_due,
 )
 from fedbandits.systems.fclub_published.kernels.models import add, learn, pick, refresh
 from fedbandits.systems.fclub_published.kernels.regroup import (
@@ -186,7 +185,9 @@ class Learner(Server[LocalState, PublishedFCLUBPlan]):
                     since=after.since, record=pack(np.append(found.context, reward)),
                 )
             ]  # fmt: skip
-        if after.stage == "ready" and upload_due(constants, after.local, cluster):
+        local = after.local  # as upload_due says: handing it all that is known takes longer
+        grown = local.models.log_det[cluster] - local.base_log_det[cluster]
+        if after.stage == "ready" and grown >= constants.log_upload:
             return [self._upload(after, cluster)]
         return ()
 
@@ -236,7 +237,10 @@ class Learner(Server[LocalState, PublishedFCLUBPlan]):
         if drawn is not None:
             local.trees.draws[cluster, noise_slot(local, cluster)] = drawn
             take_noise(constants, local, cluster)
-        begin_buffer(constants, local, cluster)
+        if constants.private:
+            begin_buffer(constants, local, cluster)
+        else:  # the same, sooner
+            local.buffer[cluster] = 0.0
         return Upload(
             sender=self.name, receiver=self._hub, cluster=self._named(cluster),
             since=after.since, sums=sums,

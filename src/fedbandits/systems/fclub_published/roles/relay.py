@@ -128,7 +128,10 @@ class Relay(Party[GlobalState]):
         self._limits.upload.check(self.name, message.sender, upload[None])
         if group is None:
             return Step(self._state)
-        whole, part = weigh_upload(constants, hub, message.cluster, upload, self._scratch)
+        whole, part = weigh_upload(
+            hub.total[group], hub.known[message.cluster], upload, 2.0 if hub.twice[0] else 1.0,
+            constants.ridge, self._scratch.row, self._scratch.factor,
+        )  # fmt: skip
         if math.isnan(whole) or math.isnan(part):
             raise ImplausibleSumError(f"{self.name}: {message.sender} uploads what is no sum")
 
