@@ -404,6 +404,24 @@ class TestGlobalServer:
         out = taken(hub, release(0, 2, release=2))
         assert [(o.release, o.newest) for o in out] == [(2, ())] * 3
 
+    def test_releases_that_never_come_together_are_all_handed_out(self):
+        hub, party = hub_of(a=3, b=2), server()
+        ends = PLAN.constants.phase_ends[: PLAN.release_count].tolist()
+        for number, end in enumerate(ends, 1):
+            party.end_round(end)
+            for place, rows in ((0, 3), (1, 2)):
+                taken(hub, release(place, rows, release=number))
+                for message in hub.deadline(hub.awaited) if hub.awaited else ():
+                    if message.receiver == party.name:
+                        taken(party, message)
+        assert hub.state.handed == 2 * PLAN.release_count
+        assert party.state.told[0].newest == PLAN.release_count
+
+    def test_a_server_is_heard_again_after_any_number_of_lost_releases(self):
+        hub = hub_of(a=2, b=3)
+        assert taken(hub, release(0, 2, release=8)) == []
+        assert [o.newest for o in taken(hub, release(1, 3, release=8))] == [(8,), (8,)]
+
     def test_sums_of_phases_are_handed_out_once(self):
         hub = hub_of("fclub-clusters", a=2, b=3, c=1)
         taken(hub, release(0, 1))

@@ -15,9 +15,6 @@ from fedbandits.systems.fclub.limits import Limits, user_counts
 from fedbandits.systems.fclub.messages import Others, Release
 from fedbandits.systems.fclub.plan import CLUSTERS, FCLUBPlan
 
-#: A server can have made so many more releases than there were hand-outs.
-_MOST_AHEAD = 8
-
 
 class GlobalState(PartyState, frozen=True, kw_only=True):
     """All that changes in a global server.
@@ -75,7 +72,7 @@ class GlobalServer(Party[GlobalState]):
 
     def _collect(self, message: Release) -> Step:
         state, place = self._state, self._place[message.sender]
-        most = min(self._plan.release_count, state.handed + _MOST_AHEAD)
+        most = self._plan.release_count
         if not state.newest[place] < message.release <= most:
             raise OutOfOrderError(
                 f"{self.name}: release {message.release} of {message.sender}, expected "
