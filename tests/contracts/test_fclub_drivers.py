@@ -43,14 +43,13 @@ def compare(config, environment, rounds, seed, replicate, route=None):
         np.testing.assert_array_equal(compiled.regret, parties.regret)
         np.testing.assert_array_equal(compiled.reward, parties.reward)
         for users, server in zip(homes, parties.of("server"), strict=True):
-            np.testing.assert_array_equal(compiled.state.sums[users], server.sums)
-            np.testing.assert_array_equal(compiled.state.models.theta[users], server.models.theta)
-            np.testing.assert_array_equal(
-                compiled.state.models.inverse[users], server.models.inverse
-            )
-            np.testing.assert_array_equal(compiled.state.cluster_of[users], server.cluster_of)
+            ours, theirs = compiled.state, server.state
+            np.testing.assert_array_equal(ours.sums[users], theirs.sums)
+            np.testing.assert_array_equal(ours.models.theta[users], theirs.models.theta)
+            np.testing.assert_array_equal(ours.models.inverse[users], theirs.models.inverse)
+            np.testing.assert_array_equal(ours.cluster_of[users], theirs.cluster_of)
             kept = compiled.state.told.draws[users]
-            mine = server.released.draws.reshape(-1, len(users), kept.shape[-1])
+            mine = theirs.released.draws.reshape(-1, len(users), kept.shape[-1])
             np.testing.assert_array_equal(kept.swapaxes(0, 1), mine)
         for count in ("syncs", "messages", "bytes", "epsilon"):
             assert getattr(compiled, count) == getattr(parties, count), (stop, count)

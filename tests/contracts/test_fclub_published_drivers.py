@@ -70,7 +70,7 @@ def same_clusters(compiled, parties):
     """Everything that local servers hold, row by row."""
     constants, local = compiled.plan.constants, compiled.state.local
     for server in parties.of("server"):
-        users, mine = server.users, server.local
+        users, mine = server.users, server.state.local
         np.testing.assert_array_equal(local.sums[users], mine.sums)
         np.testing.assert_array_equal(local.cluster_of[users], users[mine.cluster_of])
         rows = local.model_of[users]
@@ -96,7 +96,7 @@ def same_clusters(compiled, parties):
 
 
 def same_hub(compiled, parties):
-    ours, theirs = compiled.state.hub, parties.one("global").hub
+    ours, theirs = compiled.state.hub, parties.one("global").state.hub
     names = ours._fields if compiled.plan.constants.sharing == DELAYED else ("group_of", "audience")
     if compiled.plan.constants.sharing in (ALWAYS, DELAYED):
         for name in names:

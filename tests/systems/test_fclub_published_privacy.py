@@ -14,7 +14,9 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems.fclub_published import PRESETS, loop
 from fedbandits.systems.fclub_published.claim import claim
 from fedbandits.systems.fclub_published.kernels.exchange import AFTER_UPLOAD
-from fedbandits.systems.fclub_published.phases import take_over
+from fedbandits.systems.fclub_published.phases import (
+    take_over,
+)
 from fedbandits.systems.fclub_published.plan import levels_of, make_plan
 from fedbandits.systems.servers.roles import GLOBAL
 from fedbandits.testing.plays import federate, plan_of, simulate
@@ -180,15 +182,15 @@ class TestNoise:
         config = system("fclub-published", alpha1=9.0).config
         run = federate(config, WORLD, 1000, 0, 0)
         server, drawn, at_upload = run.of("server")[0], [], []
-        original = server._draw
+        original = server._drawn
 
-        def listening(cluster, kind):
-            drawn.append(original(cluster, kind))
+        def listening(cluster, round_, kind):
+            drawn.append(original(cluster, round_, kind))
             if kind == AFTER_UPLOAD:
                 at_upload.append(len(drawn) - 1)  # draws there were before this one
             return drawn[-1]
 
-        server._draw = listening
+        server._drawn = listening
         at_upload_of_first = 2  # the first report's and its renewal's came before we listened
         first = [normals(9, run.stage.key, 8 * kind, 0, Purpose.PRIVACY_NOISE) for kind in (1, 2)]
         run.advance(120)
@@ -229,7 +231,7 @@ class TestNoise:
         run, messages = self.uploads(200, privatizer="published(2)")
         sent = [m for m in messages if type(m).__name__ == "Upload" and m.sender == "server-1"]
         assert len(sent) == 2 == run.plan.constants.most_uploads
-        assert run.of("server")[1].local.trees.uploads[0] == 2
+        assert run.of("server")[1].state.local.trees.uploads[0] == 2
 
     def test_the_global_server_draws_none(self):
         run, _ = self.uploads(30)

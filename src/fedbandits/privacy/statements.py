@@ -24,13 +24,17 @@ ON_A_CLOCK = (
 )
 #: Not protected, where data decide when messages are sent.
 COMPUTING_SHOWS = "how long a party computes before it sends depends on raw data too"
-#: The same where noise is added in floating point, in a deployment too; see FLOATING_POINT.
+#: The same where sums are on no grid, and times are not protected; see UNROUNDED_SUMS.
 UNPREDICTABLE_NOISE = (
-    "the noise is unpredictable: in a simulation it comes from the seed, which protects nobody, "
-    "and systems of one experiment share its draws"
+    "the noise is unpredictable and exact on a grid, as secure noise is in a deployment; in a "
+    "simulation it is floating point and comes from the seed, which protects nobody, and systems "
+    "of one experiment share its draws"
 )
 #: Not protected then.
-FLOATING_POINT = "what the last bits of floating-point Gaussian noise may give away (Mironov 2012)"
+UNROUNDED_SUMS = (
+    "what rounding adds to a record in sums that are on no grid: noise of a paper's constant has "
+    "no room for it"
+)
 
 #: Not protected where there is no noise.
 IN_CLEAR = "anything that is sent: statistics leave in clear"

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.learners.attachment import Estimates, attach, estimates
-from fedbandits.learners.evidence import Evidence, Spectrum, decompose, reward_variance, weigh
+from fedbandits.learners.evidence import (
+    Evidence,
+    Spectrum,
+    decompose,
+    reward_variance,
+    stack,
+    weigh,
+)
 from fedbandits.learners.mixture import Fitted, Mixture, fit_mixture
 from fedbandits.learners.models import Models
 from fedbandits.systems.fclub.plan import CLUSTERS, REWARD_VARIANCE, USERS, FCLUBPlan
@@ -123,7 +130,27 @@ def learn_from(plan: FCLUBPlan, number: int, ready: Ready, others: Spectrum) -> 
         The newest running sums of their users, or all sums of clusters so far; none at all where
         nothing is released.
     """
-    told = _read(plan, number, others, ready.variance)
+    return _join(plan, ready, _read(plan, number, others, ready.variance))
+
+
+def learn_from_each(plan: FCLUBPlan, ready: Ready, others: Sequence[tuple[int, Floats]]) -> Learned:
+    """The same where servers' newest releases are not all the same one: each has its own noise.
+
+    Parameters
+    ----------
+    plan, ready
+        As above.
+    others
+        For each of the other servers the number of its newest release, and its rows (rows, p).
+    """
+    told = [
+        _read(plan, number, decompose(rows), ready.variance) for number, rows in others if number
+    ]
+    nothing = _read(plan, 1, decompose(np.zeros((0, plan.size))), ready.variance)
+    return _join(plan, ready, stack(Evidence, [nothing, *told]))
+
+
+def _join(plan: FCLUBPlan, ready: Ready, told: Evidence) -> Learned:
     joined = attach(ready.own, told, ready.fitted, plan.config.trust)
     known = estimates(ready.own, joined.mixture, joined.member)
     likeliest = joined.member.argmax(axis=1).astype(np.int64)

@@ -10,6 +10,7 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.facts import ClusteredFacts
 from fedbandits.errors import ConfigError
+from fedbandits.federation.terms import Schedule
 from fedbandits.learners.ridge import packed_size
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event, GaussianRelease, Parallel
@@ -82,6 +83,22 @@ class FCLUBPlan(ServersPlan, frozen=True, kw_only=True):
     record_norm: float
     reach: float
     most_clusters: int
+
+    @property
+    def schedule(self) -> Schedule:
+        """When servers release, and how much at once."""
+        ends = tuple(self.constants.phase_ends[: self.release_count].tolist())
+        return Schedule(
+            rounds=self.rounds,
+            releases=self.release_count,
+            ends=ends,
+            most_records=max(self.records_of(k) for k in range(len(self.constants.phase_ends))),
+        )
+
+    def records_of(self, phase: int) -> int:
+        """The most records that count in a phase (from 0): one a round."""
+        ends = self.constants.phase_ends
+        return min(int(ends[phase]), self.rounds) - (int(ends[phase - 1]) if phase else 0)
 
     @property
     def size(self) -> int:

@@ -33,7 +33,7 @@ class PublishedFCLUBSystem(ServersSystem["PublishedFCLUBPlan"]):
         return sum(run.network.transcript.messages[kind] for kind in _UPLOADS)
 
     def epsilon_spent(self, plan: PublishedFCLUBPlan, run: PartiesRun) -> float:
-        return plan.epsilon_spent(self.syncs(run), run.of("server")[0].phase)
+        return plan.epsilon_spent(self.syncs(run), run.of("server")[0].state.phase)
 
 
 SYSTEM = PublishedFCLUBSystem()

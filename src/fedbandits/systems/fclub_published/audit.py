@@ -144,7 +144,11 @@ def play_trees(
 
 
 def noise_checks(system: System[Any], plan: PublishedFCLUBPlan) -> Sequence[NoisyNumbers]:
-    """All releases of a tree, by the code of the simulation; no deployment gives such noise."""
+    """All releases of a tree, by the code of the simulation.
+
+    That those of a deployment have the same joint distribution is for tests: what it releases when
+    depends on data.
+    """
     del system
     if plan.tree is None:
         return []

@@ -9,11 +9,11 @@ from fedbandits.privacy.accounting import total_mu
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.statements import (
     COMPUTING_SHOWS,
-    FLOATING_POINT,
     IN_CLEAR,
     ITEMS_BOUNDED,
     OUTSIDE_THE_SERVER,
     UNPREDICTABLE_NOISE,
+    UNROUNDED_SUMS,
     USER_INTERACTION,
 )
 from fedbandits.systems.fclub_published.config import Never, Phased, PublishedFCLUB
@@ -82,5 +82,5 @@ def _not_protected(config: PublishedFCLUB) -> tuple[str, ...]:
         limits.append(_TREES)
         if config.acts_on == "buffered":
             limits.append(_LATER)
-        limits.append(FLOATING_POINT)
+        limits.append(UNROUNDED_SUMS)
     return tuple(limits)

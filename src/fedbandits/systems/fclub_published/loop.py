@@ -40,10 +40,12 @@ from fedbandits.systems.fclub_published.kernels.regroup import (
     check_edges,
     check_sets,
 )
-from fedbandits.systems.fclub_published.phases import (
+from fedbandits.systems.fclub_published.merging import (
     NotARecordsSumError,
-    begin_alone,
     clusters_of,
+)
+from fedbandits.systems.fclub_published.phases import (
+    begin_alone,
     learn_alone,
     partners_of,
     regroup,

@@ -21,6 +21,7 @@ class PhaseReport(Message, frozen=True, kw_only=True, tag="fclub.report"):
     """A server's clusters when a phase begins, and their sums."""
 
     phase: int
+    since: int  # the phase in which they last began anew, -1 for none
     labels: tuple[int, ...]  # the cluster of each of its users
     sums: bytes  # (clusters, p + 1), clusters in order
 
@@ -32,7 +33,7 @@ class PhaseReport(Message, frozen=True, kw_only=True, tag="fclub.report"):
 class Partition(Message, frozen=True, kw_only=True, tag="fclub.partition"):
     """Which global clusters a server's clusters are in; what they know, where that is renewed."""
 
-    phase: int
+    phase: int  # of the receiver's report that this rests on
     renewed: bool
     groups: tuple[int, ...] = ()
     partners: tuple[int, ...] = ()
@@ -47,6 +48,7 @@ class Upload(Message, frozen=True, kw_only=True, tag="fclub.upload"):
     """A local cluster's upload buffer."""
 
     cluster: int
+    since: int  # the phase in which it began anew
     sums: bytes  # (p + 1,)
 
     @property
@@ -58,6 +60,7 @@ class Download(Message, frozen=True, kw_only=True, tag="fclub.download"):
     """What a local cluster lacks."""
 
     cluster: int
+    since: int  # the phase in which it began anew
     sums: bytes  # (p + 1,)
 
     @property
@@ -69,6 +72,7 @@ class Observation(Message, frozen=True, kw_only=True, tag="fclub.record"):
     """One record of a local cluster, shared at once."""
 
     cluster: int
+    since: int  # the phase in which it began anew
     record: bytes  # (d + 1,) x and y
 
     @property
@@ -80,6 +84,7 @@ class SharedObservation(Message, frozen=True, kw_only=True, tag="fclub.shared-re
     """Another server's record in a global cluster."""
 
     group: int
+    since: int  # the phase in which the receiver's clusters began anew
     record: bytes  # (d + 1,)
 
     @property

@@ -6,16 +6,12 @@ for one server's rows, the loop for all of them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 
-from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
-from fedbandits.errors import FedbanditsError
-from fedbandits.learners.clustering import Edges, components, connect_same, delete_edges
-from fedbandits.learners.ridge import factorise, invert_statistic, packed_dimension
+from fedbandits.learners.clustering import Edges, components, delete_edges
 from fedbandits.systems.fclub_published.kernels.exchange import (
     AT_RENEWAL,
     FOR_REPORT,
@@ -27,26 +23,17 @@ from fedbandits.systems.fclub_published.kernels.exchange import (
 )
 from fedbandits.systems.fclub_published.kernels.models import settle
 from fedbandits.systems.fclub_published.kernels.regroup import cluster_sums
+from fedbandits.systems.fclub_published.merging import (
+    adopt,
+    clusters_of,
+    estimates_of,
+    propose,
+)
 from fedbandits.systems.fclub_published.plan import DELAYED, Constants
 from fedbandits.systems.fclub_published.state import Hub, Local
 
 #: Standard normals of a cluster's next release, (p,): ``(cluster, what for)``.
 DrawNoise = Callable[[int, int], Floats]
-
-
-class NotARecordsSumError(FedbanditsError):
-    """A sum of outer products, noise included, that is not positive definite."""
-
-
-@compiled
-def _estimates(sums: Floats, ridge: float) -> Floats:
-    """Ridge estimates of all rows, (rows, d); zeros where a sum is not one of records."""
-    d = packed_dimension(sums.shape[1] - 1)
-    theta, factor, inverse = np.zeros((sums.shape[0], d)), np.zeros((d, d)), np.zeros((d, d))
-    for row in range(sums.shape[0]):
-        if np.isnan(invert_statistic(sums[row], ridge, factor, inverse, theta[row])):
-            theta[row] = 0.0
-    return theta
 
 
 def split_users(constants: Constants, sums: Floats, edges: Edges) -> Ints:
@@ -63,7 +50,7 @@ def split_users(constants: Constants, sums: Floats, edges: Edges) -> Ints:
     (users,) int64
         For each user the lowest row of its cluster.
     """
-    estimates = _estimates(sums, constants.edge_ridge)
+    estimates = estimates_of(sums, constants.edge_ridge)
     delete_edges(estimates, np.ascontiguousarray(sums[:, -1]), constants.alpha1, edges)
     return components(edges)
 
@@ -81,11 +68,7 @@ def take_over(constants: Constants, local: Local, labels: Ints) -> bool:
     bool
         Whether the users of some cluster changed.
     """
-    changed = [
-        int(cluster)
-        for cluster in clusters_of(labels)
-        if not np.array_equal(labels == cluster, local.cluster_of == cluster)
-    ]
+    changed = new_clusters(local, labels)
     if constants.private:
         for cluster in changed:
             new_tree(local, cluster)
@@ -93,38 +76,13 @@ def take_over(constants: Constants, local: Local, labels: Ints) -> bool:
     return bool(changed)
 
 
-def merge_clusters(constants: Constants, reports: Floats, servers: Ints, alone: bool) -> Ints:
-    """Which reported clusters are the same (equation 4), directly or through others.
-
-    Parameters
-    ----------
-    reports : (clusters, p + 1) float64
-    servers : (clusters,) int64
-        Number of the server that reported each cluster.
-    alone : bool
-        Whether these same clusters stood alone in the last phase: nobody shared with anybody.
-
-    Returns
-    -------
-    (clusters,) int64
-        For each the lowest place among those it is the same as.
-    """
-    edges = np.zeros((len(reports), len(reports)), np.uint8)
-    counts = np.ascontiguousarray(reports[:, -1])
-    estimates = _estimates(reports, constants.merge_ridge)
-    if not constants.own_merging:
-        connect_same(estimates, counts, servers, constants.alpha2, edges)
-        return components(edges)
-    everyone = np.arange(len(reports))
-    connect_same(estimates, counts, everyone, constants.alpha2, edges)
-    all_pass = int(edges.sum()) == edges.size - len(edges)
-    return everyone if alone or all_pass else components(edges)
-
-
-def clusters_of(labels: Ints) -> Ints:
-    """The names of all clusters, in order."""
-    names: Ints = np.unique(labels)
-    return names
+def new_clusters(local: Local, labels: Ints) -> list[int]:
+    """The clusters whose users are not those that a cluster of that name has now."""
+    return [
+        int(cluster)
+        for cluster in clusters_of(labels)
+        if not np.array_equal(labels == cluster, local.cluster_of == cluster)
+    ]
 
 
 def report(constants: Constants, local: Local, draw: DrawNoise) -> Floats:
@@ -146,67 +104,30 @@ def report(constants: Constants, local: Local, draw: DrawNoise) -> Floats:
 
 def own_sums(local: Local) -> Floats:
     """Raw sums of every cluster's own users, in rows of the clusters' names."""
+    return sums_of(local, local.cluster_of)
+
+
+def sums_of(local: Local, labels: Ints) -> Floats:
+    """The same of clusters that users would be in."""
     sums = np.zeros_like(local.sums)
-    cluster_sums(local.sums, local.cluster_of, sums)
+    cluster_sums(local.sums, labels, sums)
     return sums
 
 
 def regroup(
     constants: Constants, hub: Hub, home: Ints, labels: Ints, reports: Floats, first: bool
 ) -> bool:
-    """Merge what servers reported; where that changes the partition, begin anew from the reports.
-
-    As the authors merge, every cluster begins anew in any case: from the sum of all reports where
-    the partition changed, else from its own report.
-
-    Parameters
-    ----------
-    home : (users,) int64
-    labels : (users,) int64
-        The local cluster of each user, as reported.
-    reports : (users, p + 1) float64
-        Sums of the clusters, in rows of their names.
-    first : bool
-        Whether this is the first phase, which always begins from its reports.
+    """Merge what servers reported, and begin anew where that is due; see :func:`propose`.
 
     Returns
     -------
     bool
         Whether the partition changed (Algorithm 2, line 8).
-
-    Raises
-    ------
-    FedbanditsError
-        If a sum is not one of records.
     """
-    names = clusters_of(labels)
-    group_of = np.full(len(labels), -1, np.int64)
-    kept = np.array_equal(labels, hub.cluster_of)
-    alone = kept and np.array_equal(hub.group_of[names], names)
-    group_of[names] = names[merge_clusters(constants, reports[names], home[names], alone)]
-    renewed = first or not (kept and np.array_equal(group_of, hub.group_of))
-    if not renewed and not constants.own_merging:
-        return False
-    totals = np.zeros_like(reports)
-    cluster_sums(reports[names], group_of[names], totals)
-    factor = np.zeros((constants.dimension, constants.dimension))
-    log_dets = {
-        g: factorise(totals[g], constants.ridge, factor) for g in clusters_of(group_of[names])
-    }
-    if any(math.isnan(value) for value in log_dets.values()):
-        raise NotARecordsSumError("the noise left a sum that is not positive definite")
-    hub.cluster_of[:], hub.group_of[:] = labels, group_of
-    hub.twice[0] = constants.own_merging and renewed
-    hub.audience[:] = 0
-    for group in log_dets:
-        hub.audience[group] = len(np.unique(home[names[group_of[names] == group]]))
-    if constants.sharing == DELAYED:
-        hub.total[:], hub.waiting[:], hub.due[:] = totals, 0.0, 0
-        hub.known[:], hub.log_det[:] = 0.0, 0.0
-        for name in names:
-            hub.known[name] = totals[group_of[name]] if renewed else reports[name]
-            hub.log_det[name] = factorise(hub.known[name], constants.ridge, factor)
-    return renewed
+    everybody = np.ones(len(home), np.bool_)
+    proposal = propose(constants, hub, home, everybody, labels, reports, first)
+    adopt(constants, hub, home, proposal)
+    return proposal.renewed
 
 
 def totals_of(constants: Constants, hub: Hub, reports: Floats) -> Floats:
@@ -225,9 +146,17 @@ def partners_of(hub: Hub, group: int) -> int:
 
 
 def renew(
-    constants: Constants, local: Local, cluster: int, total: Floats, partners: int, draw: DrawNoise
+    constants: Constants,
+    local: Local,
+    cluster: int,
+    total: Floats,
+    partners: int,
+    draw: DrawNoise | None,
 ) -> None:
-    """Begin anew with what a global cluster knows (Algorithm 2, lines 13 to 16)."""
+    """Begin anew with what a global cluster knows (Algorithm 2, lines 13 to 16).
+
+    Without ``draw`` the buffer gets its noise when it leaves: see :mod:`.covered_trees`.
+    """
     row = local.model_of[cluster]
     local.partners[row] = partners
     local.twice[0] = constants.own_merging
@@ -235,16 +164,24 @@ def renew(
         settle(local.models, row, total, constants.ridge, np.zeros((constants.dimension,) * 2))
         return
     local.shared[cluster] = total
-    if constants.private:
+    if constants.private and draw is not None:
         local.trees.draws[cluster, noise_slot(local, cluster)] = draw(cluster, AT_RENEWAL)
         take_noise(constants, local, cluster)
     begin_buffer(constants, local, cluster)
     local.stale[cluster] = 1
 
 
-def begin_alone(constants: Constants, local: Local, draw: DrawNoise) -> None:
-    """Begin every cluster anew with its own users' records, as the authors' code does."""
-    sums = own_sums(local)
+def begin_alone(
+    constants: Constants, local: Local, draw: DrawNoise | None, sums: Floats | None = None
+) -> None:
+    """Begin every cluster anew with its own users' records, as the authors' code does.
+
+    Parameters
+    ----------
+    sums : (users, p + 1) float64, optional
+        Those that were reported; by default those that there are now.
+    """
+    sums = own_sums(local) if sums is None else sums
     for cluster in clusters_of(local.cluster_of).tolist():
         partners = int(local.partners[local.model_of[cluster]])
         renew(constants, local, cluster, sums[cluster], partners, draw)

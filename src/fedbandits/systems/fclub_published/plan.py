@@ -10,9 +10,16 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.facts import ClusteredFacts
 from fedbandits.errors import ConfigError
+from fedbandits.federation.terms import Schedule
 from fedbandits.learners.ridge import packed_size
 from fedbandits.privacy import gaussian
-from fedbandits.privacy.accounting import Clear, ContinualSum, Event, total_mu
+from fedbandits.privacy.accounting import (
+    Clear,
+    ContinualSum,
+    Event,
+    Parallel,
+    total_mu,
+)
 from fedbandits.privacy.continual import ContinualPlan, noise_pattern
 from fedbandits.systems.fclub_published.config import (
     Alone,
@@ -144,6 +151,34 @@ class PublishedFCLUBPlan(ServersPlan, frozen=True, kw_only=True):
         trees = min(phases - 1, int(np.bincount(self.home).max()))
         twice = ContinualSum(plan=self.tree, record_norm=math.sqrt(2.0) * _RECORD_NORM)
         return (twice, *(once,) * (trees - 1))
+
+    @property
+    def schedule(self) -> Schedule:
+        """When servers release: with data, but for the reports of phases."""
+        if self.constants.sharing == NEVER:
+            return Schedule(rounds=self.rounds, most_records=self.rounds)
+        return Schedule(
+            rounds=self.rounds,
+            releases=self.rounds + self.phases,
+            ends="whenever a determinant has grown, and when a phase begins",
+            most_records=self.rounds,
+        )
+
+    def event(self, steps: int) -> Event:
+        """What all is charged for that a server's first steps of covered sums have released.
+
+        A record is in the trees of its own cluster alone, so clusters do not add up; its own trees
+        do, and are charged as one from the first step on. By step k no more than the first k + 1
+        releases of a tree are in what has left: of all that were taken one can wait. What k steps
+        cost is at most what is claimed for all.
+        """
+        if self.tree is None or self.constants.sharing == NEVER:
+            return Clear()
+        norms = [event.record_norm for event in self.events if isinstance(event, ContinualSum)]
+        last, norm = self.tree.releases, math.hypot(*norms)
+        levels = min(steps + 1, last).bit_length()
+        firsts = [min(2**level - 1, last) for level in range(1, levels + 1)]
+        return Parallel(tuple(ContinualSum(self.tree, norm, first) for first in firsts))
 
     def epsilon_spent(self, syncs: int, phases_ended: int) -> float:
         """ε that the contents of all messages so far cost at most, at the configured δ."""

@@ -187,6 +187,27 @@ def empty_local(plan: PublishedFCLUBPlan, home: Ints) -> Local:
     )
 
 
+def row_of(local: Local, row: int) -> Local:
+    """A copy of one cluster's models, with its sums, as the only row; see :func:`put_row`."""
+    at = slice(row, row + 1)
+    return local._replace(
+        models=Models(*(field[at].copy() for field in local.models)),
+        acting=Models(*(field[at].copy() for field in local.acting)),
+        stale=local.stale[at].copy(),
+        shared=local.shared[at],
+        base_log_det=local.base_log_det[at].copy(),
+        buffer=local.buffer[at],
+    )
+
+
+def put_row(local: Local, row: int, one: Local) -> None:
+    """Take over the models of :func:`row_of`."""
+    for models, changed in ((local.models, one.models), (local.acting, one.acting)):
+        for field, value in zip(models, changed, strict=True):
+            field[row : row + 1] = value
+    local.stale[row], local.base_log_det[row] = one.stale[0], one.base_log_det[0]
+
+
 def _empty_sets(clusters: Ints, d: int) -> SetNotes:
     n = len(clusters)
     size = np.bincount(clusters, minlength=n).astype(np.int64)

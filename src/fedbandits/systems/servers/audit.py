@@ -52,9 +52,9 @@ class ServersRun:
         """One user is served; then the round is over for all servers."""
         arrival, settled = self._arrival(world, round_)
         server = self.run.players[self.run.plan.facts.home[arrival.user]]
-        item = server.decide(arrival)
-        reward = self._taste(arrival, item) if settled is None else settled
-        self.network.send(server.observe(item, reward))
+        decision = server.decide(arrival)
+        reward = self._taste(arrival, decision.action) if settled is None else settled
+        self.network.send(server.observe(decision, reward))
         self.network.settle()
         for other in self.run.players:
             self.network.send(other.end_round(round_))

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.arrivals import Arrival
-from fedbandits.errors import LocalProtocolError
-from fedbandits.federation.messages import Message
+from fedbandits.errors import BoundExceededError, LocalProtocolError
+from fedbandits.federation.events import Decide, Decision, EndRound, Observe
 from fedbandits.federation.party import ActingParty, Party
 from fedbandits.federation.roles import MessageTable, Role, Roles
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import PartyState, Step
 from fedbandits.privacy.bounds import contexts_fault, record_fault, require_within
-from fedbandits.systems.servers.plan import ServersPlan
+from fedbandits.systems.servers.plan import LATER, ServersPlan
 from fedbandits.systems.servers.system import ServerSupply
+from fedbandits.systems.terms import require_secure
 
 AnyPlan = TypeVar("AnyPlan", bound=ServersPlan)
 
@@ -23,73 +27,127 @@ AnyPlan = TypeVar("AnyPlan", bound=ServersPlan)
 GLOBAL = "global"
 
 
-class Server(ActingParty, Generic[AnyPlan]):
-    """A party that recommends items to its own users, in phases.
+class OpenDecision(msgspec.Struct, frozen=True, gc=False):
+    """A recommendation whose reward has not come yet."""
 
-    Subclasses choose, learn, and say what the end of a phase brings. While ``ready`` a server can
-    decide; while ``acting`` it waits for a reward.
+    place: int
+    item: int
+    context: Floats  # (d,)
+
+
+class ServerState(PartyState, frozen=True, kw_only=True):
+    """What every local server keeps.
 
     Parameters
     ----------
-    index
-        Which of the servers this is.
-    name, hub
-        This party's name and the global server's.
-    state
-        The state to begin in.
+    round, ended
+        The newest round that was played or has ended; the round that ended last.
+    phase
+        How many phases have ended.
+    decisions
+        How many were made.
+    open
+        Decisions whose rewards have not come, by their numbers.
+    """
+
+    round: int = 0
+    ended: int = 0
+    phase: int = 0
+    decisions: int = 0
+    open: dict[int, OpenDecision] = msgspec.field(default_factory=dict)
+
+
+AnyServer = TypeVar("AnyServer", bound=ServerState)
+
+
+class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
+    """A party that recommends items to its own users, in phases.
+
+    Many users may have come whose rewards are not known yet; rewards come in any order. A server
+    recommends by what it knows while the end of a phase is being exchanged. Subclasses choose,
+    learn, and say what the end of a phase brings.
+
+    Parameters
+    ----------
+    seat
+        What it is told of all that is public; its place says which of the servers it is.
     plan
         What all parties go by.
     supply
         The noise that it brings.
+    state
+        The state to begin in.
+    private
+        Whether there is noise.
     """
 
     def __init__(
-        self, index: int, name: str, hub: str, state: str, plan: AnyPlan, supply: ServerSupply
+        self, seat: Seat, plan: AnyPlan, supply: ServerSupply, state: AnyServer, private: bool
     ) -> None:
-        super().__init__(name, state, [hub])
+        super().__init__(seat, state)
+        if private:
+            require_secure(self.name, seat.terms, supply.noise)
         #: (m,) the numbers of its users, in order.
-        self.users: Ints = np.array(plan.facts.users_of(index), np.int64)
-        #: The round that was played or ended last.
-        self.round = 0
-        #: How many phases have ended.
-        self.phase = 0
-        self._hub, self._plan, self._noise = hub, plan, supply.noise
-        self._place = self._item = -1
-        self._context: Floats = np.zeros(plan.constants.dimension)
+        self.users: Ints = np.array(plan.facts.users_of(seat.place), np.int64)
+        self._index, self._hub = seat.place, seat.one(GLOBAL)
+        self._plan, self._noise = plan, supply.noise
 
-    def _choose(self, place: int, situation: Arrival) -> int:
+    def _choose(self, place: int, situation: Arrival) -> Step:
         """Choose an item for the user that stands at ``place`` in :attr:`users`."""
         raise NotImplementedError
 
-    def _learn(self, place: int, context: Floats, reward: float) -> list[Message]:
-        """Take in a record of the user at ``place``, and return what is to be sent."""
+    def _learn(self, after: AnyServer, found: OpenDecision, reward: float) -> Step:
+        """Take in a record; ``after`` is the state in which its decision is not open any more."""
         raise NotImplementedError
 
-    def _end_phase(self, round_: int) -> list[Message]:
-        """End the phase, whose last round this was, and return what is to be sent."""
+    def _end_phase(self, after: AnyServer) -> Step:
+        """End the phase; ``after`` is the state in which its last round is over."""
         raise NotImplementedError
 
-    def decide(self, situation: Arrival) -> int:
-        """Choose an item for a user who has come.
+    def _handle(self, event: Any) -> Step:
+        """What comes of any other event."""
+        raise NotImplementedError
+
+    def _compute(self, event: Any) -> Step:
+        match event:
+            case Decide():
+                return self._choose(self._checked_place(event.situation), event.situation)
+            case Observe():
+                return self._observe(event)
+            case EndRound():
+                return self._end_round(event)
+            case _:
+                return self._handle(event)
+
+    def _decided(self, place: int, situation: Arrival, item: int) -> Step:
+        """An item was chosen.
+
+        Raises
+        ------
+        BoundExceededError
+            If none was: no item has a score.
+        """
+        state, number = self._state, self._state.decisions + 1
+        if item < 0:
+            raise BoundExceededError(f"{self.name}, decision {number}: scores are not numbers")
+        context = situation.items[:, item].astype(np.float64)
+        after = self._after(
+            round=max(state.round, situation.round_), decisions=number,
+            open={**state.open, number: OpenDecision(place, item, context)},
+        )  # fmt: skip
+        return Step(after, answer=Decision(number, item))
+
+    def _checked_place(self, situation: Arrival) -> int:
+        """Where the user stands in :attr:`users`, once the whole situation is found to be right.
 
         Raises
         ------
         LocalProtocolError
-            If a reward or an answer is being waited for, the user does not live here, items are not
-            (d, K) float32 numbers, or the round is over or belongs to a later phase.
+            If the user does not live here, items are not (d, K) float32 numbers, the round is over
+            or belongs to a later phase, or the plan foresees no more rounds.
         BoundExceededError
             If an item is longer than 1 or not a number.
         """
-        self._require("decide")
-        place = self._checked_place(situation)
-        item = self._choose(place, situation)
-        self._context[:] = situation.items[:, item]
-        self._place, self._item, self.round = place, item, situation.round_
-        self._move("decide", "acting")
-        return item
-
-    def _checked_place(self, situation: Arrival) -> int:
-        """Where the user stands in :attr:`users`, once the whole situation is found to be right."""
         (round_, user, items), constants = situation, self._plan.constants
         place = int(np.searchsorted(self.users, user))
         if place == len(self.users) or self.users[place] != user:
@@ -98,58 +156,61 @@ class Server(ActingParty, Generic[AnyPlan]):
             raise LocalProtocolError(
                 f"{self.name}: items are ({constants.dimension}, {constants.items}) float32 numbers"
             )
-        self._last_round(round_, self.round + 1)
+        self._last_round(round_, self._state.ended + 1)
+        if self._state.decisions >= self._plan.rounds:
+            raise LocalProtocolError(
+                f"{self.name}: {self._plan.rounds} decisions were made, and no more are planned"
+            )
         fault = contexts_fault(items, constants.context_bound)
         require_within(fault, f"{self.name}, round {round_}")
         return place
 
-    def observe(self, decision: int, outcome: float) -> list[Message]:
-        """Learn what the recommended item earned, a number in [0, 1].
+    def _observe(self, event: Observe) -> Step:
+        """Learn what a recommended item earned, a number in [0, 1].
 
         Raises
         ------
         LocalProtocolError
-            If nothing was recommended, or another item. Nothing has changed then.
+            If nothing was recommended, or another item.
         BoundExceededError
-            If the reward is outside [0, 1]. Nothing has changed then.
+            If the reward is outside [0, 1]; the decision stays open.
         """
-        self._require("observe")
-        if decision != self._item:
-            raise LocalProtocolError(
-                f"{self.name}: item {self._item} was recommended, not {decision}"
-            )
-        bound, reward = self._plan.constants.context_bound, float(outcome)
-        fault, _ = record_fault(self._context, reward, bound, 0.0, 1.0, False)
-        require_within(fault, f"{self.name}, round {self.round}")
-        self._move("observe", "ready")
-        return self._learn(self._place, self._context, reward)
+        number, item = event.decision.number, event.decision.action
+        found = self._state.open.get(number)
+        if found is None:
+            raise LocalProtocolError(f"{self.name}: decision {number} is not open")
+        if item != found.item:
+            raise LocalProtocolError(f"{self.name}: item {found.item} was recommended, not {item}")
+        bound, reward = self._plan.constants.context_bound, float(event.outcome)
+        fault, _ = record_fault(found.context, reward, bound, 0.0, 1.0, False)
+        require_within(fault, f"{self.name}, decision {number}")
+        left = {n: other for n, other in self._state.open.items() if n != number}
+        return self._learn(self._after(open=left), found, reward)
 
     @property
     def next_end(self) -> int:
         """The last round of the phase."""
-        return int(self._plan.constants.phase_ends[self.phase])
+        return int(self._plan.constants.phase_ends[self._state.phase])
 
-    def end_round(self, round_: int) -> list[Message]:
-        """A round is over for everybody; where a phase ends with it, return what is to be sent.
+    def _end_round(self, event: EndRound) -> Step:
+        """A round is over for everybody; with the last one of a phase the phase is.
 
         Raises
         ------
         LocalProtocolError
-            If a reward or an answer is being waited for, or the round is not of this phase.
+            If the round is not of this phase, or a later one was played.
         """
-        self._require("end_round")
-        last = self._last_round(round_, self.round)
-        messages = self._end_phase(round_) if round_ == last else []
-        self.round = round_
-        return messages
+        last = self._last_round(event.round_, self._state.round)
+        after = self._after(round=event.round_, ended=event.round_)
+        return self._end_phase(after) if event.round_ == last < LATER else Step(after)
 
     def _last_round(self, round_: int, first: int) -> int:
         """The phase's last round; refuses a round that is not between ``first`` and it."""
-        last = int(self._plan.constants.phase_ends[self.phase])
+        last = self.next_end
         if not first <= round_ <= last:
             raise LocalProtocolError(
-                f"{self.name}: round {round_} after round {self.round}, in a phase that ends with "
-                f"round {last}"
+                f"{self.name}: round {round_} after round {self._state.round}, in a phase that "
+                f"ends with round {last}"
             )
         return last
 
@@ -157,8 +218,8 @@ class Server(ActingParty, Generic[AnyPlan]):
 def server_roles(
     plan: ServersPlan,
     table: MessageTable,
-    make_server: Callable[[int, str, str, Any, ServerSupply], Party],
-    make_global: Callable[[str, tuple[str, ...], Any], Party],
+    make_server: Callable[[Seat, Any, ServerSupply], Party[Any]],
+    make_global: Callable[[Seat, Any], Party[Any]],
 ) -> Roles:
     """Local servers, one for each server of the facts, and a global one.
 
@@ -169,18 +230,15 @@ def server_roles(
     table
         Who sends what to whom.
     make_server
-        ``(index, name, hub, plan, supply)`` to a local server.
+        ``(seat, plan, supply)`` to a local server.
     make_global
-        ``(name, servers, plan)`` to the global server.
+        ``(seat, plan)`` to the global server.
     """
     names = tuple(f"server-{i}" for i in range(plan.constants.servers))
     return Roles(
         (
-            Role(
-                "server", names,
-                lambda i, supply: make_server(i, names[i], GLOBAL, plan, supply), True,
-            ),
-            Role(GLOBAL, (GLOBAL,), lambda _, __: make_global(GLOBAL, names, plan)),
+            Role("server", names, lambda seat, own: make_server(seat, plan, own), acts=True),
+            Role(GLOBAL, (GLOBAL,), lambda seat, _: make_global(seat, plan)),
         ),
         table,
-    )  # fmt: skip
+    )

@@ -21,9 +21,9 @@ class ServerSupply(NamedTuple):
     Parameters
     ----------
     noise
-        Standard normals by the name of a draw, asked once each; the system's ``LocalServer`` says
-        what names a draw. Simulated in a simulation; in a deployment it must be secure and what it
-        gave saved.
+        Simulated in a simulation: standard normals by the name of a draw, asked once each; the
+        system's ``LocalServer`` says what names a draw. In a deployment it is secure, covers values
+        by the number of a step, and what it gave is saved.
     """
 
     noise: Any

@@ -92,7 +92,7 @@ class _Heard:
             sent: Any
             for sent in (m for m in messages if m.sender == server.name):
                 rows = np.frombuffer(sent.sums).reshape(-1, self._plan.size)
-                exact = server.sums[:, : self._plan.size]
+                exact = server.state.sums[:, : self._plan.size]
                 places = server.users
                 if self._plan.releases != USERS:  # one cluster: what came in this phase
                     total, places = exact.sum(axis=0, keepdims=True), np.array([index])

@@ -100,7 +100,7 @@ class FCLUBRun(ServersRun):
         sent = [m for _, m in self.network.transcript.deliveries if m.sender == server.name]
         place = int(np.searchsorted(server.users, self.user))
         row = np.frombuffer(sent[-1].sums).reshape(-1, self._plan.size)[place]
-        others = server.sums[place, : self._plan.size]
+        others = server.state.sums[place, : self._plan.size]
         if round_ >= self.record_round:
             others = others - packed_record(self.pair[world])
         self._rows.append(row - others)

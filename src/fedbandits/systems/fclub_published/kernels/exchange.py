@@ -112,29 +112,46 @@ def note_upload(constants: Constants, local: Local, cluster: int) -> None:
 
 
 @compiled
-def take_upload(
-    constants: Constants, hub: Hub, cluster: int, upload: Floats, scratch: Scratch
-) -> bool:
+def weigh_upload(
+    total: Floats, known: Floats, upload: Floats, copies: float, ridge: float, row: Floats,
+    factor: Floats,
+) -> tuple[float, float]:  # fmt: skip
+    """What ln det of a group, and of the cluster, will be with an upload; NaN for no sum.
+
+    Parameters
+    ----------
+    total, known, upload : (p + 1,) float64
+        What the group knows, what the cluster does, and what comes.
+    copies : float
+        How often it counts.
+    ridge : float
+    row, factor : (p + 1,) and (d, d) float64
+        Buffers that are overwritten.
+    """
+    row[:] = total
+    add_upload(upload, copies, row)
+    whole = factorise(row, ridge, factor)
+    row[:] = known
+    add_upload(upload, copies, row)
+    return whole, factorise(row, ridge, factor)
+
+
+@compiled
+def enter_upload(
+    constants: Constants, hub: Hub, cluster: int, upload: Floats, whole: float, part: float
+) -> None:
     """Enter an upload and find out who must be sent what it lacks, into ``hub.due``.
 
     In the authors' code the clusters of a group that was renewed share one array by accident: an
     upload then counts twice, and all the others have it at once (``hub.twice``).
 
-    Returns
-    -------
-    bool
-        False if what was uploaded cannot be a sum of records; nothing has changed then.
+    Parameters
+    ----------
+    whole, part : float
+        What :func:`weigh_upload` says, two numbers.
     """
-    group, row = hub.group_of[cluster], scratch.row
+    group = hub.group_of[cluster]
     copies = 2.0 if hub.twice[0] else 1.0
-    row[:] = hub.total[group]
-    add_upload(upload, copies, row)
-    whole = factorise(row, constants.ridge, scratch.factor)
-    row[:] = hub.known[cluster]
-    add_upload(upload, copies, row)
-    part = factorise(row, constants.ridge, scratch.factor)
-    if not (whole == whole and part == part):  # NaN
-        return False
     add_upload(upload, copies, hub.total[group])
     add_upload(upload, copies, hub.known[cluster])
     hub.log_det[cluster] = part
@@ -146,6 +163,27 @@ def take_upload(
             if (grown or copies > 1.0) and last_of(hub.waiting[other]) > 0.0:
                 hub.due[other] = 1
                 hub.log_det[other] = whole
+
+
+@compiled
+def take_upload(
+    constants: Constants, hub: Hub, cluster: int, upload: Floats, scratch: Scratch
+) -> bool:
+    """Both of the above.
+
+    Returns
+    -------
+    bool
+        False if what was uploaded cannot be a sum of records; nothing has changed then.
+    """
+    copies = 2.0 if hub.twice[0] else 1.0
+    whole, part = weigh_upload(
+        hub.total[hub.group_of[cluster]], hub.known[cluster], upload, copies, constants.ridge,
+        scratch.row, scratch.factor,
+    )  # fmt: skip
+    if not (whole == whole and part == part):  # NaN
+        return False
+    enter_upload(constants, hub, cluster, upload, whole, part)
     return True
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
+from fedbandits.federation.events import Deadline
 from fedbandits.federation.messages import (
     Message,
     OutOfOrderError,
@@ -15,155 +18,142 @@ from fedbandits.federation.messages import (
     pack,
     unpack,
 )
-from fedbandits.federation.party import Party
-from fedbandits.federation.state import Transitions
-from fedbandits.systems.fclub_published.kernels.exchange import hand_out, take_upload
+from fedbandits.federation.state import Step, Transitions
+from fedbandits.learners.ridge import factorise
+from fedbandits.systems.fclub_published.merging import (
+    NotARecordsSumError,
+    Proposal,
+    adopt,
+    clusters_of,
+    propose,
+)
 from fedbandits.systems.fclub_published.messages import (
-    Download,
     ImplausibleSumError,
     Observation,
     Partition,
     PhaseReport,
-    SharedObservation,
     UnknownClusterError,
     Upload,
-    unpack_record,
 )
 from fedbandits.systems.fclub_published.phases import (
-    NotARecordsSumError,
-    clusters_of,
     partners_of,
-    regroup,
-    totals_of,
 )
 from fedbandits.systems.fclub_published.plan import (
-    ALWAYS,
-    DELAYED,
-    PublishedFCLUBPlan,
     row_size,
 )
-from fedbandits.systems.fclub_published.state import Hub, empty_hub, new_scratch
+from fedbandits.systems.fclub_published.roles.relay import GlobalState, Relay
 
 
-class GlobalServer(Party):
+class GlobalServer(Relay):
     """Holds what servers have uploaded, and no user's own statistics; it adds no noise.
 
     Parameters
     ----------
-    name
-        This party's name.
-    servers
-        Names of the local servers, in order.
+    seat
+        What it is told of all that is public.
     plan
         What all parties go by.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
-        ("serving", "PhaseReport"): ("gathering", "serving"),
-        ("gathering", "PhaseReport"): ("gathering", "serving"),
+        ("serving", PhaseReport): ("gathering", "serving"),
+        ("gathering", PhaseReport): ("gathering", "serving"),
+        ("gathering", Deadline): ("gathering", "serving"),
         **{
-            (state, kind): (state,)
-            for state in ("serving", "gathering")
-            for kind in ("Upload", "Observation")
+            (stage, kind): (stage,)
+            for stage in ("serving", "gathering")
+            for kind in (Upload, Observation)
         },
     }
 
-    def __init__(self, name: str, servers: Sequence[str], plan: PublishedFCLUBPlan) -> None:
-        super().__init__(name, "serving", servers)
-        self.hub: Hub = empty_hub(plan)
-        #: The last phase that all servers have reported in.
-        self.phase = -1
-        self._servers, self._plan, self._home = tuple(servers), plan, plan.home
-        self._scratch = new_scratch(plan, plan.constants.users)
-        self._inbox: dict[str, tuple[Ints, Floats]] = {}
+    @property
+    def awaited(self) -> int | None:
+        """The merging for which some have reported."""
+        state = self._state
+        return state.regrouped + 1 if state.stage == "gathering" else super().awaited
 
-    def _handle(self, message: Message) -> list[Message]:
-        match message:
+    def _compute(self, event: Any) -> Step:
+        match event:
             case Upload():
-                return self._take_upload(message)
+                return self._take_upload(event)
             case Observation():
-                return self._take_record(message)
+                return self._take_record(event)
             case PhaseReport():
-                return self._take_report(message)
+                return self._take_report(event)
             case _:
-                raise OutOfOrderError(f"{self.name}: {type(message).__name__} is not for a hub")
+                return self._end_waiting(event)
 
-    def _group(self, message: Upload | Observation, sharing: int) -> int:
-        """The global cluster that a sender speaks of."""
-        if message.sender in self._inbox:
-            raise OutOfOrderError(f"{self.name}: {message.sender} has reported already")
-        cluster, hub = message.cluster, self.hub
-        if (
-            self._plan.constants.sharing != sharing
-            or not 0 <= cluster < len(self._home)
-            or self._servers[self._home[cluster]] != message.sender
-            or hub.group_of[cluster] < 0
-        ):
-            raise UnknownClusterError(f"{self.name}: {message.sender} has no cluster {cluster}")
-        return int(hub.group_of[cluster])
-
-    def _take_upload(self, message: Upload) -> list[Message]:
-        self._group(message, DELAYED)
-        hub = self.hub
-        upload = unpack(message.sums, hub.known.shape[1])
-        if upload[-1] < 0.0 or not take_upload(
-            self._plan.constants, hub, message.cluster, upload, self._scratch
-        ):
-            raise ImplausibleSumError(f"{self.name}: {message.sender} uploads what is no sum")
-        answers: list[Message] = []
-        for cluster in np.flatnonzero(hub.due):
-            answer = Download(
-                sender=self.name, receiver=self._servers[self._home[cluster]],
-                cluster=int(cluster), sums=pack(hub.waiting[cluster]),
-            )  # fmt: skip
-            hand_out(hub, int(cluster))
-            answers.append(self._numbered(answer))
-        return answers
-
-    def _take_record(self, message: Observation) -> list[Message]:
-        group = self._group(message, ALWAYS)
-        constants = self._plan.constants
-        unpack_record(self.name, message, constants.dimension, constants.context_bound)
-        inside = np.flatnonzero(self.hub.group_of == group)
-        return [
-            self._numbered(
-                SharedObservation(
-                    sender=self.name, receiver=self._servers[server], group=group,
-                    record=message.record,
-                )
-            )
-            for server in np.unique(self._home[inside])
-            if self._servers[server] != message.sender
-        ]  # fmt: skip
-
-    def _take_report(self, message: PhaseReport) -> list[Message]:
-        if message.phase != self.phase + 1 or message.sender in self._inbox:
+    def _take_report(self, message: PhaseReport) -> Step:
+        state, place = self._state, self._place[message.sender]
+        if not state.newest[place] < message.phase < self._plan.phases:
             raise OutOfOrderError(
-                f"{self.name}: report {message.phase} of {message.sender}, expected "
-                f"{self.phase + 1} of those who are missing"
+                f"{self.name}: report {message.phase} of {message.sender} after "
+                f"{state.newest[place]}"
             )
-        inbox = {**self._inbox, message.sender: self._checked(message)}
-        if len(inbox) < len(self._servers):
-            self._inbox = inbox
-            self._move("PhaseReport", "gathering")
-            return []
-        labels = np.zeros(len(self._home), np.int64)
-        reports = np.zeros((len(self._home), row_size(self._plan.constants.dimension)))
-        for server, (own, sums) in inbox.items():
-            labels[self._home == self._servers.index(server)] = own
-            reports[clusters_of(own)] = sums
+        if not -1 <= message.since < message.phase:
+            raise OutOfOrderError(f"{self.name}: nothing has begun in phase {message.since}")
+        own, sums = self._checked(message, place)
+        mine = self._home == place
+        labels, reports = state.labels.copy(), state.reports.copy()
+        labels[mine], reports[mine] = own, 0.0
+        reports[clusters_of(own)] = sums
+        astray = message.since != state.since[place]
+        after = self._after(
+            stage="gathering", labels=labels, reports=reports,
+            newest=_with(state.newest, place, message.phase),
+            behind=_with(state.behind, place, state.behind[place] or astray),
+        )  # fmt: skip
+        fresh = all(a != b for a, b in zip(after.newest, after.included, strict=True))
+        if not fresh or len(set(after.newest)) > 1:
+            return Step(after)
         try:
-            first = self.phase < 0
-            renewed = regroup(self._plan.constants, self.hub, self._home, labels, reports, first)
+            return self._regroup(after)
         except NotARecordsSumError:
             raise ImplausibleSumError(f"{self.name}: {message.sender} reports no sums") from None
-        self.phase, self._inbox = message.phase, {}
-        self._move("PhaseReport", "serving")
-        return [self._partition(place, renewed, reports) for place in range(len(self._servers))]
 
-    def _checked(self, message: PhaseReport) -> tuple[Ints, Floats]:
+    def _end_waiting(self, event: Deadline) -> Step:
+        """Merge the newest reports of all who have ever reported."""
+        state = self._state
+        if event.number != state.regrouped + 1:
+            return Step(state)
+        try:
+            return self._regroup(state)
+        except NotARecordsSumError:  # rounding alone can do that: each is a sum by itself
+            return Step(self._after(stage="serving", included=state.newest))
+
+    def _regroup(self, state: GlobalState) -> Step:
+        """Merge what was reported, and tell all who have."""
+        constants, hub = self._plan.constants, state.hub
+        known = np.array(state.newest)[self._home] >= 0
+        fresh = [a != b for a, b in zip(state.newest, state.included, strict=True)]
+        # Who is back after it was left behind begins anew, and so must all.
+        back = any(a and b for a, b in zip(fresh, state.behind, strict=True))
+        first = max(state.included) < 0
+        proposal = propose(
+            constants, hub, self._home, known, state.labels, state.reports, first or back
+        )
+        since, behind = state.since, state.behind
+        if proposal.renewed or constants.own_merging:
+            since = _chosen(fresh, state.newest, since)
+            behind = tuple(not is_fresh for is_fresh in fresh)
+        after = msgspec.structs.replace(
+            state, stage="serving", regrouped=state.regrouped + 1, included=state.newest,
+            since=since, behind=behind,
+        )  # fmt: skip
+
+        def write() -> Sequence[Message]:
+            adopt(constants, hub, self._home, proposal)
+            return [
+                self._partition(place, after, proposal)
+                for place, is_fresh in enumerate(fresh)
+                if is_fresh
+            ]
+
+        return Step(after, write=write)
+
+    def _checked(self, message: PhaseReport, place: int) -> tuple[Ints, Floats]:
         """A server's labels and sums, if every cluster is named by its lowest user."""
-        users = np.flatnonzero(self._home == self._servers.index(message.sender))
+        users, constants = np.flatnonzero(self._home == place), self._plan.constants
         try:
             labels = np.array(message.labels, dtype=np.int64)
         except OverflowError:
@@ -173,24 +163,32 @@ class GlobalServer(Party):
         names, first = np.unique(labels, return_index=True)
         if not np.array_equal(names, users[first]):
             raise UnknownClusterError(f"{self.name}: clusters are named by their lowest users")
-        size = row_size(self._plan.constants.dimension)
+        size = row_size(constants.dimension)
         sums = unpack(message.sums, len(names) * size).reshape(len(names), size)
-        if (sums[:, -1] < 0.0).any():
-            raise ImplausibleSumError(f"{self.name}: {message.sender} counts fewer than no records")
+        self._limits.report.check(self.name, message.sender, sums)
+        factor = np.zeros((constants.dimension, constants.dimension))
+        if any(math.isnan(factorise(row, constants.ridge, factor)) for row in sums):
+            raise ImplausibleSumError(f"{self.name}: {message.sender} reports no sums")
         return labels, sums
 
-    def _partition(self, place: int, renewed: bool, reports: Floats) -> Message:
-        hub, groups = self.hub, np.zeros(0, np.int64)
-        if renewed:
+    def _partition(self, place: int, after: GlobalState, proposal: Proposal) -> Message:
+        hub, groups = after.hub, np.zeros(0, np.int64)
+        if proposal.renewed:
             groups = hub.group_of[clusters_of(hub.cluster_of[self._home == place])]
-        return self._numbered(
-            Partition(
-                sender=self.name,
-                receiver=self._servers[place],
-                phase=self.phase,
-                renewed=renewed,
-                groups=tuple(groups.tolist()),
-                partners=tuple(partners_of(hub, int(group)) for group in groups),
-                sums=pack(totals_of(self._plan.constants, hub, reports)[groups].reshape(-1)),
-            )
+        return Partition(
+            sender=self.name,
+            receiver=self._servers[place],
+            phase=after.newest[place],
+            renewed=proposal.renewed,
+            groups=tuple(groups.tolist()),
+            partners=tuple(partners_of(hub, int(group)) for group in groups),
+            sums=pack(proposal.totals[groups].reshape(-1)),
         )
+
+
+def _with(values: tuple[Any, ...], place: int, value: Any) -> tuple[Any, ...]:
+    return (*values[:place], value, *values[place + 1 :])
+
+
+def _chosen(first: Sequence[bool], ones: Sequence[int], others: Sequence[int]) -> tuple[int, ...]:
+    return tuple(a if is_one else b for is_one, a, b in zip(first, ones, others, strict=True))

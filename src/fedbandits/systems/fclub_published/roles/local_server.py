@@ -3,277 +3,292 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.arrivals import Arrival
+from fedbandits.federation.events import Deadline, Decide, EndRound, Observe, Start
 from fedbandits.federation.messages import Message, OutOfOrderError, WrongShapeError, pack, unpack
-from fedbandits.federation.state import Transitions
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import Step, Transitions
 from fedbandits.learners.models import update
 from fedbandits.learners.ridge import factorise
 from fedbandits.systems.fclub_published.kernels.exchange import (
-    AFTER_UPLOAD,
-    begin_buffer,
-    noise_slot,
-    note_upload,
-    take_download,
-    take_noise,
-    upload_due,
+    AT_RENEWAL,
+    FOR_REPORT,
 )
-from fedbandits.systems.fclub_published.kernels.models import choose, learn
 from fedbandits.systems.fclub_published.kernels.regroup import (
     begin_sets_phase,
-    check_edges,
-    check_sets,
+)
+from fedbandits.systems.fclub_published.limits import Limits
+from fedbandits.systems.fclub_published.merging import (
+    clusters_of,
 )
 from fedbandits.systems.fclub_published.messages import (
     Download,
     ImplausibleSumError,
-    Observation,
     Partition,
     PhaseReport,
     SharedObservation,
     UnknownClusterError,
-    Upload,
     unpack_record,
 )
 from fedbandits.systems.fclub_published.phases import (
-    NotARecordsSumError,
     begin_alone,
-    clusters_of,
     learn_alone,
+    new_clusters,
+    own_sums,
     renew,
     report,
     split_users,
+    sums_of,
     take_over,
 )
 from fedbandits.systems.fclub_published.plan import (
     ALWAYS,
     DELAYED,
-    EDGES,
     NEVER,
     PHASED,
     SETS,
     PublishedFCLUBPlan,
 )
-from fedbandits.systems.fclub_published.state import Local, empty_local, new_scratch
-from fedbandits.systems.servers.roles import Server
+from fedbandits.systems.fclub_published.roles.learner import Learner, LocalState
+from fedbandits.systems.fclub_published.roles.noise import (
+    shift_of,
+)
 from fedbandits.systems.servers.system import ServerSupply
 
-#: Standard normals for one draw of noise, (p,): ``(cluster, round, what for)``, asked once each.
-ServerNoise = Callable[[int, int, int], Floats]
 
-
-class LocalServer(Server[PublishedFCLUBPlan]):
+class LocalServer(Learner):
     """Serves its own users; nobody else is told their raw statistics.
 
     Parameters
     ----------
-    index, name, hub, plan
-        The server's number and name, the global server's name, and what all parties go by.
+    seat
+        What it is told of all that is public; its place says which of the servers it is.
+    plan
+        What all parties go by.
     supply
-        The noise that it brings, a :data:`ServerNoise`; it is not asked for unless the variant is
-        private.
+        The noise that it brings; it is not asked for unless the variant is private. A source that
+        covers values is asked for step after step; a simulated one by the name of a draw.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
-        ("starting", "start"): ("ready", "reporting"),
-        ("ready", "end_round"): ("ready", "reporting"),
-        ("ready", "decide"): ("acting",),
-        ("acting", "observe"): ("ready",),
-        ("reporting", "Partition"): ("ready",),
+        ("starting", Start): ("ready", "reporting"),
+        ("ready", EndRound): ("ready", "reporting"),
+        ("reporting", EndRound): ("reporting",),
+        ("reporting", Deadline): ("ready", "reporting"),
         **{
-            (state, kind): (state,)
-            for state in ("ready", "acting", "reporting")
-            for kind in ("Download", "SharedObservation")
+            (stage, kind): (stage,)
+            for stage in ("ready", "reporting")
+            for kind in (Decide, Observe, Download, SharedObservation)
         },
+        ("ready", Partition): ("ready",),
+        ("reporting", Partition): ("ready",),
     }
 
-    def __init__(
-        self, index: int, name: str, hub: str, plan: PublishedFCLUBPlan, supply: ServerSupply
-    ) -> None:
-        super().__init__(index, name, hub, "starting", plan, supply)
-        self.local: Local = empty_local(plan, np.zeros(len(self.users), np.int64))
-        #: For each global cluster the row of its model.
-        self.groups: dict[int, int] = {0: 0} if plan.constants.sharing == ALWAYS else {}
-        self._scratch = new_scratch(plan, len(self.users))
-        self._must_renew = False
+    def __init__(self, seat: Seat, plan: PublishedFCLUBPlan, supply: ServerSupply) -> None:
+        super().__init__(seat, plan, supply)
+        self._limits = Limits.of(plan)
 
-    def start(self) -> list[Message]:
-        """Begin the first phase, and return what is to be sent.
+    @property
+    def awaited(self) -> int | None:
+        """The report that was not answered yet."""
+        return self._state.phase + 1 if self.stage == "reporting" else super().awaited
 
-        Raises
-        ------
-        LocalProtocolError
-            If it has begun.
-        """
-        self._require("start")
-        return self._begin_phase("start")
-
-    def _choose(self, place: int, situation: Arrival) -> int:
-        """Choose an item.
-
-        Raises
-        ------
-        NotARecordsSumError
-            If noise left nothing that can be recommended by.
-        """
-        constants = self._plan.constants
-        item = int(choose(constants, self.local, place, situation.items, self._scratch))
-        if item < 0:
-            raise NotARecordsSumError(
-                f"round {situation.round_}: the noise left a matrix that is not positive definite"
-            )
-        return item
-
-    def _learn(self, place: int, context: Floats, reward: float) -> list[Message]:
-        constants, local, scratch = self._plan.constants, self.local, self._scratch
-        learn(constants, local, place, context, reward, scratch)
-        if constants.clustering == EDGES:
-            check_edges(constants, local, place, scratch)
-        elif constants.clustering == SETS:
-            check_sets(constants, local, place, self.round, scratch)
-        cluster = int(local.cluster_of[place])
-        if constants.sharing == ALWAYS:
-            return [self._observation(cluster, pack(np.append(context, reward)))]
-        if constants.sharing == DELAYED and upload_due(constants, local, cluster):
-            return [self._upload(cluster)]
-        return []
-
-    def _end_phase(self, round_: int) -> list[Message]:
-        self.phase += 1
-        self.round = round_
-        return self._begin_phase("end_round")
-
-    def _begin_phase(self, event: str) -> list[Message]:
-        constants, local = self._plan.constants, self.local
-        if constants.clustering == SETS:
-            begin_sets_phase(local)
-        elif constants.clustering == PHASED:
-            labels = split_users(constants, local.sums, local.edges)
-            if constants.sharing != NEVER:
-                # The buffers of new clusters have never been begun: nothing is hidden in them.
-                self._must_renew = take_over(constants, local, labels) or self.phase == 0
-                self._move(event, "reporting")
-                return [self._report()]
-            learn_alone(constants, local, labels)
-        self._move(event, "ready")
-        return []
-
-    def _named(self, cluster: int) -> int:
-        """A cluster's name among all servers."""
-        return int(self.users[cluster])
-
-    def _draw(self, cluster: int, kind: int) -> Floats:
-        noise: ServerNoise = self._noise
-        return noise(self._named(cluster), self.round, kind)
-
-    def _report(self) -> Message:
-        local = self.local
-        sums = report(self._plan.constants, local, self._draw)[clusters_of(local.cluster_of)]
-        labels = tuple(int(label) for label in self.users[local.cluster_of])
-        return self._numbered(
-            PhaseReport(
-                sender=self.name,
-                receiver=self._hub,
-                phase=self.phase,
-                labels=labels,
-                sums=pack(sums.reshape(-1)),
-            )
-        )
-
-    def _observation(self, cluster: int, record: bytes) -> Message:
-        named = self._named(cluster)
-        return self._numbered(
-            Observation(sender=self.name, receiver=self._hub, cluster=named, record=record)
-        )
-
-    def _upload(self, cluster: int) -> Message:
-        """Upload what is buffered. The next noise is settled before anything leaves."""
-        constants, local = self._plan.constants, self.local
-        sums = pack(local.buffer[cluster])
-        note_upload(constants, local, cluster)
-        if constants.private:
-            slot = noise_slot(local, cluster)
-            local.trees.draws[cluster, slot] = self._draw(cluster, AFTER_UPLOAD)
-            take_noise(constants, local, cluster)
-        begin_buffer(constants, local, cluster)
-        named = self._named(cluster)
-        return self._numbered(
-            Upload(sender=self.name, receiver=self._hub, cluster=named, sums=sums)
-        )
-
-    def _handle(self, message: Message) -> list[Message]:
-        match message:
+    def _handle(self, event: Any) -> Step:
+        match event:
+            case Start():
+                return self._begin_phase(self._after(stage="ready"))
             case Download():
-                self._take_download(message)
+                return self._take_download(event)
             case SharedObservation():
-                self._take_record(message)
+                return self._take_record(event)
             case Partition():
-                self._take_partition(message)
+                return self._take_partition(event)
             case _:
-                raise OutOfOrderError(f"{self.name}: {type(message).__name__} is not for a server")
-        return []
+                return self._go_on(event)
 
-    def _take_download(self, message: Download) -> None:
-        constants, local = self._plan.constants, self.local
-        place = int(np.searchsorted(self.users, message.cluster))
-        known = place < len(self.users) and self.users[place] == message.cluster
-        if constants.sharing != DELAYED or not known or local.cluster_of[place] != place:
+    def _go_on(self, event: Deadline) -> Step:
+        """Nobody answers: go on with the clusters that there are."""
+        late = event.number == self._state.phase + 1
+        return Step(self._after(stage="ready") if late else self._state)
+
+    def _end_phase(self, after: LocalState) -> Step:
+        return self._begin_phase(msgspec.structs.replace(after, phase=after.phase + 1))
+
+    def _begin_phase(self, after: LocalState) -> Step:
+        constants, local = self._plan.constants, after.local
+        if constants.clustering == SETS:
+            return Step(after, write=lambda: begin_sets_phase(local) or ())
+        if constants.clustering != PHASED:
+            return Step(after)
+        edges = local.edges.copy()
+        labels = split_users(constants, local.sums, edges)
+        after = msgspec.structs.replace(after, local=local._replace(edges=edges))
+
+        def alone() -> Sequence[Message]:
+            learn_alone(constants, after.local, labels)
+            return ()
+
+        if constants.sharing == NEVER:
+            return Step(after, write=alone)
+        return self._report(after, labels)
+
+    def _report(self, after: LocalState, labels: Ints) -> Step:
+        """Report all clusters' sums; the phase begins with the answer."""
+        constants, local = self._plan.constants, after.local
+        names, new = clusters_of(labels), new_clusters(local, labels)
+        totals = sums_of(local, labels)
+        after = msgspec.structs.replace(
+            after, stage="reporting", reported=totals, waits=True,
+            apart=after.apart or bool(new) or after.phase == 0,
+        )  # fmt: skip
+        drawn: dict[int, Floats] = {}
+        rows = totals.copy()
+        if self._covers:
+            covered = self._noise_of(after).report(names, new, totals)
+            after = msgspec.structs.replace(after, steps=covered.steps, trees=covered.trees)
+            for name, noisy in covered.noisy.items():
+                rows[name, :-1] = noisy + shift_of(self._plan, 2.0)
+        elif constants.private:
+            drawn = {int(c): self._drawn(int(c), after.round, FOR_REPORT) for c in names}
+
+        def write() -> Sequence[Message]:
+            take_over(constants, local, labels)
+            if drawn:
+                rows[:] = report(constants, local, lambda cluster, _: drawn[cluster])
+            return [
+                PhaseReport(
+                    sender=self.name, receiver=self._hub, phase=after.phase, since=after.since,
+                    labels=tuple(self.users[labels].tolist()), sums=pack(rows[names].reshape(-1)),
+                )
+            ]  # fmt: skip
+
+        return Step(after, write=write)
+
+    def _take_partition(self, message: Partition) -> Step:
+        constants, state = self._plan.constants, self._state
+        if message.phase != state.phase or not state.waits:
+            raise OutOfOrderError(
+                f"{self.name}: partition {message.phase}, expected {state.phase} unless something "
+                "has left since"
+            )
+        if state.apart and not message.renewed:
+            raise OutOfOrderError(
+                f"{self.name}: clusters are new in phase {state.phase}, but nothing is renewed"
+            )
+        after = self._after(stage="ready", waits=False)
+        if not message.renewed and not constants.own_merging:
+            return Step(after)
+        after = msgspec.structs.replace(after, since=state.phase, apart=False)
+        names = clusters_of(state.local.cluster_of)
+        if message.renewed:
+            return self._renew(after, names, message, self._checked(message, names))
+
+        def write() -> Sequence[Message]:
+            begin_alone(constants, after.local, None, after.reported)
+            self._add_late(after, names)
+            return ()
+
+        return Step(after, write=write)
+
+    def _checked(self, message: Partition, names: Ints) -> Floats:
+        """What global clusters know, a row for each of the local ones."""
+        size = self._state.local.sums.shape[1]
+        sums = unpack(message.sums, len(names) * size).reshape(len(names), -1)
+        if len(message.groups) != len(names) or len(message.partners) != len(names):
+            raise WrongShapeError(f"{self.name}: expected a group for {len(names)} clusters")
+        users = self._plan.constants.users
+        if (
+            not 0 <= min(message.groups) <= max(message.groups) < users
+            or not 1 <= min(message.partners) <= max(message.partners) <= users
+        ):
+            raise UnknownClusterError(f"{self.name}: no such groups")
+        self._limits.total.check(self.name, message.sender, sums)
+        if any(self._is_no_sum(row) for row in sums):
+            raise ImplausibleSumError(f"{self.name}: a renewed sum is none of records")
+        return sums
+
+    def _renew(self, after: LocalState, names: Ints, message: Partition, sums: Floats) -> Step:
+        constants, local = self._plan.constants, after.local
+        rows = dict(zip(reversed(message.groups), reversed(names.tolist()), strict=True))
+        if constants.sharing == ALWAYS:
+            after = msgspec.structs.replace(after, groups=rows)
+        drawn: dict[int, Floats] = {}
+        if self._covers:
+            covered = self._noise_of(after).renew(names)
+            after = msgspec.structs.replace(after, steps=covered.steps, trees=covered.trees)
+        elif constants.private:
+            drawn = {int(c): self._drawn(int(c), after.round, AT_RENEWAL) for c in names}
+        draw = None if self._covers else lambda cluster, _: drawn[cluster]
+
+        def write() -> Sequence[Message]:
+            for name, group in zip(names, message.groups, strict=True):
+                row = rows[group] if constants.sharing == ALWAYS else int(name)
+                local.model_of[local.cluster_of == name] = row
+            for place, name in enumerate(names.tolist()):
+                renew(constants, local, name, sums[place], message.partners[place], draw)
+            self._add_late(after, names)
+            return ()
+
+        return Step(after, write=write)
+
+    def _add_late(self, after: LocalState, names: Ints) -> None:
+        """Records that came after the report are in nobody's sums: they are buffered."""
+        local = after.local
+        if self._plan.constants.sharing == DELAYED:
+            late = own_sums(local) - after.reported
+            local.buffer[names] += late[names]
+
+    def _take_download(self, message: Download) -> Step:
+        constants, local = self._plan.constants, self._state.local
+        place = int(np.searchsorted(self.users, message.cluster)) if self._is_user(message) else -1
+        if constants.sharing != DELAYED or place < 0 or local.cluster_of[place] != place:
             raise UnknownClusterError(f"{self.name}: {message.cluster} is no cluster here")
+        self._require_same(message)
         download = unpack(message.sums, local.shared.shape[1])
+        self._limits.download.check(self.name, message.sender, download[None])
         if self._is_no_sum(local.shared[place] + download):
             raise ImplausibleSumError(f"{self.name}: the download for {message.cluster} is no sum")
-        take_download(local, place, download)
+
+        def write() -> Sequence[Message]:
+            local.shared[place] += download  # as take_download does, sooner
+            local.stale[place] = 1
+            return ()
+
+        return Step(self._state, write=write)
+
+    def _is_user(self, message: Download) -> bool:
+        in_range = 0 <= message.cluster < self._plan.constants.users
+        return in_range and self._plan.facts.home[message.cluster] == self._index
+
+    def _require_same(self, message: Download | SharedObservation) -> None:
+        """Refuse what is about clusters that did not begin when these did."""
+        if message.since != self._state.since:
+            raise OutOfOrderError(
+                f"{self.name}: clusters began anew in phase {self._state.since}, not in "
+                f"{message.since}"
+            )
 
     def _is_no_sum(self, row: Floats) -> bool:
         constants = self._plan.constants
         factor = np.zeros((constants.dimension, constants.dimension))
-        return row[-1] < 0.0 or math.isnan(factorise(row, constants.ridge, factor))
+        return bool(row[-1] < 0.0 or math.isnan(factorise(row, constants.ridge, factor)))
 
-    def _take_record(self, message: SharedObservation) -> None:
-        if message.group not in self.groups:
+    def _take_record(self, message: SharedObservation) -> Step:
+        state, constants = self._state, self._plan.constants
+        if message.group not in state.groups:
             raise UnknownClusterError(f"{self.name}: nobody here is in {message.group}")
-        constants = self._plan.constants
+        self._require_same(message)
         record = unpack_record(self.name, message, constants.dimension, constants.context_bound)
-        row = self.groups[message.group]
-        update(self.local.models, row, record[:-1], float(record[-1]), self._scratch.gain)
+        row = state.groups[message.group]
 
-    def _take_partition(self, message: Partition) -> None:
-        constants, local = self._plan.constants, self.local
-        names = clusters_of(local.cluster_of)
-        if message.phase != self.phase:
-            raise OutOfOrderError(f"{self.name}: partition {message.phase}, expected {self.phase}")
-        if self._must_renew and not message.renewed:
-            raise OutOfOrderError(
-                f"{self.name}: clusters are new in phase {self.phase}, but nothing is renewed"
-            )
-        if message.renewed:
-            sums = unpack(message.sums, len(names) * local.sums.shape[1]).reshape(len(names), -1)
-            if len(message.groups) != len(names) or len(message.partners) != len(names):
-                raise WrongShapeError(f"{self.name}: expected a group for {len(names)} clusters")
-            if (
-                min(message.groups) < 0
-                or not 1 <= min(message.partners) <= max(message.partners) <= constants.users
-            ):
-                raise UnknownClusterError(f"{self.name}: no such groups")
-            if any(self._is_no_sum(row) for row in sums):
-                raise ImplausibleSumError(f"{self.name}: a renewed sum is none of records")
-            self._renew(names, message, sums)
-        elif constants.own_merging:
-            begin_alone(constants, local, self._draw)
-        self._move("Partition", "ready")
+        def write() -> Sequence[Message]:
+            update(state.local.models, row, record[:-1], float(record[-1]), self._scratch.gain)
+            return ()
 
-    def _renew(self, names: Ints, message: Partition, sums: Floats) -> None:
-        constants, local = self._plan.constants, self.local
-        rows = dict(zip(reversed(message.groups), reversed(names.tolist()), strict=True))
-        if constants.sharing == ALWAYS:
-            self.groups = rows
-        for name, group in zip(names, message.groups, strict=True):
-            row = rows[group] if constants.sharing == ALWAYS else int(name)
-            local.model_of[local.cluster_of == name] = row
-        for place, name in enumerate(names):
-            renew(constants, local, int(name), sums[place], message.partners[place], self._draw)
+        return Step(state, write=write)

@@ -1,0 +1,294 @@
+"""FCLUB's local servers: each recommends to its own users, and releases noisy sums of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import accumulate, pairwise
+from typing import Any, ClassVar, NamedTuple
+
+import msgspec
+import numpy as np
+
+from fedbandits._typing import Floats, Ints
+from fedbandits.environments.arrivals import Arrival
+from fedbandits.federation.events import Deadline, Decide, EndRound, Observe
+from fedbandits.federation.messages import Message, OutOfOrderError, WrongShapeError, pack
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import Step, Transitions
+from fedbandits.learners.evidence import decompose
+from fedbandits.learners.mixture import Mixture, one_cluster
+from fedbandits.learners.models import Models, choose_arm
+from fedbandits.privacy import running_sum
+from fedbandits.privacy.continual import ContinualPlan
+from fedbandits.privacy.running_sum import ContinualState, draw_ahead
+from fedbandits.systems.fclub.kernels import learn
+from fedbandits.systems.fclub.limits import Limits, user_counts
+from fedbandits.systems.fclub.messages import Others, Release
+from fedbandits.systems.fclub.phases import (
+    Learned,
+    find_clusters,
+    learn_from,
+    learn_from_each,
+    make_release,
+    take_over,
+)
+from fedbandits.systems.fclub.plan import CLUSTERS, NEVER, USERS, FCLUBPlan
+from fedbandits.systems.fclub.state import new_scratch, prior_models
+from fedbandits.systems.servers.roles import OpenDecision, Server, ServerState
+from fedbandits.systems.servers.system import ServerSupply
+
+#: Of a server that releases no running sums.
+NO_SUMS = ContinualPlan("none", 0, 0.0)
+
+
+class Kept(NamedTuple):
+    """A record that does not count yet."""
+
+    place: int
+    context: Floats  # (d,)
+    reward: float
+
+
+class Told(NamedTuple):
+    """What another server has released, as far as it is known here and of use."""
+
+    newest: int  # number of its newest release; 0 for none
+    rows: Floats  # (rows, p)
+
+
+class LocalState(ServerState, frozen=True, kw_only=True):
+    """All that changes in a local server.
+
+    Parameters
+    ----------
+    sums : (users, p + 2) float64
+        Of every user's records that count; see :func:`.kernels.learn`.
+    models
+        Of every user.
+    cluster_of : (users,) int64
+        The likeliest cluster of each.
+    released
+        Where releases of running sums stand.
+    before : (users, p + 2) float64
+        The sums at the last release, where only what is new is released.
+    rows : (rows, p) float64
+        What was released last.
+    mixture
+        Clusters of its own users.
+    told
+        What each of the other servers has released.
+    heard
+        The number of what was handed out last.
+    fresh
+        Records since the last release.
+    kept
+        Records beyond what one phase may have: they wait for the next.
+    """
+
+    sums: Floats
+    models: Models
+    cluster_of: Ints
+    released: ContinualState
+    before: Floats
+    rows: Floats
+    mixture: Mixture
+    told: tuple[Told, ...]
+    heard: int = 0
+    fresh: int = 0
+    kept: tuple[Kept, ...] = ()
+
+
+class LocalServer(Server[LocalState, FCLUBPlan]):
+    """Recommends items to its users, releases noisy sums, learns from those of others.
+
+    Parameters
+    ----------
+    seat
+        What it is told of all that is public; its place says which of the servers it is.
+    plan
+        What all parties go by.
+    supply
+        The noise that it brings. What is asked for the z-th release is a row of p numbers for each
+        user, or for each cluster that a server may have.
+    """
+
+    TRANSITIONS: ClassVar[Transitions] = {
+        ("ready", Decide): ("ready",),
+        ("ready", Observe): ("ready",),
+        ("ready", EndRound): ("ready", "waiting"),
+        ("ready", Others): ("ready",),
+        ("waiting", Decide): ("waiting",),
+        ("waiting", Observe): ("waiting",),
+        ("waiting", EndRound): ("waiting",),
+        ("waiting", Others): ("ready", "waiting"),
+        ("waiting", Deadline): ("ready", "waiting"),
+    }
+
+    def __init__(self, seat: Seat, plan: FCLUBPlan, supply: ServerSupply) -> None:
+        counts, d = user_counts(plan), plan.constants.dimension
+        users = counts[seat.place]
+        #: How many users each of the other servers has, in their order.
+        self._others = counts[: seat.place] + counts[seat.place + 1 :]
+        state = LocalState(
+            stage="ready",
+            sums=np.zeros((users, plan.size + 2)),
+            models=prior_models(users, d),
+            cluster_of=np.zeros(users, np.int64),
+            released=running_sum.init(plan.sums or NO_SUMS, users * plan.size),
+            before=np.zeros((users if plan.releases == CLUSTERS else 0, plan.size + 2)),
+            rows=np.zeros((0, plan.size)),
+            mixture=one_cluster(d),
+            told=tuple(Told(0, np.zeros((0, plan.size))) for _ in self._others),
+        )
+        super().__init__(seat, plan, supply, state, plan.private)
+        self._limits = Limits.of(plan)
+        self._scratch = new_scratch(d, plan.constants.items)
+        #: Whether the noise of the next release has been drawn; a state that was saved has none.
+        self._has_noise = False
+        self._draw_ahead()
+
+    @property
+    def awaited(self) -> int | None:
+        """The release after which nothing was handed out yet."""
+        return self._state.phase if self.stage == "waiting" else super().awaited
+
+    def _choose(self, place: int, situation: Arrival) -> Step:
+        self._draw_ahead()
+        width, scoring = self._plan.constants.width, self._scratch.scoring
+        models = self._state.models
+        item = int(choose_arm(models, place, width, False, situation.items, scoring))
+        return self._decided(place, situation, item)
+
+    def _learn(self, after: LocalState, found: OpenDecision, reward: float) -> Step:
+        """Take in a record, and those that have waited, as far as they count in this phase."""
+        waiting = (*after.kept, Kept(found.place, found.context, reward))
+        count = max(0, self._plan.records_of(after.phase) - after.fresh)
+        counted, kept = waiting[:count], waiting[count:]
+        after = msgspec.structs.replace(after, fresh=after.fresh + len(counted), kept=kept)
+
+        def write() -> Sequence[Message]:
+            constants, gain = self._plan.constants, self._scratch.gain
+            for place, context, earned in counted:
+                learn(constants, after.models, after.sums, place, context, earned, gain)
+            return ()
+
+        return Step(after, write=write)
+
+    def _end_phase(self, after: LocalState) -> Step:
+        """Release what there is to release.
+
+        What the server learns waits for what the others say: by then its release has left.
+        """
+        plan, number = self._plan, after.phase + 1
+        before, released = after.before.copy(), [after.released]
+        release_rows = partial(self._release_rows, released)
+        rows = make_release(plan, after.sums, before, after.cluster_of, release_rows)
+        stage = "ready" if plan.releases == NEVER else "waiting"
+        after = msgspec.structs.replace(
+            after, stage=stage, phase=number, fresh=0, before=before, rows=rows,
+            released=released[-1],
+        )  # fmt: skip
+        if plan.releases == NEVER:
+            return self._learn_from(after)
+        self._has_noise = False
+        sums = pack(rows.reshape(-1))
+        return Step(
+            after, [Release(sender=self.name, receiver=self._hub, release=number, sums=sums)]
+        )
+
+    def _release_rows(self, released: list[ContinualState], rows: Floats) -> Floats:
+        """Rows with noise, of running sums or released once; a new state goes to ``released``."""
+        plan, exact = self._plan, rows.reshape(-1)
+        scale = np.tile(plan.entry_scale, len(rows))
+        if plan.sums is not None:
+            state, noisy = running_sum.release(plan.sums, released[0], exact, scale, self._noise)
+            released.append(state)
+        elif plan.deviation > 0.0:
+            step = self._state.phase + 1
+            noisy = running_sum.release_once(plan.deviation, exact, scale, step, self._noise)
+        else:
+            noisy = exact
+        return noisy.reshape(rows.shape)
+
+    def _handle(self, event: Any) -> Step:
+        return self._hear(event) if isinstance(event, Others) else self._go_on(event)
+
+    def _go_on(self, event: Deadline) -> Step:
+        """Nothing was handed out: learn from what is known."""
+        if event.number != self._state.phase:
+            return Step(self._state)
+        self._draw_ahead()
+        return self._learn_from(self._after(stage="ready"))
+
+    def _hear(self, message: Others) -> Step:
+        state, plan = self._state, self._plan
+        # Where all releases come late each may be handed out by itself.
+        most = plan.release_count * plan.constants.servers
+        if not state.heard < message.release <= most:
+            raise OutOfOrderError(
+                f"{self.name}: hand-out {message.release} after {state.heard} of at most {most}"
+            )
+        told = self._checked(message)
+        self._draw_ahead()  # nothing has changed if the noise raises
+        stage = "ready" if message.release >= state.phase else state.stage
+        after = self._after(stage=stage, heard=message.release, told=told)
+        # Who acts on releases has none of its own before the first.
+        return self._learn_from(after) if state.phase else Step(after)
+
+    def _checked(self, message: Others) -> tuple[Told, ...]:
+        """What the others have released by now, if it can be that."""
+        state, plan, count = self._state, self._plan, len(self._others)
+        newest = message.newest or (message.release,) * count
+        if len(newest) != count or len(message.rows) != count:
+            raise WrongShapeError(f"{self.name}: expected releases of {count} servers")
+        rows = self._limits.rows(message.sums)
+        if min(message.rows) < 0 or sum(message.rows) != len(rows):
+            raise WrongShapeError(f"{self.name}: rows do not add up")
+        ends = accumulate(message.rows, initial=0)
+        told = []
+        for i, (start, stop) in enumerate(pairwise(ends)):
+            known, number, part = state.told[i], newest[i], rows[start:stop]
+            if not known.newest <= number <= plan.release_count:
+                raise OutOfOrderError(
+                    f"{self.name}: release {number} of a server after {known.newest}"
+                )
+            by_cluster = plan.releases == CLUSTERS
+            made = number - known.newest if by_cluster else number
+            self._limits.check_count(self.name, self._others[i], len(part), made)
+            self._limits.check(self.name, part, number)
+            all_rows = np.concatenate([known.rows, part]) if by_cluster else part
+            told.append(Told(number, all_rows))
+        return tuple(told)
+
+    def _learn_from(self, after: LocalState) -> Step:
+        """Begin a phase with what own users and the rows of other servers say."""
+        plan, models = self._plan, after.models
+        ready = find_clusters(plan, after.phase, after.sums, after.rows, after.mixture)
+        told = after.told if plan.releases != NEVER else ()
+        alike = all(other.newest == after.phase for other in told)
+        learned: Learned
+        if alike or plan.releases != USERS:
+            rows = [other.rows for other in told]
+            others = decompose(np.concatenate([after.rows[:0], *rows]))
+            learned = learn_from(plan, after.phase, ready, others)
+        else:
+            learned = learn_from_each(plan, ready, told)
+        after = msgspec.structs.replace(
+            after, cluster_of=learned.cluster_of, mixture=learned.mixture
+        )
+
+        def write() -> Sequence[Message]:
+            everyone = np.arange(len(after.sums))
+            take_over(models, everyone, learned.estimates, ready.variance)
+            return ()
+
+        return Step(after, write=write)
+
+    def _draw_ahead(self) -> None:
+        """Have the noise of the next release, if there is one, as many rows as it may have."""
+        plan, rows = self._plan, len(self.users)
+        if not self._has_noise and plan.private and self._state.phase < plan.release_count:
+            rows = rows if plan.releases == USERS else min(rows, plan.most_clusters)
+            draw_ahead(self._noise, rows * plan.size)
+        self._has_noise = True

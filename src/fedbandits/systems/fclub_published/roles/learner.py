@@ -1,0 +1,259 @@
+"""How a local server of FCLUB decides for its users, learns, and uploads what is due."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from fedbandits._typing import Floats
+from fedbandits.environments.arrivals import Arrival
+from fedbandits.federation.messages import Message, pack
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import Step
+from fedbandits.learners.ridge import add_rank_one
+from fedbandits.systems.fclub_published.covered_trees import CoveredTree
+from fedbandits.systems.fclub_published.kernels.exchange import (
+    AFTER_UPLOAD,
+    begin_buffer,
+    noise_slot,
+    note_upload,
+    take_noise,
+)
+from fedbandits.systems.fclub_published.kernels.models import add, learn, pick, refresh
+from fedbandits.systems.fclub_published.kernels.regroup import (
+    check_edges,
+    check_sets,
+)
+from fedbandits.systems.fclub_published.merging import (
+    NotARecordsSumError,
+)
+from fedbandits.systems.fclub_published.messages import (
+    Observation,
+    Upload,
+)
+from fedbandits.systems.fclub_published.plan import (
+    ALWAYS,
+    EDGES,
+    NEVER,
+    SETS,
+    PublishedFCLUBPlan,
+)
+from fedbandits.systems.fclub_published.roles.noise import (
+    Covered,
+    TreeNoise,
+    covers,
+    draw_for_one,
+    shift_of,
+    simulated,
+)
+from fedbandits.systems.fclub_published.state import (
+    Local,
+    empty_local,
+    new_scratch,
+    put_row,
+    row_of,
+)
+from fedbandits.systems.servers.roles import OpenDecision, Server, ServerState
+from fedbandits.systems.servers.system import ServerSupply
+
+#: The phase in which clusters began anew that never did.
+NEVER_BEGUN = -1
+
+
+class LocalState(ServerState, frozen=True, kw_only=True):
+    """All that changes in a local server.
+
+    Parameters
+    ----------
+    local
+        What it knows of its users.
+    groups
+        For each global cluster the row of its model, where every record is shared.
+    reported : (users, p + 1) float64
+        What clusters added up to at the last report, in rows of their names.
+    since
+        The phase in which its clusters last began anew.
+    apart
+        Whether its clusters are others than those that began then: their buffers were never begun,
+        so that nothing is hidden in them, and nothing is uploaded.
+    waits
+        Whether the last report may still be answered.
+    steps
+        How many times noise was asked for that covers sums.
+    trees
+        Of every cluster, where noise covers sums.
+    """
+
+    local: Local
+    groups: dict[int, int]
+    reported: Floats
+    since: int = NEVER_BEGUN
+    apart: bool = False
+    waits: bool = False
+    steps: int = 0
+    trees: dict[int, CoveredTree] = msgspec.field(default_factory=dict)
+
+
+class Learner(Server[LocalState, PublishedFCLUBPlan]):
+    """What a local server does between phases.
+
+    Parameters
+    ----------
+    seat, plan, supply
+        See :class:`.local_server.LocalServer`.
+    """
+
+    def __init__(self, seat: Seat, plan: PublishedFCLUBPlan, supply: ServerSupply) -> None:
+        users = len(plan.facts.users_of(seat.place))
+        local = empty_local(plan, np.zeros(users, np.int64))
+        #: Whether noise covers sums.
+        self._covers = plan.constants.private and covers(supply.noise)
+        if self._covers:  # trees of perturbations stay empty
+            trees = local.trees._replace(draws=local.trees.draws[:, :0].copy())
+            local = local._replace(trees=trees)
+        state = LocalState(
+            stage="starting",
+            local=local,
+            groups={0: 0} if plan.constants.sharing == ALWAYS else {},
+            reported=np.zeros_like(local.sums),
+        )
+        super().__init__(seat, plan, supply, state, plan.constants.private)
+        self._scratch = new_scratch(plan, users)
+        self._has_noise = False
+
+    def _choose(self, place: int, situation: Arrival) -> Step:
+        """Choose an item by the model of the user's cluster, brought up to date.
+
+        Raises
+        ------
+        NotARecordsSumError
+            If noise left nothing that can be recommended by.
+        """
+        self._draw_ahead()
+        constants, local = self._plan.constants, self._state.local
+        row = int(local.model_of[place])
+        known, at, write = local, row, None
+        if local.stale[row]:
+            known, at = row_of(local, row), 0
+            if not refresh(constants, known, 0, self._scratch):
+                raise NotARecordsSumError(
+                    f"round {situation.round_}: the noise left a matrix that is not positive "
+                    "definite"
+                )
+
+            def write() -> Sequence[Message]:
+                put_row(local, row, known)
+                return ()
+
+        models = known.models if constants.buffered else known.acting
+        partners = int(local.partners[row])
+        item = int(pick(constants, models, at, partners, situation.items, self._scratch.scoring))
+        return msgspec.structs.replace(self._decided(place, situation, item), write=write)
+
+    def _draw_ahead(self) -> None:
+        if self._covers and not self._has_noise:
+            draw_for_one(self._plan, self._noise)
+        self._has_noise = True
+
+    def _learn(self, after: LocalState, found: OpenDecision, reward: float) -> Step:
+        constants, local = self._plan.constants, after.local
+        if after.stage == "ready" and after.waits:  # what leaves now is in no report's answer
+            after = msgspec.structs.replace(after, waits=False)
+        if constants.private:
+            return self._learn_under_noise(after, found, reward)
+
+        def write() -> Sequence[Message]:
+            learn(constants, local, found.place, found.context, reward, self._scratch)
+            if constants.clustering == EDGES:
+                check_edges(constants, local, found.place, self._scratch)
+            elif constants.clustering == SETS:
+                check_sets(constants, local, found.place, after.round, self._scratch)
+            return self._shared(after, found, reward)
+
+        return Step(after, write=write)
+
+    def _shared(self, after: LocalState, found: OpenDecision, reward: float) -> Sequence[Message]:
+        """What leaves after a record, without noise."""
+        constants, cluster = self._plan.constants, int(after.local.cluster_of[found.place])
+        if after.apart or constants.sharing == NEVER:
+            return ()
+        if constants.sharing == ALWAYS:
+            return [
+                Observation(
+                    sender=self.name, receiver=self._hub, cluster=self._named(cluster),
+                    since=after.since, record=pack(np.append(found.context, reward)),
+                )
+            ]  # fmt: skip
+        local = after.local  # as upload_due says: handing it all that is known takes longer
+        grown = local.models.log_det[cluster] - local.base_log_det[cluster]
+        if after.stage == "ready" and grown >= constants.log_upload:
+            return [self._upload(after, cluster)]
+        return ()
+
+    def _learn_under_noise(self, after: LocalState, found: OpenDecision, reward: float) -> Step:
+        """The same with noise, of which what leaves next is settled before anything changes."""
+        constants, local = self._plan.constants, after.local
+        cluster = int(local.cluster_of[found.place])
+        due = after.stage == "ready" and not after.apart
+        due = due and self._will_be_due(local, cluster, found.context)
+        covered: Covered | None = None
+        drawn: Floats | None = None
+        if due and self._covers:
+            buffer = local.buffer[cluster : cluster + 1].copy()
+            add(buffer, 0, found.context, reward)
+            records = buffer[0, :-1] - shift_of(self._plan, 3.0)
+            covered = self._noise_of(after).upload(cluster, records)
+            after = msgspec.structs.replace(after, steps=covered.steps, trees=covered.trees)
+        elif due:
+            drawn = self._drawn(cluster, after.round, AFTER_UPLOAD)
+
+        def write() -> Sequence[Message]:
+            learn(constants, local, found.place, found.context, reward, self._scratch)
+            if not due:
+                return ()
+            if covered is not None:
+                noisy = covered.noisy[cluster] + shift_of(self._plan, 3.0)
+                local.buffer[cluster, :-1] = noisy
+            return [self._upload(after, cluster, drawn)]
+
+        return Step(after, write=write)
+
+    def _will_be_due(self, local: Local, cluster: int, context: Floats) -> bool:
+        """Whether :func:`.upload_due` says so once a record is in; see :func:`.models.update`."""
+        constants, trees = self._plan.constants, local.trees
+        if trees.uploads[cluster] >= constants.most_uploads:
+            return False
+        inverse = local.models.inverse[cluster : cluster + 1].copy()
+        grown = add_rank_one(inverse, 0, context, self._scratch.gain)
+        after = local.models.log_det[cluster] + grown
+        return bool(after - local.base_log_det[cluster] >= constants.log_upload)
+
+    def _upload(self, after: LocalState, cluster: int, drawn: Floats | None = None) -> Message:
+        """What is buffered leaves; the next noise has been settled. Writes to arrays."""
+        constants, local = self._plan.constants, after.local
+        sums = pack(local.buffer[cluster])
+        note_upload(constants, local, cluster)
+        if drawn is not None:
+            local.trees.draws[cluster, noise_slot(local, cluster)] = drawn
+            take_noise(constants, local, cluster)
+        if constants.private:
+            begin_buffer(constants, local, cluster)
+        else:  # the same, sooner
+            local.buffer[cluster] = 0.0
+        return Upload(
+            sender=self.name, receiver=self._hub, cluster=self._named(cluster),
+            since=after.since, sums=sums,
+        )  # fmt: skip
+
+    def _named(self, cluster: int) -> int:
+        """A cluster's name among all servers."""
+        return int(self.users[cluster])
+
+    def _drawn(self, cluster: int, round_: int, kind: int) -> Floats:
+        return simulated(self._plan, self._noise, self._named(cluster), round_, kind)
+
+    def _noise_of(self, after: LocalState) -> TreeNoise:
+        self._has_noise = False
+        return TreeNoise(self._plan, self._noise, after.steps, after.trees)
