@@ -292,6 +292,28 @@ def test_agents_know_the_noise_of_a_sum_in_which_not_all_are_new(preset):
     assert alone.shift == pytest.approx((constants.base + constants.shift) / 2)
 
 
+def test_a_controller_that_was_away_takes_up_where_all_are():
+    """Every agent has released many times meanwhile; nobody is refused for that."""
+    config = system("feducb", schedule="every(2)").config
+    away = set(range(1, 13))
+    run = federate(
+        config, ENVIRONMENT, 40, 0, 0,
+        lambda m: None if isinstance(m, Upload) and m.release in away else 0,
+    )  # fmt: skip
+    run.advance(40)
+    controller = run.one("controller").state
+    assert controller.newest.tolist() == [19, 19]
+    assert run.of("agent")[0].state.pooled == run.syncs == 7
+    # One agent alone was away: the others' sums number more than releases, and are all taken.
+    odd = federate(
+        config, ENVIRONMENT, 40, 0, 0,
+        lambda m: None if m.sender == "agent-1" and getattr(m, "release", 0) % 2 else 0,
+    )  # fmt: skip
+    odd.advance(40)
+    assert odd.of("agent")[0].state.pooled == odd.syncs >= 19
+    assert odd.one("controller").state.newest.tolist() == [19, 18]
+
+
 def test_all_uploads_of_a_trigger_can_be_lost_and_the_next_is_asked_for():
     config = system("feducb-published", schedule="determinant(0.5)", epsilon=1e4).config
     run = federate(

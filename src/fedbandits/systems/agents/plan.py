@@ -123,6 +123,11 @@ class AgentsPlan(Plan, frozen=True, kw_only=True):
             most = max(np.diff((0, *ends)).tolist(), default=rounds)
         return Schedule(rounds=rounds, releases=constants.releases, ends=ends, most_records=most)
 
+    @property
+    def most_sums(self) -> int:
+        """How many sums a controller can send: each has somebody's new release."""
+        return self.constants.releases * self.constants.agents
+
     def event(self, releases: int | None = None) -> Event:
         """What a record is charged for after so many releases; after all of them if not given."""
         if self.release.mechanism == "none":

@@ -191,10 +191,10 @@ class Agent(Player[AgentState]):
         constants, state = self._plan.constants, self._state
         if constants.schedule != TRIGGERED:
             raise OutOfOrderError(f"{self.name}: syncs are fixed, nobody may call for one")
-        if not max(state.pooled, state.called) < call.release <= constants.releases:
-            raise OutOfOrderError(
-                f"{self.name}: call for release {call.release} after {state.pooled}"
-            )
+        if not max(state.pooled, state.called) < call.release <= self._plan.most_sums:
+            raise OutOfOrderError(f"{self.name}: call for sum {call.release} after {state.pooled}")
+        if state.released.made == constants.releases:
+            raise OutOfOrderError(f"{self.name}: all {constants.releases} releases were made")
         return self._release(called=call.release)
 
     def _release(self, **changed: Any) -> Step:
@@ -249,10 +249,10 @@ class Agent(Player[AgentState]):
     def _checked_numbers(self, message: Pooled) -> tuple[int, ...]:
         """The number of every agent's release in a sum."""
         state, constants = self._state, self._plan.constants
-        if not state.pooled < message.release <= constants.releases:
+        if not state.pooled < message.release <= self._plan.most_sums:
             raise OutOfOrderError(
                 f"{self.name}: sum {message.release} after sum {state.pooled}, of "
-                f"{constants.releases}"
+                f"{self._plan.most_sums}"
             )
         newest = message.newest or (message.release,) * constants.agents
         if (

@@ -18,9 +18,6 @@ from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan
 from fedbandits.systems.feducb.messages import Pooled, SyncCall, SyncRequest, Upload
 
-#: An agent can have made so many more releases than there were sums.
-_MOST_AHEAD = 8
-
 
 class ControllerState(PartyState, frozen=True, kw_only=True):
     """All that changes in a controller.
@@ -83,7 +80,7 @@ class Controller(Party[ControllerState]):
         """The sum for which some have released, or were called to."""
         state = self._state
         begun = state.called > state.releases or state.missing < len(self._agents)
-        left = state.releases < self._plan.constants.releases
+        left = state.releases < self._plan.most_sums
         return state.releases + 1 if begun and left else super().awaited
 
     def _compute(self, event: Any) -> Step:
@@ -100,10 +97,10 @@ class Controller(Party[ControllerState]):
         state, constants = self._state, self._plan.constants
         if constants.schedule != TRIGGERED:
             raise OutOfOrderError(f"{self.name}: syncs are fixed, nobody may ask for one")
-        if not 1 <= request.release <= min(state.releases + 1, constants.releases):
+        if not 1 <= request.release <= min(state.releases + 1, self._plan.most_sums):
             raise OutOfOrderError(
                 f"{self.name}: {request.sender} asks for sum {request.release} after "
-                f"{state.releases} of {constants.releases}"
+                f"{state.releases} of {self._plan.most_sums}"
             )
         if request.release <= max(state.releases, state.called):
             return Step(state)
@@ -115,7 +112,7 @@ class Controller(Party[ControllerState]):
 
     def _collect(self, message: Upload) -> Step:
         state, place = self._state, self._place[message.sender]
-        most = min(self._plan.constants.releases, state.releases + _MOST_AHEAD)
+        most = self._plan.constants.releases  # an agent is ahead of a controller that was away
         if not state.newest[place] < message.release <= most:
             raise OutOfOrderError(
                 f"{self.name}: release {message.release} from {message.sender}, expected "
@@ -124,7 +121,7 @@ class Controller(Party[ControllerState]):
         values = unpack(message.statistic, state.values.shape[1])
         self._limits.check(self.name, values, [place], message.release)
         missing = state.missing - bool(state.newest[place] == state.included[place])
-        complete = missing == 0 and state.releases < self._plan.constants.releases
+        complete = missing == 0 and state.releases < self._plan.most_sums
         after = self._after(missing=missing)
 
         def keep() -> Sequence[Message]:
