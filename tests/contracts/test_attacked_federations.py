@@ -24,6 +24,9 @@ WITH_PARTIES = [
     if find_preset(name).roles(system(name).plan(small_world(find_preset(name)), ROUNDS))
 ]
 HUGE = 2**62
+#: Messages with one of these say which of their kind they are. Of others an authenticated party
+#: may send as many as it likes: a server uploads what it says that it has.
+_COUNTED = {"release", "exchange", "phase", "step", "round"}
 
 
 def begin(preset):
@@ -40,8 +43,7 @@ def absurd(message):
         if name in ("sender", "receiver", "version", "terms", "number"):
             continue
         if isinstance(value, int) and not isinstance(value, bool):
-            yield {name: HUGE}
-            yield {name: -1}
+            yield from ({name: other} for other in (HUGE, -1) if other != value)
         if isinstance(value, bytes) and value and len(value) % 8 == 0:
             for entry in (1e200, 1.7e308, -1e16, np.nan, -np.inf):
                 yield {name: pack(np.full(len(value) // 8, entry))}
@@ -66,11 +68,13 @@ def attack(run):
         for fields in absurd(message):
             network.send([links.numbered(msgspec.structs.replace(message, **fields))])
             sent += 1
-        network.send([links.numbered(message)])  # again, under a new number
+        if _COUNTED & set(message.__struct_fields__):
+            network.send([links.numbered(message)])  # again, under a new number
+            sent += 1
         for data in flipped(codec.encode(links.numbered(message))):
             network.send_bytes(sender, receiver, data)
         network.send([message])  # again, as it was: a replay
-        sent += 5
+        sent += 4
     return sent
 
 
@@ -86,7 +90,7 @@ def test_the_others_go_on_as_if_nothing_had_been_sent(preset):
     for run in (quiet, attacked):
         run.advance(ROUNDS)
     assert attacked.done == ROUNDS
-    assert len(refused) >= 0.9 * sent
+    assert len(refused) >= 0.8 * sent  # the others are taken without effect, being out of date
     np.testing.assert_array_equal(attacked.regret, quiet.regret)
     np.testing.assert_array_equal(attacked.reward, quiet.reward)
     assert attacked.syncs == quiet.syncs

@@ -112,7 +112,8 @@ class MemoryNetwork:
             raise FedbanditsError(f"no party is called {receiver!r}")
         receipt = self.parties[receiver].receive_bytes(data, sender)
         if receipt.message is not None:
-            self.transcript.record(self.clock, receipt.message, data)
+            counts = receipt.outcome in ("taken", "early")
+            self.transcript.record(self.clock, receipt.message, data, counts)
         for each in (receipt, *receipt.followed):
             self.outcomes[each.outcome] += 1
             if each.outcome in ("refused", "duplicate") and each.why is not None:

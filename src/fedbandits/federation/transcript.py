@@ -24,7 +24,7 @@ class Sighting(msgspec.Struct, frozen=True):
 
 
 class Transcript:
-    """Records deliveries, and counts messages and bytes."""
+    """Records deliveries, and counts messages and bytes of those that were not refused."""
 
     def __init__(self) -> None:
         self.deliveries: list[tuple[int, Message]] = []
@@ -32,9 +32,11 @@ class Transcript:
         self.payload_bytes = 0
         self.wire_bytes = 0
 
-    def record(self, at: int, message: Message, encoded: bytes) -> None:
-        """Note that a message reached its receiver."""
+    def record(self, at: int, message: Message, encoded: bytes, counts: bool = True) -> None:
+        """Note that a message reached its receiver, and whether it counts."""
         self.deliveries.append((at, message))
+        if not counts:
+            return
         self.messages[type(message).__name__] += 1
         self.payload_bytes += message.payload_size
         self.wire_bytes += len(encoded)

@@ -9,7 +9,6 @@ import msgspec
 
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.terms import NoiseOrigin, Terms
-from fedbandits.privacy.running_sum import CoveringNoise
 
 if TYPE_CHECKING:
     from fedbandits.privacy.claims import PrivacyClaim
@@ -80,6 +79,8 @@ def require_secure(name: str, terms: Terms, noise: object) -> None:
     LocalProtocolError
         If terms with secure noise are given a source that only simulates it.
     """
+    from fedbandits.privacy.running_sum import CoveringNoise  # a configuration is read without it
+
     if terms.noise == "secure" and not isinstance(noise, CoveringNoise):
         raise LocalProtocolError(
             f"{name}: the terms promise secure noise, and this source only simulates it"
