@@ -39,8 +39,8 @@ def ledgered(ledger, system, plan, world):
     return supply
 
 
-#: Its estimators' steps interleave as data have it: they are no stream that a ledger can charge, and
-#: no ε holds for that schedule anyway.
+#: Its estimators' steps interleave as data have it: they are no stream that a ledger can charge,
+#: and no ε holds for that schedule anyway.
 NO_STREAM = {"peers, as published"}
 
 

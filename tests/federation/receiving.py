@@ -7,7 +7,10 @@ from typing import Any
 import msgspec
 
 from fedbandits.federation import snapshots
-from fedbandits.federation.messages import Message, OtherTermsError
+from fedbandits.federation.messages import Message, OtherTermsError, WrongVersionError
+
+#: Where a link keeps the farthest number that was too far ahead.
+_AHEAD = 3
 
 
 class _Dump(msgspec.Struct, array_like=True):
@@ -23,13 +26,13 @@ def stamped(party: Any, message: Message, **changed: Any) -> Message:
 
 
 def snapshot(party: Any, *links: str, told: bool = False) -> tuple[Any, ...]:
-    """All of a party's state, bit for bit, but for how much it has received on some links.
+    """All of a party's state, bit for bit, but for the peer's numbers on some links.
 
     With ``told``, also but for having told its terms there, which it does once.
     """
     dump = snapshots.decode(_Dump, party.dump())
     kept = {
-        peer: [None, *numbers[1:]] if peer in links else numbers
+        peer: [None, *numbers[1:_AHEAD], *numbers[_AHEAD + 1 :]] if peer in links else numbers
         for peer, numbers in dump.links.items()
     }
     for peer in links if told else ():
@@ -40,6 +43,11 @@ def snapshot(party: Any, *links: str, told: bool = False) -> tuple[Any, ...]:
 def next_number(party: Any, peer: str) -> int:
     """The number of the peer's message that comes next."""
     return int(party._links.all[peer].received)
+
+
+def held(party: Any) -> int:
+    """How many messages a party holds."""
+    return sum(len(link.held) for link in party._links.all.values())
 
 
 def taken(party: Any, message: Message) -> list[Message]:
@@ -58,6 +66,7 @@ def refused(party: Any, message: Message, kind: type[Exception], link: str | Non
     peer = message.sender if link is None else link
     known = peer in party._links.all
     told = kind is OtherTermsError
+    foreign = kind in (OtherTermsError, WrongVersionError)  # of another federation: counts nothing
     before = snapshot(party, peer, told=told)
     count = next_number(party, peer) if known else None
     receipt = party.receive(message, link)
@@ -66,7 +75,7 @@ def refused(party: Any, message: Message, kind: type[Exception], link: str | Non
     assert snapshot(party, peer, told=told) == before
     if known:
         authentic = message.sender == peer and message.receiver == party.name
-        due = authentic and message.number == count
+        due = authentic and message.number == count and not foreign
         assert next_number(party, peer) == count + due
 
 

@@ -122,16 +122,90 @@ def test_only_so_many_are_held_and_the_rest_must_be_sent_again():
     party = listener()
     for number in range(1, MOST_HELD + 1):
         assert party.receive(say(party, number, number)).outcome == "early"
-    before = party.dump()
     for number in (MOST_HELD + 1, 2**40, 2**62):
         receipt = party.receive(say(party, number, number))
         assert receipt.outcome == "refused"
         assert type(receipt.why) is m.TooEarlyError
         assert receipt.must_be_sent_again
-    assert party.dump() == before
+    assert party._links.all["two"].ahead == 2**62
     receipt = party.receive(say(party, 0, 0))
     assert len(receipt.followed) == MOST_HELD
     assert party.receive(say(party, MOST_HELD + 1, 3)).outcome == "taken"
+
+
+def test_however_many_are_lost_the_link_lives_on():
+    party = listener()
+    assert party.receive(say(party, 1, 1)).outcome == "early"
+    assert party.receive(say(party, 400, 4)).must_be_sent_again
+    assert party.awaited == 0
+    assert [message.value for message in party.deadline(0)] == [1]
+    assert party.awaited == 0
+    restored = listener()
+    restored.load(party.dump())
+    for each in (party, restored):
+        assert each.deadline(0) == []
+        assert each.awaited is None
+        assert each.receive(say(party, 400, 4)).outcome == "taken"
+        assert each.state.heard == (1, 4)
+
+
+def test_no_more_bytes_are_held_than_so_many():
+    party = listener()
+    party._links._codec.encode, encode = lambda _: bytes(2**23), party._links._codec.encode
+    assert party.receive(say(party, 1, 1)).outcome == "early"
+    assert party.receive(say(party, 2, 2)).outcome == "early"
+    assert party.receive(say(party, 3, 3)).must_be_sent_again
+    party._links._codec.encode = encode
+
+
+def test_a_refused_message_makes_room_for_those_held_behind_it():
+    """The number of a link never goes back, whatever is refused, repeated and given up."""
+    party = listener()
+    assert party.receive(say(party, 1, 1)).outcome == "early"
+    receipt = party.receive(say(party, 0, -1))
+    assert (receipt.outcome, [x.outcome for x in receipt.followed]) == ("refused", ["taken"])
+    assert party.receive(say(party, 1, 1)).outcome == "duplicate"
+    assert party._links.all["two"].received == 2
+
+
+kinds = st.sampled_from(["good", "bad", "later", "night", "deadline"])
+
+
+@given(st.lists(st.tuples(kinds, st.integers(0, 80)), max_size=60))
+def test_whatever_happens_numbers_go_up_and_nothing_is_heard_twice(happened):
+    party = listener()
+    last, deadlines = 0, 0
+    for kind, number in happened:
+        if kind == "night" and party.stage == "day":
+            party.end_round(1)
+        elif kind == "deadline":
+            party.deadline(party.awaited or 0)
+        elif kind == "later":
+            party.receive(later(party, number))
+        else:
+            party.receive(say(party, number, number if kind == "good" else -1))
+        link = party._links.all["two"]
+        assert link.received >= last
+        assert all(held >= link.received for held in link.held)
+        last = link.received
+    while party.awaited is not None:
+        party.deadline(party.awaited)
+        deadlines += 1
+    assert deadlines <= 81
+    heard = [value for value in party.state.heard if value >= 0]
+    assert len(heard) == len(set(heard))
+    restored = listener()
+    restored.load(party.dump())
+    assert restored.awaited is None
+
+
+def test_an_old_deadline_gives_nothing_up():
+    party = listener()
+    party.receive(say(party, 1, 1))
+    before = party.dump()
+    for number in (1, -1, 2**62):
+        assert party.deadline(number) == []
+    assert party.dump() == before
 
 
 def test_one_peer_cannot_hold_up_another():
@@ -239,7 +313,10 @@ def test_a_failure_of_our_own_keeps_what_was_held():
 
     party._compute = failing
     receipt = party.receive(say(party, 0, 0))
-    assert (receipt.outcome, receipt.followed) == ("taken", ())
+    assert receipt.outcome == "taken"
+    assert [(each.outcome, str(each.why)) for each in receipt.followed] == [
+        ("early", "the disk is full")
+    ]
     assert party.state.heard == (0,)
     assert party.handle(EndRound(1)).followed != ()
     assert party.state.heard == (0, 1, 2)

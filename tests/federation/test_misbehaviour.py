@@ -21,7 +21,7 @@ from fedbandits.systems.agents import views as act
 from fedbandits.systems.feducb.messages import TABLE, Pooled, SyncCall, SyncRequest, Upload
 from fedbandits.systems.feducb.roles.agent import basis_of
 from fedbandits.testing.plays import federate
-from tests.federation.receiving import refused, refused_next, snapshot, stamped, taken
+from tests.federation.receiving import next_number, refused, refused_next, snapshot, stamped, taken
 
 ENVIRONMENT = Linear(agents=2, dim=2, arms=3)
 SIZE = 5  # d (d + 3) / 2
@@ -67,10 +67,12 @@ def test_the_controller_names_what_is_wrong_with_an_upload():
         m.OutOfOrderError: change(one, release=0),
         m.UnknownMessageError: pooled(controller, sender="agent-0"),
     }
-    for number, (kind, message) in enumerate(wrong.items()):
+    for kind, message in wrong.items():
+        number = next_number(controller, "agent-0")
         refused(controller, change(message, number=number), kind)
-    # Every refusal has used up a number: the link lives on, and the good one is taken.
-    good = change(one, number=len(wrong))
+    # Every refusal has used up a number, but for those of another federation: the link lives on,
+    # and the good one is taken.
+    good = change(one, number=len(wrong) - 2)
     assert controller.receive(good).outcome == "taken"
     assert controller.receive(good).outcome == "duplicate"
     assert len(controller.receive(two).outgoing) == 2
@@ -93,7 +95,8 @@ def test_an_agent_names_what_is_wrong_with_a_sum():
         (m.OutOfOrderError, {"release": 0}),
         (m.OutOfOrderError, {"release": 2**62}),
     ]
-    for number, (kind, fields) in enumerate(wrong):
+    for kind, fields in wrong:
+        number = next_number(agent, "controller")
         refused(agent, pooled(agent, **{"number": number} | fields), kind)
     call = SyncCall(sender="controller", receiver="agent-0", release=1)
     refused_next(agent, call, m.OutOfOrderError)
@@ -262,6 +265,42 @@ def test_an_agent_decides_while_a_sync_is_under_way(local_view):
         assert not np.array_equal(
             agent.state.view.theta, at_first_sync()[0].of("agent")[0].state.view.theta
         )
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_no_record_counts_twice_however_often_an_old_release_is_summed(late):
+    """In clear the pool is what was released and the own records after it, each of them once."""
+    config = system("feducb-nonprivate", schedule="every(3)", local_view="raw").config
+
+    def route(m):
+        old = isinstance(m, Upload) and m.sender == f"agent-{late}" and 2 <= m.release <= 4
+        return None if old else 0
+
+    run = federate(config, ENVIRONMENT, 30, 0, 0, route)
+    for round_ in range(1, 30):
+        run.advance(round_)
+        agents, hub = [a.state for a in run.of("agent")], run.one("controller").state
+        for index, agent in enumerate(agents):
+            if agent.pooled:
+                others = hub.values[1 - index]
+                gram = np.zeros((2, 2))
+                gram[np.triu_indices(2)] = (agent.statistic[0] + others)[:3]
+                gram[1, 0] = gram[0, 1]
+                ridge = np.linalg.inv(agent.view.inverse[0]) - gram
+                np.testing.assert_allclose(ridge, ridge[0, 0] * np.eye(2), atol=1e-9)
+                assert ridge[0, 0] == pytest.approx(1.0)
+
+
+def test_the_own_release_in_a_sum_never_goes_back():
+    run, _ = at_first_sync()
+    agent = run.of("agent")[0]
+    taken(agent, pooled(agent, newest=(1, 1)))
+    agent.end_round(6)
+    for newest in ((0, 1), (3, 1)):
+        refused_next(agent, pooled(agent, release=2, newest=newest), m.ImplausibleError)
+    taken(agent, pooled(agent, release=2, newest=(1, 2)))
+    taken(agent, pooled(agent, release=3, newest=(2, 2)))
+    assert agent.state.included == 2
 
 
 def test_a_silent_agent_stops_nobody():

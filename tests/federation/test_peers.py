@@ -27,7 +27,15 @@ from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.feducb_p2p.knowledge import MOST_AHEAD
 from fedbandits.systems.feducb_p2p.messages import TABLE, Call, Release
 from fedbandits.testing.plays import federate, plan_of, system_of
-from tests.federation.receiving import next_number, refused, refused_next, snapshot, stamped, taken
+from tests.federation.receiving import (
+    held,
+    next_number,
+    refused,
+    refused_next,
+    snapshot,
+    stamped,
+    taken,
+)
 
 LINE = Linear(agents=4, dim=2, arms=3)
 SIZE = 5  # d (d + 3) / 2
@@ -205,7 +213,7 @@ def test_no_peer_can_fill_the_memory():
     assert len(agent.state.calls) <= MOST_AHEAD + 2 * 2 + 1
     assert all(len(history) <= MOST_AHEAD + 2 for history in agent.state.known.values())
     assert all(len(heard) <= MOST_AHEAD + 6 for heard in agent.state.floods.values())
-    assert agent._links.held <= MOST_HELD + 1
+    assert held(agent) <= MOST_HELD + 1
 
 
 def test_a_late_release_is_used_when_it_comes_and_passed_on():

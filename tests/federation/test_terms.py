@@ -84,6 +84,17 @@ def test_an_agent_of_other_terms_takes_no_part(theirs, key, value):
     assert any(f"controller has other terms: {key} is" in text for text in mine)
 
 
+def test_who_was_built_on_other_terms_is_set_right_and_begins_anew():
+    """What it sent under them has used up none of its numbers."""
+    run = with_a_stranger("agent-1", epsilon=1000.0)
+    fresh = federate(
+        system("feducb", schedule="every(5)", epsilon=1.0).config, ENVIRONMENT, 30, 0, 0
+    ).of("agent")[1]
+    (upload,) = fresh.end_round(5)
+    assert upload.number == 0
+    assert run.one("controller").receive(upload).outcome == "taken"
+
+
 def test_a_controller_of_other_terms_is_refused_by_all():
     run = with_a_stranger("controller", epsilon=1000.0)
     assert all(agent.state.pooled == 0 for agent in run.of("agent"))

@@ -51,11 +51,11 @@ def test_the_limits_of_agents_are_those_of_the_furthest_records():
     )
     most = np.array([1.5**2] * 3 + [1.5 * 2.0] * 2)
     for k, records in ((1, 5), (3, 15), (7, 35), (9, 40)):  # never more than the horizon
-        limits.check("x", most * records, [0], k)
-        limits.check("x", 2 * most * records * (1, -1, 1, -1, 1), [0, 2], k)
+        limits.check("x", most * records, [0], [k])
+        limits.check("x", 2 * most * records * (1, -1, 1, -1, 1), [0, 2], [k, k])
         for i in range(5):
             with pytest.raises(ImplausibleError, match=f"release {k}"):
-                limits.check("x", np.eye(5)[i] * most * records * 1.001, [0], k)
+                limits.check("x", np.eye(5)[i] * most * records * 1.001, [0], [k])
 
 
 def test_the_noise_of_several_agents_adds_up_as_their_variances():
@@ -70,25 +70,25 @@ def test_the_noise_of_several_agents_adds_up_as_their_variances():
         # The second entry is off the diagonal; a diagonal one has √2 of its deviation.
         for entry, factor in ((1, 1.0), (0, np.sqrt(2.0))):
             limit = len(agents) * records + z * noise * factor
-            limits.check("x", np.eye(5)[entry] * limit * 0.9999, agents, 2)
+            limits.check("x", np.eye(5)[entry] * limit * 0.9999, agents, [2] * len(agents))
             with pytest.raises(ImplausibleError):
-                limits.check("x", np.eye(5)[entry] * limit * 1.0001, agents, 2)
+                limits.check("x", np.eye(5)[entry] * limit * 1.0001, agents, [2] * len(agents))
 
 
 @pytest.mark.parametrize("preset", ["feducb", "feducb-nonprivate", "ldp-silo", "feducb-published"])
 def test_a_sum_that_would_keep_all_from_using_it_is_refused(preset):
     """Every number is small enough, and yet no records have such a sum."""
     limits = limits_of(preset, schedule="every(5)", epsilon=1e3)
-    deviation = limits._deviation([0], 2)
+    deviation = limits._deviation([0], [2])
     honest = np.array([5.0, 0.0, 5.0, 1.0, 1.0])
-    limits.check("x", honest, [0], 2)
+    limits.check("x", honest, [0], [2])
     for sums in ([-9.9, 0, 5, 0, 0], [5, 0, -9.9, 0, 0], [3, 9, 3, 0, 0], [3, -9, 3, 0, 0]):
         if limits.noise_factor * deviation < 1.0:
             with pytest.raises(ImplausibleError, match="no sum of records"):
-                limits.check("x", np.array(sums, float), [0], 2)
+                limits.check("x", np.array(sums, float), [0], [2])
     # As far as noise goes once in a million million times, and no further.
     low = -limits.noise_factor * deviation
-    limits.check("x", np.array([0.999 * low, 0, 0, 0, 0]), [0], 2)
+    limits.check("x", np.array([0.999 * low, 0, 0, 0, 0]), [0], [2])
 
 
 @given(st.integers(0, 2**32))
@@ -104,4 +104,13 @@ def test_what_honest_agents_release_is_always_plausible(seed):
         for k in (1, 4, 7):
             noise = rng.normal(size=5) * plan.constants.entry_scale
             noise *= plan.of_agent(agent).release.deviation(k)
-            limits.check("x", 5 * k * one + noise, [agent], k)
+            limits.check("x", 5 * k * one + noise, [agent], [k])
+
+
+def test_an_older_release_of_a_tree_may_have_more_noise():
+    """Release 15 is of four nodes, release 16 of one."""
+    limits = limits_of("ldp-silo", 400, schedule="every(10)")
+    plan = system("ldp-silo", schedule="every(10)").plan(Linear(agents=3, dim=2, arms=3), 400)
+    deviations = [plan.release.deviation(k) for k in (15, 15, 16)]
+    assert deviations[0] == pytest.approx(2 * deviations[2])
+    assert limits._deviation([0, 1, 2], [15, 15, 16]) == pytest.approx(np.hypot.reduce(deviations))

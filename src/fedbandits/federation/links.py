@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from fedbandits.errors import FedbanditsError, RemoteProtocolError
+from fedbandits.errors import RemoteProtocolError
 from fedbandits.federation.messages import (
     VERSION,
     DuplicateError,
@@ -26,8 +26,8 @@ from fedbandits.federation.messages import (
 )
 from fedbandits.federation.seats import Seat
 
-#: So many messages of a peer are held until those before them have come.
-MOST_HELD = 64
+#: So many messages of a peer are held until those before them have come, and so many bytes.
+MOST_HELD, MOST_HELD_BYTES = 64, 1 << 24
 #: What became of a message.
 Outcome = Literal["taken", "duplicate", "early", "refused"]
 #: Acts on a message and returns what is to be sent; None if its time has not come.
@@ -54,7 +54,7 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
 
     outcome: Outcome
     outgoing: list[Message]
-    why: FedbanditsError | None = None
+    why: Exception | None = None
     followed: tuple[Receipt, ...] = ()
     message: Message | None = None
 
@@ -75,6 +75,8 @@ class Link(msgspec.Struct, array_like=True):
         The number of the next message to the peer.
     held
         Messages that came early, encoded, by their numbers.
+    ahead
+        The farthest number that was too far ahead to be held.
     told
         Whether the peer has other terms and has been told ours.
     differs
@@ -86,9 +88,15 @@ class Link(msgspec.Struct, array_like=True):
     received: int = 0
     sent: int = 0
     held: dict[int, bytes] = {}
+    ahead: int = 0
     told: bool = False
     differs: str = ""
     given_up: int = 0
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether messages are missing, or wait for their time."""
+        return bool(self.held) or self.ahead > self.received
 
 
 class Links:
@@ -112,13 +120,13 @@ class Links:
             for kind, (sender, receiver) in seat.table.items()
             if receiver == seat.role
         }
-        #: How many messages are held.
-        self.held = 0
+        #: Peers of whom messages are missing, or wait for their time.
+        self.behind: set[str] = set()
 
     def restore(self, links: Mapping[str, Link]) -> None:
         """Go on from links that were saved."""
         self.all = {**self.all, **links}
-        self.held = sum(len(link.held) for link in self.all.values())
+        self.behind = {peer for peer, link in self.all.items() if link.is_behind}
 
     def numbered(self, message: Message) -> Message:
         """The message with its number; every message is numbered once, when it is sent."""
@@ -133,6 +141,12 @@ class Links:
         link = self.all.get(peer)
         if link is None or message.sender != peer or message.receiver != self._name:
             return Receipt("refused", [], self._stranger(message, peer), (), message)
+        if (
+            message.terms != self._digest
+            or message.version != VERSION
+            or type(message) is TheseTerms
+        ):
+            return self._of_other_terms(link, message)
         if message.number != link.received or message.number in link.held:
             return self._out_of_turn(link, message)
         return self._next(link, message, take)
@@ -152,9 +166,10 @@ class Links:
             envelope is None
             or link is None
             or (envelope.sender, envelope.receiver) != (peer, self._name)
+            or (envelope.terms, envelope.version) != (self._digest, VERSION)
         ):
             return Receipt("refused", [], why)
-        if envelope.number != link.received:
+        if envelope.number != link.received or envelope.number in link.held:
             return self._out_of_turn(link, envelope, data)
         link.received += 1
         return Receipt("refused", [], why)
@@ -162,13 +177,17 @@ class Links:
     def take_held(self, take: Take) -> tuple[Receipt, ...]:
         """Take all messages that were held and whose turn and time have come."""
         receipts: list[Receipt] = []
-        for link in self.all.values():
-            while (data := link.held.pop(link.received, None)) is not None:
-                self.held -= 1
-                receipt = self._held_one(link, data, take)
-                if receipt.outcome == "early":
-                    break
-                receipts.append(receipt)
+        for peer in [peer for peer in self.all if peer in self.behind]:
+            link = self.all[peer]
+            while link.received in link.held:
+                receipt = self._held_one(link, link.held.pop(link.received), take)
+                if receipt.outcome != "early":
+                    receipts.append(receipt)
+                    continue
+                if receipt.why is not None:
+                    receipts.append(receipt)
+                break
+            self._note(peer, link)
         return tuple(receipts)
 
     def _held_one(self, link: Link, data: bytes, take: Take) -> Receipt:
@@ -180,22 +199,33 @@ class Links:
             return Receipt("refused", [], why)
         try:
             return self._next(link, message, take)
-        except FedbanditsError as failed:  # our own failure: it is not the sender's fault
-            self._hold(link, message.number, data)
+        except Exception as failed:  # our own failure, whatever it is: told, and tried again
+            link.held = {message.number: data, **link.held}
             return Receipt("early", [], failed, (), message)
 
     def give_up(self) -> None:
-        """Go on without messages that are missing before those that are held."""
-        for link in self.all.values():
-            if link.held:
-                first = min(link.held)
-                link.given_up += first - link.received
-                link.received = first
+        """Go on without messages that are missing, and without those whose time has not come."""
+        for peer in list(self.behind):
+            link = self.all[peer]
+            first = min([*link.held, *([link.ahead] if link.ahead > link.received else [])])
+            if first == link.received:
+                del link.held[first]
+                first += 1
+            link.given_up += first - link.received
+            link.received = first
+            self._note(peer, link)
+
+    def _note(self, peer: str, link: Link) -> None:
+        """Keep count of who is behind."""
+        if link.is_behind:
+            self.behind.add(peer)
+        else:
+            self.behind.discard(peer)
 
     def _stranger(self, message: Message, peer: str) -> WrongSenderError:
         return WrongSenderError(
-            f"{self._name}: message from {message.sender!r} for {message.receiver!r}, on the link "
-            f"of {peer!r}"
+            f"{self._name}: message from {_cut(message.sender)} for {_cut(message.receiver)}, on "
+            f"the link of {_cut(peer)}"
         )
 
     def _out_of_turn(self, link: Link, found: Message | Envelope, data: bytes = b"") -> Receipt:
@@ -205,28 +235,26 @@ class Links:
         if number < link.received or number in link.held:
             why = DuplicateError(f"{self._name}: message {number} from {sender} again")
             return Receipt("duplicate", [], why, (), message)
-        if number - link.received > MOST_HELD:
+        data = data if message is None else self._codec.encode(message)
+        held = sum(map(len, link.held.values())) + len(data)
+        if number - link.received > MOST_HELD or held > MOST_HELD_BYTES:
+            link.ahead = max(link.ahead, number)
+            self._note(sender, link)
             early = TooEarlyError(
                 f"{self._name}: message {number} from {sender}, expected {link.received}; send it "
                 "again after those before it"
             )
             return Receipt("refused", [], early, (), message)
-        self._hold(link, number, self._codec.encode(message) if message is not None else data)
+        self._hold(link, sender, number, data)
         return Receipt("early", [], None, (), message)
 
-    def _hold(self, link: Link, number: int, data: bytes) -> None:
+    def _hold(self, link: Link, sender: str, number: int, data: bytes) -> None:
         link.held = {**link.held, number: data}
-        self.held += 1
+        self.behind.add(sender)
 
     def _next(self, link: Link, message: Message, take: Take) -> Receipt:
         """Take the message that comes next, or use up its number."""
         try:
-            if (
-                message.terms != self._digest
-                or message.version != VERSION
-                or type(message) is TheseTerms
-            ):
-                self._refuse_terms(link, message)
             senders = self._senders.get(type(message))
             if senders is not None and message.sender not in senders:
                 raise WrongSenderError(
@@ -235,34 +263,41 @@ class Links:
             outgoing = take(message)
         except RemoteProtocolError as why:
             link.received += 1
-            other = isinstance(why, OtherTermsError)
-            told = self._tell_terms(link, message.sender) if other else []
-            return Receipt("refused", told, why, (), message)
+            return Receipt("refused", [], why, (), message)
         if outgoing is None:
-            self._hold(link, message.number, self._codec.encode(message))
+            self._hold(link, message.sender, message.number, self._codec.encode(message))
             return Receipt("early", [], None, (), message)
         link.received += 1
         return Receipt("taken", outgoing, None, (), message)
 
-    def _refuse_terms(self, link: Link, message: Message) -> None:
-        """Refuse what no peer of the same federation sends."""
-        if message.version != VERSION:
-            raise WrongVersionError(f"{self._name}: message of version {message.version}")
-        if isinstance(message, TheseTerms):
-            self._compare(link, message)
-        found = link.differs or f"its terms are {message.terms!r}, not {self._terms.digest!r}"
-        raise OtherTermsError(f"{self._name}: {message.sender} has other terms: {found}")
+    def _of_other_terms(self, link: Link, message: Message) -> Receipt:
+        """Refuse what no peer of the same federation sends.
 
-    def _compare(self, link: Link, message: TheseTerms) -> None:
-        """A peer has told its terms: note in what they differ, and refuse."""
+        Its number is not used up: who is set right begins anew, and counts from 0.
+        """
+        why: RemoteProtocolError
+        if message.version != VERSION:
+            why = WrongVersionError(f"{self._name}: message of version {message.version}")
+            return Receipt("refused", [], why, (), message)
+        if isinstance(message, TheseTerms):
+            why = self._compare(link, message)
+        else:
+            found = link.differs or f"its terms are {_cut(message.terms)}, not {self._digest!r}"
+            why = OtherTermsError(f"{self._name}: {message.sender} has other terms: {found}")
+        other = isinstance(why, OtherTermsError)
+        told = self._tell_terms(link, message.sender) if other else []
+        return Receipt("refused", told, why, (), message)
+
+    def _compare(self, link: Link, message: TheseTerms) -> RemoteProtocolError:
+        """What to say of the terms that a peer has told; in what they differ is noted."""
         try:
             difference = self._terms.difference(message.content)
         except ValueError as broken:
-            raise UnknownMessageError(f"{self._name}: {message.sender} sent {broken}") from None
+            return UnknownMessageError(f"{self._name}: {message.sender} sent {broken}")
         if difference is None:
-            raise UnknownMessageError(f"{self._name}: {message.sender} sent the same terms")
+            return UnknownMessageError(f"{self._name}: {message.sender} sent the same terms")
         link.differs = str(difference)
-        raise OtherTermsError(f"{self._name}: {message.sender} has other terms: {difference}")
+        return OtherTermsError(f"{self._name}: {message.sender} has other terms: {difference}")
 
     def _tell_terms(self, link: Link, peer: str) -> list[Message]:
         if link.told:
@@ -270,3 +305,8 @@ class Links:
         link.told = True
         content = TheseTerms(sender=self._name, receiver=peer, content=self._terms.content)
         return [self.numbered(content)]
+
+
+def _cut(text: str) -> str:
+    """A peer's own text, short enough for a line."""
+    return repr(text if len(text) <= 64 else f"{text[:63]}…")

@@ -33,7 +33,7 @@ class Refusal(NamedTuple):
     at: int
     party: str
     sender: str
-    why: FedbanditsError
+    why: Exception
 
 
 class MemoryNetwork:
@@ -116,7 +116,7 @@ class MemoryNetwork:
             self.transcript.record(self.clock, receipt.message, data, counts)
         for each in (receipt, *receipt.followed):
             self.outcomes[each.outcome] += 1
-            if each.outcome in ("refused", "duplicate") and each.why is not None:
+            if each.why is not None:
                 if not self.lenient:
                     raise each.why
                 self.refusals.append(Refusal(self.clock, receiver, sender, each.why))

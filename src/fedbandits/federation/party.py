@@ -101,18 +101,18 @@ class Party(Generic[AnyState]):
     @property
     def awaited(self) -> int | None:
         """The number of what this party awaits from others, for :meth:`deadline`, if it does."""
-        return 0 if self._links.held else None
+        return 0 if self._links.behind else None
 
     def deadline(self, number: int) -> list[Message]:
         """Go on without those who are late; return what is to be sent.
 
-        The driver says when that is: a party has no clock. Messages that are missing are given up:
-        what was held behind them is taken.
+        The driver says when that is: a party has no clock. Messages that are missing are given up,
+        and those whose time has not come: what was held behind them is taken.
 
         Parameters
         ----------
         number : int
-            What :attr:`awaited` says. What is over by now is not awaited any longer.
+            What :attr:`awaited` says. The deadline of something that is over does nothing.
         """
         return self.handle(Deadline(number)).outgoing
 
@@ -124,14 +124,15 @@ class Party(Generic[AnyState]):
         LocalProtocolError
             If it is not legal now. Nothing has changed then, whatever was raised.
         """
-        kind = type(event)
+        kind, links = type(event), self._links
         followed: tuple[Receipt, ...] = ()
-        if kind is Deadline and self._links.held:
-            self._links.give_up()
-            followed = self._links.take_held(self._take)
+        if kind is Deadline and links.behind and event.number == self.awaited:  # type: ignore[attr-defined]
+            followed = links.take_held(self._take)
+            links.give_up()
+            followed += links.take_held(self._take)
         answer, outgoing = self._do(kind, event)
-        if self._links.held and kind is not Decide:  # their time may have come
-            followed += self._links.take_held(self._take)
+        if links.behind and kind is not Decide:  # their time may have come
+            followed += links.take_held(self._take)
         if followed:
             outgoing = [*outgoing, *_sent(followed)]
         return Handled(answer, outgoing, followed)
@@ -179,7 +180,7 @@ class Party(Generic[AnyState]):
 
     def _followed(self, receipt: Receipt) -> Receipt:
         """With what became of messages that had been held."""
-        if not self._links.held or receipt.outcome != "taken":
+        if not self._links.behind or receipt.outcome not in ("taken", "refused"):
             return receipt
         followed = self._links.take_held(self._take)
         outgoing = [*receipt.outgoing, *_sent(followed)]

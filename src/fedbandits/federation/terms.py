@@ -12,6 +12,8 @@ import msgspec
 from fedbandits.federation.messages import VERSION
 
 _DIGEST_BYTES = 16
+#: Terms of a peer may be so many times as long as our own, and so many bytes.
+_MOST_TIMES, _MOST_BYTES = 2, 1 << 16
 _ENCODER = msgspec.msgpack.Encoder(order="sorted")
 #: Where the noise of all parties comes from. Simulated noise is from a seed: it protects nobody.
 NoiseOrigin = Literal["secure", "simulated"]
@@ -97,6 +99,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         ValueError
             If the bytes are no terms.
         """
+        if len(theirs) > _MOST_TIMES * len(self.content) + _MOST_BYTES:
+            raise ValueError("terms that are far too long")
         try:
             other = dict(_leaves(msgspec.msgpack.decode(theirs)))
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, TypeError):

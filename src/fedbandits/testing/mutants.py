@@ -199,7 +199,7 @@ def require_untouched(before: bytes, after: bytes, link: str, receipt: Receipt) 
     for peer, kept in saved.links.items():
         now, was = found.links[peer], kept
         if peer == link:
-            was = msgspec.structs.replace(was, received=now.received)
+            was = msgspec.structs.replace(was, received=now.received, ahead=now.ahead)
             if receipt.outcome == "early":
                 was = msgspec.structs.replace(was, held=now.held)
             if isinstance(receipt.why, OtherTermsError):

@@ -53,7 +53,9 @@ class Limits(NamedTuple):
             least_eigenvalue_factor(d, IMPROBABLE),
         )
 
-    def check(self, name: str, values: Floats, agents: Sequence[int], releases: int) -> None:
+    def check(
+        self, name: str, values: Floats, agents: Sequence[int], releases: Sequence[int]
+    ) -> None:
         """Hold the sum of some agents' releases to what they can be.
 
         No number is larger than records and noise allow. And no Gram matrix is further below 0 than
@@ -68,7 +70,7 @@ class Limits(NamedTuple):
         agents
             Whose releases are in it.
         releases
-            The number of the newest of them.
+            The number of each one's.
 
         Raises
         ------
@@ -76,21 +78,26 @@ class Limits(NamedTuple):
             If one number is larger than it can be, or a Gram matrix is no sum of records.
         """
         constants, deviation = self.constants, self._deviation(agents, releases)
-        records = len(agents) * min(releases * self.most_records, self.rounds)
+        records = sum(min(k * self.most_records, self.rounds) for k in releases)
         if any_implausible(values, self.record, records, constants.entry_scale, deviation):
             raise ImplausibleError(
-                f"{name}: a number in release {releases} is larger than the terms allow"
+                f"{name}: a number in release {max(releases)} is larger than the terms allow"
             )
         rounded = records * constants.dimension * grid_step(constants.rounding)
         below = max(constants.base * len(agents) / constants.agents, rounded)
         below += self.noise_factor * deviation
         if not are_records(values.reshape(constants.models, -1), below, constants.dimension):
-            raise ImplausibleError(f"{name}: release {releases} is no sum of records")
+            raise ImplausibleError(f"{name}: release {max(releases)} is no sum of records")
 
-    def _deviation(self, agents: Sequence[int], releases: int) -> float:
-        """Of the noise in the sum, off the diagonal."""
+    def _deviation(self, agents: Sequence[int], releases: Sequence[int]) -> float:
+        """Of the noise in the sum, off the diagonal. A tree's does not grow with the release."""
         constants = self.constants
         if constants.mechanism == NONE:
             return 0.0
-        unit = release_deviation(constants.mechanism, 1.0, constants.coefficients, releases)
-        return float(unit) * math.hypot(*constants.noise_deviation[list(agents)])
+        units = {
+            k: release_deviation(constants.mechanism, 1.0, constants.coefficients, k)
+            for k in set(releases)
+        }
+        deviations = constants.noise_deviation
+        pairs = zip(agents, releases, strict=True)
+        return math.hypot(*(units[k] * deviations[agent] for agent, k in pairs))

@@ -97,6 +97,7 @@ class AsyncAgent(Player[AgentState]):
         self._server = seat.one("server")
         self._most_records = plan.schedule.most_records
         self._limits, self._everybody = Limits.of(plan), range(constants.agents)
+        self._ones = [1] * plan.constants.agents
 
     @property
     def awaited(self) -> int | None:
@@ -165,7 +166,7 @@ class AsyncAgent(Player[AgentState]):
                 f"{state.exchanges} after {state.answered}"
             )
         values = unpack(message.statistic, constants.release_size)
-        self._limits.check(self.name, values, self._everybody, 1)
+        self._limits.check(self.name, values, self._everybody, self._ones)
         total = values.reshape(constants.models, -1)
         pool = act.empty_pool(constants.models, constants.dimension)
         copies: Any = [array.copy() for array in state.view]

@@ -117,7 +117,7 @@ class Server(Party[ServerState]):
     def _check(self, own: Floats, place: int) -> None:
         """Hold all that counts of an agent to what its records of a whole run can be."""
         constants = self._plan.constants
-        self._limits.check(self.name, own, [place], 1)
+        self._limits.check(self.name, own, [place], [1])
         sums = own.reshape(constants.models, -1)
         if not are_records(sums, self._missing, constants.dimension):
             raise ImplausibleError(f"{self.name}: an upload is no sum of records")

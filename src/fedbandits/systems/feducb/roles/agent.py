@@ -52,6 +52,8 @@ class AgentState(PlayerState, frozen=True, kw_only=True):
         The number of the last sum that it has taken over.
     called
         The number of the last sum that it was called to release for.
+    included
+        The number of its own release in that sum; 0 if there was none.
     waited
         Records since that sum.
     fresh
@@ -59,7 +61,7 @@ class AgentState(PlayerState, frozen=True, kw_only=True):
     kept
         Records of decisions beyond those that the next release may be about, by their numbers.
     under_way
-        What it had at releases that are in no sum yet, as far as it knows.
+        What it had at its release in the last sum, and at those that are in no sum yet.
     """
 
     statistic: Floats
@@ -68,6 +70,7 @@ class AgentState(PlayerState, frozen=True, kw_only=True):
     released: ContinualState
     pooled: int = 0
     called: int = 0
+    included: int = 0
     waited: int = 0
     fresh: int = 0
     kept: dict[int, Record] = msgspec.field(default_factory=dict)
@@ -141,7 +144,9 @@ class Agent(Player[AgentState]):
                 return self._answer(event)
             case Pooled():
                 return self._take_over(event)
-            case _:  # a deadline
+            case _ if event.number != self.awaited:  # a deadline of what is over
+                return Step(self._state)
+            case _:
                 return Step(self._after(stage="ready", called=self._state.pooled))
 
     def _observe(self, event: Observe) -> Step:
@@ -230,14 +235,14 @@ class Agent(Player[AgentState]):
         newest = self._checked_numbers(message)
         values = unpack(message.statistic, constants.release_size)
         heard = [agent for agent, release in enumerate(newest) if release]
-        self._limits.check(self.name, values, heard, max(newest))
+        self._limits.check(self.name, values, heard, [newest[agent] for agent in heard])
         own, made = newest[self._index], state.released.made
         pool = self._pool(newest, values, self._fresh(own))
         self._draw_ahead(made)  # of the noise nothing else rests: it may fail
         after = self._after(
-            stage="ready", pool=pool, pooled=message.release,
+            stage="ready", pool=pool, pooled=message.release, included=own,
             waited=state.fresh if own == made else state.waited,
-            under_way={k: had for k, had in state.under_way.items() if k > own},
+            under_way={k: had for k, had in state.under_way.items() if k >= own},
         )  # fmt: skip
 
         def load() -> Sequence[Message]:
@@ -259,7 +264,7 @@ class Agent(Player[AgentState]):
             len(newest) != constants.agents
             or not 0 <= min(newest) <= max(newest) <= constants.releases
             or max(newest) == 0
-            or newest[self._index] > state.released.made
+            or not state.included <= newest[self._index] <= state.released.made
         ):
             raise ImplausibleError(f"{self.name}: a sum of releases that were never made")
         return newest
@@ -267,7 +272,7 @@ class Agent(Player[AgentState]):
     def _fresh(self, own: int) -> Floats | None:
         """Own records that are not in the sum, where they count at once; None without any."""
         state, constants = self._state, self._plan.constants
-        had = state.under_way.get(own)
+        had = state.under_way.get(own)  # always there, but for own = 0
         counted = state.records - len(state.kept)
         if not constants.raw_view or (had is not None and had.records == counted):
             return None

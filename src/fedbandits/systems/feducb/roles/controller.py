@@ -119,7 +119,7 @@ class Controller(Party[ControllerState]):
                 f"{state.newest[place] + 1} to {most}"
             )
         values = unpack(message.statistic, state.values.shape[1])
-        self._limits.check(self.name, values, [place], message.release)
+        self._limits.check(self.name, values, [place], [message.release])
         missing = state.missing - bool(state.newest[place] == state.included[place])
         complete = missing == 0 and state.releases < self._plan.most_sums
         after = self._after(missing=missing)

@@ -137,7 +137,7 @@ class Listener(Player[PeerState]):
                 f"{self.name}: release {number} of round {message.round}, planned for another"
             )
         values = unpack(message.statistic, constants.release_size)
-        self._limits.check(self.name, values, [origin], number)
+        self._limits.check(self.name, values, [origin], [number])
         return values
 
     def _hear_call(self, message: Call) -> Step:

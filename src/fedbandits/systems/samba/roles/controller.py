@@ -160,8 +160,13 @@ class Controller(RunParty[ControllerState]):
             case Deadline():
                 return self._end_waiting(event)
             case _:  # somebody gave up; the first who does says why
-                ended = self.ended is not None
-                return Step(self._state) if ended else self._end_for_all(event.reason)
+                ended = self.ended
+                return self._end_for_all(event.reason) if ended is None else self._say(event, ended)
+
+    def _say(self, word: Message, reason: Reason) -> Step:
+        """Tell somebody who has given up meanwhile why the run has ended: it may not have heard."""
+        words = last_words(self._seat, reason)
+        return Step(self._state, [each for each in words if each.receiver == word.sender])
 
     def _begin(self, order: Order) -> Step:
         plan, arms = self._plan, self._plan.arms
