@@ -11,7 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandits.environments import Linear
-from fedbandits.errors import BoundExceededError, LocalProtocolError, RemoteProtocolError
+from fedbandits.errors import (
+    BoundExceededError,
+    BudgetExceededError,
+    LocalProtocolError,
+    RemoteProtocolError,
+)
 from fedbandits.federation import messages as m
 from fedbandits.federation.events import Decision, Start
 from fedbandits.federation.messages import pack
@@ -20,7 +25,7 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems.agents import views as act
 from fedbandits.systems.feducb.messages import TABLE, Pooled, SyncCall, SyncRequest, Upload
 from fedbandits.systems.feducb.roles.agent import basis_of
-from fedbandits.testing.plays import federate
+from fedbandits.testing.plays import federate, plan_of, system_of
 from tests.federation.receiving import next_number, refused, refused_next, snapshot, stamped, taken
 
 ENVIRONMENT = Linear(agents=2, dim=2, arms=3)
@@ -415,6 +420,51 @@ def test_a_record_out_of_bounds_touches_nothing(local_view):
         with pytest.raises(BoundExceededError):
             agent.observe(decision, reward)
     assert agent.dump() == before
+
+
+@pytest.mark.parametrize("outcome", ["0.654321", None, 10**400, [0.654321], b"654"])
+def test_an_outcome_that_is_no_number_is_refused_and_not_told(outcome):
+    agent = federate(system("feducb").config, ENVIRONMENT, 30, 0, 0).of("agent")[0]
+    decision = agent.decide(FEATURES)
+    before = agent.dump()
+    if outcome == "0.654321":  # a text that says a number is one
+        agent.observe(decision, outcome)
+        return
+    with pytest.raises(BoundExceededError) as refusal:
+        agent.observe(decision, outcome)
+    assert "654" not in str(refusal.value)
+    assert refusal.value.__context__ is None or refusal.value.__suppress_context__
+    assert agent.dump() == before
+    for wrong in (None, 3, "x", decision.action):
+        with pytest.raises(LocalProtocolError, match="Decision"):
+            agent.observe(wrong, 1.0)
+    for wrong in (None, [[0.1] * 3] * 2, "x"):
+        with pytest.raises(LocalProtocolError, match="decision set"):
+            agent.decide(wrong)
+
+
+def test_a_call_that_the_ledger_forbids_is_heard_all_the_same():
+    """The agent releases nothing, its link lives on, and the others' sum is made without it."""
+
+    class Spent:
+        def cover(self, step, values):
+            raise BudgetExceededError("nothing is left")
+
+    config = system("feducb-published", schedule="determinant(1e9)").config
+    found, plan = system_of(config), plan_of(config, ENVIRONMENT, 30)
+    simulated = found.simulated_supplies(plan, None, 0, 0)
+
+    def supply(role, place):
+        return simulated(role, place)._replace(noise=Spent()) if role == "agent" else None
+
+    run = federate(config, ENVIRONMENT, 30, 0, 0, supplies=supply)
+    agent = run.of("agent")[0]
+    agent.observe(agent.decide(FEATURES), 1.0)
+    call = SyncCall(sender="controller", receiver="agent-0", release=1)
+    assert taken(agent, call) == []
+    assert (agent.state.refused, agent.state.released.made) == (1, 0)
+    refused_next(agent, call, m.OutOfOrderError)
+    agent.observe(agent.decide(FEATURES), 1.0)
 
 
 def test_errors_do_not_tell_secrets():

@@ -209,10 +209,14 @@ class Party(Generic[AnyState]):
                 f"{self.name}: a saved state of {dump.party}, of the terms {dump.terms}; this is "
                 f"{self.name}, of the terms {self.terms.digest}"
             )
-        state = snapshots.read(type(self._state), dump.state)
+        before, self._state = self._state, snapshots.read(type(self._state), dump.state)
+        try:
+            self._resume()
+        except Exception:
+            self._state = before
+            self._resume()
+            raise
         self._links.restore(dump.links)
-        self._state = state
-        self._resume()
 
     def _resume(self) -> None:
         """Make again what follows from the state and is not in it."""
@@ -300,4 +304,6 @@ class ActingParty(Party[AnyState]):
             If the record is not within the bounds that the guarantee rests on. Nothing has changed
             then: the decision stays open.
         """
+        if not isinstance(decision, Decision):
+            raise LocalProtocolError(f"{self.name}: an outcome comes with its Decision")
         return self.handle(Observe(decision, outcome)).outgoing

@@ -168,6 +168,20 @@ def purchase_fault(units: Ints, good: Ints, capacity: Ints) -> int:
     return NO_FAULT
 
 
+def as_reward(value: object, place: str) -> float:
+    """What came of a decision, as a number; an error never tells what was given.
+
+    Raises
+    ------
+    BoundExceededError
+        If it is no number.
+    """
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        raise BoundExceededError(f"{place}: {_MESSAGES[NOT_A_NUMBER]}") from None
+
+
 def require_within(fault: int, where: str) -> None:
     """Raise what a fault means.
 

@@ -16,7 +16,7 @@ from fedbandits.federation.party import ActingParty
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step
 from fedbandits.learners.ridge import Record, add_record
-from fedbandits.privacy.bounds import all_finite, record_fault, require_within
+from fedbandits.privacy.bounds import all_finite, as_reward, record_fault, require_within
 from fedbandits.privacy.running_sum import draw_ahead
 from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan
@@ -116,7 +116,7 @@ class Player(ActingParty[AnyPlayer]):
     def _decision_set(self, features: Floats32) -> Floats32:
         """A copy of a decision set, which may be cut down; refuses what is none."""
         expected = self._plan.facts.features_shape
-        if features.shape == expected:
+        if getattr(features, "shape", None) == expected:
             if features.dtype == np.float32:
                 copied = np.array(features, order="C")
             else:
@@ -144,10 +144,12 @@ class Player(ActingParty[AnyPlayer]):
             raise LocalProtocolError(f"{self.name}: arm {found.arm} was chosen, not {arm}")
         constants = self._plan.constants
         context, most = found.context.copy(), constants.reward_bound
+        place = f"{self.name}, decision {number}"
         fault, recorded = record_fault(
-            context, float(event.outcome), constants.context_bound, -most, most, constants.clip
-        )
-        require_within(fault, f"{self.name}, decision {number}")
+            context, as_reward(event.outcome, place), constants.context_bound, -most, most,
+            constants.clip,
+        )  # fmt: skip
+        require_within(fault, place)
         return Record(context, recorded, 0 if constants.models == 1 else arm)
 
     def _closed(self, event: Observe) -> dict[int, OpenDecision]:

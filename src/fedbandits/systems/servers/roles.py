@@ -16,7 +16,7 @@ from fedbandits.federation.party import ActingParty, Party
 from fedbandits.federation.roles import MessageTable, Role, Roles
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step
-from fedbandits.privacy.bounds import contexts_fault, record_fault, require_within
+from fedbandits.privacy.bounds import as_reward, contexts_fault, record_fault, require_within
 from fedbandits.systems.servers.plan import LATER, ServersPlan
 from fedbandits.systems.servers.system import ServerSupply
 from fedbandits.systems.terms import require_secure
@@ -181,9 +181,10 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
             raise LocalProtocolError(f"{self.name}: decision {number} is not open")
         if item != found.item:
             raise LocalProtocolError(f"{self.name}: item {found.item} was recommended, not {item}")
-        bound, reward = self._plan.constants.context_bound, float(event.outcome)
+        place, bound = f"{self.name}, decision {number}", self._plan.constants.context_bound
+        reward = as_reward(event.outcome, place)
         fault, _ = record_fault(found.context, reward, bound, 0.0, 1.0, False)
-        require_within(fault, f"{self.name}, decision {number}")
+        require_within(fault, place)
         left = {n: other for n, other in self._state.open.items() if n != number}
         return self._learn(self._after(open=left), found, reward)
 

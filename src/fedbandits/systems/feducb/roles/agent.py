@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.errors import LocalProtocolError, RemoteProtocolError
+from fedbandits.errors import BudgetExceededError, LocalProtocolError, RemoteProtocolError
 from fedbandits.federation.events import Deadline, Decide, EndRound, Observe
 from fedbandits.federation.messages import ImplausibleError, Message, OutOfOrderError, pack, unpack
 from fedbandits.federation.seats import Seat
@@ -54,6 +54,8 @@ class AgentState(PlayerState, frozen=True, kw_only=True):
         The number of the last sum that it was called to release for.
     included
         The number of its own release in that sum; 0 if there was none.
+    refused
+        How many calls its ledger has kept it from answering.
     waited
         Records since that sum.
     fresh
@@ -71,6 +73,7 @@ class AgentState(PlayerState, frozen=True, kw_only=True):
     pooled: int = 0
     called: int = 0
     included: int = 0
+    refused: int = 0
     waited: int = 0
     fresh: int = 0
     kept: dict[int, Record] = msgspec.field(default_factory=dict)
@@ -94,7 +97,7 @@ class Agent(Player[AgentState]):
         ("ready", Decide): ("ready",),
         ("ready", Observe): ("ready",),
         ("ready", EndRound): ("waiting",),
-        ("ready", SyncCall): ("waiting",),
+        ("ready", SyncCall): ("waiting", "ready"),
         ("ready", Pooled): ("ready",),
         ("waiting", Decide): ("waiting",),
         ("waiting", Observe): ("waiting",),
@@ -200,7 +203,10 @@ class Agent(Player[AgentState]):
             raise OutOfOrderError(f"{self.name}: call for sum {call.release} after {state.pooled}")
         if state.released.made == constants.releases:
             raise OutOfOrderError(f"{self.name}: all {constants.releases} releases were made")
-        return self._release(called=call.release)
+        try:
+            return self._release(called=call.release)
+        except BudgetExceededError:  # for good: the call is answered by nothing, and was heard
+            return Step(self._after(called=call.release, refused=state.refused + 1))
 
     def _release(self, **changed: Any) -> Step:
         """The next release of the running sum: kept before it leaves."""
