@@ -41,7 +41,7 @@ def test_what_is_absurd_is_never_plausible(value):
 
 def limits_of(preset, rounds=40, **parts):
     world = Linear(agents=3, dim=2, arms=3)
-    return Limits.of(system(preset, **parts).plan(world, rounds))
+    return Limits(system(preset, **parts).plan(world, rounds))
 
 
 def test_the_limits_of_agents_are_those_of_the_furthest_records():
@@ -97,7 +97,7 @@ def test_what_honest_agents_release_is_always_plausible(seed):
     rng = np.random.default_rng(seed)
     world = Linear(agents=3, dim=2, arms=3)
     plan = system("feducb", schedule="every(5)", epsilon=(0.2, 1.0, 5.0)).plan(world, 40)
-    limits, angle = Limits.of(plan), rng.uniform(0, 2 * np.pi)
+    limits, angle = Limits(plan), rng.uniform(0, 2 * np.pi)
     x = np.array([np.cos(angle), np.sin(angle)])
     one = np.array([x[0] ** 2, x[0] * x[1], x[1] ** 2, *(x * rng.choice([-1, 1]))])
     for agent in range(3):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from fedbandits.errors import FedbanditsError
-from fedbandits.federation.links import Outcome
+from fedbandits.federation.links import Outcome, Receipt
 from fedbandits.federation.messages import Codec, Message
 from fedbandits.federation.party import Party
 from fedbandits.federation.transcript import Transcript
@@ -114,11 +114,18 @@ class MemoryNetwork:
         if receipt.message is not None:
             counts = receipt.outcome in ("taken", "early")
             self.transcript.record(self.clock, receipt.message, data, counts)
-        for each in (receipt, *receipt.followed):
-            self.outcomes[each.outcome] += 1
-            if each.why is not None:
-                if not self.lenient:
-                    raise each.why
-                self.refusals.append(Refusal(self.clock, receiver, sender, each.why))
-        self.send(receipt.outgoing)
+        self._note(receipt, receiver, sender)
+        for each in receipt.followed:
+            self._note(each, receiver, sender)
+        if receipt.outgoing:
+            self.send(receipt.outgoing)
         return str(receiver)
+
+    def _note(self, receipt: Receipt, receiver: str, sender: str) -> None:
+        """Count what became of a message, and raise or keep why it was not taken."""
+        self.outcomes[receipt.outcome] += 1
+        if receipt.why is None:
+            return
+        if not self.lenient:
+            raise receipt.why
+        self.refusals.append(Refusal(self.clock, receiver, sender, receipt.why))

@@ -257,9 +257,10 @@ class Party(Generic[AnyState]):
             )
         outgoing = step.outgoing
         if step.write is not None:
-            outgoing = [*outgoing, *step.write()]
+            more = step.write()
+            outgoing = [*outgoing, *more] if more else outgoing
         self._state = step.state  # type: ignore[assignment]
-        return list(map(self._links.numbered, outgoing))
+        return list(map(self._links.numbered, outgoing)) if outgoing else []
 
     def _after(self, **changed: Any) -> AnyState:
         """The present state with some fields changed."""

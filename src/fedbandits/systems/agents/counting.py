@@ -31,7 +31,7 @@ def countable(
     if made == plan.constants.releases:
         return list(records.values()), {}
     last = min((made + 1) * most, plan.rounds)
-    if all(number <= last for number in records):
+    if max(records) <= last:
         return list(records.values()), {}
     counted = [record for number, record in records.items() if number <= last]
     return counted, {n: record for n, record in records.items() if n > last}

@@ -4,54 +4,58 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, Self
 
 import numpy as np
 
+from fedbandits._compile import compiled
 from fedbandits._typing import Floats
 from fedbandits.federation.messages import ImplausibleError
 from fedbandits.learners.confidence import least_eigenvalue_factor
 from fedbandits.learners.ridge import are_records
-from fedbandits.privacy.bounds import IMPROBABLE, any_implausible
+from fedbandits.privacy.bounds import IMPROBABLE, NO_FAULT, any_implausible
 from fedbandits.privacy.continual import NONE, release_deviation
 from fedbandits.privacy.rounding import grid_step
-from fedbandits.systems.agents.plan import AgentsPlan, Constants
+from fedbandits.systems.agents.plan import AgentsPlan
+
+#: What is wrong with a sum of releases.
+_TOO_LARGE, _NO_SUM = 1, 2
 
 
-class Limits(NamedTuple):
+@compiled
+def _fault(
+    values: Floats, record: Floats, records: float, scales: Floats, deviation: float, below: float,
+    models: int, dimension: int,
+) -> int:  # fmt: skip
+    """Both checks in one call: each message is held to them."""
+    if any_implausible(values, record, records, scales, deviation):
+        return _TOO_LARGE
+    sums = values.reshape((models, values.size // models))
+    return NO_FAULT if are_records(sums, below, dimension) else _NO_SUM
+
+
+class Limits:
     """What releases of agents that keep to the terms cannot exceed.
 
     Parameters
     ----------
-    record : (size,) float64
-        What one record can add.
-    most_records, rounds
-        How many records a release can be about that none before it was, and all of them together.
-    constants
-        As compiled code takes them: the noise of all agents.
-    noise_factor
-        How far noise moves an eigenvalue at most, in its deviations.
+    plan
+        What all parties go by. Gram entries are at most L² a record, the others L · B.
     """
 
-    record: Floats
-    most_records: int
-    rounds: int
-    constants: Constants
-    noise_factor: float
-
-    @classmethod
-    def of(cls, plan: AgentsPlan) -> Self:
-        """Of all agents: Gram entries are at most L² a record, the others L · B."""
+    def __init__(self, plan: AgentsPlan) -> None:
         constants, d = plan.constants, plan.facts.dimension
         each = np.full(constants.statistic_shape, constants.context_bound**2)
         each[:, -d:] = constants.context_bound * constants.reward_bound
-        return cls(
-            each.reshape(-1),
-            plan.schedule.most_records,
-            plan.rounds,
-            constants,
-            least_eigenvalue_factor(d, IMPROBABLE),
-        )
+        #: (size,) what one record can add.
+        self.record: Floats = each.reshape(-1)
+        #: How far noise moves an eigenvalue at most, in its deviations.
+        self.noise_factor = least_eigenvalue_factor(d, IMPROBABLE)
+        self._most_records, self._rounds = plan.schedule.most_records, plan.rounds
+        self._constants = constants
+        #: How far rounding moves an eigenvalue, a record; and what an agent's sum may lack anyway.
+        self._rounded = d * grid_step(constants.rounding)
+        self._lacking = constants.base / constants.agents
+        self._units: dict[int, float] = {}
 
     def check(
         self, name: str, values: Floats, agents: Sequence[int], releases: Sequence[int]
@@ -77,27 +81,45 @@ class Limits(NamedTuple):
         ImplausibleError
             If one number is larger than it can be, or a Gram matrix is no sum of records.
         """
-        constants, deviation = self.constants, self._deviation(agents, releases)
-        records = sum(min(k * self.most_records, self.rounds) for k in releases)
-        if any_implausible(values, self.record, records, constants.entry_scale, deviation):
-            raise ImplausibleError(
-                f"{name}: a number in release {max(releases)} is larger than the terms allow"
-            )
-        rounded = records * constants.dimension * grid_step(constants.rounding)
-        below = max(constants.base * len(agents) / constants.agents, rounded)
+        constants, deviation = self._constants, self._deviation(agents, releases)
+        records = self._records(releases)
+        below = max(self._lacking * len(agents), self._rounded * records)
         below += self.noise_factor * deviation
-        if not are_records(values.reshape(constants.models, -1), below, constants.dimension):
-            raise ImplausibleError(f"{name}: release {max(releases)} is no sum of records")
+        fault = _fault(
+            values, self.record, records, constants.entry_scale, deviation, below,
+            constants.models, constants.dimension,
+        )  # fmt: skip
+        if fault == NO_FAULT:
+            return
+        newest = max(releases)
+        if fault == _NO_SUM:
+            raise ImplausibleError(f"{name}: release {newest} is no sum of records")
+        raise ImplausibleError(
+            f"{name}: a number in release {newest} is larger than the terms allow"
+        )
+
+    def _records(self, releases: Sequence[int]) -> float:
+        """How many records the sum can be of."""
+        most, rounds, first = self._most_records, self._rounds, releases[0]
+        if releases.count(first) == len(releases):
+            return float(len(releases) * min(first * most, rounds))
+        return float(sum(min(k * most, rounds) for k in releases))
 
     def _deviation(self, agents: Sequence[int], releases: Sequence[int]) -> float:
         """Of the noise in the sum, off the diagonal. A tree's does not grow with the release."""
-        constants = self.constants
+        constants = self._constants
         if constants.mechanism == NONE:
             return 0.0
-        units = {
-            k: release_deviation(constants.mechanism, 1.0, constants.coefficients, k)
-            for k in set(releases)
-        }
-        deviations = constants.noise_deviation
-        pairs = zip(agents, releases, strict=True)
-        return math.hypot(*(units[k] * deviations[agent] for agent, k in pairs))
+        deviations, pairs = constants.noise_deviation, zip(agents, releases, strict=True)
+        return math.hypot(*(self._unit(k) * deviations[agent] for agent, k in pairs))
+
+    def _unit(self, release: int) -> float:
+        """Of the noise in a release, in those of one draw."""
+        known = self._units.get(release)
+        if known is None:
+            constants = self._constants
+            known = float(
+                release_deviation(constants.mechanism, 1.0, constants.coefficients, release)
+            )
+            self._units[release] = known
+        return known

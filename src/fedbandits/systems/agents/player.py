@@ -143,7 +143,9 @@ class Player(ActingParty[AnyPlayer]):
         if arm != found.arm:
             raise LocalProtocolError(f"{self.name}: arm {found.arm} was chosen, not {arm}")
         constants = self._plan.constants
-        context, most = found.context.copy(), constants.reward_bound
+        context, most = found.context, constants.reward_bound
+        if constants.clip:  # it may be cut down
+            context = context.copy()
         place = f"{self.name}, decision {number}"
         fault, recorded = record_fault(
             context, as_reward(event.outcome, place), constants.context_bound, -most, most,

@@ -96,7 +96,7 @@ class AsyncAgent(Player[AgentState]):
         super().__init__(seat, plan, supply, state)
         self._server = seat.one("server")
         self._most_records = plan.schedule.most_records
-        self._limits, self._everybody = Limits.of(plan), range(constants.agents)
+        self._limits, self._everybody = Limits(plan), range(constants.agents)
         self._ones = [1] * plan.constants.agents
 
     @property

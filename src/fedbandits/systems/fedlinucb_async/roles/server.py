@@ -73,7 +73,7 @@ class Server(Party[ServerState]):
         )
         super().__init__(seat, state)
         self._place = {name: i for i, name in enumerate(seat.names("agent"))}
-        self._plan, self._limits = plan, Limits.of(plan)
+        self._plan, self._limits = plan, Limits(plan)
         # With all agents' sums this near to those of records, what they come to is positive.
         rounded = plan.rounds * constants.dimension * grid_step(constants.rounding)
         self._missing = max(constants.base / agents, rounded)

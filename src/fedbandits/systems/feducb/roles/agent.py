@@ -118,7 +118,8 @@ class Agent(Player[AgentState]):
         )
         super().__init__(seat, plan.of_agent(seat.place), supply, state)
         self._controller = seat.one("controller")
-        self._limits, self._most_records = Limits.of(plan), plan.schedule.most_records
+        self._limits, self._most_records = Limits(plan), plan.schedule.most_records
+        self._everybody = range(constants.agents)
         self._draw_ahead(0)
 
     @property
@@ -240,7 +241,9 @@ class Agent(Player[AgentState]):
         state, constants = self._state, self._plan.constants
         newest = self._checked_numbers(message)
         values = unpack(message.statistic, constants.release_size)
-        heard = [agent for agent, release in enumerate(newest) if release]
+        heard: Sequence[int] = self._everybody
+        if message.newest:
+            heard = [agent for agent, release in enumerate(newest) if release]
         self._limits.check(self.name, values, heard, [newest[agent] for agent in heard])
         own, made = newest[self._index], state.released.made
         pool = self._pool(newest, values, self._fresh(own))
@@ -265,7 +268,7 @@ class Agent(Player[AgentState]):
                 f"{self.name}: sum {message.release} after sum {state.pooled}, of "
                 f"{self._plan.most_sums}"
             )
-        newest = message.newest or (message.release,) * constants.agents
+        newest = message.newest or (message.release,) * len(self._everybody)
         if (
             len(newest) != constants.agents
             or not 0 <= min(newest) <= max(newest) <= constants.releases

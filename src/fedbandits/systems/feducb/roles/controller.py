@@ -73,7 +73,7 @@ class Controller(Party[ControllerState]):
         super().__init__(seat, state)
         self._agents = seat.names("agent")
         self._place = {name: i for i, name in enumerate(self._agents)}
-        self._plan, self._limits = plan, Limits.of(plan)
+        self._plan, self._limits = plan, Limits(plan)
 
     @property
     def awaited(self) -> int | None:

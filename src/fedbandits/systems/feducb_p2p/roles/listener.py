@@ -78,7 +78,7 @@ class Listener(Player[PeerState]):
         self._peers, self._count = plan.peers, plan.peers.estimators
         self._neighbours = [names[i] for i in plan.topology.neighbours(index)]
         self._places = {name: i for i, name in enumerate(names)}
-        self._limits, self._most_records = Limits.of(plan), plan.schedule.most_records
+        self._limits, self._most_records = Limits(plan), plan.schedule.most_records
         state = PeerState(
             statistic=np.zeros((self._count, *plan.constants.statistic_shape)),
             estimators=tuple(first_estimator(own, index) for _ in range(self._count)),
