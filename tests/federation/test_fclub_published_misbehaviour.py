@@ -16,12 +16,11 @@ from fedbandits.environments.facts import ClusteredFacts
 from fedbandits.errors import BoundExceededError, ConfigError, LocalProtocolError
 from fedbandits.federation import messages as m
 from fedbandits.federation.events import Decision
-from fedbandits.federation.messages import pack
+from fedbandits.federation.messages import ImplausibleError, pack
 from fedbandits.settings.experiment import system
 from fedbandits.systems import find_system
 from fedbandits.systems.fclub_published.messages import (
     Download,
-    ImplausibleSumError,
     Observation,
     Partition,
     PhaseReport,
@@ -92,9 +91,9 @@ def bad_sums(run, kind, to, sender, **fields):
         (b"", m.WrongShapeError),
         (pack(np.full(SIZE, np.nan)), m.NotFiniteError),
         (pack(np.append(np.ones(SIZE - 1), np.inf)), m.NotFiniteError),
-        (NO_SUM, ImplausibleSumError),
-        (FEWER_THAN_NONE, ImplausibleSumError),
-        *((absurd, ImplausibleSumError) for absurd in ABSURD),
+        (NO_SUM, ImplausibleError),
+        (FEWER_THAN_NONE, ImplausibleError),
+        *((absurd, ImplausibleError) for absurd in ABSURD),
     ):
         refuses(run, error, kind, to, sender, **fields, sums=sums)
 
@@ -148,7 +147,7 @@ def test_the_global_server_names_what_is_wrong_with_a_report():
         wrong(m.OutOfOrderError, since=since)
     wrong(m.WrongShapeError, sums=a_sum())
     for absurd in (FEWER_THAN_NONE, NO_SUM, *ABSURD):
-        wrong(ImplausibleSumError, sums=a_sum() + absurd)
+        wrong(ImplausibleError, sums=a_sum() + absurd)
     wrong(m.NotFiniteError, sums=a_sum() + pack(np.full(SIZE, np.inf)))
     assert takes(run, PhaseReport, HUB, "server-1", **report) == []
     assert run.hub.stage == "gathering"
@@ -164,7 +163,7 @@ def test_a_report_of_no_sum_is_its_senders_fault_alone():
     run = run_of("fclub-dc", rounds=5, alpha2=0.0)
     report = {"phase": 2, "labels": (5, 5)}
     takes(run, PhaseReport, HUB, "server-0", phase=2, labels=(0, 0, 0), sums=a_sum())
-    refuses(run, ImplausibleSumError, PhaseReport, HUB, "server-2", **report, sums=NO_SUM)
+    refuses(run, ImplausibleError, PhaseReport, HUB, "server-2", **report, sums=NO_SUM)
     takes(run, PhaseReport, HUB, "server-1", phase=2, labels=(3, 4), sums=2 * a_sum())
     answers = takes(run, PhaseReport, HUB, "server-2", **report, sums=a_sum())
     assert [type(a) for a in answers] == [Partition] * 3
@@ -211,7 +210,7 @@ def test_a_server_names_what_is_wrong_with_a_partition():
     for group in (-1, 7, FAR):
         wrong(UnknownClusterError, groups=tuple(group for _ in good["groups"]))
     for absurd in (NO_SUM, FEWER_THAN_NONE, *ABSURD):
-        wrong(ImplausibleSumError, sums=absurd + good["sums"][len(NO_SUM) :])
+        wrong(ImplausibleError, sums=absurd + good["sums"][len(NO_SUM) :])
     takes(run, Partition, "server-1", HUB, **good)
     assert server.stage == "ready"
     wrong(m.OutOfOrderError)
@@ -268,9 +267,9 @@ def test_shared_records_keep_their_bounds():
     for record in (
         [0.1, 0.2, 0.3, 1.5], [0.1, 0.2, 0.3, -0.1], [0.9, 0.9, 0.9, 1.0], [1e200, 0, 0, 1.0],
     ):  # fmt: skip
-        wrong(ImplausibleSumError, record)
+        wrong(ImplausibleError, record)
         packed = pack(np.array(record))
-        refuses(run, ImplausibleSumError, Observation, HUB, "server-1", cluster=3, record=packed)
+        refuses(run, ImplausibleError, Observation, HUB, "server-1", cluster=3, record=packed)
     wrong(m.WrongShapeError, [0.1, 0.2, 0.3])
     wrong(m.NotFiniteError, [0.1, np.nan, 0.3, 1.0])
     good = pack(np.array([0.1, 0.2, 0.3, 1.0]))

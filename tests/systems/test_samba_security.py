@@ -213,7 +213,7 @@ def test_no_dump_holds_a_key_that_its_party_was_not_given(parts):
     found, dumps = set(), 0
     while run.network.deliver() or run.run._act_as_told() or run.run._end_rounds():
         for party in run.parties:
-            dump, role = party.dump(), run.run.terms.role_of(party.name)
+            dump, role = party.dump(), party.role
             held = {name for name, key in secret.items() if key in dump}
             found |= {(role, name) for name in held}
             assert keys_held([party.state])[0] <= given

@@ -25,6 +25,7 @@ from fedbandits.federation.messages import (
     WrongVersionError,
 )
 from fedbandits.federation.seats import Seat
+from fedbandits.federation.terms import cut
 
 #: So many messages of a peer are held until those before them have come, and so many bytes.
 MOST_HELD, MOST_HELD_BYTES = 64, 1 << 24
@@ -223,9 +224,9 @@ class Links:
             self.behind.discard(peer)
 
     def _stranger(self, message: Message, peer: str) -> WrongSenderError:
+        between = f"from {cut(repr(message.sender))} for {cut(repr(message.receiver))}"
         return WrongSenderError(
-            f"{self._name}: message from {_cut(message.sender)} for {_cut(message.receiver)}, on "
-            f"the link of {_cut(peer)}"
+            f"{self._name}: message {between}, on the link of {cut(repr(peer))}"
         )
 
     def _out_of_turn(self, link: Link, found: Message | Envelope, data: bytes = b"") -> Receipt:
@@ -282,7 +283,8 @@ class Links:
         if isinstance(message, TheseTerms):
             why = self._compare(link, message)
         else:
-            found = link.differs or f"its terms are {_cut(message.terms)}, not {self._digest!r}"
+            its = cut(repr(message.terms))
+            found = link.differs or f"its terms are {its}, not {self._digest!r}"
             why = OtherTermsError(f"{self._name}: {message.sender} has other terms: {found}")
         other = isinstance(why, OtherTermsError)
         told = self._tell_terms(link, message.sender) if other else []
@@ -305,8 +307,3 @@ class Links:
         link.told = True
         content = TheseTerms(sender=self._name, receiver=peer, content=self._terms.content)
         return [self.numbered(content)]
-
-
-def _cut(text: str) -> str:
-    """A peer's own text, short enough for a line."""
-    return repr(text if len(text) <= 64 else f"{text[:63]}…")

@@ -63,7 +63,7 @@ class Party(Generic[AnyState]):
     LATER: ClassVar[frozenset[tuple[str, type[Message]]]] = frozenset()
 
     def __init__(self, seat: Seat, state: AnyState, peers: Sequence[str] | None = None) -> None:
-        self.name, self.terms = seat.name, seat.terms
+        self.name, self.role, self.terms = seat.name, seat.role, seat.terms
         self._state = state
         self._links = Links(seat, seat.peers() if peers is None else peers)
 

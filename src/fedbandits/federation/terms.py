@@ -50,7 +50,7 @@ class Difference(NamedTuple):
 
     def __str__(self) -> str:
         key = self.key if self.key.isprintable() else repr(self.key)  # it may be the other's own
-        return f"{_cut(key)} is {_cut(repr(self.theirs))} there and {_cut(repr(self.ours))} here"
+        return f"{cut(key)} is {cut(repr(self.theirs))} there and {cut(repr(self.ours))} here"
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -112,10 +112,6 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 return Difference(key, ours, their)
         return None
 
-    def role_of(self, party: str) -> str:
-        """The role of a party."""
-        return next(role for role, names in self.parties.items() if party in names)
-
 
 _ABSENT = "nothing"
 
@@ -129,5 +125,6 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield from _leaves(inside, f"{path}.{key}" if path else str(key))
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
+    """A peer's own text, short enough for a line of a log."""
     return text if len(text) <= 80 else f"{text[:79]}…"

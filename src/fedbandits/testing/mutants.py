@@ -165,7 +165,7 @@ class AttackedParty:
     ) -> None:  # fmt: skip
         self._party, self._make, self._twin = make(), make, make()
         self._codec, self._mutants, self._found = codec, mutants, found
-        self._count = counts[self._party.terms.role_of(self._party.name)]
+        self._count = counts[self._party.role]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._party, name)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats
+from fedbandits.federation.messages import ImplausibleError
 from fedbandits.privacy.bounds import any_implausible
-from fedbandits.systems.fclub_published.messages import ImplausibleSumError
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 
 
@@ -35,7 +35,7 @@ class Limit(NamedTuple):
 
         Raises
         ------
-        ImplausibleSumError
+        ImplausibleError
             If one number is larger, or fewer records are counted than none.
         """
         count = len(rows)
@@ -44,7 +44,7 @@ class Limit(NamedTuple):
             most, scales = np.tile(most, count), np.tile(scales, count)
         too_large = any_implausible(rows.reshape(-1), most, 1.0, scales, self.deviation)
         if too_large or min(rows[:, -1].tolist(), default=0.0) < 0.0:
-            raise ImplausibleSumError(f"{name}: {sender} sends sums that the terms do not allow")
+            raise ImplausibleError(f"{name}: {sender} sends sums that the terms do not allow")
 
 
 class Limits(NamedTuple):

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from fedbandits._typing import Floats
 from fedbandits.errors import RemoteProtocolError
-from fedbandits.federation.messages import Message, unpack
+from fedbandits.federation.messages import ImplausibleError, Message, unpack
 from fedbandits.federation.roles import MessageTable
 from fedbandits.privacy.bounds import NO_FAULT, record_fault
-
-
-class ImplausibleSumError(RemoteProtocolError):
-    """What cannot come of records: a matrix that is not positive, a reward beyond its bounds."""
 
 
 class UnknownClusterError(RemoteProtocolError):
@@ -115,5 +111,5 @@ def unpack_record(
     """
     record = unpack(message.record, dimension + 1)
     if record_fault(record[:-1], float(record[-1]), bound, 0.0, 1.0, False)[0] != NO_FAULT:
-        raise ImplausibleSumError(f"{name}: {message.sender} sent a record beyond its bounds")
+        raise ImplausibleError(f"{name}: {message.sender} sent a record beyond its bounds")
     return record

@@ -12,6 +12,7 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.federation.events import Deadline
 from fedbandits.federation.messages import (
+    ImplausibleError,
     Message,
     OutOfOrderError,
     WrongShapeError,
@@ -28,7 +29,6 @@ from fedbandits.systems.fclub_published.merging import (
     propose,
 )
 from fedbandits.systems.fclub_published.messages import (
-    ImplausibleSumError,
     Observation,
     Partition,
     PhaseReport,
@@ -109,7 +109,7 @@ class GlobalServer(Relay):
         try:
             return self._regroup(after)
         except NotARecordsSumError:
-            raise ImplausibleSumError(f"{self.name}: {message.sender} reports no sums") from None
+            raise ImplausibleError(f"{self.name}: {message.sender} reports no sums") from None
 
     def _end_waiting(self, event: Deadline) -> Step:
         """Merge the newest reports of all who have ever reported."""
@@ -168,7 +168,7 @@ class GlobalServer(Relay):
         self._limits.report.check(self.name, message.sender, sums)
         factor = np.zeros((constants.dimension, constants.dimension))
         if any(math.isnan(factorise(row, constants.ridge, factor)) for row in sums):
-            raise ImplausibleSumError(f"{self.name}: {message.sender} reports no sums")
+            raise ImplausibleError(f"{self.name}: {message.sender} reports no sums")
         return labels, sums
 
     def _partition(self, place: int, after: GlobalState, proposal: Proposal) -> Message:

@@ -11,7 +11,14 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.federation.events import Deadline, Decide, EndRound, Observe, Start
-from fedbandits.federation.messages import Message, OutOfOrderError, WrongShapeError, pack, unpack
+from fedbandits.federation.messages import (
+    ImplausibleError,
+    Message,
+    OutOfOrderError,
+    WrongShapeError,
+    pack,
+    unpack,
+)
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.learners.models import update
@@ -29,7 +36,6 @@ from fedbandits.systems.fclub_published.merging import (
 )
 from fedbandits.systems.fclub_published.messages import (
     Download,
-    ImplausibleSumError,
     Partition,
     PhaseReport,
     SharedObservation,
@@ -210,7 +216,7 @@ class LocalServer(Learner):
             raise UnknownClusterError(f"{self.name}: no such groups")
         self._limits.total.check(self.name, message.sender, sums)
         if any(self._is_no_sum(row) for row in sums):
-            raise ImplausibleSumError(f"{self.name}: a renewed sum is none of records")
+            raise ImplausibleError(f"{self.name}: a renewed sum is none of records")
         return sums
 
     def _renew(self, after: LocalState, names: Ints, message: Partition, sums: Floats) -> Step:
@@ -253,7 +259,7 @@ class LocalServer(Learner):
         download = unpack(message.sums, local.shared.shape[1])
         self._limits.download.check(self.name, message.sender, download[None])
         if self._is_no_sum(local.shared[place] + download):
-            raise ImplausibleSumError(f"{self.name}: the download for {message.cluster} is no sum")
+            raise ImplausibleError(f"{self.name}: the download for {message.cluster} is no sum")
 
         def write() -> Sequence[Message]:
             local.shared[place] += download  # as take_download does, sooner

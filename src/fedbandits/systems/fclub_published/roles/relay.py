@@ -9,6 +9,7 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.federation.messages import (
+    ImplausibleError,
     Message,
     OutOfOrderError,
     pack,
@@ -25,7 +26,6 @@ from fedbandits.systems.fclub_published.kernels.exchange import (
 from fedbandits.systems.fclub_published.limits import Limits
 from fedbandits.systems.fclub_published.messages import (
     Download,
-    ImplausibleSumError,
     Observation,
     SharedObservation,
     UnknownClusterError,
@@ -135,7 +135,7 @@ class Relay(Party[GlobalState]):
             constants.ridge, self._scratch.row, self._scratch.factor,
         )  # fmt: skip
         if math.isnan(whole) or math.isnan(part):
-            raise ImplausibleSumError(f"{self.name}: {message.sender} uploads what is no sum")
+            raise ImplausibleError(f"{self.name}: {message.sender} uploads what is no sum")
 
         def write() -> Sequence[Message]:
             enter_upload(constants, hub, message.cluster, upload, whole, part)
