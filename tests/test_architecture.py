@@ -16,7 +16,7 @@ ROOT = pathlib.Path(fedbandits.__file__).parent
 LEVELS = {
     "errors": 0, "_typing": 0, "_compile": 0, "random": 1, "environments": 2,
     "learners": 2, "privacy": 2, "crypto": 2, "federation": 3, "systems": 4, "settings": 5,
-    "experiments": 6, "testing": 7, "reproduce": 8, "cli": 9,
+    "experiments": 6, "deployment": 6, "testing": 7, "reproduce": 8, "cli": 9,
 }  # fmt: skip
 #: What every system's package is made of; docs/extending.md names the others, and why.
 VOCABULARY = {

@@ -111,6 +111,50 @@ class SnapshotError(FedbanditsError):
     """A party's saved state that is damaged, or belongs to another party or other terms."""
 
 
+class DeploymentError(FedbanditsError):
+    """A party that cannot run between machines, or not like this."""
+
+
+class StoreError(DeploymentError):
+    """A party's store that cannot be used. What was not committed was not answered."""
+
+
+class StoreFullError(StoreError):
+    """A store whose disk is full. Nothing was changed; free some space and ask again."""
+
+
+class StoreBusyError(StoreError):
+    """A store that another process uses."""
+
+
+class StoreVersionError(StoreError):
+    """A store written in another format."""
+
+
+class StoreMismatchError(StoreError):
+    """A store of another party, of another federation, or of other terms."""
+
+
+class StaleStoreError(StoreError):
+    """A store that is older than what its peers have seen of it: a backup was put back."""
+
+
+class TransportError(DeploymentError):
+    """Peers that cannot be reached, or a broker that refuses."""
+
+
+class IdentityError(DeploymentError):
+    """A key, certificate or list of members that is missing, damaged, expired or not signed."""
+
+
+class RemoteProtocolError(FedbanditsError):
+    """A peer misbehaved: a message that does not belong here. The receiver has not changed."""
+
+
+class SealError(RemoteProtocolError):
+    """A sealed frame that is not from whom it says, was altered, or is not for this party."""
+
+
 class CheckpointError(FedbanditsError):
     """A checkpoint that is damaged, or belongs to another configuration or version."""
 
@@ -132,7 +176,3 @@ class WrongTypeError(LocalProtocolError, TypeError):
 
 class NoiseError(LocalProtocolError):
     """A source of noise that gave something else. Nothing was released."""
-
-
-class RemoteProtocolError(FedbanditsError):
-    """A peer misbehaved: a message that does not belong here. The receiver has not changed."""

@@ -71,6 +71,9 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         is claimed.
     wire
         Version of the message formats.
+    federation
+        What members between machines agree on besides: who has which seat, the clock. Empty in one
+        process.
     """
 
     system: str
@@ -80,6 +83,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     parties: dict[str, tuple[str, ...]]
     noise: NoiseOrigin
     wire: int = VERSION
+    federation: dict[str, Any] = {}
 
     @cached_property
     def content(self) -> bytes:

@@ -104,7 +104,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     def from_table(cls, raw: Mapping[str, Any]) -> Experiment:
         """Build from a table as TOML gives it; raises ConfigError naming the key's path."""
         head = _head(raw)
-        systems = tuple(_system(entry, f"systems[{i}]") for i, entry in enumerate(head.systems))
+        systems = tuple(variant(entry, f"systems[{i}]") for i, entry in enumerate(head.systems))
         return cls(
             rounds=head.rounds,
             environment=head.environment,
@@ -215,7 +215,7 @@ def system(preset: str, *, label: str | None = None, **settings: Any) -> Variant
     """
     name = preset if label is None else label
     plain = msgspec.to_builtins(settings, enc_hook=_plain)
-    return _system({"preset": preset, "label": name} | plain, "system")
+    return variant({"preset": preset, "label": name} | plain, "system")
 
 
 def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
@@ -248,7 +248,8 @@ def _head(raw: Mapping[str, Any]) -> _Head:
     return head
 
 
-def _system(entry: Mapping[str, Any], place: str) -> Variant:
+def variant(entry: Mapping[str, Any], place: str) -> Variant:
+    """A system from its table in a file; ``place`` is that table's path."""
     settings = dict(entry)
     preset = settings.pop("preset", None)
     label = settings.pop("label", preset)

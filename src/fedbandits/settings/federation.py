@@ -1,0 +1,280 @@
+"""A federation's file: what all its parties agree on, and where they meet."""
+
+from __future__ import annotations
+
+import datetime
+import pathlib
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from fedbandits.environments.facts import Facts
+from fedbandits.errors import ConfigError, DataError
+from fedbandits.federation.roles import Role, Roles
+from fedbandits.federation.terms import NoiseOrigin, Terms
+from fedbandits.settings.durations import seconds
+from fedbandits.settings.experiment import Variant, variant
+from fedbandits.settings.schema import convert, shown
+from fedbandits.settings.toml_files import parse_toml
+from fedbandits.systems import Plan, System, find_system
+from fedbandits.systems.terms import terms_of
+
+#: A member's name is a label of a host name, for it stands in its certificate.
+_MEMBER = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?\Z")
+_NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z"
+
+
+class Live(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="kind",
+    tag="live",
+):
+    """Rounds end by the clock on the wall: one every so often, whatever the data are.
+
+    Parameters
+    ----------
+    start
+        When the first round begins, with its time zone. It decides when everything leaves.
+    every
+        How long from one end of a round to the next, in seconds or as ``"1 h"``.
+    """
+
+    start: datetime.datetime
+    every: float | str
+
+
+class RoundsClock(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="kind",
+    tag="rounds",
+):
+    """Rounds end when so many decisions were made, and are waited for. For tests alone.
+
+    When a party releases then tells how many decisions it has made.
+    """
+
+
+class Rewards(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What becomes of rewards that do not come.
+
+    Parameters
+    ----------
+    default
+        The reward that stands for one that has not come in time; none by default.
+    after
+        After how long, in seconds or as ``"7 days"``.
+    """
+
+    default: float | None = None
+    after: float | str = "7 days"
+
+
+class Transport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where members meet. It is no part of the terms: a broker may move.
+
+    Parameters
+    ----------
+    servers
+        Addresses of the broker's servers, ``tls://host:port``.
+    """
+
+    servers: tuple[str, ...] = ("tls://127.0.0.1:4222",)
+
+
+class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The keys of the file, as they stand there."""
+
+    name: Annotated[str, Meta(pattern=_NAME)]
+    rounds: Annotated[int, Meta(ge=1, le=4_000_000_000)]
+    system: dict[str, Any]
+    facts: dict[str, Any]
+    members: dict[str, list[str]]
+    clock: Live | RoundsClock
+    message_time: float | str = "30 s"
+    rewards: Rewards = Rewards()
+    noise: NoiseOrigin = "secure"
+    transport: Transport = Transport()
+
+
+class SeatOf(NamedTuple):
+    """Which seat a member has: its role, which of that role's it is, and that party's name."""
+
+    role: Role
+    place: int
+
+    @property
+    def party(self) -> str:
+        """The party's name in the protocol, such as ``agent-0``."""
+        return self.role.parties[self.place]
+
+
+class Federation:
+    """A federation, as its file says. Nothing in it is secret.
+
+    Made by :func:`load_federation`.
+
+    Parameters
+    ----------
+    file
+        The file's content, checked one key at a time.
+    """
+
+    def __init__(self, file: _File) -> None:
+        _refuse_code(file.system, "system")
+        _refuse_code(file.facts, "facts")
+        self.name, self.rounds, self.noise = file.name, file.rounds, file.noise
+        self.clock, self.transport = file.clock, file.transport
+        self.every = 0.0
+        if isinstance(file.clock, Live):
+            self.every = seconds(file.clock.every, "clock.every")
+            if file.clock.start.tzinfo is None:
+                raise ConfigError(
+                    f"clock.start: given {file.clock.start.isoformat()}, allowed: a time with its "
+                    "zone, such as 2030-01-31T08:00:00Z"
+                )
+        #: Seconds that a message may take; after twice as long nobody waits for it any more.
+        self.message_time = seconds(file.message_time, "message_time")
+        self.reward_default = file.rewards.default
+        self.reward_after = seconds(file.rewards.after, "rewards.after")
+        self.variant: Variant = variant(file.system, "system")
+        self.system: System[Any] = find_system(self.variant.system)
+        self.facts: Facts = convert(file.facts, self.system.facts_type, "facts")
+        self.members = {role: tuple(names) for role, names in file.members.items()}
+        self._check_members()
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What all parties go by."""
+        try:
+            plan: Plan = self.system.plan(self.variant.config, self.facts, self.rounds)
+        except (ConfigError, DataError) as error:
+            raise type(error)(f"system.{error}") from None
+        return plan
+
+    @cached_property
+    def roles(self) -> Roles:
+        """Who takes part."""
+        roles = self.system.roles(self.plan)
+        if roles is None:
+            raise ConfigError(f"system.preset: {self.variant.preset!r} has no parties to run")
+        return roles
+
+    @cached_property
+    def terms(self) -> Terms:
+        """What all parties agree on; its digest is in every message."""
+        bare = terms_of(self.system, self.plan, self.noise)
+        agreed: dict[str, Any] = {
+            "name": self.name,
+            "members": self.members,
+            "message_time": self.message_time,
+            "clock": {"kind": "rounds"},
+            "rewards": {"default": self.reward_default, "after": self.reward_after},
+        }
+        if isinstance(self.clock, Live):
+            start = self.clock.start.astimezone(datetime.UTC).isoformat()
+            agreed["clock"] = {"kind": "live", "start": start, "every": self.every}
+        return msgspec.structs.replace(bare, federation=agreed)
+
+    @property
+    def everybody(self) -> tuple[str, ...]:
+        """The names of all members, role by role."""
+        return tuple(name for names in self.members.values() for name in names)
+
+    def seat_of(self, member: str) -> SeatOf:
+        """The seat of a member.
+
+        Raises
+        ------
+        ConfigError
+            If there is no such member.
+        """
+        for role in self.roles.roles:
+            if member in self.members[role.name]:
+                return SeatOf(role, self.members[role.name].index(member))
+        raise ConfigError(
+            f"no member of {self.name!r} is called {shown(member)}; members: "
+            f"{', '.join(self.everybody)}"
+        )
+
+    @cached_property
+    def member_of(self) -> dict[str, str]:
+        """The member in each seat, by the party's name in the protocol."""
+        return {self.seat_of(member).party: member for member in self.everybody}
+
+    def peers_of(self, member: str) -> tuple[str, ...]:
+        """All members that a member exchanges messages with, by the table of messages."""
+        seat = self.roles.seat(*self.seat_of(member), self.terms)
+        return tuple(self.member_of[party] for party in seat.peers())
+
+    def _check_members(self) -> None:
+        parties = self.roles.parties
+        if set(self.members) != set(parties):
+            raise ConfigError(
+                f"members: given {', '.join(self.members) or 'no roles'}, allowed: a list of names "
+                f"for each of {', '.join(parties)}"
+            )
+        for role, names in self.members.items():
+            if len(names) != len(parties[role]):
+                raise ConfigError(
+                    f"members.{role}: given {len(names)} names, allowed: {len(parties[role])}, as "
+                    "the facts say"
+                )
+            for i, name in enumerate(names):
+                if not _MEMBER.match(name):
+                    raise ConfigError(
+                        f"members.{role}[{i}]: given {shown(name)}, allowed: up to 32 small "
+                        "letters, digits and inner dashes"
+                    )
+        twice = [name for name in self.everybody if self.everybody.count(name) > 1]
+        if twice:
+            raise ConfigError(f"members: {twice[0]!r} is there twice; every member has one seat")
+
+
+def _refuse_code(table: Mapping[str, Any], place: str) -> None:
+    """Refuse code that is named in terms: every member would run what one of them wrote."""
+    for key, value in table.items():
+        if key in ("module", "code"):
+            raise ConfigError(
+                f"{place}.{key}: code cannot be named in the terms of a federation, every member "
+                "would run it; install it as a package that offers a system"
+            )
+        if isinstance(value, Mapping):
+            _refuse_code(value, f"{place}.{key}")
+
+
+def read_federation(text: str) -> Federation:
+    """A federation from the text of its file.
+
+    Raises
+    ------
+    ConfigError
+        Naming the key, what was given and what is allowed.
+    """
+    try:
+        return Federation(convert(parse_toml(text), _File, ""))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"not valid TOML: {error}") from None
+
+
+def load_federation(path: str | pathlib.Path) -> Federation:
+    """A federation from its file; see :func:`read_federation`."""
+    file = pathlib.Path(path)
+    try:
+        return read_federation(file.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise ConfigError(f"{file}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{str(file)!r}: cannot be read: {type(error).__name__}") from None
+    except (ConfigError, DataError) as error:
+        raise type(error)(f"{file}: {error}") from None
