@@ -33,12 +33,16 @@ class Role(NamedTuple):
         terms.
     acts
         Whether it decides, and observes what comes of it. One role of a system does.
+    patience
+        How much longer than others it waits for what is late: whoever depends on others' giving up
+        first waits longer. Infinite for those who wait for the whole run.
     """
 
     name: str
     parties: tuple[str, ...]
     make: Callable[[Seat, Any], Party[Any]]
     acts: bool = False
+    patience: float = 1.0
 
 
 class Roles:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.privacy.examined import Examined
     from fedbandits.privacy.noise_check import NoisyNumbers
+    from fedbandits.systems.application import Application, Means, SharedSecret
     from fedbandits.systems.theory import Bound
 
 
@@ -138,6 +139,9 @@ class System(Generic[AnyPlan]):
     #: The facts that it plans from: it plays in environments that have such.
     facts_type: ClassVar[type[Facts]]
 
+    #: Secrets that one role hands to another before anything begins; most systems have none.
+    SHARED: ClassVar[tuple[SharedSecret, ...]] = ()
+
     def plan(self, config: Any, facts: Any, rounds: int) -> AnyPlan:
         """Work out what all parties go by.
 
@@ -193,6 +197,27 @@ class System(Generic[AnyPlan]):
         """
         del plan, world, seed, replicate
         return lambda role, place: None
+
+    def application(self, plan: AnyPlan) -> Application[Any] | None:
+        """How applications ask the acting parties for decisions; None if nobody can."""
+        del plan
+        return None
+
+    def supply(self, plan: AnyPlan, role: str, place: int, means: Means) -> Any:
+        """What a party brings to a federation between machines; by default nothing.
+
+        It is asked for anew when a process restarts, and must be the same.
+
+        Parameters
+        ----------
+        plan
+            What all parties go by.
+        role, place
+            Which party it is.
+        means
+            What that party can bring.
+        """
+        del plan, role, place, means
 
     def syncs(self, run: PartiesRun) -> int:
         """Syncs that parties have made so far."""

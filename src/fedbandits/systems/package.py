@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.privacy.auditing import Game
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.privacy.noise_check import NoisyNumbers
+    from fedbandits.systems.application import Application, Means
     from fedbandits.systems.theory import Bound
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
@@ -33,6 +34,7 @@ class PackageSystem(System[AnyPlan]):
     ``loop``    ``Replicate(plan, environment, seed, replicate, threads)``
     ``state``   ``needs(plan)``, beside what is allocated
     ``roles``   ``roles(plan)``
+    ``application`` ``application(plan)`` and ``supply(plan, role, place, means)``
     ``audit``   ``games(system, plan)``; none where no ε is claimed. Where noise is added,
                 ``noise_checks(system, plan)``
     ``theory``  ``bounds(plan, environment)``; no such room where nothing is proved
@@ -66,6 +68,13 @@ class PackageSystem(System[AnyPlan]):
     def roles(self, plan: AnyPlan) -> Roles | None:
         roles: Roles = self.room("roles").roles(plan)
         return roles
+
+    def application(self, plan: AnyPlan) -> Application[Any] | None:
+        application: Application[Any] = self.room("application").application(plan)
+        return application
+
+    def supply(self, plan: AnyPlan, role: str, place: int, means: Means) -> Any:
+        return self.room("application").supply(plan, role, place, means)
 
     def games(self, plan: AnyPlan, environment: Environment) -> Sequence[Game]:
         games: Sequence[Game] = self.room("audit").games(self, plan)

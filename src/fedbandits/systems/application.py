@@ -1,0 +1,121 @@
+"""How an application asks a party for decisions, and tells it what came of them.
+
+A system's parties take numpy arrays and decisions with numbers. An application sends plain values:
+lists, numbers, names. What lies between is declared here, once for every system, and is used by
+whatever carries the values: the HTTP door, a journal, a test.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import msgspec
+
+from fedbandits.federation.events import Decision
+from fedbandits.federation.party import ActingParty
+
+AnyPlan = TypeVar("AnyPlan")
+
+
+class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an application asks a decision with. Systems add what they need to know."""
+
+
+class Told(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an application tells of a decision afterwards. Systems add what it is."""
+
+
+class Application(Generic[AnyPlan]):
+    """Between plain values and what a system's parties take. It has no state.
+
+    Parameters
+    ----------
+    plan
+        What all parties go by: it says how many numbers a context has.
+    """
+
+    #: What a decision is asked with, and what is told of it.
+    ASKED: ClassVar[type[Asked]]
+    TOLD: ClassVar[type[Told]]
+    #: What an action is, as a type that msgspec knows.
+    ACTION: ClassVar[Any] = int
+
+    def __init__(self, plan: AnyPlan) -> None:
+        self.plan = plan
+
+    def situation(self, party: ActingParty[Any], asked: Any) -> Any:
+        """What the party is to decide on.
+
+        Raises
+        ------
+        LocalProtocolError, BoundExceededError
+            If it is malformed, or beyond the bounds of the terms. No number of a context is shown.
+        """
+        raise NotImplementedError
+
+    def action(self, decision: Decision, asked: Any) -> Any:
+        """The action as a plain value."""
+        raise NotImplementedError
+
+    def observation(self, party: ActingParty[Any], number: int, told: Any) -> tuple[Decision, Any]:
+        """The open decision of that number, and its outcome as the party takes it.
+
+        Raises
+        ------
+        LocalProtocolError
+            If it is malformed, or the decision is not open.
+        """
+        raise NotImplementedError
+
+    def stand_in(self, value: float) -> Told:
+        """What stands for an outcome that has not come in time."""
+        raise NotImplementedError
+
+
+class Means(Protocol):
+    """What one party can bring of its own to a federation between machines."""
+
+    def noise(self, event: Any, stream: str = "releases") -> Any:
+        """Secure noise that covers values; every step is charged and kept before it is used.
+
+        Parameters
+        ----------
+        event : callable
+            What the first k releases of the stream are together: ``event(k)`` is a priced event.
+        stream : str
+            Names a sequence of releases in the ledger.
+        """
+
+    def secret(self, name: str) -> bytes:
+        """32 random bytes of the party's own, drawn when they are first asked for, and kept."""
+
+    def shared(self, name: str) -> bytes:
+        """32 random bytes that the party was given by another: see :attr:`.System.SHARED`."""
+
+    def paillier(self, bits: int) -> Any:
+        """A private Paillier key of the party's own, made when it is first asked for, and kept."""
+
+    def own(self, name: str) -> Any:
+        """What stands under ``[own]`` in the party's settings: what it alone knows of its world.
+
+        Raises
+        ------
+        ConfigError
+            If it is not there.
+        """
+
+
+class SharedSecret(msgspec.Struct, frozen=True):
+    """32 random bytes that one role makes and hands, sealed, to the parties of another.
+
+    Parameters
+    ----------
+    name
+        Names it.
+    maker, takers
+        The role whose only party makes it, and the role whose parties are given it.
+    """
+
+    name: str
+    maker: str
+    takers: str
