@@ -143,6 +143,10 @@ class TransportError(DeploymentError):
     """Peers that cannot be reached, or a broker that refuses."""
 
 
+class NotReadyError(DeploymentError):
+    """A party that cannot do this yet: it waits for its peers."""
+
+
 class IdentityError(DeploymentError):
     """A key, certificate or list of members that is missing, damaged, expired or not signed."""
 
@@ -165,6 +169,18 @@ class BackendError(FedbanditsError):
 
 class LocalProtocolError(FedbanditsError):
     """The caller misused a party: an event that is not legal in its state."""
+
+
+class UnknownDecisionError(LocalProtocolError):
+    """A reward for a decision that was never made here."""
+
+
+class DuplicateRewardError(LocalProtocolError):
+    """A second reward for one decision; the first one counts."""
+
+
+class LateRewardError(LocalProtocolError):
+    """A reward that comes when its decision counts already, without it or with a default."""
 
 
 class WrongTypeError(LocalProtocolError, TypeError):

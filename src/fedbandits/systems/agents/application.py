@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,7 +38,7 @@ class RewardTold(Told, frozen=True):
 class SharedModel(Application[AgentsPlan]):
     """All actions share one parameter vector: each decision shows every action's context."""
 
-    ASKED = ActionsAsked
+    ASKED: ClassVar[type[Asked]] = ActionsAsked
     TOLD = RewardTold
 
     def situation(self, party: ActingParty[Any], asked: ActionsAsked) -> Floats32:
