@@ -76,17 +76,16 @@ class Clock:
                 self._look()
                 continue
             self._look()
-            if self.problem or not await self._carry_out(self.done + 1):
+            if self.problem or self._node.exhausted or not await self._carry_out(self.done + 1):
                 await asyncio.sleep(min(_LONGEST_PAUSE, max(_LEAST_PAUSE, self._patience / 10)))
 
     async def _carry_out(self, tick: int) -> bool:
         """End the round whose end comes next; whether that could be done."""
         node = self._node
-        end = None if node.exhausted else node.host.view.next_end
         try:
-            await node.end_round(end, tick)
-        except BudgetExceededError:
-            return True  # for good, and it has been said: the next tick ends nothing
+            await node.tick(tick)
+        except BudgetExceededError:  # for good, and it has been said
+            return False
         except NotReadyError:
             return False
         except FedbanditsError as failed:  # tried again

@@ -168,15 +168,8 @@ class Node:
             raise NotReadyError(f"{self.member}: pull {number} is not due")
         await self.host.do(Kind.PULL, reward)
 
-    async def end_round(self, round_: int | None, tick: int | None = None) -> None:
-        """A round is over for everybody.
-
-        Parameters
-        ----------
-        round_
-            Which one, see :attr:`.party.Party.next_end`; None where none matters.
-        tick
-            The number of the clock's tick, which is committed with it.
+    async def end_round(self, round_: int) -> None:
+        """A round is over for everybody; for whoever has a clock of its own.
 
         Raises
         ------
@@ -185,18 +178,30 @@ class Node:
         BudgetExceededError
             If the ledger refuses a release. Decisions go on, and nothing is released any more.
         """
+        await self._end(lambda batch: batch.carry_out(Kind.END_ROUND, round_))
+
+    async def tick(self, number: int) -> None:
+        """A tick of the clock: the round whose end comes next is over, once for every tick.
+
+        Raises
+        ------
+        NotReadyError, BudgetExceededError
+            As :meth:`end_round`.
+        """
+
+        def end(batch: Batch) -> None:
+            if batch.store.number(batch.connection, TICKS) < number:
+                batch.end_next_round()
+                batch.store.set_number(batch.connection, TICKS, number)
+
+        await self._end(end)
+
+    async def _end(self, work: Callable[[Batch], Any]) -> None:
         self._require_begun()
         if not self.delivery.greeted and self.delivery.exchanges:
             raise NotReadyError(f"{self.member}: no peer has said yet what it has seen of it")
-
-        def end(batch: Batch) -> None:
-            if round_ is not None:
-                batch.carry_out(Kind.END_ROUND, round_)
-            if tick is not None:
-                batch.store.set_number(batch.connection, TICKS, tick)
-
         try:
-            await self.host.call(end)
+            await self.host.call(work)
         except BudgetExceededError as refused:
             self.exhausted = True
             _LOG.error("%s: nothing more is released: %s", self.member, refused)
