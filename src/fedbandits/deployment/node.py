@@ -151,6 +151,20 @@ class Node:
         self._require_begun()
         await self.host.do(Kind.OBSERVE, Told(number, told))
 
+    async def expire(self, before: float) -> int:
+        """Put the terms' default in the place of rewards that are missing; returns how many.
+
+        Parameters
+        ----------
+        before
+            Decisions that were asked for before this time, in seconds since 1970, are overdue.
+        """
+        application, value = self.application, self.federation.reward_default
+        if application is None or value is None or not self._begun.is_set():
+            return 0
+        stands = application.stand_in(value)
+        return int(await self.host.call(lambda batch: batch.expire(before, stands)))
+
     async def next_pull(self, timeout: float) -> int | None:
         """The number of the pull that is due; None if none is due before the time is over."""
         self._require_begun()

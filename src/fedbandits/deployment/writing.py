@@ -207,6 +207,18 @@ class Batch:
             )
         raise DuplicateRewardError(f"{self._seat.member}: decision {number} has its reward already")
 
+    def expire(self, before: float, stands: Any) -> int:
+        """Observe what stands for rewards that are overdue; returns how many there were."""
+        overdue = self.store.overdue(self.connection, before)
+        for number in overdue:
+            try:
+                self.carry_out(Kind.OBSERVE, Told(number, stands))
+            except LocalProtocolError:  # its release has left, or it was answered just now
+                self._answered.append(number)
+            else:
+                self.store.expire(self.connection, number)
+        return len(overdue)
+
     def save_state(self) -> None:
         """Save the state with this transaction."""
         self._saves = True
