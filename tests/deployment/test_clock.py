@@ -71,7 +71,7 @@ def test_secure_noise_is_released_by_the_clock_and_charged(tmp_path):
 
 def test_a_fast_clock_ends_rounds_for_all(tmp_path):
     start = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    federation = clinics(start=start, every="100 ms", rounds=100)
+    federation = clinics(start=start, every="100 ms", rounds=10_000, message_time="100 ms")
 
     async def work(deployed):
         await until(lambda: all(deployed.nodes[m].clock.done >= 3 for m in federation.everybody))
