@@ -11,8 +11,9 @@ except ModuleNotFoundError as error:
         "a privacy ledger needs SQLAlchemy: install fedbandits[federation]"
     ) from error
 
+from fedbandits.privacy.ledger.accounts import whole_budget
 from fedbandits.privacy.ledger.book import Ledger
 from fedbandits.privacy.ledger.noise import LedgeredNoise
 from fedbandits.privacy.ledger.statement import Statement, StreamStatement
 
-__all__ = ["Ledger", "LedgeredNoise", "Statement", "StreamStatement"]
+__all__ = ["Ledger", "LedgeredNoise", "Statement", "StreamStatement", "whole_budget"]
