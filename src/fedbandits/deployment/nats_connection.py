@@ -63,7 +63,7 @@ class Connection:
         self.server, self._times = server, times
         #: What went wrong last.
         self.failure: Exception | None = None
-        self._client, self._lost = Client(), asyncio.Event()
+        self._client, self._lost, self._begun = Client(), asyncio.Event(), False
 
     @property
     def alive(self) -> bool:
@@ -85,6 +85,7 @@ class Connection:
         OSError, nats.errors.Error, TransportError
             See :func:`explained`; :attr:`failure` may know more.
         """
+        self._begun = True
         await self._client.connect(
             self.server,
             error_cb=self._note,
@@ -107,7 +108,7 @@ class Connection:
                 pending_msgs_limit=_MOST_WAITING,
                 pending_bytes_limit=_MOST_WAITING_BYTES,
             )
-        await self.answer()
+        await self.flushed()
 
     async def publish(self, subject: str, data: bytes) -> None:
         """Hand something over to be sent.
@@ -170,6 +171,8 @@ class Connection:
 
     async def end(self) -> None:
         """End it, with no socket left behind. What was not sent yet is lost."""
+        if not self._begun:
+            return
         with suppress(OSError, nats.errors.Error):
             async with asyncio.timeout(1.0):
                 await self._client.close()
@@ -227,6 +230,8 @@ def explained(error: Exception, server: str) -> str:
             f"the broker {server} knows no such member as this party's certificate says "
             "(authorization violation); it was revoked or replaced, or the broker was not told yet"
         )
+    if isinstance(error, ConnectionResetError | BrokenPipeError):
+        return f"the broker {server} has ended the connection"
     if isinstance(error, TimeoutError):
         return f"the broker {server} does not answer"
     if isinstance(error, OSError):

@@ -93,6 +93,7 @@ class NatsTransport:
         context = self._identity.tls_context()
         takes = self._subscriptions(receive)
         self._task = asyncio.create_task(self._keep(context, takes, on_connected))
+        self._task.add_done_callback(self._say_ended)
 
     async def send(self, receiver: str, frame: bytes) -> bool:
         """Send a frame; whether it was handed over. While there is no connection it was not."""
@@ -138,7 +139,7 @@ class NatsTransport:
         """Connect, again and again, with pauses that grow while it fails."""
         pause = self._times.first_pause
         while not self._ending:
-            for server in () if self._ending else self._servers:
+            for server in self._servers:
                 if await self._once(Connection(server, self._times), context, takes, on_connected):
                     pause = self._times.first_pause
             await asyncio.sleep(pause * (0.5 + secrets.randbelow(1000) / 2000))
@@ -199,6 +200,13 @@ class NatsTransport:
                 self._times.longest_pause,
             )
         self._problem = problem
+
+    def _say_ended(self, task: asyncio.Task[None]) -> None:
+        """Say that nothing connects any more, if that is not because of :meth:`close`."""
+        failure = None if task.cancelled() else task.exception()
+        if failure is not None:
+            self._problem = f"it has ended by a failure of its own ({type(failure).__name__})"
+            _LOG.critical("%s: the transport has failed", self._identity.name, exc_info=failure)
 
     def _say_connected(self, server: str) -> None:
         self._problem = "the connection has ended"
