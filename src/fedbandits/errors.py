@@ -139,6 +139,10 @@ class StaleStoreError(StoreError):
     """A store that is older than what its peers have seen of it: a backup was put back."""
 
 
+class NotReadyError(DeploymentError):
+    """A party that cannot answer yet, or any more. Ask again later."""
+
+
 class TransportError(DeploymentError):
     """Peers that cannot be reached, or a broker that refuses."""
 
@@ -176,3 +180,15 @@ class WrongTypeError(LocalProtocolError, TypeError):
 
 class NoiseError(LocalProtocolError):
     """A source of noise that gave something else. Nothing was released."""
+
+
+class UnknownDecisionError(LocalProtocolError):
+    """A decision that this party never made."""
+
+
+class DuplicateRewardError(LocalProtocolError):
+    """A second reward for a decision. The first one counts."""
+
+
+class LateRewardError(LocalProtocolError):
+    """A reward that comes after it could still count. Nothing has changed."""

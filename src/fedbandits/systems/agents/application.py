@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from msgspec import Meta
 
 from fedbandits._typing import Floats32
 from fedbandits.errors import LocalProtocolError
@@ -38,8 +39,12 @@ class RewardTold(Told, frozen=True):
 class SharedModel(Application[AgentsPlan]):
     """All actions share one parameter vector: each decision shows every action's context."""
 
-    ASKED = ActionsAsked
+    ASKED: ClassVar[type[Asked]] = ActionsAsked
     TOLD = RewardTold
+
+    def bounds(self) -> dict[str, Any]:
+        dimension, arms = self.plan.facts.features_shape
+        return {"actions": _exactly(arms, _exactly(dimension, float)), "reward": _reward(self.plan)}
 
     def situation(self, party: ActingParty[Any], asked: ActionsAsked) -> Floats32:
         return _columns(party.name, asked.actions)
@@ -65,8 +70,23 @@ class ModelEach(SharedModel):
 
     ASKED = ContextAsked
 
+    def bounds(self) -> dict[str, Any]:
+        dimension, _ = self.plan.facts.features_shape
+        return {"context": _exactly(dimension, float), "reward": _reward(self.plan)}
+
     def situation(self, party: ActingParty[Any], asked: ContextAsked) -> Floats32:  # type: ignore[override]
         return _columns(party.name, [asked.context])
+
+
+def _exactly(length: int, item: Any) -> Any:
+    """A list of that many items."""
+    return Annotated[list[item], Meta(min_length=length, max_length=length)]
+
+
+def _reward(plan: AgentsPlan) -> Any:
+    """A reward within its bound, unless those beyond it are cut down."""
+    most = plan.constants.reward_bound
+    return float if plan.constants.clip else Annotated[float, Meta(ge=-most, le=most)]
 
 
 def _columns(name: str, rows: list[list[float]]) -> Floats32:
