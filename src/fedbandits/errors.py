@@ -139,12 +139,12 @@ class StaleStoreError(StoreError):
     """A store that is older than what its peers have seen of it: a backup was put back."""
 
 
-class NotReadyError(DeploymentError):
-    """A party that cannot answer yet, or any more. Ask again later."""
-
-
 class TransportError(DeploymentError):
     """Peers that cannot be reached, or a broker that refuses."""
+
+
+class NotReadyError(DeploymentError):
+    """A party that cannot do this yet: it waits for its peers."""
 
 
 class IdentityError(DeploymentError):
@@ -171,6 +171,18 @@ class LocalProtocolError(FedbanditsError):
     """The caller misused a party: an event that is not legal in its state."""
 
 
+class UnknownDecisionError(LocalProtocolError):
+    """A reward for a decision that was never made here."""
+
+
+class DuplicateRewardError(LocalProtocolError):
+    """A second reward for one decision; the first one counts."""
+
+
+class LateRewardError(LocalProtocolError):
+    """A reward that comes when its decision counts already, without it or with a default."""
+
+
 class WrongTypeError(LocalProtocolError, TypeError):
     """Something that is no message, or holds what its type forbids. The receiver has not changed.
 
@@ -180,15 +192,3 @@ class WrongTypeError(LocalProtocolError, TypeError):
 
 class NoiseError(LocalProtocolError):
     """A source of noise that gave something else. Nothing was released."""
-
-
-class UnknownDecisionError(LocalProtocolError):
-    """A decision that this party never made."""
-
-
-class DuplicateRewardError(LocalProtocolError):
-    """A second reward for a decision. The first one counts."""
-
-
-class LateRewardError(LocalProtocolError):
-    """A reward that comes after it could still count. Nothing has changed."""

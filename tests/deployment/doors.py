@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from fedbandits.client import AsyncClient
-from fedbandits.deployment.door import Decided, Door, DoorSettings, make_token
+from fedbandits.deployment.door import Door, DoorSettings, make_token
+from fedbandits.deployment.node import Decided
 from fedbandits.errors import (
     DuplicateRewardError,
     LocalProtocolError,
@@ -113,19 +114,15 @@ class InMemory:
             raise LocalProtocolError(f"{self.member}: the run is ordered")
         self.told.append((0, "order"))
 
-    def privacy(self) -> dict[str, Any]:
-        return {
-            "claim": {"epsilon": 1.0},
-            "spent": {"epsilon": 0.25, "delta": 1e-5},
-            "left": {"epsilon": 0.75, "delta": 1e-5},
-        }
-
-    def status(self) -> dict[str, Any]:
+    async def privacy(self) -> dict[str, Any]:
         if self.raises is not None:
             raise self.raises
+        return {"claim": "ε = 1", "epsilon_spent": 0.25, "epsilon_left": 0.75}
+
+    def status(self) -> dict[str, Any]:
         return {
-            "stage": "ready", "rounds": 3, "releases": 2, "outbox": 1, "connected": True,
-            "exhausted": False, "problem": None, "messages": {"taken": 5, "refused": 1},
+            "stage": "ready", "ticks": 3, "outbox": 1, "connected": True, "exhausted": False,
+            "messages": {"taken": 5, "refused": 1}, "refusals": {"ImplausibleError": 1},
         }  # fmt: skip
 
     async def _may(self) -> None:

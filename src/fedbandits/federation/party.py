@@ -10,7 +10,7 @@ it looks up in a table whether the step is legal. So whatever is refused has cha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Generic
 
 import msgspec
@@ -71,6 +71,11 @@ class Party(Generic[AnyState]):
     def state(self) -> AnyState:
         """All that changes, but for the links. To be looked at, not to be written."""
         return self._state
+
+    @property
+    def links(self) -> Mapping[str, Link]:
+        """Where the exchange with each peer stands. To be looked at, not to be written."""
+        return self._links.all
 
     @property
     def stage(self) -> str:

@@ -212,6 +212,11 @@ class Federation:
         """The member in each seat, by the party's name in the protocol."""
         return {self.seat_of(member).party: member for member in self.everybody}
 
+    @cached_property
+    def party_of(self) -> dict[str, str]:
+        """The party of each member, as it is called in the protocol."""
+        return {member: party for party, member in self.member_of.items()}
+
     def peers_of(self, member: str) -> tuple[str, ...]:
         """All members that a member exchanges messages with, by the table of messages."""
         seat = self.roles.seat(*self.seat_of(member), self.terms)

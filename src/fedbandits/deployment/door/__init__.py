@@ -12,12 +12,11 @@ except ModuleNotFoundError as error:
     raise MissingExtraError(
         "a door for applications needs more libraries: install fedbandits[federation]"
     ) from error
-from fedbandits.deployment.door.served import Decided, Served
+from fedbandits.deployment.door.served import Served
 from fedbandits.deployment.door.settings import DoorSettings
 from fedbandits.deployment.door.tokens import make_token, read_tokens, revoke_token
 
 __all__ = [
-    "Decided",
     "Door",
     "DoorSettings",
     "Served",

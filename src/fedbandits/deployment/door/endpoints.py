@@ -13,6 +13,7 @@ from fedbandits.deployment.door.problems import INVALID, NOT_READY, Refused
 from fedbandits.deployment.door.requests import Answer, Request
 from fedbandits.deployment.door.served import Served
 from fedbandits.deployment.door.shapes import Ids, PullAnswer, PullTold, Shapes
+from fedbandits.errors import FedbanditsError
 
 Handler = Callable[[Request], Awaitable[Answer]]
 #: Seconds that a pull may be waited for in one request.
@@ -93,7 +94,7 @@ class Endpoints:
     async def privacy(self, request: Request) -> Answer:
         """What is claimed, spent, left."""
         del request
-        return Answer(200, msgspec.json.encode(self._served.privacy()))
+        return Answer(200, msgspec.json.encode(await self._served.privacy()))
 
     async def status(self, request: Request) -> Answer:
         """Where the party stands."""
@@ -103,7 +104,11 @@ class Endpoints:
     async def metrics(self, request: Request) -> Answer:
         """Numbers for Prometheus."""
         del request
-        return Answer(200, self._metrics.page(), KIND)
+        try:
+            privacy = await self._served.privacy()
+        except FedbanditsError:  # a store that fails is when the other numbers are needed most
+            privacy = {}
+        return Answer(200, self._metrics.page(self._served.status(), privacy), KIND)
 
     async def alive(self, request: Request) -> Answer:
         """Whether the process answers."""

@@ -48,7 +48,8 @@ class Metrics:
             registry=registry,
             buckets=_SECONDS,
         )
-        registry.register(_OfTheParty(served))
+        self._party = _OfTheParty()
+        registry.register(self._party)
 
     def refused(self, reason: str) -> None:
         """Count a refusal."""
@@ -58,8 +59,15 @@ class Metrics:
         """Takes the seconds of each request to a route."""
         return self._seconds.labels(route).observe
 
-    def page(self) -> bytes:
-        """All numbers, as Prometheus reads them."""
+    def page(self, status: Mapping[str, Any], privacy: Mapping[str, Any]) -> bytes:
+        """All numbers, as Prometheus reads them.
+
+        Parameters
+        ----------
+        status, privacy
+            What the party tells of itself just now.
+        """
+        self._party.status, self._party.privacy = status, privacy
         return generate_latest(self._registry)
 
 
@@ -82,21 +90,32 @@ _DONE = {
     "orders": {"orders": "Runs ordered since the door was opened."},
 }
 #: Plain numbers of the party's status.
-_GAUGES = {
-    "rounds": "Rounds that are over, by the federation's clock.",
-    "releases": "Releases that have left the party, noise included.",
-    "outbox": "Messages that peers have not acknowledged yet. It should come back to 0.",
-    "held": "Messages that came early, and wait for one before them.",
+_STATUS = {
+    "ready": "1 while the party answers applications and reaches its peers.",
     "connected": "1 while the party can reach its peers. It decides all the same while it is 0.",
     "exhausted": "1 once the privacy budget is used up: the party decides, and releases no more.",
+    "open_decisions": "Decisions whose rewards have not come.",
+    "ticks": "Rounds of the federation's clock that are over.",
+    "outbox": "Messages that peers have not acknowledged yet. It should come back to 0.",
+}
+_PRIVACY = {
+    "releases": "Releases that were charged for, and have left the party with their noise.",
+    "epsilon_spent": "Privacy spent so far: ε at the claim's δ, of what has left the party.",
+    "epsilon_left": "Privacy left: ε at the claim's δ. At 0 nothing is released any more.",
+}
+#: Counts by name in the party's status, and what the names are called.
+_BY_NAME = {
+    "messages": ("outcome", "Messages by what became of them; sent ones are the party's own."),
+    "refusals": ("reason", "Messages of peers that were refused, by the name of the error."),
 }
 
 
 class _OfTheParty(Collector):
-    """The party's own numbers, as it has them when they are asked for."""
+    """The party's own numbers, as it has told them."""
 
-    def __init__(self, served: Served) -> None:
-        self._served = served
+    def __init__(self) -> None:
+        self.status: Mapping[str, Any] = {}
+        self.privacy: Mapping[str, Any] = {}
 
     def describe(self) -> Iterator[Metric]:
         """Nothing is known of it before it is asked."""
@@ -104,41 +123,15 @@ class _OfTheParty(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """All that the party tells."""
-        status, privacy = self._served.status(), self._served.privacy()
-        yield GaugeMetricFamily(
-            "fedbandits_ready",
-            "1 while the party answers applications.",
-            value=float(self._served.ready),
-        )
-        for name, text in _GAUGES.items():
-            if _is_number(status.get(name)):
-                yield GaugeMetricFamily(f"fedbandits_{name}", text, value=float(status[name]))
-        outcomes = status.get("messages")
-        if isinstance(outcomes, Mapping):
-            yield _messages(outcomes)
-        for part, text in _EPSILON.items():
-            found = privacy.get(part)
-            epsilon = found.get("epsilon") if isinstance(found, Mapping) else None
-            if _is_number(epsilon):
-                yield GaugeMetricFamily(f"fedbandits_epsilon_{part}", text, value=float(epsilon))
-
-
-_EPSILON = {
-    "spent": "Privacy spent so far: ε at the claim's δ, of what has left the party.",
-    "left": "Privacy left: ε at the claim's δ. At 0 nothing is released any more.",
-}
-
-
-def _messages(outcomes: Mapping[str, Any]) -> Metric:
-    family = CounterMetricFamily(
-        "fedbandits_messages",
-        "Messages of peers by what became of them: taken, duplicate, early, or refused.",
-        labels=["outcome"],
-    )
-    for outcome, count in outcomes.items():
-        if _is_number(count):
-            family.add_metric([str(outcome)], float(count))
-    return family
+        for told, texts in ((self.status, _STATUS), (self.privacy, _PRIVACY)):
+            for name, text in texts.items():
+                if _is_number(value := told.get(name)):
+                    yield GaugeMetricFamily(f"fedbandits_{name}", text, value=float(value))
+        for name, (label, text) in _BY_NAME.items():
+            family = CounterMetricFamily(f"fedbandits_{name}", text, labels=[label])
+            for key, count in self.status.get(name, {}).items():
+                family.add_metric([str(key)], float(count))
+            yield family
 
 
 def _is_number(value: Any) -> TypeGuard[float]:

@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
+from fedbandits.deployment.node import Decided
 from fedbandits.settings.federation import Federation
 from fedbandits.systems.application import Application, Asked, Told
-
-
-class Decided(NamedTuple):
-    """A decision, durable.
-
-    Parameters
-    ----------
-    number
-        Counts the party's decisions, from 1.
-    action
-        A plain value.
-    """
-
-    number: int
-    action: Any
 
 
 class Served(Protocol):
@@ -45,8 +31,8 @@ class Served(Protocol):
     def ready(self) -> bool:
         """Whether it is connected and its store works."""
 
-    async def decide(self, asked: Asked) -> Any:
-        """Decide; see :class:`Decided`.
+    async def decide(self, asked: Asked) -> Decided:
+        """Decide.
 
         Raises
         ------
@@ -71,7 +57,7 @@ class Served(Protocol):
     async def order(self) -> None:
         """Order a run; raises as :meth:`decide`."""
 
-    def privacy(self) -> dict[str, Any]:
+    async def privacy(self) -> dict[str, Any]:
         """What is claimed, what is spent and what is left, in plain values."""
 
     def status(self) -> dict[str, Any]:

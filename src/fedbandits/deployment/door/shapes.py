@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from fedbandits.deployment.door.served import Decided, Served
+from fedbandits.deployment.door.served import Served
+from fedbandits.deployment.node import Decided
 from fedbandits.errors import UnknownDecisionError
 from fedbandits.systems.application import Application, Asked, Told
 

@@ -7,7 +7,7 @@ import pathlib
 import sqlite3
 import time
 import urllib.parse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -66,6 +66,18 @@ class Compiled:
     def run(self, connection: Connection, values: dict[str, Any]) -> int:
         """How many rows were written; as :meth:`first`."""
         return int(self._run(connection, values, lambda cursor: cursor.rowcount))
+
+    def many(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
+        """Run it once a row; as :meth:`first`."""
+        order = self._order
+        cursor = connection.connection.cursor()
+        try:
+            given = rows if order is None else [[row[name] for name in order] for row in rows]
+            cursor.executemany(self._text, given)
+        except (self._error, UnicodeDecodeError) as error:
+            raise named(error) from error
+        finally:
+            cursor.close()
 
     def _run(
         self, connection: Connection, values: dict[str, Any], result: Callable[[Any], Any]

@@ -83,7 +83,8 @@ class LedgeredNoise:
     source
         Covers the values of step k. It must be secure: a seed protects nobody.
     connection
-        In whose transaction to charge and draw. Without one each draw is committed by itself.
+        In whose transaction to charge and draw, or a function that says which that is now. Without
+        one each draw is committed by itself.
     replays
         For a party that has loaded a state which is older than its newest release, and is given
         the same events again: steps that were drawn before this source was made are given back as
@@ -99,7 +100,7 @@ class LedgeredNoise:
         stream: str,
         event: Callable[[int], Event],
         source: CoveringNoise,
-        connection: Connection | None = None,
+        connection: Connection | Callable[[], Connection] | None = None,
         replays: bool = False,
     ) -> None:
         self._ledger, self._party, self._stream = ledger, party, stream
@@ -117,8 +118,8 @@ class LedgeredNoise:
             kept = checked_noise(self._drawn()[step - 1], values.size)
             self._kept.remove(step)
             return kept
-        if self._connection is not None:
-            return self._draw(self._connection, step, values)
+        if (connection := self._current()) is not None:
+            return self._draw(connection, step, values)
         with self._ledger.begin() as connection:
             return self._draw(connection, step, values)
 
@@ -133,9 +134,13 @@ class LedgeredNoise:
             lambda: checked_noise(self._source.cover(step, values), values.size),
         )
 
+    def _current(self) -> Connection | None:
+        given = self._connection
+        return given if given is None or isinstance(given, Connection) else given()
+
     def _drawn(self) -> list[Floats]:
         """What is kept of all steps so far."""
-        if self._connection is not None:
-            return self._ledger.draws(self._connection, self._party, self._stream)
+        if (connection := self._current()) is not None:
+            return self._ledger.draws(connection, self._party, self._stream)
         with self._ledger.read() as connection:
             return self._ledger.draws(connection, self._party, self._stream)

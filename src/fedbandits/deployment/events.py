@@ -1,0 +1,181 @@
+"""What happens to a party between machines, as it is carried out and as it is kept.
+
+An event is carried out once when it happens, and again when a process restarts, by the same code:
+so a party that is played from its journal is where it was, bit for bit.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, NamedTuple
+
+import msgspec
+
+from fedbandits.errors import DeploymentError, StoreError
+from fedbandits.federation.events import (
+    Deadline,
+    Decide,
+    Decision,
+    EndRound,
+    Event,
+    Observe,
+)
+from fedbandits.federation.links import Receipt
+from fedbandits.federation.messages import Message
+from fedbandits.federation.party import Party
+from fedbandits.systems.application import Application
+
+
+class Kind(enum.IntEnum):
+    """Kinds of events, as the journal numbers them."""
+
+    START = 0
+    DECIDE = 1
+    OBSERVE = 2
+    END_ROUND = 3
+    DEADLINE = 4
+    RECEIVE = 5
+    PULL = 6
+
+
+class Outcome(NamedTuple):
+    """What an event has led to.
+
+    Parameters
+    ----------
+    answer
+        What the caller is told.
+    outgoing
+        Messages to send, numbered.
+    receipts
+        What became of messages that were taken, or were not.
+    """
+
+    answer: Any
+    outgoing: list[Message]
+    receipts: tuple[Receipt, ...] = ()
+
+
+class Told(NamedTuple):
+    """An outcome of the decision of that number."""
+
+    number: int
+    told: Any
+
+
+class Received(NamedTuple):
+    """Bytes of a message from a party, as it is called in the protocol."""
+
+    sender: str
+    data: bytes
+
+
+#: What an event of each kind holds, for those that are the same in every system.
+_CONTENTS: dict[Kind, Any] = {
+    Kind.START: None,
+    Kind.END_ROUND: int,
+    Kind.DEADLINE: int,
+    Kind.RECEIVE: Received,
+    Kind.PULL: int,
+}
+
+
+class Hands:
+    """Gives one party its events.
+
+    Parameters
+    ----------
+    party
+        The party.
+    application
+        Between plain values and what the party takes; None where nobody asks it.
+    """
+
+    def __init__(self, party: Party[Any], application: Application[Any] | None) -> None:
+        self.party, self._application = party, application
+        #: Number of the newest event, and how many came since the newest saved state.
+        self.events, self.since = 0, 0
+        #: Peers whose links have moved in this transaction.
+        self.touched: set[str] = set()
+        contents = dict(_CONTENTS)
+        if application is not None:
+            contents[Kind.DECIDE] = application.ASKED
+            # A number and what is told, as a named tuple is written.
+            contents[Kind.OBSERVE] = tuple[int, application.TOLD]  # type: ignore[name-defined]
+        self._encoder = msgspec.msgpack.Encoder()
+        self._decoders = {k: msgspec.msgpack.Decoder(content) for k, content in contents.items()}
+
+    def encode(self, kind: Kind, content: Any) -> bytes:
+        """An event's content as bytes."""
+        return self._encoder.encode(content)
+
+    def replay(self, kind: int, body: bytes) -> None:
+        """Carry an event out again.
+
+        Raises
+        ------
+        StoreError
+            If it is no such event, or is refused now: it was kept by another version.
+        """
+        try:
+            self.apply(Kind(kind), self._decoders[Kind(kind)].decode(body))
+            self.since += 1
+        except (msgspec.DecodeError, KeyError, ValueError) as error:
+            raise StoreError(
+                f"{self.party.name}: the journal holds {type(error).__name__}"
+            ) from None
+
+    def apply(self, kind: Kind, content: Any) -> Outcome:
+        """Carry an event out.
+
+        Raises
+        ------
+        FedbanditsError
+            If it is refused. Nothing has changed then.
+        """
+        match kind:
+            case Kind.DECIDE:
+                return self._decide(content)
+            case Kind.OBSERVE:
+                return self._observe(*content)
+            case Kind.RECEIVE:
+                sender, data = content
+                self.touched.add(sender)
+                receipt = self.party.receive_bytes(data, sender)
+                return Outcome(receipt, receipt.outgoing, (receipt, *receipt.followed))
+            case Kind.END_ROUND:
+                return self._handle(EndRound(content))
+            case Kind.DEADLINE:
+                return self._handle(Deadline(content))
+            case Kind.PULL:
+                return self._pull(content)
+            case Kind.START:
+                return Outcome(None, self.party.start())
+
+    def _handle(self, event: Event) -> Outcome:
+        handled = self.party.handle(event)
+        if handled.followed or type(event) is Deadline:
+            self.touched.update(self.party.links)
+        return Outcome(handled.answer, handled.outgoing, handled.followed)
+
+    def _asked(self) -> Application[Any]:
+        if self._application is None:
+            raise DeploymentError(f"{self.party.name}: this party takes no decisions")
+        return self._application
+
+    def _decide(self, asked: Any) -> Outcome:
+        application = self._asked()
+        situation = application.situation(self.party, asked)  # type: ignore[arg-type]
+        outcome = self._handle(Decide(situation))
+        decision: Decision = outcome.answer
+        answer = decision.number, application.action(decision, asked)
+        return outcome._replace(answer=answer)
+
+    def _observe(self, number: int, told: Any) -> Outcome:
+        party: Any = self.party
+        decision, found = self._asked().observation(party, number, told)
+        return self._handle(Observe(decision, found))
+
+    def _pull(self, reward: int) -> Outcome:
+        decision: Decision = self._handle(Decide(None)).answer
+        return self._handle(Observe(decision, reward))

@@ -1,0 +1,84 @@
+"""Where the exchange with one peer stands, in memory. What must last is in the store."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from itertools import islice
+
+from fedbandits.federation.links import MOST_HELD
+
+#: So many messages may be on their way at once: a receiver holds no more than these.
+WINDOW = MOST_HELD
+#: Seconds until something is said again that was not answered: at first, and at most.
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 20.0
+
+
+class Exchange:
+    """One peer, as delivery sees it.
+
+    Parameters
+    ----------
+    peer
+        Its name.
+    """
+
+    def __init__(self, peer: str) -> None:
+        self.peer = peer
+        #: The peer's present life; empty while it is not known.
+        self.life = b""
+        #: Whether it has answered in this life of ours.
+        self.greeted = False
+        #: Whether its terms are other ones.
+        self.has_other_terms = False
+        #: What is wrong, in a line.
+        self.problem = ""
+        #: By how many seconds its clock is ahead of ours.
+        self.offset = 0.0
+        #: The number of its message that comes next; whether it is to be told so.
+        self.received, self.owes = 0, False
+        #: All messages below this number have been received by it.
+        self.acknowledged = 0
+        #: Messages that have not, by number, in order.
+        self.unacknowledged: OrderedDict[int, bytes] = OrderedDict()
+        self._pause, self.next_try = FIRST_PAUSE, 0.0
+
+    @property
+    def waits(self) -> bool:
+        """Whether something was said that has not been answered."""
+        return not self.greeted or bool(self.unacknowledged)
+
+    def is_due(self, now: float) -> bool:
+        """Whether it is time to say it again."""
+        return self.waits and now >= self.next_try
+
+    def hurry(self) -> None:
+        """Say it again at once."""
+        self._pause, self.next_try = FIRST_PAUSE, 0.0
+
+    def grow(self, now: float) -> None:
+        """Wait longer next time."""
+        self.next_try = now + self._pause
+        self._pause = min(2.0 * self._pause, LONGEST_PAUSE)
+
+    def begin_waiting(self, now: float) -> None:
+        """A message has been sent: give it time to be acknowledged."""
+        if len(self.unacknowledged) == 1:
+            self._pause, self.next_try = FIRST_PAUSE, now + FIRST_PAUSE
+
+    def in_window(self) -> list[tuple[int, bytes]]:
+        """Messages that may be on their way now."""
+        return list(islice(self.unacknowledged.items(), WINDOW))
+
+    def took(self, number: int) -> list[tuple[int, bytes]]:
+        """Forget messages below a number; returns those that may be sent now and were not."""
+        before = self.acknowledged + WINDOW
+        self.acknowledged = max(self.acknowledged, number)
+        while self.unacknowledged and next(iter(self.unacknowledged)) < number:
+            self.unacknowledged.popitem(last=False)
+        self._pause = FIRST_PAUSE
+        if not self.unacknowledged:
+            self.next_try = math.inf
+            return []
+        after = self.acknowledged + WINDOW
+        return [(n, body) for n, body in self.in_window() if before <= n < after]

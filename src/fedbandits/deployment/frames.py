@@ -1,0 +1,110 @@
+"""What is inside a sealed frame: a greeting, a message, an acknowledgement, or a secret."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+from fedbandits.errors import SealError
+
+#: Bytes of what names one life of a party, from a start to an end.
+LIFE_BYTES = 16
+
+
+class Seals(Protocol):
+    """Seals frames for peers and opens theirs, see :class:`.sealing.Sealer`."""
+
+    def seal(self, receiver: str, plaintext: bytes) -> bytes:
+        """A frame that nobody but the receiver can open."""
+
+    def open(self, sender: str, frame: bytes) -> bytes:
+        """What is in a frame; raises SealError if it is not from whom it says, or was altered."""
+
+
+class Frame(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """What travels between two hosts, sealed."""
+
+
+class Hello(Frame, frozen=True, array_like=True, tag=0):
+    """Who is there, and where the exchange of messages stands.
+
+    Sent until the peer answers. An answer repeats the life that it answers to: so a greeting that
+    was recorded and is sent again is told from a fresh one.
+
+    Parameters
+    ----------
+    life
+        Random bytes that name this life of the sender.
+    echo
+        The receiver's life as the sender knows it; empty if it does not.
+    known
+        Whether the receiver has repeated the sender's life, so that nothing more need be said.
+    terms
+        Digest of the sender's terms.
+    received
+        The number of the receiver's message that the sender expects next.
+    sent
+        The number of the sender's next message.
+    wants
+        Names of secrets that the sender has not been given yet.
+    time
+        The sender's clock, in seconds since 1970.
+    content
+        The sender's terms, where they differ.
+    """
+
+    life: bytes
+    echo: bytes
+    known: bool
+    terms: str
+    received: int
+    sent: int
+    wants: list[str]
+    time: float
+    content: bytes = b""
+
+
+class Data(Frame, frozen=True, array_like=True, tag=1):
+    """A message, and the number of the receiver's message that the sender expects next."""
+
+    received: int
+    number: int
+    body: bytes
+
+
+class Acknowledgement(Frame, frozen=True, array_like=True, tag=2):
+    """The number of the receiver's message that the sender expects next."""
+
+    received: int
+
+
+class Gift(Frame, frozen=True, array_like=True, tag=3):
+    """A secret that the sender makes and hands to others."""
+
+    name: str
+    value: bytes
+
+
+AnyFrame = Hello | Data | Acknowledgement | Gift
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER: msgspec.msgpack.Decoder[AnyFrame] = msgspec.msgpack.Decoder(AnyFrame)
+
+
+def encode(frame: AnyFrame) -> bytes:
+    """A frame as bytes."""
+    return _ENCODER.encode(frame)
+
+
+def decode(data: bytes) -> AnyFrame:
+    """Bytes as a frame.
+
+    Raises
+    ------
+    SealError
+        If they are none.
+    """
+    try:
+        return _DECODER.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise SealError("a frame holds nothing that this version knows") from None

@@ -1,0 +1,83 @@
+"""One process a store: the second one is refused at once."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import zlib
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Engine
+
+from fedbandits.errors import StoreBusyError, StoreError
+from fedbandits.privacy.ledger.database import named_errors, url_of
+from fedbandits.privacy.ledger.files import path_of
+
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows: SQLite's own locks are all there is
+    fcntl = None  # type: ignore[assignment]
+
+
+class StoreLock(contextlib.AbstractContextManager["StoreLock"]):
+    """Held as long as a store is open; the system takes it back from a process that is killed.
+
+    Parameters
+    ----------
+    where
+        The store's file or URL.
+
+    Raises
+    ------
+    StoreBusyError
+        If another process holds it.
+    """
+
+    def __init__(self, where: str | os.PathLike[str]) -> None:
+        self._descriptor: int | None = None
+        self._connection: Connection | None = None
+        path = path_of(url_of(where))
+        if path is not None and fcntl is not None:
+            self._lock_file(f"{path}.lock")
+
+    def _lock_file(self, path: str) -> None:
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreError(f"the store cannot be opened: {error}") from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(descriptor)
+            raise StoreBusyError(
+                f"{path}: another process runs this party; stop it first"
+            ) from None
+        self._descriptor = descriptor
+
+    def hold(self, engine: Engine) -> None:
+        """Where the store is a server's database: hold its lock by a connection of its own."""
+        if engine.dialect.name != "postgresql":
+            return
+        with named_errors():
+            connection = engine.connect()
+            key = zlib.crc32(b"fedbandits party")
+            got = connection.execute(sa.select(sa.func.pg_try_advisory_lock(key))).scalar()
+            connection.commit()  # the lock is the session's, not the transaction's
+        if not got:
+            connection.close()
+            raise StoreBusyError("another process runs the party of this database; stop it first")
+        self._connection = connection
+
+    def close(self) -> None:
+        """Let others in."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+        if self._connection is not None:
+            self._connection.invalidate()  # ends the session, and its lock with it
+            self._connection.close()
+            self._connection = None
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()

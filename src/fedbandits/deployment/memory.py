@@ -1,0 +1,78 @@
+"""A transport in one process: for tests, and for all parties on one machine without a broker."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from fedbandits.deployment.transport import Receive
+
+#: What becomes of a frame on its way: the frames that arrive instead of it, each after so many
+#: seconds. Given who sends it to whom.
+Route = Callable[[str, str, bytes], list[tuple[float, bytes]]]
+
+
+class MemoryHub:
+    """Connects transports in one process.
+
+    Parameters
+    ----------
+    route
+        Delays, losses, repetitions and changes; immediate and reliable by default.
+    """
+
+    def __init__(self, route: Route | None = None) -> None:
+        self.members: dict[str, MemoryTransport] = {}
+        self.route = route or (lambda sender, receiver, frame: [(0.0, frame)])
+
+    def transport(self, member: str) -> MemoryTransport:
+        """The transport of a member."""
+        return MemoryTransport(self, member)
+
+
+class MemoryTransport:
+    """Carries a member's frames. See :class:`.transport.Transport`."""
+
+    def __init__(self, hub: MemoryHub, member: str) -> None:
+        self._hub, self._member = hub, member
+        self._receive: Receive | None = None
+        self._on_connected: Callable[[], None] = lambda: None
+
+    @property
+    def connected(self) -> bool:
+        """Whether frames can be sent now."""
+        return self._hub.members.get(self._member) is self
+
+    async def open(self, receive: Receive, on_connected: Callable[[], None]) -> None:
+        """Begin."""
+        self._receive, self._on_connected = receive, on_connected
+        self.connect()
+
+    def connect(self) -> None:
+        """Connect, for the first time or again."""
+        self._hub.members[self._member] = self
+        asyncio.get_running_loop().call_soon(self._on_connected)
+
+    def cut(self) -> None:
+        """Disconnect, until :meth:`connect`."""
+        if self.connected:
+            del self._hub.members[self._member]
+
+    async def send(self, receiver: str, frame: bytes) -> bool:
+        """Send a frame; whether it was handed over."""
+        if not self.connected:
+            return False
+        loop = asyncio.get_running_loop()
+        for delay, arriving in self._hub.route(self._member, receiver, frame):
+            loop.call_later(delay, self._arrive, receiver, arriving)
+        return True
+
+    def _arrive(self, receiver: str, frame: bytes) -> None:
+        other = self._hub.members.get(receiver)
+        if other is not None and other._receive is not None:
+            other._receive(self._member, frame)
+
+    async def close(self) -> None:
+        """End."""
+        self.cut()
+        self._receive = None

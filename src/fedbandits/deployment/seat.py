@@ -1,0 +1,106 @@
+"""Which party of which federation a host runs, and what it brings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from fedbandits.federation.party import Party
+from fedbandits.federation.roles import Role
+from fedbandits.federation.terms import Terms
+from fedbandits.settings.federation import Federation, RoundsClock
+from fedbandits.systems.application import Application, Means, SharedSecret
+
+#: Makes what a party brings; given what it has means for.
+Supply = Callable[[Means], Any]
+
+
+class HostedSeat(NamedTuple):
+    """What a host is told.
+
+    Parameters
+    ----------
+    federation
+        What all agree on.
+    member
+        The organisation's name.
+    role, place
+        Which party it is.
+    terms
+        What all parties agree on.
+    application
+        Between plain values and what the party takes; None where nobody asks it.
+    own
+        What the party alone knows.
+    supply
+        What it brings; by default what its system says for parties between machines.
+    keep_journal
+        Whether events stay in the journal when a state covers them.
+    """
+
+    federation: Federation
+    member: str
+    role: Role
+    place: int
+    terms: Terms
+    application: Application[Any] | None
+    own: Mapping[str, Any]
+    supply: Supply
+    keep_journal: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        federation: Federation,
+        member: str,
+        own: Mapping[str, Any] | None = None,
+        supply: Supply | None = None,
+        keep_journal: bool = False,
+    ) -> HostedSeat:
+        """The seat of a member.
+
+        Raises
+        ------
+        ConfigError
+            If the federation has no such member.
+        """
+        role, place = federation.seat_of(member)
+        system, plan = federation.system, federation.plan
+
+        def from_system(means: Means) -> Any:
+            return system.supply(plan, role.name, place, means)
+
+        return cls(
+            federation, member, role, place, federation.terms,
+            system.application(plan) if role.acts else None,
+            own or {}, supply or from_system, keep_journal,
+        )  # fmt: skip
+
+    @property
+    def party(self) -> str:
+        """The party's name in the protocol."""
+        return self.role.parties[self.place]
+
+    @property
+    def ends_rounds_itself(self) -> bool:
+        """Whether rounds end when so many decisions were made, not by a clock."""
+        return isinstance(self.federation.clock, RoundsClock)
+
+    @property
+    def is_chatty(self) -> bool:
+        """Whether messages set the pace: then only pulls wait for the disk."""
+        return self.federation.roles.messages_set_pace
+
+    @property
+    def takes(self) -> tuple[SharedSecret, ...]:
+        """Secrets that others hand to this party."""
+        return tuple(s for s in self.federation.system.SHARED if s.takers == self.role.name)
+
+    @property
+    def makes(self) -> tuple[SharedSecret, ...]:
+        """Secrets that this party hands to others."""
+        return tuple(s for s in self.federation.system.SHARED if s.maker == self.role.name)
+
+    def make(self, means: Means) -> Party[Any]:
+        """The party, before anything has happened."""
+        return self.federation.roles.make(self.role, self.place, self.terms, self.supply(means))

@@ -1,0 +1,34 @@
+"""A federation of durable members does what the parties of a simulation do, bit for bit."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fedbandits.environments.linear import Linear
+from fedbandits.federation import snapshots
+from fedbandits.systems.base import PartiesReplicate
+from fedbandits.testing.deployed import DeployedFederation, Play
+from tests.deployment.federations import clinics
+
+
+def simulated_states(federation, environment, seed, rounds):
+    run = PartiesReplicate(federation.system, federation.plan, environment, seed, 0)
+    run.advance(rounds)
+    return {federation.member_of[party.name]: snapshots.plain(party.state) for party in run.parties}
+
+
+def test_agents_and_their_controller(tmp_path):
+    federation = clinics()
+    environment = Linear(agents=3, dim=4, arms=5)
+
+    async def play():
+        deployed = DeployedFederation(federation, tmp_path, simulated=(environment, 7))
+        await deployed.start()
+        await deployed.greeted()
+        game = Play(deployed, environment, 7)
+        await game.advance(25)
+        found = {m: snapshots.plain(deployed.state(m)) for m in federation.everybody}
+        await deployed.stop()
+        return found
+
+    assert asyncio.run(play()) == simulated_states(federation, environment, 7, 25)
