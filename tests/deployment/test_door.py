@@ -521,7 +521,7 @@ def test_a_customer_orders(tmp_path):
     async def scenario(http, door):
         ordered = await http.post("/v1/orders")
         assert (ordered.status_code, ordered.json()["stage"]) == (202, "ready")
-        named(await http.post("/v1/orders"), "refused", 422)
+        named(await http.post("/v1/orders"), "not-now", 409)
 
     played(scenario, served, tmp_path)
 

@@ -57,6 +57,7 @@ UNKNOWN_DECISION = Problem("unknown-decision", 404, "No such decision was made h
 METHOD = Problem("method-not-allowed", 405, "This path takes another method")
 SLOW = Problem("slow", 408, "The request took too long to come")
 DUPLICATE = Problem("duplicate", 409, "It was told before")
+NOT_NOW = Problem("not-now", 409, "The party's state does not allow this")
 LATE = Problem("late", 410, "It is too late for this")
 TOO_LARGE = Problem("too-large", 413, "The body is too large")
 NOT_JSON = Problem("unsupported-media-type", 415, "The body is not declared as JSON")

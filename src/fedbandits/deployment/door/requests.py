@@ -104,7 +104,8 @@ class Request:
         try:
             return decoder.decode(body)
         except msgspec.ValidationError as error:
-            raise Refused(INVALID, str(error)) from None
+            fields = ", ".join(decoder.type.__struct_fields__) or "none"
+            raise Refused(INVALID, f"{error}; fields: {fields}") from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             detail = "nested too deeply" if isinstance(error, RecursionError) else str(error)
             raise Refused(MALFORMED, detail) from None

@@ -17,6 +17,8 @@ from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.application import Application, Asked, Means, Told
 from fedbandits.systems.simulated import simulated_tie
 
+_LARGEST = float(np.finfo(np.float32).max)
+
 
 class ActionsAsked(Asked, frozen=True):
     """A decision set: the context vector of every action. The answer is a row's number, from 0."""
@@ -44,7 +46,8 @@ class SharedModel(Application[AgentsPlan]):
 
     def bounds(self) -> dict[str, Any]:
         dimension, arms = self.plan.facts.features_shape
-        return {"actions": _exactly(arms, _exactly(dimension, float)), "reward": _reward(self.plan)}
+        context = _exactly(dimension, _entry(self.plan))
+        return {"actions": _exactly(arms, context), "reward": _reward(self.plan)}
 
     def situation(self, party: ActingParty[Any], asked: ActionsAsked) -> Floats32:
         return _columns(party.name, asked.actions)
@@ -72,7 +75,7 @@ class ModelEach(SharedModel):
 
     def bounds(self) -> dict[str, Any]:
         dimension, _ = self.plan.facts.features_shape
-        return {"context": _exactly(dimension, float), "reward": _reward(self.plan)}
+        return {"context": _exactly(dimension, _entry(self.plan)), "reward": _reward(self.plan)}
 
     def situation(self, party: ActingParty[Any], asked: ContextAsked) -> Floats32:  # type: ignore[override]
         return _columns(party.name, [asked.context])
@@ -81,6 +84,12 @@ class ModelEach(SharedModel):
 def _exactly(length: int, item: Any) -> Any:
     """A list of that many items."""
     return Annotated[list[item], Meta(min_length=length, max_length=length)]
+
+
+def _entry(plan: AgentsPlan) -> Any:
+    """One number of a context: none is larger than the longest context, nor than float32 has."""
+    most = _LARGEST if plan.constants.clip else plan.constants.context_bound
+    return Annotated[float, Meta(ge=-most, le=most)]
 
 
 def _reward(plan: AgentsPlan) -> Any:
