@@ -101,7 +101,9 @@ def test_pulls_and_orders(tmp_path):
             with pytest.raises(room.InvalidRequestError):
                 client.pull(due, 2)
             with pytest.raises(room.DecisionUnknownError):
-                client.pull("../../v1/status", 1)
+                client.pull("left", 1)
+            with pytest.raises(room.InvalidRequestError):
+                client.pull("../orders", 1)
             return due
 
     assert used(pull, owner, tmp_path) == Ids(owner).name(3)

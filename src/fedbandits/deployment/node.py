@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from fedbandits.deployment import reports
 from fedbandits.deployment.clock import TICKS, Clock
 from fedbandits.deployment.delivery import Delivery
 from fedbandits.deployment.events import Kind, Received, Told
 from fedbandits.deployment.frames import Seals
 from fedbandits.deployment.host import Host, Sent
-from fedbandits.deployment.ledgers import budget_of, claim_of
 from fedbandits.deployment.seat import HostedSeat
 from fedbandits.deployment.store import Store
 from fedbandits.deployment.transport import Transport
@@ -73,7 +73,7 @@ class Node:
         self._on_fatal = on_fatal
         #: Set by the next commit, if anybody waits for one.
         self._change: asyncio.Event | None = None
-        self._failed: FedbanditsError | None = None
+        self.failed: FedbanditsError | None = None
         #: Whether the ledger has refused a release.
         self.exhausted = False
         self._begun = asyncio.Event()
@@ -151,6 +151,20 @@ class Node:
         self._require_begun()
         await self.host.do(Kind.OBSERVE, Told(number, told))
 
+    async def expire(self, before: float) -> int:
+        """Put the terms' default in the place of rewards that are missing; returns how many.
+
+        Parameters
+        ----------
+        before
+            Decisions that were asked for before this time, in seconds since 1970, are overdue.
+        """
+        application, value = self.application, self.federation.reward_default
+        if application is None or value is None or not self._begun.is_set():
+            return 0
+        stands = application.stand_in(value)
+        return int(await self.host.call(lambda batch: batch.expire(before, stands)))
+
     async def next_pull(self, timeout: float) -> int | None:
         """The number of the pull that is due; None if none is due before the time is over."""
         self._require_begun()
@@ -168,15 +182,8 @@ class Node:
             raise NotReadyError(f"{self.member}: pull {number} is not due")
         await self.host.do(Kind.PULL, reward)
 
-    async def end_round(self, round_: int | None, tick: int | None = None) -> None:
-        """A round is over for everybody.
-
-        Parameters
-        ----------
-        round_
-            Which one, see :attr:`.party.Party.next_end`; None where none matters.
-        tick
-            The number of the clock's tick, which is committed with it.
+    async def end_round(self, round_: int) -> None:
+        """A round is over for everybody; for whoever has a clock of its own.
 
         Raises
         ------
@@ -185,18 +192,30 @@ class Node:
         BudgetExceededError
             If the ledger refuses a release. Decisions go on, and nothing is released any more.
         """
+        await self._end(lambda batch: batch.carry_out(Kind.END_ROUND, round_))
+
+    async def tick(self, number: int) -> None:
+        """A tick of the clock: the round whose end comes next is over, once for every tick.
+
+        Raises
+        ------
+        NotReadyError, BudgetExceededError
+            As :meth:`end_round`.
+        """
+
+        def end(batch: Batch) -> None:
+            if batch.store.number(batch.connection, TICKS) < number:
+                batch.end_next_round()
+                batch.store.set_number(batch.connection, TICKS, number)
+
+        await self._end(end)
+
+    async def _end(self, work: Callable[[Batch], Any]) -> None:
         self._require_begun()
         if not self.delivery.greeted and self.delivery.exchanges:
             raise NotReadyError(f"{self.member}: no peer has said yet what it has seen of it")
-
-        def end(batch: Batch) -> None:
-            if round_ is not None:
-                batch.carry_out(Kind.END_ROUND, round_)
-            if tick is not None:
-                batch.store.set_number(batch.connection, TICKS, tick)
-
         try:
-            await self.host.call(end)
+            await self.host.call(work)
         except BudgetExceededError as refused:
             self.exhausted = True
             _LOG.error("%s: nothing more is released: %s", self.member, refused)
@@ -220,8 +239,8 @@ class Node:
         return True
 
     def _require_begun(self) -> None:
-        if self._failed is not None:
-            raise NotReadyError(str(self._failed)) from self._failed
+        if self.failed is not None:
+            raise NotReadyError(str(self.failed)) from self.failed
         if not self._begun.is_set():
             raise NotReadyError(
                 f"{self.member}: waits for secrets of its peers: {', '.join(self._wanted)}"
@@ -230,67 +249,16 @@ class Node:
     @property
     def ready(self) -> bool:
         """Whether it can decide, its store works, and it can reach others."""
-        ready = self._begun.is_set() and self._failed is None and not self.host.problem
+        ready = self._begun.is_set() and self.failed is None and not self.host.problem
         return ready and self.delivery.transport.connected
 
     async def privacy(self) -> dict[str, Any]:
-        """The claim, and what was spent and is left."""
-        claim, budget = claim_of(self.seat), budget_of(self.seat)
-        told: dict[str, Any] = {
-            "party": self.member,
-            "claim": claim.headline,
-            "conditional_on": list(claim.conditional_on),
-            "not_protected": list(claim.not_protected),
-            "exhausted": self.exhausted,
-        }
-        if budget is None:
-            return told
-        ledger = self.host.store.ledger
-        found = await self.host.call(lambda batch: ledger.statement(batch.connection, self.member))
-        return told | {
-            "releases": found.charges,
-            "epsilon": found.epsilon,
-            "delta": found.delta,
-            "epsilon_spent": found.spent_epsilon,
-            "epsilon_left": found.left_epsilon,
-        }
+        """The claim, and what was spent and is left; see :func:`.reports.privacy_of`."""
+        return await reports.privacy_of(self)
 
     def status(self) -> dict[str, Any]:
-        """What can be seen of it. No context, no reward, no statistic is in it."""
-        view = self.host.view
-        return {
-            "party": self.member,
-            "role": self.seat.role.name,
-            "federation": self.federation.name,
-            "terms": self.seat.terms.digest,
-            "ready": self.ready,
-            "connected": self.delivery.transport.connected,
-            "greeted": list(self.delivery.greeted),
-            "problems": self._problems(),
-            "stage": view.stage,
-            "decisions": view.decisions,
-            "open_decisions": view.open,
-            "events": view.events,
-            "messages": {**view.messages, "sent": view.sent, "given_up": view.given_up},
-            "outbox": sum(len(e.unacknowledged) for e in self.delivery.exchanges.values()),
-            "refusals": view.refusals,
-            "refused_frames": dict(self.delivery.refused),
-            "last_refusal": view.last_refusal,
-            "exhausted": self.exhausted,
-            "ticks": self.clock.done,
-            "next_tick": self.clock.next_tick,
-        }
-
-    def _problems(self) -> dict[str, str]:
-        problems = dict(self.delivery.problems)
-        if self._failed is not None:
-            problems["self"] = f"{type(self._failed).__name__}: {self._failed}"
-        if self.host.problem:
-            problems["store"] = self.host.problem
-        if self.clock.problem:
-            problems["clock"] = self.clock.problem
-        trouble = getattr(self.delivery.transport, "problem", "")
-        return problems | ({"transport": trouble} if trouble else {})
+        """What can be seen of it; see :func:`.reports.status_of`."""
+        return reports.status_of(self)
 
     # --- what the host and delivery tell; on the event loop ---
 
@@ -307,7 +275,7 @@ class Node:
 
     def receive(self, peer: str, body: bytes) -> None:
         """See :class:`.delivery.Receiver`."""
-        if self._failed is None and self._begun.is_set():
+        if self.failed is None and self._begun.is_set():
             party = self.federation.party_of[peer]
             self._watch(self.host.do(Kind.RECEIVE, Received(party, body)))
 
@@ -330,8 +298,8 @@ class Node:
             lambda batch: batch.store.keep_secret(batch.connection, f"shared {name}", value)
         )
         if not self._wanted:
-            await self._begin()
-            self.delivery.greet_all()
+            self._sent(await self._begin())
+            self.delivery.begin_anew()
             self._wake()
 
     def gift(self, peer: str, name: str) -> bytes | None:
@@ -347,8 +315,8 @@ class Node:
 
     def fail(self, why: FedbanditsError) -> None:
         """Stop taking part, and say why."""
-        if self._failed is None:
-            self._failed = why
+        if self.failed is None:
+            self.failed = why
             _LOG.critical("%s: stops: %s", self.member, why)
             self._wake()
             self._on_fatal(why)

@@ -22,6 +22,8 @@ from fedbandits.privacy.ledger.times import Times
 
 #: A budget may exceed a claim by as much as rounding, and margins for it, come to.
 _SLACK = 1e-3
+#: Room for going from μ to ε and back, and the least budget there can be.
+_ROUND_TRIP, _LEAST = 1.0 + 2.0**-20, 1e-6
 
 
 def find(connection: Connection, party: str) -> Any:
@@ -42,6 +44,26 @@ def require(connection: Connection, party: str) -> Any:
     if account is None:
         raise unknown(party)
     return account
+
+
+def whole_budget(claim: PrivacyClaim, place: int | None = None) -> float:
+    """The ε of an account that pays for all that a claim counts on, at the claim's δ.
+
+    A little more than the claim's: of an account of exactly that, which is turned into a μ again,
+    the last release may be refused for rounding. Where a large δ pays for all by itself it is not
+    0, which no budget can be.
+
+    Parameters
+    ----------
+    claim
+        What is promised.
+    place
+        Which of the parties pays, where they have budgets of their own; else the largest is meant.
+    """
+    epsilon = claim.epsilon_contents
+    if place is not None and claim.epsilon_each:
+        epsilon = claim.epsilon_each[place]
+    return max(epsilon * _ROUND_TRIP, _LEAST)
 
 
 def open_account(
