@@ -22,6 +22,7 @@ from fedbandits.systems.application import (
     Means,
     RewardTold,
     float32_columns,
+    list_of,
 )
 from fedbandits.systems.simulated import simulated_tie
 
@@ -54,9 +55,8 @@ class SharedModel(Application[AgentsPlan]):
 
     def bounds(self) -> dict[str, Any]:
         dimension, _ = self.plan.facts.features_shape
-        rows = Meta(min_length=1, max_length=self.plan.facts.arms)
-        row = _exactly(dimension, float)
-        return {"actions": Annotated[list[row], rows], "reward": _reward(self.plan)}  # type: ignore[valid-type]
+        actions = list_of(list_of(float, dimension), self.plan.facts.arms, least=1)
+        return {"actions": actions, "reward": _reward(self.plan)}
 
     def situation(self, party: ActingParty[Any], asked: ActionsAsked) -> Floats32:
         return self._contexts(party, asked.actions)
@@ -92,16 +92,11 @@ class ModelEach(SharedModel):
 
     def bounds(self) -> dict[str, Any]:
         dimension, _ = self.plan.facts.features_shape
-        return {"context": _exactly(dimension, float), "reward": _reward(self.plan)}
+        return {"context": list_of(float, dimension), "reward": _reward(self.plan)}
 
     def situation(self, party: ActingParty[Any], asked: ContextAsked) -> Any:  # type: ignore[override]
         context = self._contexts(party, [asked.context])
         return context if asked.available is None else Offer(context, asked.available)
-
-
-def _exactly(length: int, item: Any) -> Any:
-    """A list of that many items."""
-    return Annotated[list[item], Meta(min_length=length, max_length=length)]
 
 
 def _reward(plan: AgentsPlan) -> Any:

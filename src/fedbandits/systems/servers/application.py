@@ -9,7 +9,9 @@ phase (``next_end``) comes after all of its rounds, so it is always legal too.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from fedbandits.environments.arrivals import Arrival
 from fedbandits.errors import LocalProtocolError
@@ -21,6 +23,7 @@ from fedbandits.systems.application import (
     Means,
     RewardTold,
     float32_columns,
+    list_of,
 )
 from fedbandits.systems.servers.plan import ServersPlan
 from fedbandits.systems.servers.system import ServerSupply
@@ -41,6 +44,12 @@ class Recommendations(Application[ServersPlan]):
 
     ASKED = ItemsAsked
     TOLD = RewardTold
+
+    def bounds(self) -> dict[str, Any]:
+        facts = self.plan.facts
+        items = list_of(list_of(float, facts.dimension), facts.items, least=1)
+        users = Annotated[int, Meta(ge=0, lt=self.plan.constants.users)]
+        return {"user": users, "items": items}
 
     def situation(self, party: ActingParty[Any], asked: ItemsAsked) -> Arrival:
         if not 0 <= asked.user < self.plan.constants.users:
