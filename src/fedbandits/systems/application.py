@@ -97,9 +97,9 @@ class Application(Generic[AnyPlan]):
         raise NotImplementedError
 
 
-def list_of(item: Any, most: int, least: int | None = None) -> Any:
-    """The type of a list of so many items, for :meth:`Application.bounds`; exactly by default."""
-    return Annotated[list[item], Meta(min_length=most if least is None else least, max_length=most)]
+def list_type(item: Any, least: int, most: int) -> Any:
+    """The type of a list of so many items, for :meth:`Application.bounds`."""
+    return Annotated[list[item], Meta(min_length=least, max_length=most)]
 
 
 def float32_columns(name: str, rows: list[list[float]]) -> Floats32:

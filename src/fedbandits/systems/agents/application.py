@@ -22,7 +22,7 @@ from fedbandits.systems.application import (
     Means,
     RewardTold,
     float32_columns,
-    list_of,
+    list_type,
 )
 from fedbandits.systems.simulated import simulated_tie
 
@@ -55,7 +55,8 @@ class SharedModel(Application[AgentsPlan]):
 
     def bounds(self) -> dict[str, Any]:
         dimension, _ = self.plan.facts.features_shape
-        actions = list_of(list_of(float, dimension), self.plan.facts.arms, least=1)
+        row = list_type(float, dimension, dimension)
+        actions = list_type(row, 1, self.plan.facts.arms)
         return {"actions": actions, "reward": _reward(self.plan)}
 
     def situation(self, party: ActingParty[Any], asked: ActionsAsked) -> Floats32:
@@ -91,8 +92,13 @@ class ModelEach(SharedModel):
     ASKED = ContextAsked
 
     def bounds(self) -> dict[str, Any]:
-        dimension, _ = self.plan.facts.features_shape
-        return {"context": list_of(float, dimension), "reward": _reward(self.plan)}
+        dimension, arms = self.plan.facts.dimension, self.plan.facts.arms
+        some = list_type(Annotated[int, Meta(ge=0, lt=arms)], 1, arms)
+        return {
+            "context": list_type(float, dimension, dimension),
+            "available": some | None,
+            "reward": _reward(self.plan),
+        }
 
     def situation(self, party: ActingParty[Any], asked: ContextAsked) -> Any:  # type: ignore[override]
         context = self._contexts(party, [asked.context])

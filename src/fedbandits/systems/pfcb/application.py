@@ -17,7 +17,7 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.errors import ConfigError, LocalProtocolError
 from fedbandits.federation.events import Decision
 from fedbandits.federation.party import ActingParty
-from fedbandits.systems.application import Application, Asked, Means, Told, list_of
+from fedbandits.systems.application import Application, Asked, Means, Told, list_type
 from fedbandits.systems.exported import Learned
 from fedbandits.systems.pfcb.plan import CLEAR, PFCBPlan
 from fedbandits.systems.pfcb.roles.buyer import BuyerSupply
@@ -52,8 +52,9 @@ class Purchases(Application[PFCBPlan]):
 
     def bounds(self) -> dict[str, Any]:
         facts = self.plan.facts
-        units = list_of(Annotated[int, Meta(ge=0, le=facts.largest_capacity)], facts.producers)
-        return {"reward": units, "units": units | None}
+        units = Annotated[int, Meta(ge=0, le=facts.largest_capacity)]
+        each = list_type(units, facts.producers, facts.producers)
+        return {"reward": each, "units": each | None}
 
     def situation(self, party: ActingParty[Any], asked: Any) -> None:
         del party, asked

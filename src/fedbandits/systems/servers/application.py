@@ -23,7 +23,7 @@ from fedbandits.systems.application import (
     Means,
     RewardTold,
     float32_columns,
-    list_of,
+    list_type,
 )
 from fedbandits.systems.servers.plan import ServersPlan
 from fedbandits.systems.servers.system import ServerSupply
@@ -46,10 +46,13 @@ class Recommendations(Application[ServersPlan]):
     TOLD = RewardTold
 
     def bounds(self) -> dict[str, Any]:
-        facts = self.plan.facts
-        items = list_of(list_of(float, facts.dimension), facts.items, least=1)
-        users = Annotated[int, Meta(ge=0, lt=self.plan.constants.users)]
-        return {"user": users, "items": items}
+        constants = self.plan.constants
+        item = list_type(float, constants.dimension, constants.dimension)
+        return {
+            "user": Annotated[int, Meta(ge=0, lt=constants.users)],
+            "items": list_type(item, 1, constants.items),
+            "reward": Annotated[float, Meta(ge=0.0, le=1.0)],
+        }
 
     def situation(self, party: ActingParty[Any], asked: ItemsAsked) -> Arrival:
         if not 0 <= asked.user < self.plan.constants.users:
