@@ -1,0 +1,18 @@
+"""Names of subjects at the broker: every frame's says between whom it travels."""
+
+from __future__ import annotations
+
+
+def frames(federation: str, sender: str, receiver: str) -> str:
+    """The subject of frames from one member to another; ``*`` stands for any."""
+    return f"fb.{federation}.{sender}.{receiver}"
+
+
+def sender_of(subject: str) -> str:
+    """The member that may publish on a subject of frames; the broker sees to it."""
+    return subject.split(".")[2]
+
+
+def members(federation: str) -> str:
+    """The subject of signed lists of members: the authority publishes, all subscribe."""
+    return f"fb.{federation}.members"
