@@ -78,12 +78,17 @@ class ProcurementFacts(Facts, frozen=True, kw_only=True, tag="procurement"):
         The least average quality α that a purchase should have.
     revenue
         Revenue ρ of a good unit.
+    capacities
+        The most units that each buyer can buy from each producer in a round, a row a buyer. All
+        buyers read each other's reports by them, so members of a federation state them here. A
+        simulated world draws them itself, and states none.
     """
 
     producers: int
     largest_capacity: int
     quality_threshold: float
     revenue: float = 1.0
+    capacities: tuple[tuple[int, ...], ...] = ()
 
 
 class ClusteredFacts(Facts, frozen=True, kw_only=True, tag="clustered"):

@@ -10,7 +10,10 @@ from __future__ import annotations
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
+import numpy as np
 
+from fedbandits._typing import Floats32
+from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.events import Decision
 from fedbandits.federation.party import ActingParty
 
@@ -23,6 +26,12 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Told(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What an application tells of a decision afterwards. Systems add what it is."""
+
+
+class RewardTold(Told, frozen=True):
+    """What a decision has earned, as one number."""
+
+    reward: float
 
 
 class Application(Generic[AnyPlan]):
@@ -68,8 +77,33 @@ class Application(Generic[AnyPlan]):
         raise NotImplementedError
 
     def stand_in(self, value: float) -> Told:
-        """What stands for an outcome that has not come in time."""
+        """What stands for an outcome that has not come in time.
+
+        Raises
+        ------
+        ConfigError
+            If the system has no outcome that such a number can stand for.
+        """
         raise NotImplementedError
+
+
+def float32_columns(name: str, rows: list[list[float]]) -> Floats32:
+    """Rows of numbers as the columns of a (d, rows) array; ``name`` is the party's, for errors.
+
+    What is beyond float32 becomes infinite, which the party's bounds refuse.
+
+    Raises
+    ------
+    LocalProtocolError
+        If there are no rows, or they differ in length.
+    """
+    if len({len(row) for row in rows}) != 1:
+        raise LocalProtocolError(
+            f"{name}: at least one context, and all have as many numbers as the terms say"
+        )
+    with np.errstate(over="ignore"):
+        columns: Floats32 = np.ascontiguousarray(np.array(rows, np.float32).T)
+    return columns
 
 
 class Means(Protocol):
@@ -87,7 +121,10 @@ class Means(Protocol):
         """
 
     def secret(self, name: str) -> bytes:
-        """32 random bytes of the party's own, drawn when they are first asked for, and kept."""
+        """32 random bytes of the party's own, drawn when they are first asked for, and kept.
+
+        What a party makes for others (:attr:`.System.SHARED`) is its secret of that name.
+        """
 
     def shared(self, name: str) -> bytes:
         """32 random bytes that the party was given by another: see :attr:`.System.SHARED`."""
@@ -111,7 +148,8 @@ class SharedSecret(msgspec.Struct, frozen=True):
     Parameters
     ----------
     name
-        Names it.
+        Names it: the maker has it as its ``means.secret(name)``, the others as their
+        ``means.shared(name)``.
     maker, takers
         The role whose only party makes it, and the role whose parties are given it.
     """

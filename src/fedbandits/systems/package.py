@@ -70,7 +70,7 @@ class PackageSystem(System[AnyPlan]):
         return roles
 
     def application(self, plan: AnyPlan) -> Application[Any] | None:
-        application: Application[Any] = self.room("application").application(plan)
+        application: Application[Any] | None = self.room("application").application(plan)
         return application
 
     def supply(self, plan: AnyPlan, role: str, place: int, means: Means) -> Any:

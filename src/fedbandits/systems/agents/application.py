@@ -10,29 +10,39 @@ from fedbandits._typing import Floats32
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.events import Decision
 from fedbandits.federation.party import ActingParty
+from fedbandits.privacy.bounds import contexts_fault, require_within
 from fedbandits.random import Key
 from fedbandits.systems.agents.plan import AgentsPlan
+from fedbandits.systems.agents.player import Offer
 from fedbandits.systems.agents.system import AgentSupply
-from fedbandits.systems.application import Application, Asked, Means, Told
+from fedbandits.systems.application import (
+    Application,
+    Asked,
+    Means,
+    RewardTold,
+    float32_columns,
+)
 from fedbandits.systems.simulated import simulated_tie
 
 
 class ActionsAsked(Asked, frozen=True):
-    """A decision set: the context vector of every action. The answer is a row's number, from 0."""
+    """A decision set: the context vector of every action that can be chosen.
+
+    The answer is a row's number, from 0. There may be fewer rows than the terms have actions.
+    """
 
     actions: list[list[float]]
 
 
 class ContextAsked(Asked, frozen=True):
-    """One context that all actions share, where each action has a model of its own."""
+    """One context that all actions share, where each action has a model of its own.
+
+    The answer is an action's number, from 0. ``available`` has the numbers of those that can be
+    chosen; all can if it is not given.
+    """
 
     context: list[float]
-
-
-class RewardTold(Told, frozen=True):
-    """What a decision has earned."""
-
-    reward: float
+    available: list[int] | None = None
 
 
 class SharedModel(Application[AgentsPlan]):
@@ -42,7 +52,7 @@ class SharedModel(Application[AgentsPlan]):
     TOLD = RewardTold
 
     def situation(self, party: ActingParty[Any], asked: ActionsAsked) -> Floats32:
-        return _columns(party.name, asked.actions)
+        return self._contexts(party, asked.actions)
 
     def action(self, decision: Decision, asked: Any) -> int:
         del asked
@@ -59,22 +69,23 @@ class SharedModel(Application[AgentsPlan]):
     def stand_in(self, value: float) -> RewardTold:
         return RewardTold(value)
 
+    def _contexts(self, party: ActingParty[Any], rows: list[list[float]]) -> Floats32:
+        """Contexts as columns, held to their bound: a decision on others could earn nothing."""
+        columns, constants = float32_columns(party.name, rows), self.plan.constants
+        if not constants.clip:
+            fault = contexts_fault(columns, constants.context_bound)
+            require_within(int(fault), f"{party.name}, a decision that was asked for")
+        return columns
+
 
 class ModelEach(SharedModel):
     """Every action has a parameter vector of its own: each decision shows one context."""
 
     ASKED = ContextAsked
 
-    def situation(self, party: ActingParty[Any], asked: ContextAsked) -> Floats32:  # type: ignore[override]
-        return _columns(party.name, [asked.context])
-
-
-def _columns(name: str, rows: list[list[float]]) -> Floats32:
-    """Rows of numbers as columns, (d, rows)."""
-    if len({len(row) for row in rows}) != 1:
-        raise LocalProtocolError(f"{name}: all contexts have as many numbers as the terms say")
-    with np.errstate(over="ignore"):  # beyond float32 is infinite, and refused by the party
-        return np.array(rows, np.float32).T
+    def situation(self, party: ActingParty[Any], asked: ContextAsked) -> Any:  # type: ignore[override]
+        context = self._contexts(party, [asked.context])
+        return context if asked.available is None else Offer(context, asked.available)
 
 
 def application(plan: AgentsPlan) -> SharedModel:

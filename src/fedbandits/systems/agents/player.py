@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -24,6 +24,23 @@ from fedbandits.systems.agents.play import choose_arm
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.agents.views import Pool, Views
 from fedbandits.systems.terms import require_secure
+
+
+class Offer(NamedTuple):
+    """A situation in which not all arms can be chosen, where each has a model of its own.
+
+    Where arms share one, whoever has fewer shows fewer columns.
+
+    Parameters
+    ----------
+    context : (d, 1) float32
+        What all arms show.
+    arms
+        Numbers of those that can be chosen, from 0, each once.
+    """
+
+    context: Floats32
+    arms: Sequence[int]
 
 
 class OpenDecision(msgspec.Struct, frozen=True, gc=False):
@@ -91,40 +108,68 @@ class Player(ActingParty[AnyPlayer]):
     def _choose(self, event: Decide, view: Views) -> Step:
         """Choose an arm of a decision set, (d, arms), or (d, 1) with a model an arm.
 
+        There may be fewer arms than the terms have: confidence bounds hold for all contexts at
+        once, and with a model an arm for all models.
+
         Raises
         ------
         LocalProtocolError
-            If the decision set is malformed.
+            If the decision set is malformed, or has more arms than the terms.
         BoundExceededError
             If scores are not numbers.
         """
         state, constants = self._state, self._plan.constants
-        features = self._decision_set(event.situation)
-        arms, number = self._plan.facts.arms, state.decisions + 1
+        features, some = self._decision_set(event.situation)
+        theta, width = view.theta, view.width
+        if some:
+            theta, width = theta[some], width[some]
+        shared, number = constants.models == 1, state.decisions + 1
+        arms = features.shape[1] if shared else len(theta)
         scores, work = np.empty(arms, np.float32), np.empty((2, arms), np.float32)
         longest = constants.context_bound if constants.clip else math.inf
-        arm = int(
-            choose_arm(features, view.theta, view.width, self._ties(number), longest, scores, work)
-        )
+        first = self._ties(number) % arms
+        arm = int(choose_arm(features, theta, width, first, longest, scores, work))
         if arm < 0:
             raise BoundExceededError(f"{self.name}, decision {number}: scores are not numbers")
-        context = features[:, arm if constants.models == 1 else 0].astype(np.float64)
+        context = features[:, arm if shared else 0].astype(np.float64)
+        arm = some[arm] if some else arm
         chosen = OpenDecision(arm, context)
         after = self._after(decisions=number, open={**state.open, number: chosen})
         return Step(after, answer=Decision(number, arm))
 
-    def _decision_set(self, features: Floats32) -> Floats32:
-        """A copy of a decision set, which may be cut down; refuses what is none."""
-        expected = self._plan.facts.features_shape
-        if getattr(features, "shape", None) == expected:
+    def _decision_set(self, situation: Any) -> tuple[Floats32, list[int]]:
+        """A copy of a decision set, which may be cut down, and the arms' numbers if not all are in.
+
+        Refuses what is none.
+        """
+        features, some = situation, list[int]()
+        if type(situation) is Offer:
+            features, some = situation.context, self._offered(situation.arms)
+        dimension, columns = self._plan.facts.features_shape
+        shape: tuple[int, ...] = getattr(features, "shape", ())
+        if len(shape) == 2 and shape[0] == dimension and 1 <= shape[1] <= columns:
             if features.dtype == np.float32:
                 copied = np.array(features, order="C")
             else:
                 with np.errstate(over="ignore"):  # beyond float32 is infinite, and held to L
                     copied = np.array(features, dtype=np.float32, order="C")
             if self._plan.constants.clip or all_finite(copied):
-                return copied
-        raise LocalProtocolError(f"{self.name}: a decision set is {expected} finite numbers")
+                return copied, some
+        raise LocalProtocolError(
+            f"{self.name}: a decision set is {dimension} finite numbers for each of at most "
+            f"{columns} columns, as the terms say"
+        )
+
+    def _offered(self, arms: Sequence[int]) -> list[int]:
+        """Numbers of arms that can be chosen, if that is what they are."""
+        some, most = list(arms), self._plan.facts.arms
+        known = all(type(arm) is int and 0 <= arm < most for arm in some)
+        if self._plan.constants.models == 1 or not (known and 1 <= len(some) == len({*some})):
+            raise LocalProtocolError(
+                f"{self.name}: arms to choose among are different numbers from 0 to {most - 1}, "
+                "and at least one; where all arms share a model, fewer are shown"
+            )
+        return some
 
     def _checked_record(self, event: Observe) -> Record:
         """The record of an open decision, held to its bounds.

@@ -12,6 +12,7 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.errors import ConfigError
 from fedbandits.federation.topology import Topology, clique_cover, flood_sizes, topology
+from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.systems.agents.config import Determinant
 from fedbandits.systems.agents.plan import (
@@ -65,6 +66,15 @@ class PeerPlan(AgentsPlan, frozen=True, kw_only=True):
         """Each agent's neighbours, by their numbers: a file of one name may have other edges."""
         names = self.agent_names
         return {"neighbours": {n: self.topology.neighbours(i) for i, n in enumerate(names)}}
+
+    def event(self, releases: int | None = None) -> Event:
+        """What a record is charged for after so many releases of all estimators together.
+
+        Records of different estimators are disjoint. So a record costs most if all releases so far
+        were of its own estimator, which makes so many at most.
+        """
+        most = self.constants.releases
+        return super().event(None if releases is None else min(releases, most))
 
 
 def make_plan(config: PeerFedUCB, facts: ContextualFacts, rounds: int) -> PeerPlan:

@@ -193,6 +193,7 @@ def make_plan(config: PFCB, facts: ProcurementFacts, rounds: int) -> PFCBPlan:
         If the window does not lie within the horizon, or parts do not fit each other or the facts.
     """
     _check_target_and_oracle(config, facts)
+    _check_capacities(facts)
     exchanges = timing_of(config, facts.parties, rounds)
     noise = noise_of_reports(config, exchanges.number)
     return PFCBPlan(
@@ -214,6 +215,23 @@ def _check_target_and_oracle(config: PFCB, facts: ProcurementFacts) -> None:
             f'oracle: given "exact", but capacities go up to {facts.largest_capacity:,}; it '
             f'is for capacities up to {_MOST_EXACT_CAPACITY:,}; set "greedy", or '
             "environment.max_capacity"
+        )
+
+
+def _check_capacities(facts: ProcurementFacts) -> None:
+    """Refuse capacities that are stated, and are none."""
+    shape = {len(row) for row in facts.capacities}
+    largest = max((max(row, default=0) for row in facts.capacities), default=facts.largest_capacity)
+    if facts.capacities and (
+        len(facts.capacities) != facts.parties
+        or shape != {facts.producers}
+        or any(units < 0 for row in facts.capacities for units in row)
+        or largest != facts.largest_capacity
+    ):
+        raise ConfigError(
+            f"capacities: allowed: a row for each of {facts.parties} buyers, with a whole number "
+            f"≥ 0 for each of {facts.producers} producers, the largest of which is "
+            f"largest_capacity = {facts.largest_capacity}"
         )
 
 

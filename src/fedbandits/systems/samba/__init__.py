@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fedbandits.environments.facts import ArmFacts
 from fedbandits.federation.roles import Roles, Supplies
 from fedbandits.federation.run import PartiesRun
+from fedbandits.systems.application import SharedSecret
 from fedbandits.systems.package import PackageSystem
 from fedbandits.systems.samba.config import Samba
 from fedbandits.systems.samba.presets import PRESETS
@@ -29,6 +30,7 @@ class SambaSystem(PackageSystem["SambaPlan"]):
     config_type = Samba
     presets = PRESETS
     facts_type = ArmFacts
+    SHARED = (SharedSecret("channel", "comp", "owner"),)
 
     def roles(self, plan: SambaPlan) -> Roles | None:
         """Customer, Controller, Comp and data owners; nobody exchanges anything in a plain run."""

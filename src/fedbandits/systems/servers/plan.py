@@ -25,6 +25,11 @@ class ServersPlan(Plan, frozen=True, kw_only=True):
 
     constants: Any
 
+    @property
+    def private(self) -> bool:
+        """Whether there is noise."""
+        return bool(self.constants.private)
+
 
 def check_homes(facts: ClusteredFacts) -> None:
     """Refuse facts in which a user has no server, or a server no user.

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 import numpy as np
 
-from fedbandits._typing import Floats, Ints
+from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.arrivals import Arrival
 from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.events import Decide, Decision, EndRound, Observe
@@ -16,6 +16,7 @@ from fedbandits.federation.party import ActingParty, Party
 from fedbandits.federation.roles import MessageTable, Role, Roles
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step
+from fedbandits.learners.models import Scoring, new_scoring
 from fedbandits.privacy.bounds import as_reward, contexts_fault, record_fault, require_within
 from fedbandits.systems.servers.plan import LATER, ServersPlan
 from fedbandits.systems.servers.system import ServerSupply
@@ -143,8 +144,9 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         Raises
         ------
         LocalProtocolError
-            If the user does not live here, items are not (d, K) float32 numbers, the round is over
-            or belongs to a later phase, or the plan foresees no more rounds.
+            If the user does not live here, items are not (d, k) float32 numbers of 1 ≤ k ≤ K
+            items, the round is over or belongs to a later phase, or the plan foresees no more
+            rounds.
         BoundExceededError
             If an item is longer than 1 or not a number.
         """
@@ -152,9 +154,12 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         place = int(np.searchsorted(self.users, user))
         if place == len(self.users) or self.users[place] != user:
             raise LocalProtocolError(f"{self.name}: user {user} does not live here")
-        if items.shape != (constants.dimension, constants.items) or items.dtype != np.float32:
+        d, most = constants.dimension, constants.items
+        shaped = items.ndim == 2 and len(items) == d and 1 <= items.shape[1] <= most
+        if not shaped or items.dtype != np.float32:
             raise LocalProtocolError(
-                f"{self.name}: items are ({constants.dimension}, {constants.items}) float32 numbers"
+                f"{self.name}: items are {d} float32 numbers for each of at most {most}, as the "
+                "terms say"
             )
         self._last_round(round_, self._state.ended + 1)
         if self._state.decisions >= self._plan.rounds:
@@ -164,6 +169,11 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         fault = contexts_fault(items, constants.context_bound)
         require_within(fault, f"{self.name}, round {round_}")
         return place
+
+    def _scoring(self, items: Floats32, of_all: Scoring) -> Scoring:
+        """Buffers for scoring items: those at hand, unless there are fewer than the terms have."""
+        count = items.shape[1]
+        return of_all if count == of_all.scores.size else new_scoring(len(items), count)
 
     def _observe(self, event: Observe) -> Step:
         """Learn what a recommended item earned, a number in [0, 1].
@@ -238,7 +248,8 @@ def server_roles(
     names = tuple(f"server-{i}" for i in range(plan.constants.servers))
     return Roles(
         (
-            Role("server", names, lambda seat, own: make_server(seat, plan, own), acts=True),
+            # Whoever gave up first would miss what the global server hands out at its deadline.
+            Role("server", names, lambda seat, own: make_server(seat, plan, own), True, 2.0),
             Role(GLOBAL, (GLOBAL,), lambda seat, _: make_global(seat, plan)),
         ),
         table,

@@ -155,8 +155,8 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
 
     def _choose(self, place: int, situation: Arrival) -> Step:
         self._draw_ahead()
-        width, scoring = self._plan.constants.width, self._scratch.scoring
-        models = self._state.models
+        width, models = self._plan.constants.width, self._state.models
+        scoring = self._scoring(situation.items, self._scratch.scoring)
         item = int(choose_arm(models, place, width, False, situation.items, scoring))
         return self._decided(place, situation, item)
 

@@ -149,7 +149,8 @@ class Learner(Server[LocalState, PublishedFCLUBPlan]):
 
         models = known.models if constants.buffered else known.acting
         partners = int(local.partners[row])
-        item = int(pick(constants, models, at, partners, situation.items, self._scratch.scoring))
+        scoring = self._scoring(situation.items, self._scratch.scoring)
+        item = int(pick(constants, models, at, partners, situation.items, scoring))
         return msgspec.structs.replace(self._decided(place, situation, item), write=write)
 
     def _draw_ahead(self) -> None:

@@ -22,9 +22,10 @@ CONTROLLER = "controller"
 
 def roles(plan: AgentsPlan) -> Roles:
     """Agents, and a controller that adds up what they release."""
+    # Whoever gave up before the controller would ask anew for a sum that is about to come.
     return Roles(
         (
-            Role("agent", plan.agent_names, lambda seat, own: Agent(seat, plan, own), acts=True),
+            Role("agent", plan.agent_names, lambda seat, own: Agent(seat, plan, own), True, 2.0),
             Role(CONTROLLER, (CONTROLLER,), lambda seat, _: Controller(seat, plan)),
         ),
         TABLE,

@@ -15,7 +15,7 @@ from fedbandits.federation.messages import Message, pack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.privacy import running_sum
-from fedbandits.privacy.running_sum import renamed
+from fedbandits.privacy.running_sum import CoveringNoise, renamed
 from fedbandits.systems.agents.counting import countable, sum_to_release
 from fedbandits.systems.agents.sync import planned_round, sync_due
 from fedbandits.systems.agents.system import AgentSupply
@@ -47,8 +47,9 @@ class PeerAgent(Listener):
     plan
         What all parties go by.
     supply
-        Its noise, and how it breaks ties. The k-th release of estimator g of G has the draw of
-        the name (k - 1) G + g + 1.
+        Its noise, and how it breaks ties. The k-th release of estimator g of G has the simulated
+        draw of the name (k - 1) G + g + 1. A source that covers values is asked step after step,
+        whichever estimators are released.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
@@ -203,7 +204,7 @@ class PeerAgent(Listener):
                 self._own, self._most_records, now.released.made, after.statistic[g], now.kept
             )
             try:
-                now, noisy = self._released(g, now, statistic)
+                now, noisy = self._released(after, g, statistic)
             except ReleaseRefusedError:  # for good: the round ends all the same
                 after = msgspec.structs.replace(after, refused=after.refused + 1)
                 continue
@@ -223,15 +224,18 @@ class PeerAgent(Listener):
             outgoing += self._to_all(self._announcement(g, number, noisy, after.rounds))
         return Step(after, outgoing)
 
-    def _released(self, g: int, now: Estimator, statistic: Floats) -> tuple[Estimator, Floats]:
+    def _released(self, after: PeerState, g: int, statistic: Floats) -> tuple[Estimator, Floats]:
         """The next release of a sum: settled before anything leaves."""
-        plan, count = self._own, self._count
+        plan, count, now = self._own, self._count, after.estimators[g]
+        # What covers is charged for in one stream, whose steps have no gaps.
+        step = 1 + sum(each.released.made for each in after.estimators)
+        covers = isinstance(self._noise, CoveringNoise)
         released, noisy = running_sum.release(
             plan.release,
             now.released,
             statistic.reshape(-1),
             plan.constants.entry_scale,
-            renamed(self._noise, lambda k: (k - 1) * count + g + 1),
+            renamed(self._noise, lambda k: step if covers else (k - 1) * count + g + 1),
         )
         self._has_noise = False
         kept = at_release(plan, statistic)

@@ -25,6 +25,7 @@ from fedbandits.systems.pfcb.plan import CLEAR, PFCBPlan
 from fedbandits.systems.pfcb.release import release_report
 from fedbandits.systems.pfcb.roles.exchange import Exchange
 from fedbandits.systems.pfcb.roles.standing import (
+    Bought,
     BuyerState,
     Kept,
     LateOutcomeError,
@@ -152,15 +153,16 @@ class Buyer(ActingParty[BuyerState]):
             self._capacity, scratch,
         )  # fmt: skip
         due, allotted = allot(state, constants.releases, self._most)
+        units = scratch.purchase.copy()
         after = msgspec.structs.replace(
             state,
             decisions=number,
-            open={**state.open, number: due},
+            open={**state.open, number: Bought(due, units)},
             due=due,
             allotted=allotted,
-            ordered=ordered if constants.raw_view else ordered + scratch.purchase,
+            ordered=ordered if constants.raw_view else ordered + units,
         )
-        return Step(after, answer=Decision(number, scratch.purchase.copy()))
+        return Step(after, answer=Decision(number, units.copy()))
 
     def _observe(self, event: Observe) -> Step:
         """Learn how many units were good. Reports leave at the round's end.
@@ -179,7 +181,7 @@ class Buyer(ActingParty[BuyerState]):
         units, good = self._whole(event.decision.action), self._whole(event.outcome)
         fault = purchase_fault(units, good, self._capacity)
         require_within(int(fault), f"{self.name}, decision {number}")
-        left = {n: report for n, report in state.open.items() if n != number}
+        left = {n: bought for n, bought in state.open.items() if n != number}
         if due > state.releases + 1:
             kept = (*state.kept, Kept(number, due, units, good))
             return Step(self._after(open=left, kept=kept))
@@ -193,9 +195,9 @@ class Buyer(ActingParty[BuyerState]):
     def _due(self, number: int) -> int:
         """The report that an open decision is due in, at the earliest."""
         state = self._state
-        due = state.open.get(number)
-        if due is not None:
-            return due
+        bought = state.open.get(number)
+        if bought is not None:
+            return bought.due
         if 0 < number <= state.closed:
             raise LateOutcomeError(
                 f"{self.name}: the outcome of decision {number} comes after its report has left, "

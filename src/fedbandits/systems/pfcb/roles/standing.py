@@ -19,6 +19,21 @@ class LateOutcomeError(LocalProtocolError):
     """An outcome that comes after the report that it is due in, where that is too late."""
 
 
+class Bought(NamedTuple):
+    """A purchase whose outcome has not come.
+
+    Parameters
+    ----------
+    due
+        The report that it is due in, at the earliest.
+    units : (m,) int64
+        What was decided on, by producer: whoever tells the outcome need not repeat it.
+    """
+
+    due: int
+    units: Ints
+
+
 class Kept(NamedTuple):
     """An inspected purchase that is due in a later report than the next."""
 
@@ -45,7 +60,7 @@ class BuyerState(PartyState, frozen=True, kw_only=True):
     decisions
         How many were made.
     open
-        For a decision whose outcome has not come the report that it is due in, at the earliest.
+        Decisions whose outcomes have not come, by their numbers.
     due, allotted
         That of the last decision, and how many decisions have the same.
     closed
@@ -72,7 +87,7 @@ class BuyerState(PartyState, frozen=True, kw_only=True):
 
     stage: str = "ready"
     decisions: int = 0
-    open: dict[int, int] = msgspec.field(default_factory=dict)
+    open: dict[int, Bought] = msgspec.field(default_factory=dict)
     due: int = 0
     allotted: int = 0
     closed: int = 0
@@ -129,7 +144,7 @@ def copied(books: Books) -> Books:
 class Closed(NamedTuple):
     """What becomes of purchases when a report has been made."""
 
-    open: dict[int, int]
+    open: dict[int, Bought]
     closed: int
     kept: tuple[Kept, ...]
 
@@ -155,6 +170,6 @@ def close_batch(state: BuyerState, plan: PFCBPlan, books: Books) -> Closed:
     kept = tuple(each for each in state.kept if each.due > made + 1)
     if plan.late:
         return Closed(state.open, 0, kept)
-    left = {number: due for number, due in state.open.items() if due > made}
+    left = {number: bought for number, bought in state.open.items() if bought.due > made}
     waiting = [*left, *(each.number for each in state.kept if each.due > made)]
     return Closed(left, min(waiting, default=state.decisions + 1) - 1, kept)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -32,12 +33,14 @@ CUSTOMER, CONTROLLER, COMP = "customer", "controller", "comp"
 def roles(plan: SambaPlan) -> Roles:
     """Who takes part in a run that exchanges messages; owner i has arm i."""
     owners = tuple(f"owner-{i}" for i in range(plan.arms))
+    # All wait for the Controller, which waits for one of them at a time: it gives up first, and
+    # says why. An owner may wait for the slowest score, then for Comp; the customer for the run.
     return Roles(
         (
-            Role("owner", owners, lambda seat, own: DataOwner(seat, plan, own), acts=True),
+            Role("owner", owners, lambda seat, own: DataOwner(seat, plan, own), True, 3.0),
             Role(CONTROLLER, (CONTROLLER,), lambda seat, own: Controller(seat, plan, own)),
-            Role(COMP, (COMP,), lambda seat, own: Comp(seat, plan, own)),
-            Role(CUSTOMER, (CUSTOMER,), lambda seat, own: Customer(seat, plan, own)),
+            Role(COMP, (COMP,), lambda seat, own: Comp(seat, plan, own), patience=2.0),
+            Role(CUSTOMER, (CUSTOMER,), lambda seat, own: Customer(seat, plan, own), False, inf),
         ),
         TABLE,
         messages_set_pace=True,

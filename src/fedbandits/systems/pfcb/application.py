@@ -1,0 +1,130 @@
+"""How applications ask a buyer what to buy, and what each buyer brings.
+
+A buyer brings its costs, which nobody else is told: ``costs`` under ``[own]`` in its settings, a
+number a producer. Everybody's capacities are another matter. Buyers judge each other's reports by
+them, so all must go by the same ones: they are facts of the federation (``capacities`` under
+``[facts]``), and so a part of the terms, which are compared when members meet.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fedbandits._typing import Floats, Ints
+from fedbandits.errors import ConfigError, LocalProtocolError
+from fedbandits.federation.events import Decision
+from fedbandits.federation.party import ActingParty
+from fedbandits.systems.application import Application, Asked, Means, Told
+from fedbandits.systems.pfcb.plan import CLEAR, PFCBPlan
+from fedbandits.systems.pfcb.roles.buyer import BuyerSupply
+
+#: Far beyond any price, and far from what a float cannot hold.
+_MOST_COST = 1e300
+
+
+class PurchaseAsked(Asked, frozen=True):
+    """A purchase is to be decided on; a buyer knows all that it rests on.
+
+    The answer is the units to buy, one number a producer.
+    """
+
+
+class PurchaseTold(Told, frozen=True):
+    """How many units were good, by producer.
+
+    ``units`` has how many were bought, if these are others than those that were decided on.
+    """
+
+    reward: list[int]
+    units: list[int] | None = None
+
+
+class Purchases(Application[PFCBPlan]):
+    """A buyer decides on units to buy of every producer."""
+
+    ASKED = PurchaseAsked
+    TOLD = PurchaseTold
+    ACTION = list[int]
+
+    def situation(self, party: ActingParty[Any], asked: Any) -> None:
+        del party, asked
+
+    def action(self, decision: Decision, asked: Any) -> list[int]:
+        del asked
+        units: list[int] = decision.action.tolist()
+        return units
+
+    def observation(
+        self, party: ActingParty[Any], number: int, told: PurchaseTold
+    ) -> tuple[Decision, Ints]:
+        good, found = _whole(party.name, told.reward), party.state.open.get(number)
+        if told.units is not None:
+            return Decision(number, _whole(party.name, told.units)), good
+        # Of one that is not open the party says whether it came too late.
+        return Decision(number, good if found is None else found.units), good
+
+    def stand_in(self, value: float) -> PurchaseTold:
+        """Nothing was bought: of a purchase whose outcome is unknown nothing can be learned.
+
+        Raises
+        ------
+        ConfigError
+            If ``value`` is not 0.
+        """
+        if value != 0.0:
+            raise ConfigError(
+                f"rewards.default: given {value:g}, allowed: 0, which stands for no purchase at all"
+            )
+        none = [0] * self.plan.constants.producers
+        return PurchaseTold(reward=none, units=none)
+
+
+def _whole(name: str, units: list[int]) -> Ints:
+    """Numbers of units as an array."""
+    if any(abs(each) > 2**62 for each in units):
+        raise LocalProtocolError(f"{name}: numbers of units beyond all bounds")
+    return np.array(units, np.int64)
+
+
+def application(plan: PFCBPlan) -> Purchases:
+    """How applications ask a buyer."""
+    return Purchases(plan)
+
+
+def supply(plan: PFCBPlan, role: str, place: int, means: Means) -> BuyerSupply:
+    """What a buyer brings: its costs, and noise that is charged for.
+
+    Raises
+    ------
+    ConfigError
+        If its settings have no costs, or the facts no capacities.
+    """
+    del role, place
+    if not plan.facts.capacities:
+        raise ConfigError(
+            "facts.capacities: missing; allowed: a row for each buyer, with the most units that it "
+            "can buy from each producer in a round"
+        )
+    noise = means.noise(plan.event) if plan.constants.reports != CLEAR else _no_noise
+    capacities = np.array(plan.facts.capacities, np.int64)
+    return BuyerSupply(noise, _costs(plan, means.own("costs")), capacities)
+
+
+def _costs(plan: PFCBPlan, given: Any) -> Floats:
+    """Own costs as the settings have them; an error shows none of them."""
+    producers = plan.constants.producers
+    numbers = isinstance(given, list | tuple) and len(given) == producers
+    if not numbers or not all(
+        type(cost) in (int, float) and 0 <= cost <= _MOST_COST for cost in given
+    ):
+        raise ConfigError(
+            f"own.costs: allowed: {producers} numbers ≥ 0, what a unit of each producer costs"
+        )
+    return np.array(given, np.float64)
+
+
+def _no_noise(step: int) -> Floats:
+    del step
+    return np.zeros(0)

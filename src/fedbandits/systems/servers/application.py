@@ -1,0 +1,84 @@
+"""How applications ask a local server: who has come, and which items there are.
+
+Between machines no rounds arrive with users: a round ends by the clock, for everybody, whoever has
+come in it. What a server needs of a round is a number that is legal in its phase: not over yet, and
+not beyond the phase. SCLUB also reads it as the number of users who have come. So a request has the
+number of users who have come to this server, held to the phase (:func:`live_round`). The end of a
+phase (``next_end``) comes after all of its rounds, so it is always legal too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fedbandits.environments.arrivals import Arrival
+from fedbandits.errors import LocalProtocolError
+from fedbandits.federation.events import Decision
+from fedbandits.federation.party import ActingParty
+from fedbandits.systems.application import (
+    Application,
+    Asked,
+    Means,
+    RewardTold,
+    float32_columns,
+)
+from fedbandits.systems.servers.plan import ServersPlan
+from fedbandits.systems.servers.system import ServerSupply
+
+
+class ItemsAsked(Asked, frozen=True):
+    """A user who has come, and the context vector of every item that can be recommended.
+
+    The answer is an item's number, from 0. There may be fewer items than the terms have.
+    """
+
+    user: int
+    items: list[list[float]]
+
+
+class Recommendations(Application[ServersPlan]):
+    """A server recommends an item to one of its own users; a reward is a number from 0 to 1."""
+
+    ASKED = ItemsAsked
+    TOLD = RewardTold
+
+    def situation(self, party: ActingParty[Any], asked: ItemsAsked) -> Arrival:
+        if not 0 <= asked.user < self.plan.constants.users:
+            raise LocalProtocolError(f"{party.name}: no such user")
+        items = float32_columns(party.name, asked.items)
+        return Arrival(live_round(party), asked.user, items)
+
+    def action(self, decision: Decision, asked: Any) -> int:
+        del asked
+        return int(decision.action)
+
+    def observation(
+        self, party: ActingParty[Any], number: int, told: RewardTold
+    ) -> tuple[Decision, float]:
+        found = party.state.open.get(number)
+        if found is None:
+            raise LocalProtocolError(f"{party.name}: decision {number} is not open")
+        return Decision(number, found.item), told.reward
+
+    def stand_in(self, value: float) -> RewardTold:
+        return RewardTold(value)
+
+
+def live_round(party: ActingParty[Any]) -> int:
+    """A legal round for who comes now: as many as have come, within the phase."""
+    state, last = party.state, party.next_end
+    earliest: int = max(state.ended, state.decisions) + 1
+    return earliest if last is None else min(earliest, last)
+
+
+def application(plan: ServersPlan) -> Recommendations:
+    """How applications ask a local server."""
+    return Recommendations(plan)
+
+
+def supply(plan: Any, role: str, place: int, means: Means) -> ServerSupply | None:
+    """What a local server brings: noise that is charged for, where the variant has any."""
+    del place
+    if role != "server":
+        return None
+    return ServerSupply(means.noise(plan.event) if plan.private else None)
