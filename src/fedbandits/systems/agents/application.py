@@ -54,10 +54,8 @@ class SharedModel(Application[AgentsPlan]):
 
     def bounds(self) -> dict[str, Any]:
         dimension, arms = self.plan.facts.features_shape
-        rows = Annotated[
-            list[_exactly(dimension, float)],  # type: ignore[misc]
-            Meta(min_length=1, max_length=arms),
-        ]
+        row = _exactly(dimension, float)
+        rows: Any = Annotated[list[row], Meta(min_length=1, max_length=arms)]
         return {"actions": rows, "reward": _reward(self.plan)}
 
     def situation(self, party: ActingParty[Any], asked: ActionsAsked) -> Floats32:
