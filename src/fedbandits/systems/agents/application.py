@@ -55,7 +55,7 @@ class SharedModel(Application[AgentsPlan]):
     def bounds(self) -> dict[str, Any]:
         dimension, arms = self.plan.facts.features_shape
         row = _exactly(dimension, float)
-        rows: Any = Annotated[list[row], Meta(min_length=1, max_length=arms)]
+        rows: Any = Annotated[list[row], Meta(min_length=1, max_length=arms)]  # type: ignore[valid-type]
         return {"actions": rows, "reward": _reward(self.plan)}
 
     def situation(self, party: ActingParty[Any], asked: ActionsAsked) -> Floats32:
