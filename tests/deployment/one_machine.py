@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import shutil
 import socket
 
 from fedbandits.deployment.authority import Admitted, admit, init_authority
@@ -58,6 +59,14 @@ class OneMachine:
         self.file = folder / "clinics.toml"
         self.file.write_text(TEXT.format(epsilon=epsilon, port=self.port))
         self.authority = init_authority(self.file, folder / "authority")
+
+    def copy(self, folder: pathlib.Path) -> OneMachine:
+        """The same folders elsewhere, to change and to damage."""
+        other = object.__new__(OneMachine)
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        other.folder, other.port = folder, self.port
+        other.file, other.authority = folder / "clinics.toml", folder / "authority"
+        return other
 
     @property
     def federation(self) -> Federation:

@@ -90,6 +90,10 @@ class Identity:
         """When its certificate ends."""
         return self.certificate.not_valid_after_utc
 
+    def days_left(self) -> int:
+        """How many whole days its certificate is still valid."""
+        return (self.expires - now()).days
+
     def check(self, at: datetime.datetime | None = None) -> None:
         """Check that the others take this party for what it is.
 
