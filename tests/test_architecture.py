@@ -21,7 +21,7 @@ LEVELS = {
 #: What every system's package is made of; docs/extending.md names the others, and why.
 VOCABULARY = {
     "__init__", "config", "presets", "plan", "kernels", "state", "loop", "messages", "roles",
-    "claim", "audit", "theory",
+    "application", "claim", "audit", "theory",
 }  # fmt: skip
 #: Rooms that a system must have; what a party computes may lie in a shared folder, and not every
 #: system has theorems.

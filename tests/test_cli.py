@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 import subprocess
 import sys
 import warnings
@@ -11,9 +12,10 @@ from typer.testing import CliRunner
 from fedbandits import cli
 from fedbandits.experiments import audit as audit_module
 from fedbandits.experiments.audit import Audit, Verdict
+from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import GaussianRelease
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.privacy.ledger import Ledger
+from fedbandits.privacy.ledger import Ledger, add_up
 from fedbandits.systems.agents import audit as agents_audit
 from tests.experiments.test_audit import attack_of_few_runs
 
@@ -188,6 +190,77 @@ def test_a_ledger_is_verified_and_shown(folder, monkeypatch, capsys):
     assert "ledger of federation 'hospitals', 1 party, every row verified" in shown
     assert call(monkeypatch, "privacy", "--ledger", "no.db") == 2
     assert "no.db: no ledger there" in capsys.readouterr().err
+
+
+def ledger_with(path, federation, party, deviation, steps=1, delta=1e-5, unit="one visit"):
+    """A ledger in which a party has paid for some releases, a stream each."""
+    claim = PrivacyClaim(
+        unit=unit, from_whom="all others", relation="replace-one", holds_for="interactive",
+        epsilon=2.0, epsilon_contents=2.0, delta=delta, mu=0.5,
+    )  # fmt: skip
+    with Ledger.open(path, federation) as ledger, ledger.begin() as connection:
+        ledger.open_account(connection, party, claim, 2.0, delta)
+        for step in range(steps):
+            event = GaussianRelease(1.0, deviation)
+            ledger.charge(connection, party, f"{federation} {step}", 1, event)
+        return ledger.statement(connection, party)
+
+
+class TestLedgersTogether:
+    """What several federations have cost the same records."""
+
+    def test_squares_of_mu_add_up(self, folder, monkeypatch, capsys):
+        one = ledger_with(folder / "a.db", "hospitals", "north", 10.0)
+        other = ledger_with(folder / "b.db", "clinics", "agent-0", 5.0, delta=1e-6)
+        assert call(monkeypatch, "privacy", "--ledger", "a.db", "b.db") == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        mu = math.hypot(0.1, 0.2)
+        total = add_up([one, other])
+        assert (total.accounts, total.delta) == (2, 1e-6)
+        assert total.spent_mu == pytest.approx(mu, rel=1e-12)
+        assert total.spent_epsilon == gaussian.epsilon_of(total.spent_mu, 1e-6)
+        assert total.mu == pytest.approx(math.hypot(one.mu, other.mu), rel=1e-12)
+        for line in ("north: budget", "agent-0: budget", f"(μ = {mu:.4g})", "in total 2 accounts"):
+            assert line in shown
+        assert "units differ" not in shown
+        assert call(monkeypatch, "privacy", "--ledger", "b.db", "--ledger", "a.db") == 0
+        assert f"(μ = {mu:.4g})" in " ".join(capsys.readouterr().out.split())
+
+    def test_a_party_is_added_up_by_its_name(self, folder, monkeypatch, capsys):
+        for name, party in (("a", "north"), ("b", "north"), ("c", "south")):
+            ledger_with(folder / f"{name}.db", name, party, 10.0, unit=f"one visit to {party}")
+        assert call(monkeypatch, "privacy", "--ledger", "a.db", "b.db", "c.db") == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        assert (
+            f"north in 'a', 'b': spent ε = {gaussian.epsilon_of(math.sqrt(0.02), 1e-5):.4g}"
+            in shown
+        )
+        assert "south in" not in shown
+        assert "in total 3 accounts" in shown
+        assert "units differ one visit to north; one visit to south" in shown
+
+    def test_a_copy_does_not_count_twice(self, folder, monkeypatch, capsys):
+        ledger_with(folder / "a.db", "hospitals", "north", 10.0)
+        shutil.copy(folder / "a.db", folder / "copy.db")
+        for other in ("a.db", "copy.db"):
+            assert call(monkeypatch, "privacy", "--ledger", "a.db", other) == 2
+            assert "would count twice" in capsys.readouterr().err
+
+    def test_a_renewed_federation_goes_on_with_its_account(self, folder):
+        """The same ledger, a stream of its own: what was spent before stays spent."""
+        first = ledger_with(folder / "a.db", "hospitals", "north", 10.0)
+        again = Ledger.open(folder / "a.db", "hospitals", must_exist=True)
+        with again as ledger, ledger.begin() as connection:
+            event = GaussianRelease(1.0, 5.0)
+            ledger.charge(connection, "north", "the second year", 1, event)
+            statement = ledger.statement(connection, "north")
+        assert statement.spent_mu == pytest.approx(math.hypot(first.spent_mu, 0.2), rel=1e-12)
+        assert add_up([statement]).spent_mu == statement.spent_mu
+        assert statement.left_mu < first.left_mu
+
+    def test_one_configuration_at_most(self, folder, monkeypatch, capsys):
+        assert call(monkeypatch, "privacy", "tiny.toml", "other.toml") == 2
+        assert "name one CONFIG.toml" in capsys.readouterr().err
 
 
 def test_the_version_is_told(monkeypatch, capsys):

@@ -37,16 +37,32 @@ CLUSTERED = Clustered(users=6, clusters=2, servers=2, dim=2, items=4)
 BUYERS = Procurement(agents=2, producers=3, max_capacity=6, quality_threshold=0.3)
 
 
-class Covering:
-    """Adds what a simulated source gives where a secure one covers; keeps what it was given."""
+class Named:
+    """A simulated source that keeps by which names it was asked, one after another."""
 
     def __init__(self, noise):
-        self.noise, self.seen = noise, {}
+        self.noise, self.names = noise, []
+
+    def __call__(self, *name):
+        self.names.append(name)
+        return self.noise(*name)
+
+
+class Covering:
+    """Adds what a simulated source gives where a secure one covers; keeps what it was given.
+
+    A secure source is asked step after step, a simulated one by the names of draws; ``names`` has
+    the name that each step has in a simulation, if it is another.
+    """
+
+    def __init__(self, noise, names=None):
+        self.noise, self.names, self.seen = noise, names, {}
 
     def cover(self, step, values):
         assert step not in self.seen, "a step was asked for twice"
         self.seen[step] = values.copy()
-        drawn = np.reshape(self.noise(step), -1)[: values.size]
+        name = (step,) if self.names is None else self.names[step - 1]
+        drawn = np.reshape(self.noise(*name), -1)[: values.size]
         return values + drawn.reshape(values.shape)
 
 
@@ -155,8 +171,13 @@ def played(run):
 @every_variant
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_same_noise_gives_the_same_releases_and_decisions(variant, seed):
-    added, covered = variant.begin(seed), variant.begin(seed, Covering)
-    np.testing.assert_array_equal(played(added), played(covered))
+    added = variant.begin(seed)
+    for party in added.players:
+        party._noise = Named(party._noise)
+    decisions = played(added)
+    asked = iter([party._noise.names for party in added.players])
+    covered = variant.begin(seed, lambda noise: Covering(noise, next(asked)))
+    np.testing.assert_array_equal(decisions, played(covered))
     ours, theirs = sent(added), sent(covered)
     assert len(ours) == len(theirs)
     compared = 0

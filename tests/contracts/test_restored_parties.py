@@ -39,12 +39,7 @@ def ledgered(ledger, system, plan, world):
     return supply
 
 
-#: Its estimators' steps interleave as data have it: they are no stream that a ledger can charge,
-#: and no ε holds for that schedule anyway.
-NO_STREAM = {"peers, as published"}
-
-
-@pytest.mark.parametrize("name", sorted(set(VARIANTS) - NO_STREAM))
+@pytest.mark.parametrize("name", sorted(VARIANTS))
 def test_a_restored_party_releases_what_it_had_committed(name, tmp_path):
     variant = VARIANTS[name]
     config = variant.config()

@@ -17,12 +17,11 @@ parties = {agents}
 dimension = 4
 arms = 5
 [clock]
-kind = "live"
-start = 2999-01-01T00:00:00Z
-every = "1 h"
+{clock}
 [members]
 agent = {names}
 {others}
+{rewards}
 """
 
 
@@ -34,9 +33,19 @@ def clinics(
     noise="simulated",
     message_time="30 s",
     others='controller = ["hub"]',
+    every="1 h",
+    start="2999-01-01T00:00:00Z",
+    kind="live",
+    rewards="",
 ):
     names = [f"clinic-{i}" for i in range(agents)]
+    clock = (
+        f'kind = "live"\nstart = {start}\nevery = "{every}"'
+        if kind == "live"
+        else f'kind = "{kind}"'
+    )
     table = {
+        "clock": clock, "rewards": rewards,
         "preset": preset, "settings": settings, "agents": agents, "rounds": rounds,
         "noise": noise, "message_time": message_time, "others": others, "names": names,
     }  # fmt: skip

@@ -399,7 +399,8 @@ def test_misuse_is_the_callers_error():
 
 
 @pytest.mark.parametrize(
-    "features", [np.zeros((3, 3)), np.zeros((2, 2)), np.zeros(6), np.full((2, 3), np.nan)]
+    "features",
+    [np.zeros((3, 3)), np.zeros((2, 4)), np.zeros((2, 0)), np.zeros(6), np.full((2, 3), np.nan)],
 )
 def test_a_malformed_decision_set_is_refused(features):
     agent = federate(system("feducb").config, ENVIRONMENT, 30, 0, 0).of("agent")[0]

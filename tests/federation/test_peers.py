@@ -474,7 +474,7 @@ def test_misuse_is_the_callers_error():
     before = agent.dump()
     with pytest.raises(LocalProtocolError, match="not open"):
         agent.observe(Decision(1, 0), 1.0)
-    for wrong in (np.zeros((3, 3)), np.zeros((2, 2)), np.full((2, 3), np.nan)):
+    for wrong in (np.zeros((3, 3)), np.zeros((2, 4)), np.full((2, 3), np.nan)):
         with pytest.raises(LocalProtocolError, match="decision set"):
             agent.decide(wrong.astype(np.float32))
     for round_ in (0, 2, 2**62):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
 import math
-import pathlib
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -13,10 +11,9 @@ from rich.table import Table
 
 from fedbandits.experiments.progress import rounded
 
-if TYPE_CHECKING:  # tables need none of what makes them; the ledger is an extra
+if TYPE_CHECKING:  # tables need none of what makes them
     from fedbandits.experiments.audit import Audit
     from fedbandits.privacy.claims import PrivacyClaim
-    from fedbandits.privacy.ledger import Statement
     from fedbandits.settings.experiment import Experiment
 
 
@@ -104,52 +101,3 @@ def examined_tables(audit: Audit) -> list[Table]:
             seen.add_row(*row)
         tables += [guesses, seen]
     return tables
-
-
-def show_ledger(path: pathlib.Path) -> None:
-    """Verify every row of a ledger, then print its parties' statements."""
-    from fedbandits.privacy.ledger import Ledger
-
-    shown = output()
-    with Ledger.existing(path) as ledger, ledger.read() as connection:
-        ledger.verify(connection)
-        parties = ledger.parties(connection)
-        for party in parties:
-            shown.print(statement_table(ledger.statement(connection, party)), "")
-        shown.print(
-            f"{escape(str(path))}: ledger of federation {ledger.federation!r}, "
-            f"{len(parties)} {'party' if len(parties) == 1 else 'parties'}, every row verified"
-        )
-
-
-def statement_table(statement: Statement) -> Table:
-    """What a party has spent, what is left, and on what."""
-    table = Table(title=f"{escape(statement.party)}: budget", title_justify="left", box=None)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    delta = f"at δ = {statement.delta:g}"
-    rows = [
-        ("what it protects", statement.claim.unit),
-        ("budget", f"ε = {statement.epsilon:.4g} {delta} (μ = {statement.mu:.4g})"),
-        ("spent", f"ε = {statement.spent_epsilon:.4g} {delta} (μ = {statement.spent_mu:.4g})"),
-        (
-            "left",
-            f"μ = {statement.left_mu:.4g}, which by itself would be "
-            f"ε = {statement.left_epsilon:.4g}; squares of μ add up, ε does not",
-        ),
-        ("charges", f"{statement.charges:,}{_between(statement.first, statement.last)}"),
-    ]
-    rows += [
-        (f"stream {s.name}", f"{s.steps:,} releases, μ = {s.mu:.4g}: {s.description}")
-        for s in statement.streams
-    ]
-    for title, line in rows:
-        table.add_row(escape(title), escape(line))
-    return table
-
-
-def _between(first: float | None, last: float | None) -> str:
-    if first is None or last is None:
-        return ""
-    days = (datetime.datetime.fromtimestamp(t, datetime.UTC) for t in (first, last))
-    return ", from {:%Y-%m-%d %H:%M} to {:%Y-%m-%d %H:%M} UTC".format(*days)

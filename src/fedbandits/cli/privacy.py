@@ -12,8 +12,11 @@ from fedbandits.errors import ConfigError
 
 
 def privacy(
-    config: Annotated[
-        pathlib.Path | None, typer.Argument(metavar="CONFIG.toml", help="Whose systems.")
+    files: Annotated[
+        list[pathlib.Path] | None,
+        typer.Argument(
+            metavar="[CONFIG.toml]", help="Whose systems. After --ledger also further ledgers."
+        ),
     ] = None,
     assignments: Assignments = None,
     every: Annotated[
@@ -21,21 +24,32 @@ def privacy(
     ] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As a page of Markdown.")] = False,
     ledger: Annotated[
-        pathlib.Path | None,
-        typer.Option(metavar="FILE", help="A privacy ledger: what was spent, and what is left."),
+        list[pathlib.Path] | None,
+        typer.Option(
+            metavar="FILE...",
+            help="A privacy ledger: what was spent, and what is left. Of several, also what they "
+            "have cost the same records together.",
+        ),
     ] = None,
 ) -> None:
     """Show what every system would claim and spend, before anything runs.
 
-    With --ledger: check a deployment's ledger, and show what its parties have spent.
+    With --ledger: check a deployment's ledger, and show what its parties have spent. With several,
+    as --ledger A.db B.db, also what federations that had the same records cost them together.
     """
-    from fedbandits.cli import console
+    from fedbandits.cli import console, ledgers
     from fedbandits.settings.experiment import load
 
-    if ledger is not None:
-        console.show_ledger(ledger)
-        if config is None and not every:
+    configs, further = list(files or []), list[pathlib.Path]()
+    if ledger:
+        further = [file for file in configs if file.suffix != ".toml"]
+        configs = [file for file in configs if file.suffix == ".toml"]
+        ledgers.show_ledgers([*ledger, *further])
+        if not configs and not every:
             return
+    if len(configs) > 1:
+        raise ConfigError("privacy: name one CONFIG.toml")
+    config = configs[0] if configs else None
     from fedbandits.experiments import claims_page
 
     if every == (config is not None) or (every and assignments):

@@ -23,6 +23,8 @@ _LOG = logging.getLogger("fedbandits.deployment")
 TICKS = "ticks"
 #: Seconds between two looks at the clock, at least and at most.
 _LEAST_PAUSE, _LONGEST_PAUSE = 0.02, 5.0
+#: Seconds until a tick that could not be carried out is tried again.
+_AGAIN = 0.2
 
 
 class Clock:
@@ -49,6 +51,8 @@ class Clock:
         self._tasks = [asyncio.create_task(self._end_waiting())]
         if isinstance(self._federation.clock, Live):
             self._tasks.append(asyncio.create_task(self._tick()))
+        if self._federation.reward_default is not None and self._node.application is not None:
+            self._tasks.append(asyncio.create_task(self._expire()))
 
     async def stop(self) -> None:
         """End."""
@@ -76,17 +80,16 @@ class Clock:
                 self._look()
                 continue
             self._look()
-            if self.problem or not await self._carry_out(self.done + 1):
-                await asyncio.sleep(min(_LONGEST_PAUSE, max(_LEAST_PAUSE, self._patience / 10)))
+            if self.problem or self._node.exhausted or not await self._carry_out(self.done + 1):
+                await asyncio.sleep(_AGAIN)
 
     async def _carry_out(self, tick: int) -> bool:
         """End the round whose end comes next; whether that could be done."""
         node = self._node
-        end = None if node.exhausted else node.host.view.next_end
         try:
-            await node.end_round(end, tick)
-        except BudgetExceededError:
-            return True  # for good, and it has been said: the next tick ends nothing
+            await node.tick(tick)
+        except BudgetExceededError:  # for good, and it has been said
+            return False
         except NotReadyError:
             return False
         except FedbanditsError as failed:  # tried again
@@ -139,3 +142,13 @@ class Clock:
                 except FedbanditsError as failed:  # tried again
                     _LOG.warning("%s: a deadline: %s", self._node.member, failed)
                 since = time.monotonic()
+
+    async def _expire(self) -> None:
+        """Put the default in the place of every reward that has not come in time."""
+        after = self._federation.reward_after
+        while True:
+            await asyncio.sleep(min(_LONGEST_PAUSE, max(_LEAST_PAUSE, after / 10)))
+            try:
+                await self._node.expire(time.time() - after)
+            except FedbanditsError as failed:  # tried again
+                _LOG.warning("%s: rewards that are late: %s", self._node.member, failed)

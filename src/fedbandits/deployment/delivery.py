@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import time
 from collections import Counter
@@ -25,6 +26,8 @@ from fedbandits.federation.terms import Terms, cut
 _LOG = logging.getLogger("fedbandits.deployment")
 #: Seconds that an acknowledgement waits for a message to go along with.
 _ACKNOWLEDGE_AFTER = 0.02
+#: Seconds between two looks for what was not answered, at least.
+_LEAST_PAUSE = 0.005
 
 
 class Receiver(Protocol):
@@ -85,6 +88,8 @@ class Delivery:
         self._life = os.urandom(frames.LIFE_BYTES)
         self.exchanges = {peer: Exchange(peer) for peer in peers}
         self._wake = asyncio.Event()
+        #: When it is to be looked again for what was not answered.
+        self._sleeps_until = 0.0
         self._task: asyncio.Task[None] | None = None
         self._sending: set[asyncio.Task[object]] = set()
         #: Why frames were refused: names of errors, and how often.
@@ -117,11 +122,16 @@ class Delivery:
         return {peer: each.problem for peer, each in self.exchanges.items() if each.problem}
 
     def post(self, peer: str, number: int, body: bytes) -> None:
-        """Send a committed message."""
+        """Send a committed message; once more does no harm."""
         exchange = self.exchanges[peer]
+        if number < exchange.acknowledged:  # a commit that failed was to forget it
+            self._receiver.acknowledged(peer, exchange.acknowledged)
+            return
         exchange.unacknowledged[number] = body
         if exchange.greeted and number < exchange.acknowledged + WINDOW:
             exchange.begin_waiting(time.monotonic())
+            if exchange.next_try < self._sleeps_until:
+                self._wake.set()
             self._send_data(exchange, number, body)
 
     def received(self, peer: str, number: int) -> None:
@@ -153,7 +163,8 @@ class Delivery:
                 if exchange.is_due(now):
                     self._say_again(exchange, now)
             due = [e.next_try for e in self.exchanges.values() if e.waits]
-            pause = max(0.005, min(due, default=now + LONGEST_PAUSE) - now)
+            self._sleeps_until = min(due, default=math.inf)
+            pause = max(_LEAST_PAUSE, min(self._sleeps_until, now + LONGEST_PAUSE) - now)
             self._wake.clear()
             try:
                 await asyncio.wait_for(self._wake.wait(), pause)

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from fedbandits.deployment.events import Hands, Kind, Outcome, Received, Told
@@ -31,6 +31,10 @@ from fedbandits.errors import (
 _LOG = logging.getLogger("fedbandits.deployment")
 #: So many events at most share a transaction: nobody waits for more than these.
 _MOST_TOGETHER = 256
+#: Seconds between two tries to go on after a commit has failed, at first and at most.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
+#: Under which name the number of commits that failed is kept.
+_FAILURES = "failures"
 _Job = tuple[Kind | None, Any, Callable[[Any, BaseException | None], None]]
 
 
@@ -144,8 +148,14 @@ class Host:
     # --- everything below runs on the party's own thread, but for _tell ---
 
     def _work(self) -> None:
+        pause = _FIRST_PAUSE
         while True:
-            job = self._jobs.get()
+            try:
+                job = self._jobs.get(timeout=None if self._broken is None else pause)
+            except queue.Empty:
+                self._commit([])
+                pause = min(2.0 * pause, _LONGEST_PAUSE)
+                continue
             jobs: list[_Job] = []
             while job is not None:
                 jobs.append(job)
@@ -154,6 +164,7 @@ class Host:
                 job = self._jobs.get_nowait()
             if jobs:
                 self._commit(jobs)
+                pause = _FIRST_PAUSE
             if job is None:
                 return
 
@@ -163,6 +174,8 @@ class Host:
         try:
             if self._broken is not None:
                 self._recover()
+            if not jobs:
+                return
             with self.store.begin() as connection:
                 self._batch = batch = Batch(self.store, connection, self._hands, self.seat)
                 answers = [self._do(batch, kind, content) for kind, content, _ in jobs]
@@ -197,13 +210,16 @@ class Host:
             return None, refused
 
     def _recover(self) -> None:
-        """Make the party anew from what was committed."""
-        if self._hands is None:
-            self._broken = None
-            return
-        with self.store.begin() as connection:
-            self._batch = Batch(self.store, connection, None, self.seat)
-            self._hands = self._batch.restore(self.means)
+        """Make the party anew from what was committed, and send that: it may not have been."""
+        if self._hands is not None:
+            with self.store.begin() as connection:
+                self._batch = batch = Batch(self.store, connection, None, self.seat)
+                self._hands = batch.restore(self.means)
+                failures = self.store.number(connection, _FAILURES)
+                self.store.set_number(connection, _FAILURES, failures + 1)  # it can be written
+                batch.count(self._hands)
+                again = [Sent(*row) for row in self.store.outbox(connection)]
+            self._tell([], [], batch, "", again)
         self._broken = None
 
     def _begin(self, batch: Batch) -> list[Sent]:
@@ -223,10 +239,13 @@ class Host:
         answers: list[tuple[Any, BaseException | None]],
         batch: Batch | None,
         problem: str,
+        again: Sequence[Sent] = (),
     ) -> None:
-        """Have the event loop tell everybody what has become of it."""
+        """Have the event loop tell everybody what has become of it, and send what was committed."""
         view = view_of(self._hands, self.view, batch) if batch is not None else self.view
-        outgoing = [Sent(*row) for row in batch.outgoing] if batch is not None else []
+        outgoing = list(again)
+        if batch is not None:
+            outgoing += [Sent(*row) for row in batch.outgoing]
         received = dict(batch.received) if batch is not None else {}
         counts = dict(batch.counts) if batch is not None else {}
 

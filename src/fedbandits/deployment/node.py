@@ -151,6 +151,20 @@ class Node:
         self._require_begun()
         await self.host.do(Kind.OBSERVE, Told(number, told))
 
+    async def expire(self, before: float) -> int:
+        """Put the terms' default in the place of rewards that are missing; returns how many.
+
+        Parameters
+        ----------
+        before
+            Decisions that were asked for before this time, in seconds since 1970, are overdue.
+        """
+        application, value = self.application, self.federation.reward_default
+        if application is None or value is None or not self._begun.is_set():
+            return 0
+        stands = application.stand_in(value)
+        return int(await self.host.call(lambda batch: batch.expire(before, stands)))
+
     async def next_pull(self, timeout: float) -> int | None:
         """The number of the pull that is due; None if none is due before the time is over."""
         self._require_begun()
@@ -168,15 +182,8 @@ class Node:
             raise NotReadyError(f"{self.member}: pull {number} is not due")
         await self.host.do(Kind.PULL, reward)
 
-    async def end_round(self, round_: int | None, tick: int | None = None) -> None:
-        """A round is over for everybody.
-
-        Parameters
-        ----------
-        round_
-            Which one, see :attr:`.party.Party.next_end`; None where none matters.
-        tick
-            The number of the clock's tick, which is committed with it.
+    async def end_round(self, round_: int) -> None:
+        """A round is over for everybody; for whoever has a clock of its own.
 
         Raises
         ------
@@ -185,18 +192,30 @@ class Node:
         BudgetExceededError
             If the ledger refuses a release. Decisions go on, and nothing is released any more.
         """
+        await self._end(lambda batch: batch.carry_out(Kind.END_ROUND, round_))
+
+    async def tick(self, number: int) -> None:
+        """A tick of the clock: the round whose end comes next is over, once for every tick.
+
+        Raises
+        ------
+        NotReadyError, BudgetExceededError
+            As :meth:`end_round`.
+        """
+
+        def end(batch: Batch) -> None:
+            if batch.store.number(batch.connection, TICKS) < number:
+                batch.end_next_round()
+                batch.store.set_number(batch.connection, TICKS, number)
+
+        await self._end(end)
+
+    async def _end(self, work: Callable[[Batch], Any]) -> None:
         self._require_begun()
         if not self.delivery.greeted and self.delivery.exchanges:
             raise NotReadyError(f"{self.member}: no peer has said yet what it has seen of it")
-
-        def end(batch: Batch) -> None:
-            if round_ is not None:
-                batch.carry_out(Kind.END_ROUND, round_)
-            if tick is not None:
-                batch.store.set_number(batch.connection, TICKS, tick)
-
         try:
-            await self.host.call(end)
+            await self.host.call(work)
         except BudgetExceededError as refused:
             self.exhausted = True
             _LOG.error("%s: nothing more is released: %s", self.member, refused)

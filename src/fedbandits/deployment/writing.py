@@ -171,6 +171,12 @@ class Batch:
         size = len(content.data) if isinstance(content, Received) else 0
         self._headers.append(Header(now, "seen", member, kind, number, size, receipt.outcome))
 
+    def end_next_round(self) -> None:
+        """End the next round whose end matters to the party, if one does."""
+        end = None if self.hands is None else self.hands.party.next_end
+        if end is not None:
+            self.carry_out(Kind.END_ROUND, end)
+
     def _end_rounds(self, hands: Hands) -> None:
         """Where rounds end by themselves: those that so many decisions have come to."""
         party: Any = hands.party
@@ -201,6 +207,18 @@ class Batch:
             )
         raise DuplicateRewardError(f"{self._seat.member}: decision {number} has its reward already")
 
+    def expire(self, before: float, stands: Any) -> int:
+        """Observe what stands for rewards that are overdue; returns how many there were."""
+        overdue = self.store.overdue(self.connection, before)
+        for number in overdue:
+            try:
+                self.carry_out(Kind.OBSERVE, Told(number, stands))
+            except LocalProtocolError:  # its release has left, or it was answered just now
+                self._answered.append(number)
+            else:
+                self.store.expire(self.connection, number)
+        return len(overdue)
+
     def save_state(self) -> None:
         """Save the state with this transaction."""
         self._saves = True
@@ -226,7 +244,7 @@ class Batch:
             store.answered(connection, self._answered)
         if hands is None:
             return
-        self._count(hands)
+        self.count(hands)
         journal, state = bytes_since
         journal += sum(len(entry.body) for entry in self._entries)
         hands.since += len(self._entries)
@@ -236,7 +254,7 @@ class Batch:
             journal, state, hands.since = 0, len(body), 0
         self.bytes_since = journal, state
 
-    def _count(self, hands: Hands) -> None:
+    def count(self, hands: Hands) -> None:
         """Note where the links stand that have moved."""
         links, members = hands.party.links, self._seat.federation.member_of
         for peer in hands.touched:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from fedbandits.environments.base import Environment
 from fedbandits.environments.facts import Facts
 from fedbandits.environments.needs import Needs
+from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.memory import Route
 from fedbandits.federation.party import Party
 from fedbandits.federation.roles import Roles, Supplies
@@ -25,6 +26,7 @@ if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.privacy.examined import Examined
     from fedbandits.privacy.noise_check import NoisyNumbers
     from fedbandits.systems.application import Application, Means, SharedSecret
+    from fedbandits.systems.exported import Model
     from fedbandits.systems.theory import Bound
 
 
@@ -218,6 +220,17 @@ class System(Generic[AnyPlan]):
             What that party can bring.
         """
         del plan, role, place, means
+
+    def export(self, plan: AnyPlan, party: Party[Any]) -> Model:
+        """A party's final model: what it acts on, and what may be known of that.
+
+        Raises
+        ------
+        LocalProtocolError
+            If the party has no model.
+        """
+        del plan
+        raise LocalProtocolError(f"{party.name}: a {party.role} of {self.name} has no model")
 
     def syncs(self, run: PartiesRun) -> int:
         """Syncs that parties have made so far."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fedbandits.environments.base import Environment
 from fedbandits.environments.needs import Needs
+from fedbandits.federation.party import Party
 from fedbandits.federation.roles import Roles
 from fedbandits.systems.base import Plan, Simulation, System
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.privacy.noise_check import NoisyNumbers
     from fedbandits.systems.application import Application, Means
+    from fedbandits.systems.exported import Model
     from fedbandits.systems.theory import Bound
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
@@ -28,17 +30,19 @@ class PackageSystem(System[AnyPlan]):
     A room is imported when it is first asked for, so that a configuration is read without kernels.
     What each must hold:
 
-    =========== ======================================================================
-    ``plan``    ``make_plan(config, facts, rounds)``
-    ``claim``   ``claim(plan)``
-    ``loop``    ``Replicate(plan, environment, seed, replicate, threads)``
-    ``state``   ``needs(plan)``, beside what is allocated
-    ``roles``   ``roles(plan)``
-    ``application`` ``application(plan)`` and ``supply(plan, role, place, means)``
-    ``audit``   ``games(system, plan)``; none where no ε is claimed. Where noise is added,
-                ``noise_checks(system, plan)``
-    ``theory``  ``bounds(plan, environment)``; no such room where nothing is proved
-    =========== ======================================================================
+    =============== ===============================================================
+    ``plan``        ``make_plan(config, facts, rounds)``
+    ``claim``       ``claim(plan)``
+    ``loop``        ``Replicate(plan, environment, seed, replicate, threads)``
+    ``state``       ``needs(plan)``, beside what is allocated
+    ``roles``       ``roles(plan)``
+    ``application`` ``application(plan)`` and ``supply(plan, role, place, means)``; where
+                    parties learn a model, ``export(plan, party)`` to
+                    :class:`.exported.Learned`
+    ``audit``       ``games(system, plan)``; none where no ε is claimed. Where noise is
+                    added, ``noise_checks(system, plan)``
+    ``theory``      ``bounds(plan, environment)``; no such room where nothing is proved
+    =============== ===============================================================
     """
 
     def room(self, name: str) -> Any:
@@ -75,6 +79,15 @@ class PackageSystem(System[AnyPlan]):
 
     def supply(self, plan: AnyPlan, role: str, place: int, means: Means) -> Any:
         return self.room("application").supply(plan, role, place, means)
+
+    def export(self, plan: AnyPlan, party: Party[Any]) -> Model:
+        learned = getattr(self.room("application"), "export", None)
+        roles = self.roles(plan)
+        if learned is None or roles is None or party.name not in roles.acting.parties:
+            return super().export(plan, party)
+        from fedbandits.systems.exported import model_of
+
+        return model_of(self, plan, party, learned(plan, party))
 
     def games(self, plan: AnyPlan, environment: Environment) -> Sequence[Game]:
         games: Sequence[Game] = self.room("audit").games(self, plan)

@@ -15,11 +15,12 @@ import numpy as np
 
 from fedbandits.deployment.frames import Seals
 from fedbandits.deployment.memory import MemoryHub
-from fedbandits.deployment.node import Node
+from fedbandits.deployment.node import Decided, Node
 from fedbandits.deployment.seat import HostedSeat
 from fedbandits.deployment.store import Store
 from fedbandits.deployment.transport import Transport
 from fedbandits.environments.base import Environment
+from fedbandits.errors import FedbanditsError
 from fedbandits.random import replicate_key
 from fedbandits.settings.federation import Federation, read_federation
 from fedbandits.systems.application import Application
@@ -49,7 +50,7 @@ class DeployedFederation:
     federation
         Whose members run.
     folder
-        Where their stores are; where to open each, by member, if that is not there.
+        Where their stores are.
     transports
         Makes a member's transport; in memory by default.
     seals
@@ -59,6 +60,10 @@ class DeployedFederation:
         by default.
     own
         What every member alone knows.
+    stores
+        Where stores are that are not in the folder, by member.
+    moved
+        Whether stores may be copies.
     """
 
     def __init__(
@@ -70,12 +75,13 @@ class DeployedFederation:
         simulated: tuple[Environment, int] | None = None,
         own: Mapping[str, Mapping[str, Any]] | None = None,
         stores: Mapping[str, str] | None = None,
+        moved: bool = False,
     ) -> None:
         self.federation, self.folder = federation, folder
         self.hub = MemoryHub()
-        self._transports = transports or self.hub.transport
+        self._transports = transports
         self._seals = seals or (lambda _: (OpenSeals(), OpenSeals()))
-        self._own, self._stores = own or {}, stores or {}
+        self._own, self._stores, self._moved = own or {}, stores or {}, moved
         self.nodes: dict[str, Node] = {}
         self._supplies: Callable[[str, int], Any] | None = None
         if simulated is not None:
@@ -91,7 +97,9 @@ class DeployedFederation:
             self.nodes[member] = node = self.make(member)
             await node.start()
 
-    def make(self, member: str) -> Node:
+    def make(
+        self, member: str, on_fatal: Callable[[FedbanditsError], None] = lambda _: None
+    ) -> Node:
         """A member's node on its store."""
         role, place = self.federation.seat_of(member)
         supplies = self._supplies
@@ -100,9 +108,14 @@ class DeployedFederation:
         where = self._stores.get(member, str(self.folder / f"{member}.db"))
         store = Store.open(
             where, self.federation.name, member, seat.terms.digest,
-            synchronous="NORMAL" if seat.is_chatty else "FULL",
+            synchronous="NORMAL" if seat.is_chatty else "FULL", moved=self._moved,
         )  # fmt: skip
-        return Node(seat, store, self._transports(member), *self._seals(member))
+        greets, seals = self._seals(member)
+        return Node(seat, store, self._transport(member), greets, seals, on_fatal)
+
+    def _transport(self, member: str) -> Transport:
+        """In memory, unless another one was given."""
+        return (self._transports or self.hub.transport)(member)
 
     async def stop(self, *members: str) -> None:
         """Stop some members, or all that run."""
@@ -185,10 +198,18 @@ class Play:
         node = self.deployed.nodes[self.players[place]]
         assert node.application is not None
         asked = plain_situation(node.application, self.stage.situation(round_, place))
-        decided = await node.decide(asked)
+        decided = await self.decided(node, asked)
         outcome = self.stage.outcome(round_, place, np.asarray(decided.action)[()])
         self.actions.append((round_, place, decided.action))
-        await node.reward(decided.number, plain_outcome(node.application, outcome))
+        await self.rewarded(node, decided.number, plain_outcome(node.application, outcome))
+
+    async def decided(self, node: Node, asked: Any) -> Decided:
+        """Ask for a decision."""
+        return await node.decide(asked)
+
+    async def rewarded(self, node: Node, number: int, told: Any) -> None:
+        """Tell a reward."""
+        await node.reward(number, told)
 
     async def end_round(self, round_: int) -> None:
         """End the round for whom it matters, and wait for what comes of it."""

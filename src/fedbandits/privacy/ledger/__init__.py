@@ -11,8 +11,17 @@ except ModuleNotFoundError as error:
         "a privacy ledger needs SQLAlchemy: install fedbandits[federation]"
     ) from error
 
+from fedbandits.privacy.ledger.accounts import whole_budget
 from fedbandits.privacy.ledger.book import Ledger
 from fedbandits.privacy.ledger.noise import LedgeredNoise
-from fedbandits.privacy.ledger.statement import Statement, StreamStatement
+from fedbandits.privacy.ledger.statement import Statement, StreamStatement, Total, add_up
 
-__all__ = ["Ledger", "LedgeredNoise", "Statement", "StreamStatement"]
+__all__ = [
+    "Ledger",
+    "LedgeredNoise",
+    "Statement",
+    "StreamStatement",
+    "Total",
+    "add_up",
+    "whole_budget",
+]

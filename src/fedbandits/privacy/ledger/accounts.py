@@ -22,6 +22,8 @@ from fedbandits.privacy.ledger.times import Times
 
 #: A budget may exceed a claim by as much as rounding, and margins for it, come to.
 _SLACK = 1e-3
+#: Room for going from μ to ε and back, and the least budget there can be.
+_ROUND_TRIP, _LEAST = 1.0 + 2.0**-20, 1e-6
 
 
 def find(connection: Connection, party: str) -> Any:
@@ -42,6 +44,16 @@ def require(connection: Connection, party: str) -> Any:
     if account is None:
         raise unknown(party)
     return account
+
+
+def whole_budget(claim: PrivacyClaim) -> float:
+    """The ε of an account that pays for all that a claim counts on, at the claim's δ.
+
+    A little more than the claim's: of an account of exactly that, which is turned into a μ again,
+    the last release may be refused for rounding. Where a large δ pays for all by itself it is not
+    0, which no budget can be.
+    """
+    return max(claim.epsilon_contents * _ROUND_TRIP, _LEAST)
 
 
 def open_account(

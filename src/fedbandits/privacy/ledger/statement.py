@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -87,6 +88,47 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     first: float | None
     last: float | None
     streams: tuple[StreamStatement, ...]
+
+
+class Total(msgspec.Struct, frozen=True, kw_only=True):
+    """What several accounts cost the same records together.
+
+    A record that is behind all of them has paid for each. μ of Gaussian differential privacy adds
+    up in squares, whoever was charged and in whatever order: that is exact for Gaussian releases.
+
+    Parameters
+    ----------
+    accounts
+        How many they are.
+    delta
+        The smallest δ of their budgets, at which both ε are.
+    spent_mu, spent_epsilon
+        Of all that was charged.
+    mu, epsilon
+        Of all that may be: the budgets together.
+    """
+
+    accounts: int
+    delta: float
+    spent_mu: float
+    spent_epsilon: float
+    mu: float
+    epsilon: float
+
+
+def add_up(statements: Sequence[Statement]) -> Total:
+    """What accounts, of one ledger or of several, cost the records that are behind all of them."""
+    delta = min(each.delta for each in statements)
+    spent = gaussian.compose(each.spent_mu for each in statements)
+    budget = gaussian.compose(each.mu for each in statements)
+    return Total(
+        accounts=len(statements),
+        delta=delta,
+        spent_mu=spent,
+        spent_epsilon=gaussian.epsilon_of(spent, delta),
+        mu=budget,
+        epsilon=gaussian.epsilon_of(budget, delta),
+    )
 
 
 def state(connection: Connection, account: Any) -> Statement:

@@ -17,6 +17,7 @@ from fedbandits.errors import ConfigError, LocalProtocolError
 from fedbandits.federation.events import Decision
 from fedbandits.federation.party import ActingParty
 from fedbandits.systems.application import Application, Asked, Means, Told
+from fedbandits.systems.exported import Learned
 from fedbandits.systems.pfcb.plan import CLEAR, PFCBPlan
 from fedbandits.systems.pfcb.roles.buyer import BuyerSupply
 
@@ -128,3 +129,19 @@ def _costs(plan: PFCBPlan, given: Any) -> Floats:
 def _no_noise(step: int) -> Floats:
     del step
     return np.zeros(0)
+
+
+def export(plan: PFCBPlan, party: Any) -> Learned:
+    """What a buyer knows of every producer's quality; a row's V is the units that it rests on."""
+    units, good = party.state.books.combined
+    known = units > 0.0
+    weight = np.where(known, units, 0.0)
+    quality = np.divide(good, units, out=np.zeros_like(units), where=known)
+    return Learned(
+        names=tuple(f"producer {i}" for i in range(len(units))),
+        estimate=np.clip(quality, 0.0, 1.0)[:, None],
+        gram=weight[:, None, None],
+        counts=weight.copy(),
+        counted="units",
+        contains_own_records=plan.constants.raw_view or plan.constants.reports == CLEAR,
+    )

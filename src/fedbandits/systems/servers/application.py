@@ -82,3 +82,8 @@ def supply(plan: Any, role: str, place: int, means: Means) -> ServerSupply | Non
     if role != "server":
         return None
     return ServerSupply(means.noise(plan.event) if plan.private else None)
+
+
+def user_rows(party: Any) -> tuple[str, ...]:
+    """What the rows of a server's model are about."""
+    return tuple(f"user {user}" for user in party.users.tolist())

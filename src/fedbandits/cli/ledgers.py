@@ -1,0 +1,140 @@
+"""What ledgers say: every party's account, and what several accounts cost the same records."""
+
+from __future__ import annotations
+
+import datetime
+import pathlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.markup import escape
+from rich.table import Table
+
+from fedbandits.cli.console import output
+from fedbandits.errors import ConfigError
+
+if TYPE_CHECKING:  # the ledger is an extra
+    from fedbandits.privacy.ledger import Statement, Total
+
+
+class _Account(NamedTuple):
+    ledger: pathlib.Path
+    federation: str
+    statement: Statement
+
+
+def show_ledgers(paths: Sequence[pathlib.Path]) -> None:
+    """Verify every row of some ledgers, then print their parties' statements, and what they total.
+
+    Raises
+    ------
+    ConfigError
+        If an account is in two of the files: it would count twice.
+    """
+    from fedbandits.privacy.ledger import Ledger
+
+    shown, accounts = output(), list[_Account]()
+    for path in paths:
+        with Ledger.existing(path) as ledger, ledger.read() as connection:
+            ledger.verify(connection)
+            parties = ledger.parties(connection)
+            found = [
+                _Account(path, ledger.federation, ledger.statement(connection, party))
+                for party in parties
+            ]
+        _require_new(accounts, found)
+        accounts += found
+        for account in found:
+            shown.print(statement_table(account.statement), "")
+        shown.print(
+            f"{escape(str(path))}: ledger of federation {ledger.federation!r}, "
+            f"{len(parties)} {'party' if len(parties) == 1 else 'parties'}, every row verified"
+        )
+        if len(paths) > 1:
+            shown.print("")
+    if len(paths) > 1 and accounts:
+        shown.print(totals_table(accounts))
+
+
+def _require_new(before: Sequence[_Account], found: Sequence[_Account]) -> None:
+    """Refuse a file that is a copy of one that was read, or that one itself."""
+    for one in found:
+        for other in before:
+            same = one.ledger.samefile(other.ledger) or (
+                one.statement.first is not None
+                and (one.federation, one.statement.party, one.statement.first)
+                == (other.federation, other.statement.party, other.statement.first)
+            )
+            if same:
+                raise ConfigError(
+                    f"privacy: {one.ledger} and {other.ledger} have the same account of "
+                    f"{one.statement.party!r}, which would count twice; name the newer one alone"
+                )
+
+
+def statement_table(statement: Statement) -> Table:
+    """What a party has spent, what is left, and on what."""
+    table = Table(title=f"{escape(statement.party)}: budget", title_justify="left", box=None)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    delta = f"at δ = {statement.delta:g}"
+    rows = [
+        ("what it protects", statement.claim.unit),
+        ("budget", f"ε = {statement.epsilon:.4g} {delta} (μ = {statement.mu:.4g})"),
+        ("spent", f"ε = {statement.spent_epsilon:.4g} {delta} (μ = {statement.spent_mu:.4g})"),
+        (
+            "left",
+            f"μ = {statement.left_mu:.4g}, which by itself would be "
+            f"ε = {statement.left_epsilon:.4g}; squares of μ add up, ε does not",
+        ),
+        ("charges", f"{statement.charges:,}{_between(statement.first, statement.last)}"),
+    ]
+    rows += [
+        (f"stream {s.name}", f"{s.steps:,} releases, μ = {s.mu:.4g}: {s.description}")
+        for s in statement.streams
+    ]
+    for title, line in rows:
+        table.add_row(escape(title), escape(line))
+    return table
+
+
+def totals_table(accounts: Sequence[_Account]) -> Table:
+    """What accounts of one name come to, and all together.
+
+    Between machines a ledger is one organisation's: several are of the same records where they are
+    its ledgers in several federations, whatever it was called there.
+    """
+    from fedbandits.privacy.ledger import add_up
+
+    table = Table(title="Together", title_justify="left", box=None)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    names = dict.fromkeys(account.statement.party for account in accounts)
+    for name in names:
+        own = [account for account in accounts if account.statement.party == name]
+        if 1 < len(own) < len(accounts):
+            federations = ", ".join(repr(account.federation) for account in own)
+            total = add_up([account.statement for account in own])
+            table.add_row(escape(name), escape(f"in {federations}: {_line(total)}"))
+    total = add_up([account.statement for account in accounts])
+    table.add_row("in total", escape(f"{total.accounts:,} accounts: {_line(total)}"))
+    table.add_row("holds for", "records that are behind all of these accounts; squares of μ add up")
+    units = dict.fromkeys(account.statement.claim.unit for account in accounts)
+    if len(units) > 1:
+        table.add_row("units differ", escape("; ".join(units)))
+    return table
+
+
+def _line(total: Total) -> str:
+    at = f"at δ = {total.delta:g}"
+    return (
+        f"spent ε = {total.spent_epsilon:.4g} {at} (μ = {total.spent_mu:.4g}), of budgets that "
+        f"together are ε = {total.epsilon:.4g} (μ = {total.mu:.4g})"
+    )
+
+
+def _between(first: float | None, last: float | None) -> str:
+    if first is None or last is None:
+        return ""
+    days = (datetime.datetime.fromtimestamp(t, datetime.UTC) for t in (first, last))
+    return ", from {:%Y-%m-%d %H:%M} to {:%Y-%m-%d %H:%M} UTC".format(*days)

@@ -1,0 +1,281 @@
+"""What the way from an application to a party is held to, for every preset that has parties.
+
+Each function takes a preset's name and raises AssertionError, as those of
+:mod:`fedbandits.testing.systems` do.
+"""
+
+from __future__ import annotations
+
+import math
+import pathlib
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from fedbandits.environments import AnyEnvironment
+from fedbandits.environments.arrivals import Arrival
+from fedbandits.errors import FedbanditsError
+from fedbandits.federation.events import Decision
+from fedbandits.federation.messages import Message
+from fedbandits.federation.party import ActingParty, Party
+from fedbandits.federation.run import PartiesRun
+from fedbandits.privacy.ledger import Ledger
+from fedbandits.random import replicate_key
+from fedbandits.settings.experiment import system
+from fedbandits.systems import System, find_preset
+from fedbandits.systems.application import Application
+from fedbandits.systems.base import PartiesReplicate
+from fedbandits.systems.servers.application import live_round
+from fedbandits.systems.terms import terms_of
+from fedbandits.testing.hostile import FAR, MARK, hostile_outcomes, hostile_requests
+from fedbandits.testing.means import Workplace
+from fedbandits.testing.restored import MortalParty
+from fedbandits.testing.worlds import small_world
+
+#: Long enough that every preset syncs, or has every reason to.
+ROUNDS = 40
+
+
+class Setting:
+    """A preset in its small world, with what members of a federation would state of it.
+
+    Parameters
+    ----------
+    preset
+        Its name.
+    """
+
+    def __init__(self, preset: str) -> None:
+        found = find_preset(preset)
+        assert found is not None, f"no preset is called {preset!r}"
+        self.system: System[Any] = found
+        self.world: AnyEnvironment = small_world(found)
+        self.stated: Any = self.world.stage(replicate_key(1, 0)).world
+        facts: Any = self.world.facts
+        if hasattr(facts, "capacities"):
+            capacities = tuple(map(tuple, self.stated.capacity.tolist()))
+            largest = max(map(max, capacities))
+            facts = msgspec.structs.replace(facts, capacities=capacities, largest_capacity=largest)
+        self.plan: Any = found.plan(system(preset).config, facts, ROUNDS)
+        self.roles = found.roles(self.plan)
+
+    @property
+    def application(self) -> Application[Any]:
+        """How its acting parties are asked."""
+        application = self.system.application(self.plan)
+        assert application is not None, "parties that act, and nobody can ask them"
+        return application
+
+    def begin(self, embody: Callable[[ActingParty[Any]], Any], supplies: Any = None) -> PartiesRun:
+        """A run of simulated parties, whose acting ones ``embody`` stands something before."""
+        terms, stage = terms_of(self.system, self.plan, "simulated"), self._stage()
+        brought = supplies or self.system.simulated_supplies(self.plan, stage.world, 1, 0)
+        assert self.roles is not None
+
+        def stand(make: Callable[[], Party[Any]]) -> Any:
+            party = make()
+            return embody(party) if isinstance(party, ActingParty) else party
+
+        return PartiesRun(self.roles, brought, terms, stage, ROUNDS, embody=stand)
+
+    def _stage(self) -> Any:
+        return self.world.stage(replicate_key(1, 0))
+
+    def own(self) -> dict[tuple[str, int], dict[str, Any]]:
+        """What settings have under ``[own]``, by role and place."""
+        costs = getattr(self.stated, "cost", None)
+        if costs is None:
+            return {}
+        return {("buyer", place): {"costs": row.tolist()} for place, row in enumerate(costs)}
+
+
+def asked_of(situation: Any, application: Application[Any]) -> dict[str, Any]:
+    """A situation of a simulated world as an application would ask with: the inverse."""
+    if isinstance(situation, Arrival):
+        return {"user": int(situation.user), "items": situation.items.T.tolist()}
+    if situation is None:
+        return {}
+    (field, *_) = application.ASKED.__struct_fields__
+    rows = situation.T.tolist()
+    return {field: rows if field == "actions" else rows[0]}
+
+
+def told_of(outcome: Any, application: Application[Any]) -> dict[str, Any]:
+    """An outcome in a simulated world as an application would tell it: the inverse."""
+    if isinstance(outcome, np.ndarray):
+        return {"reward": outcome.tolist()}
+    whole = application.ACTION is bool  # a pull has earned 0 or 1
+    return {"reward": int(outcome) if whole else float(outcome)}
+
+
+class DirectParty:
+    """Stands before a party that is asked with arrays, in rounds as they are between machines."""
+
+    def __init__(self, party: ActingParty[Any]) -> None:
+        self.party = party
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.party, name)
+
+    def decide(self, situation: Any) -> Decision:
+        """Ask it with the situation; an arrival is of the round that requests have."""
+        if isinstance(situation, Arrival):
+            situation = situation._replace(round_=live_round(self.party))
+        return self.party.decide(situation)
+
+
+class AskedParty(DirectParty):
+    """Stands before a party that is asked as by an application: JSON in, JSON out."""
+
+    def __init__(self, party: ActingParty[Any], application: Application[Any]) -> None:
+        super().__init__(party)
+        self._application = application
+
+    def decide(self, situation: Any) -> Decision:
+        """Ask for a decision in JSON, and read its answer."""
+        data = msgspec.json.encode(asked_of(situation, self._application))
+        asked = msgspec.json.decode(data, type=self._application.ASKED)
+        decision = self.party.decide(self._application.situation(self.party, asked))
+        answer = msgspec.json.encode(self._application.action(decision, asked))
+        action = msgspec.json.decode(answer, type=self._application.ACTION)
+        return Decision(decision.number, np.array(action) if isinstance(action, list) else action)
+
+    def observe(self, decision: Decision, outcome: Any) -> list[Message]:
+        """Tell what came of a decision in JSON, by its number alone."""
+        data = msgspec.json.encode(told_of(outcome, self._application))
+        told = msgspec.json.decode(data, type=self._application.TOLD)
+        opened, learned = self._application.observation(self.party, decision.number, told)
+        return self.party.observe(opened, learned)
+
+
+def asks_alike_in_arrays_and_in_json(preset: str) -> None:
+    """Plain values lose nothing: the same actions, and the same state to the last bit."""
+    setting = Setting(preset)
+    if setting.roles is None:
+        assert setting.system.application(setting.plan) is None
+        return
+    application = setting.application
+    world = setting.world.stage(replicate_key(1, 0)).world
+    supplies = setting.system.simulated_supplies(setting.plan, world, 1, 0)
+    direct = setting.begin(DirectParty, supplies)
+    asked = setting.begin(lambda party: AskedParty(party, application), supplies)
+    for stop in range(1, ROUNDS + 1):
+        direct.advance(stop)
+        asked.advance(stop)
+        for one, other in zip(direct.decisions, asked.decisions, strict=True):
+            assert np.array_equal(one, other)
+        assert [party.dump() for party in direct.players] == [p.dump() for p in asked.players]
+    assert np.array_equal(direct.regret, asked.regret)
+    assert direct.done == ROUNDS
+
+
+def refuses_hostile_requests(preset: str) -> None:
+    """What no party can decide on is refused by name: nothing has changed, nothing is shown."""
+    setting = Setting(preset)
+    if setting.roles is None:
+        return
+    application, refused = setting.application, Counter[str]()
+
+    class Attacked(AskedParty):
+        def decide(self, situation: Any) -> Decision:
+            if self.party.state.stage != "starting":
+                legal = asked_of(situation, application)
+                for data in hostile_requests(legal, setting.plan):
+                    refused[_refused(self.party, data, self._ask)] += 1
+            return super().decide(situation)
+
+        def _ask(self, data: bytes) -> None:
+            asked = msgspec.json.decode(data, type=application.ASKED)
+            self.party.decide(application.situation(self.party, asked))
+
+    run = setting.begin(lambda party: Attacked(party, application))
+    run.advance(8)
+    assert refused["ValidationError"] > 0
+    assert set(refused) <= {"ValidationError", "DecodeError", *_NAMED}
+
+
+def refuses_hostile_outcomes(preset: str) -> None:
+    """What no decision can have earned is refused by name, and the decision stays open."""
+    setting = Setting(preset)
+    if setting.roles is None:
+        return
+    application, refused = setting.application, Counter[str]()
+
+    class Attacked(AskedParty):
+        def observe(self, decision: Decision, outcome: Any) -> list[Message]:
+            legal = msgspec.json.encode(told_of(outcome, application))
+            for number in (0, -1, decision.number + 7, FAR):
+                refused[_refused(self.party, legal, self._tell, number)] += 1
+            for data in hostile_outcomes(outcome, setting.plan):
+                refused[_refused(self.party, data, self._tell, decision.number)] += 1
+            sent = super().observe(decision, outcome)
+            refused[_refused(self.party, legal, self._tell, decision.number)] += 1
+            return sent
+
+        def _tell(self, data: bytes, number: int) -> None:
+            told = msgspec.json.decode(data, type=application.TOLD)
+            self.party.observe(*application.observation(self.party, number, told))
+
+    run = setting.begin(lambda party: Attacked(party, application))
+    run.advance(8)
+    assert refused["LocalProtocolError"] > 0
+    assert set(refused) <= {"ValidationError", "DecodeError", *_NAMED}
+
+
+_NAMED = ("LocalProtocolError", "BoundExceededError", "LateOutcomeError")
+
+
+def _refused(party: Any, data: bytes, act: Callable[..., None], *arguments: Any) -> str:
+    """By which error something is refused; nothing has changed, and no number of it is shown."""
+    before, refusal = party.dump(), None
+    try:
+        act(data, *arguments)
+    except (FedbanditsError, msgspec.DecodeError) as error:
+        refusal = error
+    assert refusal is not None, f"{party.name} took {data!r} {arguments}"
+    assert party.dump() == before, f"{data!r} was refused, and has changed {party.name}"
+    assert MARK not in str(refusal), f"an error shows what was given: {refusal}"
+    return type(refusal).__name__
+
+
+def plays_with_what_it_brings(preset: str) -> None:
+    """Parties are made of what they bring to a deployment, and play; killed at every event.
+
+    Their noise is secure, charged for and kept. None is ever charged for more than is claimed.
+    """
+    setting = Setting(preset)
+    if setting.roles is None:
+        return
+    claim, events = setting.system.claim(setting.plan), Counter[str]()
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "ledger.db"
+        with Ledger.open(path, "test") as ledger:
+            workplace = Workplace(setting.system, setting.plan, ledger, setting.own())
+            run = PartiesReplicate(
+                setting.system, setting.plan, setting.world, 1, 0, supplies=workplace.supply,
+                embody=lambda make: MortalParty(make, events),
+            )  # fmt: skip
+            run.advance(ROUNDS)
+            assert run.done == ROUNDS
+            assert events.total() > 0
+            with ledger.read() as connection:
+                ledger.verify(connection)
+                for party in ledger.parties(connection):
+                    statement = ledger.statement(connection, party)
+                    assert statement.spent_mu <= claim.mu * (1 + 1e-12)
+                paid = len(ledger.parties(connection))
+    noisy = 0.0 < claim.mu < math.inf
+    assert paid == (len(setting.roles.acting.parties) if noisy else 0)
+
+
+#: All of them.
+CHECKS: tuple[Callable[[str], None], ...] = (
+    asks_alike_in_arrays_and_in_json,
+    refuses_hostile_requests,
+    refuses_hostile_outcomes,
+    plays_with_what_it_brings,
+)

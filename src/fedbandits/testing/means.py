@@ -1,0 +1,100 @@
+"""What parties bring between machines, in memory: everything of a party but its folder."""
+
+from __future__ import annotations
+
+import functools
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from fedbandits.crypto import paillier
+from fedbandits.errors import ConfigError, LocalProtocolError
+from fedbandits.privacy.ledger import Ledger, LedgeredNoise, whole_budget
+from fedbandits.privacy.secure_noise import SecureNoise
+from fedbandits.systems import System
+
+#: Made once for all tests of a process: a key of 3072 bits takes seconds.
+_paillier_key = functools.cache(paillier.generate)
+
+
+class Workplace:
+    """The parties of one federation, each with means of its own; what they draw is kept.
+
+    Parameters
+    ----------
+    system, plan
+        The system, and what its parties go by.
+    ledger
+        Charges for noise and keeps it: an account for each party that asks for noise.
+    own
+        What a party's settings have under ``[own]``, by role and place.
+    """
+
+    def __init__(
+        self,
+        system: System[Any],
+        plan: Any,
+        ledger: Ledger,
+        own: Mapping[tuple[str, int], Mapping[str, Any]] | None = None,
+    ) -> None:
+        roles = system.roles(plan)
+        assert roles is not None, f"{system.name}: this variant has no parties"
+        self.system, self.plan, self.ledger, self.roles = system, plan, ledger, roles
+        self._own, self._means = own or {}, dict[tuple[str, int], MemoryMeans]()
+
+    def of(self, role: str, place: int) -> MemoryMeans:
+        """One party's; the same whenever it is asked for, as a folder is."""
+        own = self._own.get((role, place), {})
+        return self._means.setdefault((role, place), MemoryMeans(self, role, place, own))
+
+    def supply(self, role: str, place: int) -> Any:
+        """What a party brings, asked for as by a process that starts."""
+        return self.system.supply(self.plan, role, place, self.of(role, place))
+
+
+class MemoryMeans:
+    """A :class:`.application.Means`.
+
+    Parameters
+    ----------
+    workplace
+        Where its party is one of many.
+    role, place
+        Which party it is of.
+    own
+        What the party alone knows of its world.
+    """
+
+    def __init__(self, workplace: Workplace, role: str, place: int, own: Mapping[str, Any]) -> None:
+        self._workplace, self._role, self._own = workplace, role, own
+        self.party = workplace.roles.parties[role][place]
+        self.secrets: dict[str, bytes] = {}
+
+    def noise(self, event: Any, stream: str = "releases") -> LedgeredNoise:
+        """Noise of the operating system's randomness, behind the ledger."""
+        ledger = self._workplace.ledger
+        claim = self._workplace.system.claim(self._workplace.plan)
+        with ledger.begin() as connection:
+            ledger.open_account(connection, self.party, claim, whole_budget(claim), claim.delta)
+        return LedgeredNoise(ledger, self.party, stream, event, SecureNoise(), replays=True)
+
+    def secret(self, name: str) -> bytes:
+        """Drawn when it is first asked for."""
+        return self.secrets.setdefault(name, secrets.token_bytes(32))
+
+    def shared(self, name: str) -> bytes:
+        """What the maker has as its secret; only for those whom the system hands it."""
+        for each in self._workplace.system.SHARED:
+            if (each.name, each.takers) == (name, self._role):
+                return self._workplace.of(each.maker, 0).secret(name)
+        raise LocalProtocolError(f"{self.party}: is given no secret called {name!r}")
+
+    def paillier(self, bits: int) -> Any:
+        """The same key for all tests of a process."""
+        return _paillier_key(bits)
+
+    def own(self, name: str) -> Any:
+        """What was given under that name."""
+        if name not in self._own:
+            raise ConfigError(f"own.{name}: missing")
+        return self._own[name]

@@ -1,0 +1,190 @@
+"""Rounds that end by the clock, deadlines, rewards that do not come, ledgers that run out."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from fedbandits.environments.linear import Linear
+from fedbandits.errors import (
+    DuplicateRewardError,
+    LateRewardError,
+    NotReadyError,
+    UnknownDecisionError,
+)
+from fedbandits.federation import snapshots
+from fedbandits.systems.base import PartiesReplicate
+from fedbandits.testing.deployed import DeployedFederation, Play, until
+from tests.deployment.federations import clinics
+
+ENVIRONMENT = Linear(agents=3, dim=4, arms=5)
+ACTIONS = [[0.1, 0.2, 0.3, 0.4]] * 5
+
+
+def running(federation, tmp_path, work, simulated=True, **options):
+    """Run a federation, do something with it, and stop it."""
+
+    async def run():
+        brought = (ENVIRONMENT, 7) if simulated else None
+        deployed = DeployedFederation(federation, tmp_path, simulated=brought, **options)
+        await deployed.start()
+        await deployed.greeted()
+        try:
+            return await work(deployed)
+        finally:
+            await deployed.stop()
+
+    return asyncio.run(run())
+
+
+async def decide(node, reward=None):
+    decided = await node.decide(node.application.ASKED(actions=ACTIONS))
+    if reward is not None:
+        await node.reward(decided.number, node.application.TOLD(reward=reward))
+    return decided.number
+
+
+def test_secure_noise_is_released_by_the_clock_and_charged(tmp_path):
+    federation = clinics(noise="secure", start="2020-01-01T00:00:00Z", every="9000 days", rounds=40)
+
+    async def work(deployed):
+        node = deployed.nodes["clinic-0"]
+        for _ in range(3):
+            await decide(node, 1.0)
+        # What a clock would do every so often.
+        for tick in (1, 2):
+            for member in federation.members["agent"]:
+                await deployed.nodes[member].tick(tick)
+        await until(lambda: deployed.state("clinic-0").pooled == 2)
+        again = await node.privacy()
+        await node.tick(2)
+        assert await node.privacy() == again
+        return again
+
+    told = running(federation, tmp_path, work, simulated=False)
+    assert told["releases"] == 2
+    assert 0.0 < told["epsilon_spent"] <= told["epsilon"]
+    assert "ε" in told["claim"]
+
+
+def test_a_fast_clock_ends_rounds_for_all(tmp_path):
+    start = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    federation = clinics(start=start, every="100 ms", rounds=10_000, message_time="100 ms")
+
+    async def work(deployed):
+        await until(lambda: all(deployed.nodes[m].clock.done >= 3 for m in federation.everybody))
+        agents = federation.members["agent"]
+        await until(lambda: all(deployed.state(m).pooled >= 2 for m in agents))
+        return deployed.nodes["clinic-1"].status()
+
+    told = running(federation, tmp_path, work)
+    assert told["ticks"] >= 3
+    assert not told["problems"]
+
+
+def test_rounds_that_end_by_themselves_are_as_simulated(tmp_path):
+    """Every member for itself: whoever is ahead waits for the others' releases."""
+    federation = clinics(kind="rounds")
+
+    async def work(deployed):
+        game = Play(deployed, ENVIRONMENT, 7)
+
+        async def play(place):
+            # Each has a stage of its own: what a stage shows is one player's.
+            own = Play(deployed, ENVIRONMENT, 7)
+            for round_ in range(1, 26):
+                await own.act(place, round_)
+
+        await asyncio.gather(*(play(place) for place in range(len(game.players))))
+        await deployed.settle()
+        return {m: snapshots.plain(deployed.state(m)) for m in federation.everybody}
+
+    found = running(federation, tmp_path, work)
+    run = PartiesReplicate(federation.system, federation.plan, ENVIRONMENT, 7, 0)
+    run.advance(25)
+    assert found == {
+        federation.member_of[party.name]: snapshots.plain(party.state) for party in run.parties
+    }
+
+
+def test_rewards_that_are_unknown_repeated_or_late(tmp_path):
+    federation = clinics(rewards='[rewards]\ndefault = 0.25\nafter = "1 day"')
+
+    async def work(deployed):
+        node = deployed.nodes["clinic-0"]
+        first = await decide(node, 1.0)
+        with pytest.raises(DuplicateRewardError):
+            await node.reward(first, node.application.TOLD(reward=1.0))
+        for never in (0, -1, 99):
+            with pytest.raises(UnknownDecisionError):
+                await node.reward(never, node.application.TOLD(reward=1.0))
+        second, third = await decide(node), await decide(node)
+        assert await node.expire(time.time() - 3600.0) == 0
+        assert await node.expire(time.time() + 1.0) == 2
+        for late in (second, third):
+            with pytest.raises(LateRewardError, match="default"):
+                await node.reward(late, node.application.TOLD(reward=1.0))
+        assert deployed.state("clinic-0").records == 3
+        await deployed.stop("clinic-0")
+        await deployed.start("clinic-0")
+        node = deployed.nodes["clinic-0"]
+        with pytest.raises(LateRewardError):
+            await node.reward(third, node.application.TOLD(reward=1.0))
+        return node.status()
+
+    assert running(federation, tmp_path, work)["open_decisions"] == 0
+
+
+def test_nothing_is_released_before_a_peer_has_said_what_it_has_seen(tmp_path):
+    federation = clinics(noise="secure")
+
+    async def work():
+        deployed = DeployedFederation(federation, tmp_path)
+        await deployed.start("clinic-0")
+        node = deployed.nodes["clinic-0"]
+        await decide(node, 1.0)
+        with pytest.raises(NotReadyError, match="no peer has said"):
+            await node.tick(1)
+        await deployed.start("hub")
+        await until(lambda: bool(node.delivery.greeted))
+        await node.tick(1)
+        await deployed.stop()
+
+    asyncio.run(work())
+
+
+def test_when_the_ledger_refuses_decisions_go_on(tmp_path, monkeypatch):
+    # A ledger whose budget is a tenth of what the releases cost.
+    monkeypatch.setattr("fedbandits.deployment.ledgers.budget_of", lambda _: (0.05, 1e-5))
+    federation = clinics(noise="secure", start="2020-01-01T00:00:00Z", every="9000 days")
+
+    async def work(deployed):
+        node = deployed.nodes["clinic-0"]
+        await decide(node, 1.0)
+        with pytest.raises(Exception, match="budget"):
+            await node.tick(1)
+        assert node.exhausted
+        assert (await node.privacy())["exhausted"]
+        await decide(node, 1.0)
+        return node.status()
+
+    told = running(federation, tmp_path, work, simulated=False)
+    assert told["exhausted"]
+    assert told["decisions"] == 2
+
+
+def test_a_clock_that_jumps_stops_releases(tmp_path, monkeypatch):
+    start = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
+    federation = clinics(start=start, every="1 min", message_time="20 ms")
+
+    async def work(deployed):
+        node, real = deployed.nodes["clinic-0"], time.time
+        monkeypatch.setattr("fedbandits.deployment.clock.time.time", lambda: real() + 86_400.0)
+        await until(lambda: "clock" in node.status()["problems"])
+        return node.status()
+
+    told = running(federation, tmp_path, work)
+    assert "jumped" in told["problems"]["clock"]
+    assert told["ticks"] == 0
