@@ -36,7 +36,6 @@ from fedbandits.deployment.door.settings import DoorSettings
 #: One line of JSON a request: method, route, status, milliseconds. Nothing of what was asked.
 LOG = logging.getLogger("fedbandits.door")
 _CLOSE = (b"connection", b"close")
-_LENGTHS = [str(length).encode() for length in range(1024)]
 
 
 class Common:
@@ -54,7 +53,7 @@ class Common:
 
     def __init__(self, guard: Guard, metrics: Metrics, settings: DoorSettings) -> None:
         self.guard, self.metrics = guard, metrics
-        self.most, self.patience = settings.most_body, settings.request_time
+        self.most = settings.most_body
 
 
 class At:
@@ -88,7 +87,7 @@ class At:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         began = time.perf_counter()
-        request = Request(scope, receive, self._common.most, self._common.patience)
+        request = Request(scope, receive, self._common.most)
         try:
             answer = await self._answer(scope["method"], request)
             await _send(send, answer, ())
@@ -177,13 +176,9 @@ def _router(common: Common, member: str, routes: list[Route]) -> Router:
 
 async def _send(send: Send, answer: Answer, headers: tuple[tuple[bytes, bytes], ...]) -> None:
     status, body, kind = answer
-    own: list[tuple[bytes, bytes]] = list(headers)
     if status != 204:
-        size = len(body)
-        length = _LENGTHS[size] if size < 1024 else str(size).encode()
-        own += [(b"content-type", kind), (b"content-length", length)]
-    own.append((b"cache-control", b"no-store"))
-    await send({"type": "http.response.start", "status": status, "headers": own})
+        headers = ((b"content-type", kind), (b"content-length", b"%d" % len(body)), *headers)
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 

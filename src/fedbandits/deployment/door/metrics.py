@@ -35,7 +35,7 @@ class Metrics:
             for name, text in _DONE[what].items()
         }
         self._refused = Counter(
-            "fedbandits_refused",
+            "fedbandits_requests_refused",
             "Requests refused, by reason: the last word of the problem's type.",
             ["reason"],
             registry=registry,
@@ -103,10 +103,18 @@ _PRIVACY = {
     "epsilon_spent": "Privacy spent so far: ε at the claim's δ, of what has left the party.",
     "epsilon_left": "Privacy left: ε at the claim's δ. At 0 nothing is released any more.",
 }
-#: Counts by name in the party's status, and what the names are called.
+#: Counts by some name: their key in the party's status, and what the names are called.
 _BY_NAME = {
-    "messages": ("outcome", "Messages by what became of them; sent ones are the party's own."),
-    "refusals": ("reason", "Messages of peers that were refused, by the name of the error."),
+    "messages": (
+        "messages",
+        "outcome",
+        "Messages, by what became of them.",
+    ),
+    "messages_refused": (
+        "refusals",
+        "reason",
+        "Messages of peers that were refused, by error.",
+    ),
 }
 
 
@@ -127,10 +135,10 @@ class _OfTheParty(Collector):
             for name, text in texts.items():
                 if _is_number(value := told.get(name)):
                     yield GaugeMetricFamily(f"fedbandits_{name}", text, value=float(value))
-        for name, (label, text) in _BY_NAME.items():
+        for name, (key, label, text) in _BY_NAME.items():
             family = CounterMetricFamily(f"fedbandits_{name}", text, labels=[label])
-            for key, count in self.status.get(name, {}).items():
-                family.add_metric([str(key)], float(count))
+            for value, count in self.status.get(key, {}).items():
+                family.add_metric([str(value)], float(count))
             yield family
 
 

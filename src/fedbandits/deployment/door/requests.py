@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -13,7 +12,6 @@ from fedbandits.deployment.door.problems import (
     INVALID,
     MALFORMED,
     NOT_JSON,
-    SLOW,
     TOO_LARGE,
     Refused,
 )
@@ -52,18 +50,14 @@ class Request:
         As ASGI has them.
     most
         Bytes of the largest body.
-    patience
-        Seconds that a body may take to come.
     """
 
     __slots__ = (
-        "_most", "_patience", "_read", "_receive", "_scope", "_streamed", "_type", "authorization",
-        "length",
+        "_most", "_read", "_receive", "_scope", "_streamed", "_type", "authorization", "length",
     )  # fmt: skip
 
-    def __init__(self, scope: Scope, receive: Receive, most: int, patience: float) -> None:
-        self._scope, self._receive = scope, receive
-        self._most, self._patience = most, patience
+    def __init__(self, scope: Scope, receive: Receive, most: int) -> None:
+        self._scope, self._receive, self._most = scope, receive, most
         self._read = self._streamed = False
         self.authorization = self._type = b""
         #: Bytes of the body, as declared.
@@ -100,7 +94,7 @@ class Request:
         Raises
         ------
         Refused
-            If it is not declared as JSON, too large, too slow, no JSON, or of another shape.
+            If it is not declared as JSON, too large, no JSON, or of another shape.
         """
         if self._type != JSON and self._type.partition(b";")[0].strip().lower() != JSON:
             raise Refused(NOT_JSON, "send the header Content-Type: application/json")
@@ -117,14 +111,6 @@ class Request:
         if self.length > self._most:
             raise self._too_large()
         pieces: list[bytes] = []
-        try:
-            async with asyncio.timeout(self._patience):
-                await self._read_into(pieces)
-        except TimeoutError:
-            raise Refused(SLOW, f"a body has {self._patience:g} s to come") from None
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-
-    async def _read_into(self, pieces: list[bytes]) -> None:
         size = 0
         while not self._read:
             message = await self._receive()
@@ -135,6 +121,7 @@ class Request:
             if size > self._most:
                 raise self._too_large()
             self._read = not message.get("more_body", False)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _too_large(self) -> Refused:
         return Refused(TOO_LARGE, f"a body has at most {self._most:,} bytes here")

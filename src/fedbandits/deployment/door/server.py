@@ -6,10 +6,12 @@ import asyncio
 import contextlib
 import pathlib
 import socket
+import ssl
 from collections.abc import Iterator
 from typing import Any
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from fedbandits.deployment.door.app import LOG, App
 from fedbandits.deployment.door.served import Served
@@ -47,18 +49,22 @@ class Door:
         settings: DoorSettings = DoorSettings(),  # noqa: B008 - frozen
     ) -> None:
         folder = pathlib.Path(folder)
-        self._settings, self._tls = settings, settings.tls(folder)
+        tls = settings.tls(folder)
         self._app = App(served, folder, settings)
-        self._server: _Server | None = None
-        self._serving: asyncio.Task[None] | None = None
-        #: Where it listens, once it is open.
-        self.port = settings.port
+        self._listener = Listener(self._app, settings, tls)
+        self._host, self._scheme = settings.host, "http" if tls is None else "https"
+        self._warns = tls is None and not settings.loopback
+
+    @property
+    def port(self) -> int:
+        """Where it listens, once it is open."""
+        return self._listener.port
 
     @property
     def url(self) -> str:
         """Where applications find it."""
-        host = f"[{self._settings.host}]" if ":" in self._settings.host else self._settings.host
-        return f"{'http' if self._tls is None else 'https'}://{host}:{self.port}"
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"{self._scheme}://{host}:{self.port}"
 
     async def start(self) -> None:
         """Open: from then on requests are answered.
@@ -66,15 +72,60 @@ class Door:
         Raises
         ------
         DeploymentError
-            If the address is in use, or is none of this machine's.
+            If it is open, or the address is in use, or is none of this machine's.
+        """
+        if self._warns:
+            LOG.warning('{"warning":"tokens and contexts travel in clear: set door.certificate"}')
+        await self._listener.start()
+        self._app.endpoints.closing.clear()
+
+    async def stop(self) -> None:
+        """Close: open requests are answered, no new ones are taken. It may be called twice."""
+        self._app.endpoints.closing.set()
+        await self._listener.stop()
+
+    async def __aenter__(self) -> Door:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.stop()
+
+
+class Listener:
+    """Serves an ASGI application at an address.
+
+    Parameters
+    ----------
+    app
+        The application.
+    settings
+        Where it is, and how much it takes.
+    tls
+        The certificate; None for none.
+    """
+
+    def __init__(
+        self, app: ASGIApp, settings: DoorSettings, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self._app, self._settings, self._tls = app, settings, tls
+        self._server: _Server | None = None
+        self._serving: asyncio.Task[None] | None = None
+        #: Where it listens, once it does.
+        self.port = settings.port
+
+    async def start(self) -> None:
+        """Begin to listen.
+
+        Raises
+        ------
+        DeploymentError
+            If it does, or the address is in use, or is none of this machine's.
         """
         if self._serving is not None:
             raise DeploymentError("door: it is open")
-        if not self._settings.loopback and self._tls is None:
-            LOG.warning('{"warning":"tokens and contexts travel in clear: set door.certificate"}')
         listening = _bind(self._settings.host, self._settings.port)
         self.port = listening.getsockname()[1]
-        self._app.endpoints.closing.clear()
         self._server = _Server(self._config())
         self._serving = asyncio.create_task(self._server.serve([listening]))
         up = asyncio.create_task(self._server.up.wait())
@@ -87,20 +138,12 @@ class Door:
             self._serving.result()
 
     async def stop(self) -> None:
-        """Close: open requests are answered, no new ones are taken. It may be called twice."""
+        """Answer what is open, and listen no more."""
         if self._serving is None or self._server is None:
             return
-        self._app.endpoints.closing.set()
         self._server.should_exit = True
         serving, self._serving = self._serving, None
         await serving
-
-    async def __aenter__(self) -> Door:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.stop()
 
     def _config(self) -> uvicorn.Config:
         settings = self._settings
