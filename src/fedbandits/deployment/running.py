@@ -147,11 +147,13 @@ class RunningParty:
             self.node = node = self._make()
             closing.push_async_callback(node.stop)
             await node.start()
+            token = self._new_token()
+            closing.callback(_forget_token, self.folder.path)
             self.door = Door(node, self.folder.path, self.folder.settings.door)
             closing.push_async_callback(self.door.stop)
             await self.door.start()
-            self._announce()
-            closing.callback(self._withdraw)
+            closing.callback((self.folder.path / RUNNING).unlink, missing_ok=True)
+            self._announce(token)
             self._closing = closing.pop_all()
         if not self.folder.protects:
             _LOG.warning(
@@ -213,21 +215,17 @@ class RunningParty:
         self.failure = why
         self.ended.set()
 
-    def _announce(self) -> None:
-        """Write down where the door is, and what opens it."""
-        path = self.folder.path
-        _forget_token(path)
-        running = Running(
-            pid=os.getpid(),
-            url=_from_here(self.door.url),
-            token=make_token(path, _OPERATOR, member=self.folder.member),
-            started=time.time(),
-        )
-        write_private(path / RUNNING, msgspec.json.encode(running), replace=True)
-
-    def _withdraw(self) -> None:
-        (self.folder.path / RUNNING).unlink(missing_ok=True)
+    def _new_token(self) -> str:
+        """What opens the door for whoever can read the folder."""
         _forget_token(self.folder.path)
+        return make_token(self.folder.path, _OPERATOR, member=self.folder.member)
+
+    def _announce(self, token: str) -> None:
+        """Write down where the door is, and what opens it."""
+        running = Running(
+            pid=os.getpid(), url=_from_here(self.door.url), token=token, started=time.time()
+        )
+        write_private(self.folder.path / RUNNING, msgspec.json.encode(running), replace=True)
 
 
 def _sealers(identity: Identity, peers: tuple[str, ...]) -> tuple[Sealer, Sealer]:
