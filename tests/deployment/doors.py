@@ -25,8 +25,8 @@ from fedbandits.systems.simulated import simulated_noise, simulated_tie
 AGENTS = """
 name = "clinics"
 rounds = 1000
-noise = "simulated"
-system = {{ preset = "{preset}" }}
+noise = "{noise}"
+system = {{ preset = "feducb" }}
 facts = {{ parties = 2, dimension = 2, arms = 3, models = {models} }}
 clock = {{ kind = "rounds" }}
 [members]
@@ -49,8 +49,8 @@ owner = ["left", "right"]
 ACTIONS = [[0.5, 0.0], [0.0, 0.5], [0.3, 0.3]]
 
 
-def agents(models: int = 1, preset: str = "feducb") -> Federation:
-    return read_federation(AGENTS.format(models=models, preset=preset))
+def agents(models: int = 1, noise: str = "simulated") -> Federation:
+    return read_federation(AGENTS.format(models=models, noise=noise))
 
 
 class InMemory:

@@ -16,19 +16,19 @@ from fedbandits.errors import (
 )
 from fedbandits.federation import snapshots
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.testing.deployed import DeployedFederation, Play, until
+from fedbandits.testing.deployed import DeployedFederation, Play, simulated, until
 from tests.deployment.federations import clinics
 
 ENVIRONMENT = Linear(agents=3, dim=4, arms=5)
 ACTIONS = [[0.1, 0.2, 0.3, 0.4]] * 5
 
 
-def running(federation, tmp_path, work, simulated=True, **options):
+def running(federation, tmp_path, work, seeded=True, **options):
     """Run a federation, do something with it, and stop it."""
 
     async def run():
-        brought = (ENVIRONMENT, 7) if simulated else None
-        deployed = DeployedFederation(federation, tmp_path, simulated=brought, **options)
+        brought = simulated(federation, ENVIRONMENT, 7) if seeded else None
+        deployed = DeployedFederation(federation, tmp_path, supplies=brought, **options)
         await deployed.start()
         await deployed.greeted()
         try:
@@ -63,7 +63,7 @@ def test_secure_noise_is_released_by_the_clock_and_charged(tmp_path):
         assert await node.privacy() == again
         return again
 
-    told = running(federation, tmp_path, work, simulated=False)
+    told = running(federation, tmp_path, work, seeded=False)
     assert told["releases"] == 2
     assert 0.0 < told["epsilon_spent"] <= told["epsilon"]
     assert "ε" in told["claim"]
@@ -170,7 +170,7 @@ def test_when_the_ledger_refuses_decisions_go_on(tmp_path, monkeypatch):
         await decide(node, 1.0)
         return node.status()
 
-    told = running(federation, tmp_path, work, simulated=False)
+    told = running(federation, tmp_path, work, seeded=False)
     assert told["exhausted"]
     assert told["decisions"] == 2
 

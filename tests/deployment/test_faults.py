@@ -20,7 +20,7 @@ from fedbandits.errors import (
 )
 from fedbandits.random import Key, uniform
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.testing.deployed import DeployedFederation, Play, until
+from fedbandits.testing.deployed import DeployedFederation, Play, simulated, until
 from tests.deployment.federations import clinics
 
 ENVIRONMENT = Linear(agents=3, dim=4, arms=5)
@@ -111,7 +111,9 @@ def test_no_commit_that_fails_loses_or_repeats_anything(tmp_path, monkeypatch, s
     federation = clinics()
 
     async def play():
-        deployed = DeployedFederation(federation, tmp_path, simulated=(ENVIRONMENT, 7))
+        deployed = DeployedFederation(
+            federation, tmp_path, supplies=simulated(federation, ENVIRONMENT, 7)
+        )
         await deployed.start()
         await deployed.greeted()
         game = Patient(deployed, ENVIRONMENT, 7)
@@ -147,7 +149,9 @@ def test_a_carrier_that_loses_repeats_and_reorders(tmp_path):
         return arriving * 2 if draws[2] < 0.2 else arriving
 
     async def play():
-        deployed = DeployedFederation(federation, tmp_path, simulated=(ENVIRONMENT, 7))
+        deployed = DeployedFederation(
+            federation, tmp_path, supplies=simulated(federation, ENVIRONMENT, 7)
+        )
         deployed.hub.route = route
         await deployed.start()
         await deployed.greeted()
@@ -166,7 +170,9 @@ def test_members_that_stop_and_start_at_any_time(tmp_path):
     federation = clinics()
 
     async def play():
-        deployed = DeployedFederation(federation, tmp_path, simulated=(ENVIRONMENT, 7))
+        deployed = DeployedFederation(
+            federation, tmp_path, supplies=simulated(federation, ENVIRONMENT, 7)
+        )
         await deployed.start()
         game = Play(deployed, ENVIRONMENT, 7)
         for round_ in range(1, ROUNDS + 1):
@@ -188,7 +194,9 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path):
     federation = clinics()
 
     async def play():
-        deployed = DeployedFederation(federation, tmp_path, simulated=(ENVIRONMENT, 7))
+        deployed = DeployedFederation(
+            federation, tmp_path, supplies=simulated(federation, ENVIRONMENT, 7)
+        )
         await deployed.start()
         await deployed.greeted()
         game = Patient(deployed, ENVIRONMENT, 7)
@@ -229,7 +237,9 @@ def test_an_old_backup_is_refused(tmp_path):
     (tmp_path / "old").mkdir()
 
     async def play():
-        deployed = DeployedFederation(federation, tmp_path, simulated=(ENVIRONMENT, 7))
+        deployed = DeployedFederation(
+            federation, tmp_path, supplies=simulated(federation, ENVIRONMENT, 7)
+        )
         await deployed.start()
         await deployed.greeted()
         game = Play(deployed, ENVIRONMENT, 7)
@@ -245,7 +255,11 @@ def test_an_old_backup_is_refused(tmp_path):
         (tmp_path / "old" / "clinic-1.db").write_bytes(saved)
         stores = {"clinic-1": str(tmp_path / "old" / "clinic-1.db")}
         again = DeployedFederation(
-            federation, tmp_path, simulated=(ENVIRONMENT, 7), stores=stores, moved=True
+            federation,
+            tmp_path,
+            supplies=simulated(federation, ENVIRONMENT, 7),
+            stores=stores,
+            moved=True,
         )
         again.hub = deployed.hub
         fatal = []

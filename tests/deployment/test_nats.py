@@ -27,7 +27,7 @@ from fedbandits.errors import SealError, TransportError
 from tests.deployment.one_machine import EVERYBODY, OneMachine
 from tests.deployment.waiting import until
 
-QUICK = Times(connect=5.0, first_pause=0.02, longest_pause=0.1, ping=1.0)
+QUICK = Times(connect=5.0, first_pause=0.02, longest_pause=0.1, ping=1.0, answer=0.1)
 
 
 @pytest.fixture(scope="module")
@@ -389,7 +389,6 @@ async def raw(
     [
         "fb.clinics.south.hub",  # as another
         "fb.clinics.north.south",  # to one who is no peer by the terms
-        "fb.clinics.members",  # as the authority
         "fb.clinics.north",
         "fb.other.north.hub",
         "_INBOX.north",
@@ -578,6 +577,47 @@ def test_keys_are_rotated_while_others_run(tmp_path):
 
     with started(machine) as running:
         asyncio.run(play(running))
+
+
+def test_a_member_that_was_away_learns_from_any_other_who_was_revoked(tmp_path):
+    """The authority itself need not be there, and few answer."""
+    machine = OneMachine(tmp_path).admit_all()
+
+    async def play(running: Broker) -> None:
+        async with connected(machine, "hub", "south") as (hub, south):
+            north = Here(machine, "north")
+            revoke(machine.authority, "south")
+            await publish_members(machine.authority, times=QUICK)
+            await until(lambda: "south" not in hub.identity.members.current.present)
+            await until(lambda: "south" not in south.identity.members.current.present)
+            machine.update(running)
+            assert "south" in north.identity.members.current.present
+            await north.open()
+            try:
+                await until(lambda: "south" not in north.identity.members.current.present)
+            finally:
+                await north.transport.close()
+            assert north.identity.members.current == hub.identity.members.current
+
+    with started(machine) as running:
+        asyncio.run(play(running))
+
+
+def test_what_is_no_version_is_not_answered(machine, broker):
+    async def play() -> None:
+        async with (
+            connected(machine, "hub"),
+            raw(machine, broker, "north", "fb.clinics.members") as (north, heard),
+        ):
+            ask = subjects.ask_members("clinics")
+            for asked in (b"", b"x", b"-1", b"9" * 4000, b"\xb2", b"3", b"99"):
+                await north.publish(ask, asked)
+            await north.flushed()
+            assert heard == []
+            await north.publish(ask, b"0")
+            await until(lambda: heard == ["fb.clinics.members"])
+
+    asyncio.run(play())
 
 
 def test_a_list_of_members_that_is_older_or_false_is_refused_by_name(tmp_path, caplog):

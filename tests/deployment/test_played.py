@@ -7,7 +7,7 @@ import asyncio
 from fedbandits.environments.linear import Linear
 from fedbandits.federation import snapshots
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.testing.deployed import DeployedFederation, Play
+from fedbandits.testing.deployed import DeployedFederation, Play, simulated
 from tests.deployment.federations import clinics
 
 
@@ -22,7 +22,9 @@ def test_agents_and_their_controller(tmp_path):
     environment = Linear(agents=3, dim=4, arms=5)
 
     async def play():
-        deployed = DeployedFederation(federation, tmp_path, simulated=(environment, 7))
+        deployed = DeployedFederation(
+            federation, tmp_path, supplies=simulated(federation, environment, 7)
+        )
         await deployed.start()
         await deployed.greeted()
         game = Play(deployed, environment, 7)

@@ -22,7 +22,7 @@ from fedbandits.errors import (
     StoreVersionError,
 )
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.testing.deployed import DeployedFederation, Play
+from fedbandits.testing.deployed import DeployedFederation, Play, simulated
 from tests.deployment.federations import clinics
 
 
@@ -158,7 +158,7 @@ def test_a_federation_on_any_database(new_database, tmp_path):
 
     async def play():
         deployed = DeployedFederation(
-            federation, tmp_path, simulated=(environment, 7), stores=stores
+            federation, tmp_path, supplies=simulated(federation, environment, 7), stores=stores
         )
         await deployed.start()
         await deployed.greeted()

@@ -45,13 +45,11 @@ def permissions(federation: Federation, name: str) -> dict[str, Any]:
     name
         The member.
     """
+    lists = [subjects.members(federation.name), subjects.ask_members(federation.name)]
     peers = federation.peers_of(name)
     to = [subjects.frames(federation.name, name, peer) for peer in peers]
-    here = [subjects.frames(federation.name, "*", name), subjects.members(federation.name)]
-    return {
-        "publish": {"allow": to} if to else {"deny": [">"]},
-        "subscribe": {"allow": here},
-    }
+    here = subjects.frames(federation.name, "*", name)
+    return {"publish": {"allow": [*to, *lists]}, "subscribe": {"allow": [here, *lists]}}
 
 
 def broker_users(federation: Federation, members: Members) -> list[dict[str, Any]]:

@@ -142,12 +142,12 @@ class Delivery:
             exchange.owes = True
             asyncio.get_running_loop().call_later(_ACKNOWLEDGE_AFTER, self._acknowledge, exchange)
 
-    def greet_all(self) -> None:
-        """Greet every peer that has not answered, now."""
+    def begin_anew(self) -> None:
+        """Greet everybody as after a restart: what could not be taken until now is sent again."""
+        self._life = os.urandom(frames.LIFE_BYTES)
         for exchange in self.exchanges.values():
-            if not exchange.greeted:
-                exchange.hurry()
-        self._wake.set()
+            exchange.greeted = False
+        self._connected()
 
     def _connected(self) -> None:
         """A connection has begun: say everything again that was not answered."""

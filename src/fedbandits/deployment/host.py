@@ -81,6 +81,8 @@ class Host:
         self.means = StoredMeans(store, seat.member, seat.own, self._connection)
         #: What can be seen of the party, as of the last commit.
         self.view = View()
+        #: How many events have not been answered.
+        self.waiting = 0
         #: Called on the event loop after every commit.
         self.on_change: Callable[[], None] = lambda: None
         #: For every peer the number of its message that comes next, and of the next one to it.
@@ -142,6 +144,7 @@ class Host:
             else:
                 future.set_exception(error)
 
+        self.waiting += 1
         self._jobs.put((kind, content, settle))
         return future
 
@@ -251,6 +254,7 @@ class Host:
 
         def tell() -> None:
             self.view, self.problem = view, problem
+            self.waiting -= len(jobs)
             self.counts.update(counts)
             if outgoing:
                 self._on_sent(outgoing)

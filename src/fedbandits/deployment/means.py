@@ -68,8 +68,8 @@ class StoredMeans:
         return found
 
     def make_shared(self, name: str) -> bytes:
-        """32 random bytes to be handed to others, drawn once and kept."""
-        return self._kept(f"shared {name}", lambda: secrets.token_bytes(_SECRET_BYTES))
+        """The party's own secret of that name, which it hands to others."""
+        return self.secret(name)
 
     def paillier(self, bits: int) -> paillier.PrivateKey:
         """A private Paillier key, made once and kept."""

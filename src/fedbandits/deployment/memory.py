@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 
 from fedbandits.deployment.transport import Receive
@@ -19,11 +20,37 @@ class MemoryHub:
     ----------
     route
         Delays, losses, repetitions and changes; immediate and reliable by default.
+    held
+        Whether frames wait until :meth:`deliver` is called, in the order in which they were sent.
     """
 
-    def __init__(self, route: Route | None = None) -> None:
+    def __init__(self, route: Route | None = None, held: bool = False) -> None:
+        self._held = held
+        self._waiting: deque[tuple[str, str, bytes]] = deque()
         self.members: dict[str, MemoryTransport] = {}
         self.route = route or (lambda sender, receiver, frame: [(0.0, frame)])
+
+    def carry(self, sender: str, receiver: str, frame: bytes) -> None:
+        """Put a frame on its way."""
+        if self._held:
+            self._waiting.append((sender, receiver, frame))
+            return
+        loop = asyncio.get_running_loop()
+        for delay, arriving in self.route(sender, receiver, frame):
+            loop.call_later(delay, self.arrive, sender, receiver, arriving)
+
+    def deliver(self) -> bool:
+        """Deliver the frame that has waited longest; whether there was one."""
+        if not self._waiting:
+            return False
+        self.arrive(*self._waiting.popleft())
+        return True
+
+    def arrive(self, sender: str, receiver: str, frame: bytes) -> None:
+        """A frame has come."""
+        other = self.members.get(receiver)
+        if other is not None:
+            other.take(sender, frame)
 
     def transport(self, member: str) -> MemoryTransport:
         """The transport of a member."""
@@ -62,15 +89,13 @@ class MemoryTransport:
         """Send a frame; whether it was handed over."""
         if not self.connected:
             return False
-        loop = asyncio.get_running_loop()
-        for delay, arriving in self._hub.route(self._member, receiver, frame):
-            loop.call_later(delay, self._arrive, receiver, arriving)
+        self._hub.carry(self._member, receiver, frame)
         return True
 
-    def _arrive(self, receiver: str, frame: bytes) -> None:
-        other = self._hub.members.get(receiver)
-        if other is not None and other._receive is not None:
-            other._receive(self._member, frame)
+    def take(self, sender: str, frame: bytes) -> None:
+        """Hand a frame on to whoever listens."""
+        if self._receive is not None:
+            self._receive(sender, frame)
 
     async def close(self) -> None:
         """End."""

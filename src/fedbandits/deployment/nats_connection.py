@@ -40,12 +40,15 @@ class Times(NamedTuple):
         The pause after the first failure, and the longest one; each is twice the one before.
     ping
         After how long the broker is asked whether it is there, and how long it may take to answer.
+    answer
+        After how long at most a member that knows an older list of members is sent the newer one.
     """
 
     connect: float = 5.0
     first_pause: float = 0.2
     longest_pause: float = 30.0
     ping: float = 10.0
+    answer: float = 1.0
 
 
 class Connection:

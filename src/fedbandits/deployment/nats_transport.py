@@ -21,6 +21,7 @@ from fedbandits.deployment import subjects
 from fedbandits.deployment.authority import Path, load_authority
 from fedbandits.deployment.broker_config import authority_context
 from fedbandits.deployment.identity import Identity
+from fedbandits.deployment.member_lists import MemberLists
 from fedbandits.deployment.nats_connection import Connection, Take, Times, explained
 from fedbandits.deployment.transport import Receive
 from fedbandits.errors import IdentityError, TransportError
@@ -40,9 +41,9 @@ class NatsTransport:
     servers
         Addresses of the broker's servers, ``tls://host:port``.
     on_members
-        Given every list of members that is published, on the event loop, unchecked; see
-        :meth:`~fedbandits.deployment.members.KnownMembers.offer`. An IdentityError that it raises
-        is logged.
+        Given every list of members that is published, on the event loop, unchecked. It offers it
+        to the identity's ``members``, as is done if there is none; see
+        :meth:`~fedbandits.deployment.members.KnownMembers.offer`. An IdentityError is logged.
     times
         How long things take.
 
@@ -60,7 +61,10 @@ class NatsTransport:
         times: Times | None = None,
     ) -> None:
         self._identity, self._servers = identity, tuple(map(_checked, servers))
-        self._on_members, self._times = on_members, times or Times()
+        self._times = times or Times()
+        self._lists = MemberLists(
+            identity, on_members or identity.members.offer, self._times.answer
+        )
         self._connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
         self._problem, self._ending = "not connected yet", False
@@ -159,6 +163,7 @@ class NatsTransport:
             if not self._ending:
                 self._connection = connection
                 self._say_connected(connection.server)
+                await self._lists.begin(connection)
                 on_connected()
                 await connection.until_lost()
         except (IdentityError, TransportError) as error:
@@ -167,28 +172,17 @@ class NatsTransport:
             self._note(explained(connection.failure or error, connection.server))
         finally:
             began, self._connection = self._connection is connection, None
+            await self._lists.end()
             await connection.end()
         return began
 
     def _subscriptions(self, receive: Receive) -> dict[str, Take]:
         """What is done with what comes on which subject."""
-        identity = self._identity
-        takes: dict[str, Take] = {
-            subjects.frames(identity.federation, "*", identity.name): lambda subject, data: receive(
-                subjects.sender_of(subject), data
-            )
+        here = subjects.frames(self._identity.federation, "*", self._identity.name)
+        frames: dict[str, Take] = {
+            here: lambda subject, data: receive(subjects.sender_of(subject), data)
         }
-        if self._on_members is not None:
-            takes[subjects.members(identity.federation)] = self._take_members
-        return takes
-
-    def _take_members(self, subject: str, data: bytes) -> None:
-        """Hand on a list of members that was published."""
-        try:
-            if self._on_members is not None:
-                self._on_members(data)
-        except IdentityError as error:
-            _LOG.warning("%s: %s", self._identity.name, error)
+        return frames | self._lists.takes
 
     def _note(self, problem: str) -> None:
         """Keep what is wrong, and log it if that is new."""

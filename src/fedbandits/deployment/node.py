@@ -298,8 +298,8 @@ class Node:
             lambda batch: batch.store.keep_secret(batch.connection, f"shared {name}", value)
         )
         if not self._wanted:
-            await self._begin()
-            self.delivery.greet_all()
+            self._sent(await self._begin())
+            self.delivery.begin_anew()
             self._wake()
 
     def gift(self, peer: str, name: str) -> bytes | None:

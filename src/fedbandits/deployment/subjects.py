@@ -14,5 +14,10 @@ def sender_of(subject: str) -> str:
 
 
 def members(federation: str) -> str:
-    """The subject of signed lists of members: the authority publishes, all subscribe."""
+    """The subject of lists of members, which the authority has signed, whoever publishes them."""
     return f"fb.{federation}.members"
+
+
+def ask_members(federation: str) -> str:
+    """The subject on which members say which version of that list they know."""
+    return f"fb.{federation}.members.version.known"

@@ -92,7 +92,7 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     servers: tuple[str, ...] = ("tls://127.0.0.1:4222",)
 
 
-class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FederationFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The keys of the file, as they stand there."""
 
     name: Annotated[str, Meta(pattern=_NAME)]
@@ -122,7 +122,7 @@ class SeatOf(NamedTuple):
 class Federation:
     """A federation, as its file says. Nothing in it is secret.
 
-    Made by :func:`load_federation`.
+    Made by :func:`load_federation`, or from a table as a file has it by :func:`federation_of`.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class Federation:
         The file's content, checked one key at a time.
     """
 
-    def __init__(self, file: _File) -> None:
+    def __init__(self, file: FederationFile) -> None:
         _refuse_code(file.system, "system")
         _refuse_code(file.facts, "facts")
         self.name, self.rounds, self.noise = file.name, file.rounds, file.noise
@@ -218,9 +218,14 @@ class Federation:
         return {member: party for party, member in self.member_of.items()}
 
     def peers_of(self, member: str) -> tuple[str, ...]:
-        """All members that a member exchanges messages with, by the table of messages."""
-        seat = self.roles.seat(*self.seat_of(member), self.terms)
-        return tuple(self.member_of[party] for party in seat.peers())
+        """All members that a member talks to: by the table of messages, or to hand over secrets."""
+        found = self.seat_of(member)
+        role = found.role.name
+        peers = [self.member_of[p] for p in self.roles.seat(*found, self.terms).peers()]
+        for secret in self.system.SHARED:
+            other = {secret.maker: secret.takers, secret.takers: secret.maker}.get(role)
+            peers += self.members[other] if other is not None else ()
+        return tuple(dict.fromkeys(peers))
 
     def _check_members(self) -> None:
         parties = self.roles.parties
@@ -258,6 +263,17 @@ def _refuse_code(table: Mapping[str, Any], place: str) -> None:
             _refuse_code(value, f"{place}.{key}")
 
 
+def federation_of(table: Mapping[str, Any]) -> Federation:
+    """A federation from a table as its file has it.
+
+    Raises
+    ------
+    ConfigError
+        Naming the key, what was given and what is allowed.
+    """
+    return Federation(convert(table, FederationFile, ""))
+
+
 def read_federation(text: str) -> Federation:
     """A federation from the text of its file.
 
@@ -267,7 +283,7 @@ def read_federation(text: str) -> Federation:
         Naming the key, what was given and what is allowed.
     """
     try:
-        return Federation(convert(parse_toml(text), _File, ""))
+        return federation_of(parse_toml(text))
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"not valid TOML: {error}") from None
 

@@ -7,10 +7,12 @@ parties of :class:`~fedbandits.systems.base.PartiesReplicate` do, bit for bit.
 from __future__ import annotations
 
 import asyncio
+import datetime
 import pathlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from fedbandits.deployment.frames import Seals
@@ -21,11 +23,15 @@ from fedbandits.deployment.store import Store
 from fedbandits.deployment.transport import Transport
 from fedbandits.environments.base import Environment
 from fedbandits.errors import FedbanditsError
+from fedbandits.federation.roles import Supplies
 from fedbandits.random import replicate_key
-from fedbandits.settings.federation import Federation, read_federation
+from fedbandits.settings.federation import Federation, federation_of
 from fedbandits.systems.application import Application
+from fedbandits.testing.applications import Setting, asked_of, told_of
 
 _PAUSE = 0.0005
+#: A clock that starts then ends no round.
+NEVER = datetime.datetime(2999, 1, 1, tzinfo=datetime.UTC)
 
 
 class OpenSeals:
@@ -55,15 +61,16 @@ class DeployedFederation:
         Makes a member's transport; in memory by default.
     seals
         Makes a member's greeting seals and its others; nothing is sealed by default.
-    simulated
-        The world and seed that simulated supplies come from; members bring what their stores have
-        by default.
+    supplies
+        What members bring, by role and place; what their stores have by default.
     own
         What every member alone knows.
     stores
         Where stores are that are not in the folder, by member.
     moved
         Whether stores may be copies.
+    held
+        Whether messages wait until they are settled, one after the other, as in a simulation.
     """
 
     def __init__(
@@ -72,24 +79,19 @@ class DeployedFederation:
         folder: pathlib.Path,
         transports: Callable[[str], Transport] | None = None,
         seals: Callable[[str], tuple[Seals, Seals]] | None = None,
-        simulated: tuple[Environment, int] | None = None,
+        supplies: Supplies | None = None,
         own: Mapping[str, Mapping[str, Any]] | None = None,
         stores: Mapping[str, str] | None = None,
         moved: bool = False,
+        held: bool = False,
     ) -> None:
         self.federation, self.folder = federation, folder
-        self.hub = MemoryHub()
+        self.hub = MemoryHub(held=held)
         self._transports = transports
         self._seals = seals or (lambda _: (OpenSeals(), OpenSeals()))
         self._own, self._stores, self._moved = own or {}, stores or {}, moved
         self.nodes: dict[str, Node] = {}
-        self._supplies: Callable[[str, int], Any] | None = None
-        if simulated is not None:
-            environment, seed = simulated
-            stage = environment.stage(replicate_key(seed, 0))
-            self._supplies = federation.system.simulated_supplies(
-                federation.plan, stage.world, seed, 0
-            )
+        self._supplies = supplies
 
     async def start(self, *members: str) -> None:
         """Start some members, or all."""
@@ -124,24 +126,34 @@ class DeployedFederation:
 
     async def greeted(self) -> None:
         """Wait until all peers know of each other."""
-        await until(
+        await self._until(
             lambda: all(
-                set(node.delivery.greeted) >= set(node.delivery.exchanges)
+                node.ready and set(node.delivery.greeted) >= set(node.delivery.exchanges)
                 for node in self.nodes.values()
             )
         )
 
     async def settle(self) -> None:
         """Wait until nothing is on its way: all messages were taken, and what came of them."""
-        await until(
+        await self._until(
             lambda: (
                 not any(
-                    exchange.unacknowledged
+                    node.host.problem or exchange.unacknowledged
                     for node in self.nodes.values()
                     for exchange in node.delivery.exchanges.values()
                 )
             )
         )
+
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        """Wait until something holds, and deliver what is held one by one."""
+
+        def delivered() -> bool:
+            if any(node.host.waiting for node in self.nodes.values()):
+                return False
+            return not self.hub.deliver() and holds()
+
+        await until(delivered)
 
     def state(self, member: str) -> Any:
         """A party's state, as its own thread has it; nothing must be under way."""
@@ -184,7 +196,10 @@ class Play:
         self.actions: list[tuple[int, int, Any]] = []
 
     async def advance(self, rounds: int) -> None:
-        """Play until so many rounds are done."""
+        """Play until so many rounds are done; where messages set the pace, to the end."""
+        if self.federation.roles.messages_set_pace:
+            await self._to_the_end()
+            self.done = rounds
         while self.done < rounds:
             round_ = self.done + 1
             for place in self.stage.acting(round_):
@@ -193,15 +208,49 @@ class Play:
             await self.end_round(round_)
             self.done = round_
 
+    async def _to_the_end(self) -> None:
+        """Pull when told to; rounds end for all at once when nobody has anything else to do."""
+        going = True
+        while going:
+            await self.deployed.settle()
+            going = (
+                await self._act_as_told() or await self._end_rounds() or await self._end_waiting()
+            )
+
+    async def _act_as_told(self) -> bool:
+        told_to = [
+            (place, self.deployed.nodes[member].host.view.round_to_act)
+            for place, member in enumerate(self.players)
+        ]
+        due = [(place, round_) for place, round_ in told_to if round_ is not None]
+        for place, round_ in due:
+            self.stage.situation(round_, place)
+            reward = int(self.stage.outcome(round_, place, True))
+            await self.deployed.nodes[self.players[place]].pull(round_, reward)
+        return bool(due)
+
+    async def _end_rounds(self) -> bool:
+        ends = [
+            (node, node.host.view.next_end)
+            for node in self.deployed.nodes.values()
+            if node.host.view.next_end is not None
+        ]
+        for node, end in ends:
+            await node.end_round(end)
+        return bool(ends)
+
     async def act(self, place: int, round_: int) -> None:
         """Let one player decide and learn."""
         node = self.deployed.nodes[self.players[place]]
         assert node.application is not None
-        asked = plain_situation(node.application, self.stage.situation(round_, place))
+        asked = self._asked(node.application, round_, place)
         decided = await self.decided(node, asked)
         outcome = self.stage.outcome(round_, place, np.asarray(decided.action)[()])
         self.actions.append((round_, place, decided.action))
-        await self.rewarded(node, decided.number, plain_outcome(node.application, outcome))
+        await self.rewarded(node, decided.number, told(node.application, outcome))
+
+    def _asked(self, application: Application[Any], round_: int, place: int) -> Any:
+        return asked(application, self.stage.situation(round_, place))
 
     async def decided(self, node: Node, asked: Any) -> Decided:
         """Ask for a decision."""
@@ -233,21 +282,47 @@ class Play:
         return bool(waiting)
 
 
-def plain_situation(application: Application[Any], situation: Any) -> Any:
+def simulated(federation: Federation, environment: Environment, seed: int) -> Supplies:
+    """What members bring in a simulation."""
+    world = environment.stage(replicate_key(seed, 0)).world
+    return federation.system.simulated_supplies(federation.plan, world, seed, 0)
+
+
+def federation_from(setting: Setting, **table: Any) -> Federation:
+    """A federation whose members play a preset in its small world; no clock ends its rounds.
+
+    Parameters
+    ----------
+    setting
+        The preset, its world and its plan.
+    **table
+        Keys of the file that are to be other ones.
+    """
+    assert setting.roles is not None
+    members = {
+        role: [f"{role}-{i}" if len(parties) > 1 else role for i in range(len(parties))]
+        for role, parties in setting.roles.parties.items()
+    }
+    facts = msgspec.to_builtins(setting.plan.facts)
+    given: dict[str, Any] = {
+        "name": "test",
+        "rounds": setting.plan.rounds,
+        "noise": "simulated",
+        "system": {"preset": setting.preset},
+        "facts": {
+            key: value for key, value in facts.items() if key != "type" and value is not None
+        },
+        "members": members,
+        "clock": {"kind": "live", "start": NEVER, "every": "1 h"},
+    }
+    return federation_of(given | table)
+
+
+def asked(application: Application[Any], situation: Any) -> Any:
     """A world's situation as an application would ask."""
-    fields = application.ASKED.__struct_fields__
-    if "actions" in fields:
-        return application.ASKED(actions=situation.T.tolist())
-    if "context" in fields:
-        return application.ASKED(context=situation[:, 0].tolist())
-    if "items" in fields:
-        return application.ASKED(user=int(situation.user), items=situation.items.T.tolist())
-    return application.ASKED()
+    return msgspec.convert(asked_of(situation, application), application.ASKED)
 
 
-def plain_outcome(application: Application[Any], outcome: Any) -> Any:
+def told(application: Application[Any], outcome: Any) -> Any:
     """A world's outcome as an application would tell it."""
-    return application.TOLD(reward=np.asarray(outcome).tolist())
-
-
-__all__ = ["DeployedFederation", "OpenSeals", "Play", "read_federation", "until"]
+    return msgspec.convert(told_of(outcome, application), application.TOLD)

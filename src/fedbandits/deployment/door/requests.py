@@ -75,7 +75,9 @@ class Request:
     @property
     def query(self) -> dict[str, str]:
         """The query's values; of several of one name the last."""
-        return dict(parse_qsl(self._scope["query_string"].decode("latin-1"), max_num_fields=20))
+        return dict(
+            parse_qsl(self._scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        )
 
     @property
     def path_values(self) -> dict[str, Any]:

@@ -53,10 +53,10 @@ class SharedModel(Application[AgentsPlan]):
     TOLD = RewardTold
 
     def bounds(self) -> dict[str, Any]:
-        dimension, arms = self.plan.facts.features_shape
+        dimension, _ = self.plan.facts.features_shape
+        rows = Meta(min_length=1, max_length=self.plan.facts.arms)
         row = _exactly(dimension, float)
-        rows: Any = Annotated[list[row], Meta(min_length=1, max_length=arms)]  # type: ignore[valid-type]
-        return {"actions": rows, "reward": _reward(self.plan)}
+        return {"actions": Annotated[list[row], rows], "reward": _reward(self.plan)}  # type: ignore[valid-type]
 
     def situation(self, party: ActingParty[Any], asked: ActionsAsked) -> Floats32:
         return self._contexts(party, asked.actions)
