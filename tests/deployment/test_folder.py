@@ -220,10 +220,10 @@ def test_every_preset_with_parties_has_an_example():
     found = set()
     for preset in preset_names():
         try:
-            federation = read_federation(example(preset))
-        except ConfigError as none:
-            assert "has no parties" in str(none)
+            text = example(preset)
+        except ConfigError:  # it has no parties
             continue
+        federation = read_federation(text)
         found.add(federation.system.name)
         assert own_example(federation, federation.everybody[0]).keys() <= {"costs"}
     assert {"feducb", "feducb_p2p", "fclub", "fclub_published", "pfcb", "samba"} <= found
