@@ -86,7 +86,7 @@ class PartyNode(Node):
             self._sent(await self._begin())
             self.delivery.begin_anew()
             self._wake()
-        self.total = await self.host.call(lambda batch: batch.hands.party.state.cumulative_reward)
+        self.total = await self.host.call(_total)
 
     @property
     def ready(self) -> bool:
@@ -104,6 +104,11 @@ class PartyNode(Node):
         if "orders" in offered(self):
             told["total"] = self.total
         return told
+
+
+def _total(batch: Any) -> int | None:
+    found: int | None = batch.hands.party.state.cumulative_reward
+    return found
 
 
 class RunningParty:
