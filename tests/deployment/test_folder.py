@@ -17,6 +17,7 @@ from fedbandits.deployment.examples import example, own_example
 from fedbandits.deployment.folder import load_party, load_settings
 from fedbandits.deployment.local import admit_here, init_federation, load_parties, revoke_here
 from fedbandits.deployment.memory import MemoryHub
+from fedbandits.deployment.ordering import order
 from fedbandits.deployment.running import RunningParty
 from fedbandits.deployment.warming import warm
 from fedbandits.errors import ConfigError, IdentityError, LedgerFileError, StaleStoreError
@@ -235,3 +236,41 @@ def test_every_code_stands_for_one_kind_of_error():
         assert code_of(ending.error("")) == ending.code
     assert code_of(StaleStoreError("")) == 14
     assert code_of(ConfigError("")) == 2
+
+
+def test_a_customer_orders_a_run_and_learns_its_total(tmp_path):
+    """Nothing begins before that; who is no customer orders nothing."""
+    text = example("distributed-ucb").replace("rounds = 1000", "rounds = 5")
+    (tmp_path / "auction.toml").write_text(text.replace("100 ms", "20 ms"))
+    machine = tmp_path / "auction"
+    init_federation(tmp_path / "auction.toml", machine, local=True, first_port=0)
+    members = load_parties(machine)[0].federation.everybody
+    said, earned = [], []
+
+    async def pull(party):
+        while True:
+            number = await party.node.next_pull(60.0)
+            if number is not None:
+                earned.append(number % 2)
+                await party.node.pull(number, number % 2)
+
+    async def play():
+        parties = await started(machine, *members)
+        await until(lambda: all(party.node.ready for party in parties))
+        by_name = {party.folder.member: party for party in parties}
+        assert by_name["customer"].node.status()["stage"] == ""
+        with pytest.raises(ConfigError, match="role is controller"):
+            order(machine / "controller", said.append)
+        pulls = [asyncio.create_task(pull(by_name[name])) for name in ("north", "south", "east")]
+        total = await asyncio.to_thread(order, machine / "customer", said.append)
+        for each in pulls:
+            each.cancel()
+        await asyncio.gather(*pulls, return_exceptions=True)
+        for party in parties:
+            await party.stop()
+        return total
+
+    assert asyncio.run(play()) == sum(earned)
+    assert len(earned) == 5
+    assert "done" in said[-1]
+    assert "total: " in fedbandits("samba", "order", machine / "customer")
