@@ -19,6 +19,7 @@ from fedbandits.errors import (
 
 if TYPE_CHECKING:
     from fedbandits import environments
+    from fedbandits.client import AsyncClient, Client
     from fedbandits.experiments.run import run
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.settings.experiment import Experiment, Variant, load, system
@@ -27,9 +28,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AsyncClient",
     "BackendError",
     "BoundExceededError",
     "CheckpointError",
+    "Client",
     "ConfigError",
     "DataError",
     "Experiment",
@@ -50,6 +53,8 @@ __all__ = [
 
 #: Where names are that are imported when they are first asked for: some need much.
 _HOMES = {
+    "AsyncClient": "fedbandits.client",
+    "Client": "fedbandits.client",
     "Experiment": "fedbandits.settings.experiment",
     "PrivacyClaim": "fedbandits.privacy.claims",
     "System": "fedbandits.systems",

@@ -7,6 +7,7 @@ whatever carries the values: the HTTP door, a journal, a test.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
@@ -51,6 +52,14 @@ class Application(Generic[AnyPlan]):
 
     def __init__(self, plan: AnyPlan) -> None:
         self.plan = plan
+
+    def bounds(self) -> Mapping[str, Any]:
+        """What the plan says of fields of requests: types with bounds, as msgspec knows them.
+
+        Whoever decodes requests refuses by them what no party could take, and shows them to
+        applications. They need not say everything: the party has the last word.
+        """
+        return {}
 
     def situation(self, party: ActingParty[Any], asked: Any) -> Any:
         """What the party is to decide on.

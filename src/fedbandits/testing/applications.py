@@ -47,9 +47,11 @@ class Setting:
     ----------
     preset
         Its name.
+    **parts
+        Settings that differ from the preset's.
     """
 
-    def __init__(self, preset: str) -> None:
+    def __init__(self, preset: str, **parts: Any) -> None:
         found = find_preset(preset)
         assert found is not None, f"no preset is called {preset!r}"
         self.preset = preset
@@ -61,7 +63,7 @@ class Setting:
             capacities = tuple(map(tuple, self.stated.capacity.tolist()))
             largest = max(map(max, capacities))
             facts = msgspec.structs.replace(facts, capacities=capacities, largest_capacity=largest)
-        self.plan: Any = found.plan(system(preset).config, facts, ROUNDS)
+        self.plan: Any = found.plan(system(preset, **parts).config, facts, ROUNDS)
         self.roles = found.roles(self.plan)
 
     @property

@@ -66,7 +66,7 @@ class MemoryMeans:
     """
 
     def __init__(self, workplace: Workplace, role: str, place: int, own: Mapping[str, Any]) -> None:
-        self._workplace, self._role, self._own = workplace, role, own
+        self._workplace, self._role, self._place, self._own = workplace, role, place, own
         self.party = workplace.roles.parties[role][place]
         self.secrets: dict[str, bytes] = {}
 
@@ -75,7 +75,9 @@ class MemoryMeans:
         ledger = self._workplace.ledger
         claim = self._workplace.system.claim(self._workplace.plan)
         with ledger.begin() as connection:
-            ledger.open_account(connection, self.party, claim, whole_budget(claim), claim.delta)
+            ledger.open_account(
+                connection, self.party, claim, whole_budget(claim, self._place), claim.delta
+            )
         return LedgeredNoise(ledger, self.party, stream, event, SecureNoise(), replays=True)
 
     def secret(self, name: str) -> bytes:

@@ -46,14 +46,24 @@ def require(connection: Connection, party: str) -> Any:
     return account
 
 
-def whole_budget(claim: PrivacyClaim) -> float:
+def whole_budget(claim: PrivacyClaim, place: int | None = None) -> float:
     """The ε of an account that pays for all that a claim counts on, at the claim's δ.
 
     A little more than the claim's: of an account of exactly that, which is turned into a μ again,
     the last release may be refused for rounding. Where a large δ pays for all by itself it is not
     0, which no budget can be.
+
+    Parameters
+    ----------
+    claim
+        What is promised.
+    place
+        Which of the parties pays, where they have budgets of their own; else the largest is meant.
     """
-    return max(claim.epsilon_contents * _ROUND_TRIP, _LEAST)
+    epsilon = claim.epsilon_contents
+    if place is not None and claim.epsilon_each:
+        epsilon = claim.epsilon_each[place]
+    return max(epsilon * _ROUND_TRIP, _LEAST)
 
 
 def open_account(

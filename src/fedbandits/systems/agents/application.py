@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from msgspec import Meta
 
 from fedbandits._typing import Floats32
 from fedbandits.errors import LocalProtocolError
@@ -51,6 +52,12 @@ class SharedModel(Application[AgentsPlan]):
     ASKED: ClassVar[type[Asked]] = ActionsAsked
     TOLD = RewardTold
 
+    def bounds(self) -> dict[str, Any]:
+        dimension, arms = self.plan.facts.features_shape
+        row = _exactly(dimension, float)
+        rows: Any = Annotated[list[row], Meta(min_length=1, max_length=arms)]  # type: ignore[valid-type]
+        return {"actions": rows, "reward": _reward(self.plan)}
+
     def situation(self, party: ActingParty[Any], asked: ActionsAsked) -> Floats32:
         return self._contexts(party, asked.actions)
 
@@ -83,9 +90,24 @@ class ModelEach(SharedModel):
 
     ASKED = ContextAsked
 
+    def bounds(self) -> dict[str, Any]:
+        dimension, _ = self.plan.facts.features_shape
+        return {"context": _exactly(dimension, float), "reward": _reward(self.plan)}
+
     def situation(self, party: ActingParty[Any], asked: ContextAsked) -> Any:  # type: ignore[override]
         context = self._contexts(party, [asked.context])
         return context if asked.available is None else Offer(context, asked.available)
+
+
+def _exactly(length: int, item: Any) -> Any:
+    """A list of that many items."""
+    return Annotated[list[item], Meta(min_length=length, max_length=length)]
+
+
+def _reward(plan: AgentsPlan) -> Any:
+    """A reward within its bound, unless those beyond it are cut down."""
+    most = plan.constants.reward_bound
+    return float if plan.constants.clip else Annotated[float, Meta(ge=-most, le=most)]
 
 
 def application(plan: AgentsPlan) -> SharedModel:

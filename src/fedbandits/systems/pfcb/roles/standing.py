@@ -8,14 +8,14 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.errors import LocalProtocolError
+from fedbandits.errors import LateRewardError
 from fedbandits.federation.state import PartyState
 from fedbandits.systems.pfcb.kernels.books import Books, empty_books, note_purchase, one_book
 from fedbandits.systems.pfcb.plan import PFCBPlan
 from fedbandits.systems.pfcb.release import ReleaseState
 
 
-class LateOutcomeError(LocalProtocolError):
+class LateOutcomeError(LateRewardError):
     """An outcome that comes after the report that it is due in, where that is too late."""
 
 

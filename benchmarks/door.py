@@ -1,0 +1,331 @@
+"""Durable decisions a second through a party's door, beside those of an empty endpoint.
+
+    python benchmarks/door.py [FOLDER] [--seconds 4] [--connections 64] [--minutes 0]
+
+The store lies in FOLDER, by default the temporary one: a commit is as fast as that folder's disk.
+One process serves an empty endpoint and the door of a FedUCB agent (K = 20, d = 10); another one
+sends requests over connections that are kept open. Both are loaded in turn. Then half of what the
+door could take is sent by the clock, whether answers have come or not, and latencies are counted
+from when a request was due. ``--minutes`` goes on with that load, each decision followed by its
+reward, and tells how memory and files grow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import multiprocessing
+import os
+import pathlib
+import resource
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from fedbandits.deployment.door import Door, DoorSettings, make_token, new_loop
+from fedbandits.deployment.door.server import Listener
+from fedbandits.deployment.memory import MemoryHub
+from fedbandits.deployment.node import Node
+from fedbandits.deployment.seat import HostedSeat
+from fedbandits.deployment.store import Store
+from fedbandits.settings.federation import read_federation
+from fedbandits.testing.deployed import OpenSeals
+
+ARMS, DIMENSION, BODIES = 20, 10, 64
+REPETITIONS = 3
+TERMS = f"""
+name = "load"
+rounds = 1_000_000
+message_time = "30 s"
+[system]
+preset = "feducb"
+schedule = "every(500000)"
+epsilon = 1.0
+delta = 1e-5
+[facts]
+parties = 2
+dimension = {DIMENSION}
+arms = {ARMS}
+[clock]
+kind = "live"
+start = 2999-01-01T00:00:00Z
+every = "1 h"
+[members]
+agent = ["north", "south"]
+controller = ["hub"]
+"""
+
+
+async def empty(scope: Any, receive: Any, send: Any) -> None:
+    """The least that can be answered."""
+    await send({"type": "http.response.start", "status": 204, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def serve(folder: str, told: Any) -> None:
+    """Serve until told to stop; every other word asks for memory and files."""
+
+    async def run() -> None:
+        federation = read_federation(TERMS)
+        seat = HostedSeat.of(federation, "north")
+        store = Store.open(f"{folder}/store.db", "load", "north", seat.terms.digest)
+        node = Node(seat, store, MemoryHub().transport("north"), OpenSeals(), OpenSeals())
+        await node.start()
+        settings = DoorSettings(port=0)
+        token = make_token(folder, "load", member="north")
+        nothing = Listener(empty, settings)
+        await nothing.start()
+        async with Door(node, folder, settings) as door:
+            told.send((nothing.port, door.port, token))
+            loop = asyncio.get_running_loop()
+            while await loop.run_in_executor(None, told.recv) != "stop":
+                told.send(sizes(folder))
+        await nothing.stop()
+        await node.stop()
+        told.send("stopped")
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(run())
+
+
+def sizes(folder: str) -> dict[str, float]:
+    """Memory and files, in MB, and processor seconds, of this process."""
+    status = pathlib.Path("/proc/self/status").read_text()
+    resident = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+    files = sum(path.stat().st_size for path in pathlib.Path(folder).glob("store.db*"))
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return {
+        "memory": int(resident.split()[1]) / 1024,
+        "files": files / 1e6,
+        "processor": used.ru_utime + used.ru_stime,
+    }
+
+
+class Connection(asyncio.Protocol):
+    """Sends one request after the other, and reads just enough of the answers."""
+
+    def __init__(self) -> None:
+        self._data = b""
+        self._answer: asyncio.Future[tuple[int, bytes]] | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._data += data
+        head, found, rest = self._data.partition(b"\r\n\r\n")
+        if not found or self._answer is None:
+            return
+        _, named, after = head.lower().partition(b"content-length:")
+        length = int(after.partition(b"\r\n")[0]) if named else 0
+        if len(rest) >= length:
+            self._data = b""
+            answer, self._answer = self._answer, None
+            answer.set_result((int(head[9:12]), rest))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._answer is not None:
+            self._answer.set_exception(exc or ConnectionError("closed"))
+
+    async def ask(self, request: bytes) -> bytes:
+        """Send a request, and wait for its answer."""
+        self._answer = asyncio.get_running_loop().create_future()
+        self._transport.write(request)
+        status, body = await self._answer
+        if status >= 300:
+            raise ValueError(f"{status}: {body!r}")
+        return body
+
+    def close(self) -> None:
+        self._transport.close()
+
+
+class Load:
+    """Requests to one of the endpoints.
+
+    Parameters
+    ----------
+    port
+        Where it is.
+    requests
+        What is asked, over and over.
+    token
+        With which decisions are followed by rewards; none by default.
+    """
+
+    def __init__(self, port: int, requests: list[bytes], token: str = "") -> None:
+        self._port, self._requests, self._token = port, requests, token
+        self._sent = 0
+
+    @contextlib.asynccontextmanager
+    async def connected(self, count: int):
+        loop = asyncio.get_running_loop()
+        made = [
+            await loop.create_connection(Connection, "127.0.0.1", self._port) for _ in range(count)
+        ]
+        yield [connection for _, connection in made]
+        for _, connection in made:
+            connection.close()
+
+    async def ask(self, connection: Connection) -> int:
+        """One exchange; returns how many requests it took."""
+        self._sent += 1
+        body = await connection.ask(self._requests[self._sent % len(self._requests)])
+        if not self._token:
+            return 1
+        told = json.dumps({"decision_id": json.loads(body)["decision_id"], "reward": 0.5})
+        await connection.ask(post("/v1/rewards", self._token, told))
+        return 2
+
+    async def most(self, connections: int, seconds: float) -> float:
+        """Requests a second, each connection with one after the other."""
+        done = 0
+        async with self.connected(connections) as all_:
+            end = time.perf_counter() + seconds
+
+            async def go_on(connection: Connection) -> None:
+                nonlocal done
+                while time.perf_counter() < end:
+                    asked = await self.ask(connection)
+                    done += asked
+
+            began = time.perf_counter()
+            await asyncio.gather(*map(go_on, all_))
+        return done / (time.perf_counter() - began)
+
+    async def paced(self, connections: int, rate: float, seconds: float) -> list[float]:
+        """Seconds from when each exchange was due to its last answer, at so many a second."""
+        took: list[float] = []
+        async with self.connected(connections) as all_:
+            free: asyncio.Queue[Connection] = asyncio.Queue()
+            for connection in all_:
+                free.put_nowait(connection)
+            began = time.perf_counter()
+
+            async def one(due: float, connection: Connection) -> None:
+                await self.ask(connection)
+                took.append(time.perf_counter() - due)
+                free.put_nowait(connection)
+
+            tasks: set[asyncio.Task[None]] = set()
+            for number in range(int(rate * seconds)):
+                due = began + number / rate
+                while (wait := due - time.perf_counter()) > 0:
+                    await asyncio.sleep(wait)
+                task = asyncio.create_task(one(due, await free.get()))
+                tasks.add(task)
+                task.add_done_callback(tasks.discard)
+            await asyncio.gather(*tasks)
+        return took
+
+
+def post(path: str, token: str, body: str) -> bytes:
+    return (
+        f"POST {path} HTTP/1.1\r\nhost: door\r\nauthorization: Bearer {token}\r\n"
+        f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n{body}"
+    ).encode()
+
+
+def decisions(token: str) -> list[bytes]:
+    """Requests of different contexts, within the unit ball."""
+    draws = np.random.default_rng(0).normal(size=(BODIES, ARMS, DIMENSION))
+    rows = draws / np.linalg.norm(draws, axis=-1, keepdims=True) * 0.99
+    return [post("/v1/decisions", token, json.dumps({"actions": r.tolist()})) for r in rows]
+
+
+@contextlib.contextmanager
+def served(folder: str) -> Iterator[tuple[Any, tuple[int, int, str]]]:
+    """The other process, and where it listens."""
+    here, there = multiprocessing.Pipe()
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(target=serve, args=(folder, there))
+    process.start()
+    there.close()  # so that the end of the other one is noticed
+    try:
+        yield here, here.recv()
+        here.send("stop")
+        here.recv()
+    finally:
+        process.join(10)
+        process.kill()
+
+
+async def measure(asked: argparse.Namespace, here: Any, where: tuple[int, int, str]) -> None:
+    nothing, door, token = where
+    requests, each = decisions(token), asked.connections
+    loads = {
+        "empty": Load(nothing, [post("/", token, "")]),
+        "decisions": Load(door, requests),
+        "with rewards": Load(door, requests, token),
+    }
+    await loads["decisions"].most(2, 0.1)  # compiles
+    found: dict[str, list[float]] = {name: [] for name in loads}
+    costs: dict[str, list[float]] = {name: [] for name in loads}
+    for _ in range(REPETITIONS):
+        for name, load in loads.items():
+            before = processor(here)
+            speed = await load.most(each, asked.seconds)
+            found[name].append(speed)
+            costs[name].append((processor(here) - before) / speed / asked.seconds)
+    speeds = {name: statistics.median(values) for name, values in found.items()}
+    for name, speed in speeds.items():
+        spread = f"{min(found[name]):,.0f} to {max(found[name]):,.0f}"
+        print(
+            f"{name:>13}: {speed:8,.0f} requests a second ({spread}), "
+            f"{speed / speeds['empty']:.2f} of empty, "
+            f"{statistics.median(costs[name]) * 1e6:.0f} µs of processor each"
+        )
+    for name, exchanges in (("decisions", 1), ("with rewards", 2)):
+        rate = speeds[name] / 2 / exchanges
+        tell(f"{name}, half of that", await loads[name].paced(each, rate, asked.seconds))
+    if asked.minutes:
+        await endure(loads["with rewards"], speeds["with rewards"] / 4, asked, here)
+
+
+def processor(here: Any) -> float:
+    """Processor seconds of the server so far."""
+    here.send("sizes")
+    used: float = here.recv()["processor"]
+    return used
+
+
+def tell(name: str, took: list[float]) -> None:
+    p50, p99 = np.percentile(np.array(took) * 1000, [50, 99])
+    print(f"{name}: p50 {p50:.1f} ms, p99 {p99:.1f} ms, longest {max(took) * 1000:.1f} ms")
+
+
+async def endure(load: Load, rate: float, asked: argparse.Namespace, here: Any) -> None:
+    """Half the load for minutes: what grows."""
+    print("minute  memory MB  files MB  processor s")
+    for minute in range(int(asked.minutes) + 1):
+        here.send("sizes")
+        now = here.recv()
+        print(
+            f"{minute:6} {now['memory']:10.1f} {now['files']:9.1f} {now['processor']:12.1f}",
+            flush=True,
+        )
+        if minute < asked.minutes:
+            tell("        ", await load.paced(asked.connections, rate, 60.0))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?", default=None)
+    parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--minutes", type=int, default=0)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
+        os.chmod(folder, 0o700)
+        with served(folder) as (here, where), asyncio.Runner(loop_factory=new_loop) as runner:
+            runner.run(measure(asked, here, where))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""A client for asyncio."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import httpx
+
+from fedbandits.client.calls import (
+    RETRIES,
+    TIMEOUT,
+    Call,
+    Calls,
+    Decision,
+    Numbers,
+    Rows,
+    headers,
+    read,
+    sent,
+    unreachable,
+)
+
+
+class AsyncClient:
+    """A client of a party's door, for asyncio: as :class:`Client`, each method to be awaited."""
+
+    def __init__(self, url: str, token: str, timeout: float = TIMEOUT, verify: Any = True) -> None:
+        self._timeout = timeout
+        transport = httpx.AsyncHTTPTransport(verify=verify, retries=RETRIES)
+        self._http = httpx.AsyncClient(base_url=url, headers=headers(token), transport=transport)
+
+    async def decide(
+        self,
+        *,
+        actions: Rows | None = None,
+        context: Numbers | None = None,
+        user: int | None = None,
+        items: Rows | None = None,
+    ) -> Decision:
+        """Ask for a decision; see :meth:`Client.decide`."""
+        decided: Decision = await self._call(Calls.decide(actions, context, user, items))
+        return decided
+
+    async def reward(self, decision: Decision | str, reward: Any = None, **more: Any) -> None:
+        """Tell what a decision has earned, or whatever else the system is to be told."""
+        await self._call(Calls.reward(decision, reward, more))
+
+    async def next_pull(self, wait: float = 30.0) -> str | None:
+        """The pull that is due; None if none is after so many seconds, 60 at most."""
+        found = await self._call(Calls.next_pull(wait))
+        return None if found is None else found["pull_id"]
+
+    async def pull(self, pull: str, reward: int) -> None:
+        """Tell what a pull gave, 0 or 1."""
+        await self._call(Calls.pull(pull, reward))
+
+    async def order(self) -> dict[str, Any]:
+        """Order the run that the terms describe; return the party's status."""
+        status: dict[str, Any] = await self._call(Calls.order())
+        return status
+
+    async def privacy(self) -> dict[str, Any]:
+        """What is claimed, what is spent, what is left."""
+        told: dict[str, Any] = await self._call(Calls.privacy())
+        return told
+
+    async def status(self) -> dict[str, Any]:
+        """Where the party stands."""
+        told: dict[str, Any] = await self._call(Calls.status())
+        return told
+
+    async def close(self) -> None:
+        """Close connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    async def _call(self, call: Call) -> Any:
+        try:
+            arguments = sent(call, self._timeout)
+            response = await self._http.request(call.method, call.path, **arguments)
+        except httpx.TransportError as error:
+            raise unreachable(error) from error
+        return read(call, response)

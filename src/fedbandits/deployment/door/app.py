@@ -1,0 +1,201 @@
+"""The door as an ASGI application: who may pass, where to, and what is told of it."""
+
+from __future__ import annotations
+
+import logging
+import pathlib
+import time
+import traceback
+from typing import Any
+
+import msgspec
+from starlette.routing import Route as Path
+from starlette.routing import Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from fedbandits.deployment.door import openapi
+from fedbandits.deployment.door.endpoints import Endpoints
+from fedbandits.deployment.door.guard import Guard
+from fedbandits.deployment.door.metrics import Metrics
+from fedbandits.deployment.door.problems import (
+    INTERNAL,
+    METHOD,
+    NOT_FOUND,
+    NOT_OFFERED,
+    PROBLEM_JSON,
+    Problem,
+    Refused,
+    details,
+    meant,
+)
+from fedbandits.deployment.door.requests import Answer, Gone, Request
+from fedbandits.deployment.door.routes import ONLY_SOME, Route, routes_of
+from fedbandits.deployment.door.served import Served, offered
+from fedbandits.deployment.door.settings import DoorSettings
+
+#: One line of JSON a request: method, route, status, milliseconds. Nothing of what was asked.
+LOG = logging.getLogger("fedbandits.door")
+_CLOSE = (b"connection", b"close")
+
+
+class Common:
+    """What all paths of a door share.
+
+    Parameters
+    ----------
+    guard
+        Lets in whoever shows a token.
+    metrics
+        Where requests are counted.
+    settings
+        How much is taken.
+    """
+
+    def __init__(self, guard: Guard, metrics: Metrics, settings: DoorSettings) -> None:
+        self.guard, self.metrics = guard, metrics
+        self.most = settings.most_body
+
+
+class At:
+    """What is at one path, as an ASGI application of its own.
+
+    Parameters
+    ----------
+    common
+        What all paths share.
+    path
+        As it is shown to others: what was asked for is not.
+    routes
+        Its methods.
+    missing
+        What it is when it has none, and what to do.
+    """
+
+    def __init__(
+        self,
+        common: Common,
+        path: str,
+        routes: list[Route],
+        missing: tuple[Problem, str] = (NOT_FOUND, "the paths there are, are in /openapi.json"),
+    ) -> None:
+        self._common, self._path, self._missing = common, path, missing
+        self._routes = {route.method: route for route in routes}
+        if "GET" in self._routes:
+            self._routes.setdefault("HEAD", self._routes["GET"])
+        self._timer = common.metrics.timer(path if routes else "other")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        began = time.perf_counter()
+        request = Request(scope, receive, self._common.most)
+        try:
+            answer = await self._answer(scope["method"], request)
+            await _send(send, answer, ())
+        except Gone:
+            return
+        except Exception as error:
+            answer = await self._refuse(send, request, error)
+        seconds = time.perf_counter() - began
+        self._timer(seconds)
+        if LOG.isEnabledFor(logging.INFO):
+            _log(scope["method"], self._path, answer.status, seconds)
+
+    async def _answer(self, method: str, request: Request) -> Answer:
+        route = self._routes.get(method)
+        if route is None:
+            if not self._routes:
+                raise Refused(*self._missing)
+            allowed = ", ".join(self._routes)
+            raise Refused(METHOD, f"it takes {allowed}", ((b"allow", allowed.encode()),))
+        if route.scope is not None:
+            self._common.guard.admit(request.authorization, route.scope)
+        return await route.handler(request)
+
+    async def _refuse(self, send: Send, request: Request, error: Exception) -> Answer:
+        refused = meant(error)
+        if refused.problem is INTERNAL:
+            _log_failure(self._path, error)
+        self._common.metrics.refused(refused.problem.name)
+        answer = Answer(refused.problem.status, details(refused), PROBLEM_JSON)
+        # What is still on its way would be read for nothing.
+        await _send(send, answer, (*refused.headers, *((_CLOSE,) if request.unread else ())))
+        return answer
+
+
+class App:
+    """A party's door.
+
+    Parameters
+    ----------
+    served
+        The party behind it.
+    folder
+        Where its tokens are.
+    settings
+        How much it takes.
+    """
+
+    def __init__(self, served: Served, folder: pathlib.Path, settings: DoorSettings) -> None:
+        metrics = Metrics(served)
+        common = Common(Guard(folder, served.member), metrics, settings)
+        #: What answers; its ``closing`` ends what is waited for.
+        self.endpoints = Endpoints(served, metrics)
+        routes = routes_of(self.endpoints, offered(served))
+        described = Answer(
+            200,
+            msgspec.json.encode(openapi.document(served.member, served.federation.name, routes)),
+        )
+
+        async def describe(request: Request) -> Answer:
+            del request
+            return described
+
+        summary = "This description."
+        routes.append(Route("GET", openapi.PATH, describe, summary, 200, None, answer=dict))
+        self._router = _router(common, served.member, routes)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        await self._router(scope, receive, send)
+
+
+def _router(common: Common, member: str, routes: list[Route]) -> Router:
+    by_path: dict[str, list[Route]] = {}
+    for route in routes:
+        by_path.setdefault(route.path, []).append(route)
+    places: dict[str, ASGIApp] = {path: At(common, path, own) for path, own in by_path.items()}
+    for path, what in ONLY_SOME.items():
+        detail = f"{member} does not {what}; its role in the federation is another"
+        places.setdefault(path, At(common, path, [], (NOT_OFFERED, detail)))
+    return Router(
+        [Path(path, place) for path, place in places.items()],
+        redirect_slashes=False,
+        default=At(common, "other", []),
+    )
+
+
+async def _send(send: Send, answer: Answer, headers: tuple[tuple[bytes, bytes], ...]) -> None:
+    status, body, kind = answer
+    if status != 204:
+        headers = ((b"content-type", kind), (b"content-length", b"%d" % len(body)), *headers)
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _log(method: str, path: str, status: int, seconds: float) -> None:
+    known = method if method in _METHODS else "other"
+    LOG.info(_line(method=known, route=path, status=status, ms=round(seconds * 1000, 3)))
+
+
+_METHODS = {"GET", "POST", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"}
+
+
+def _log_failure(path: str, error: Exception) -> None:
+    """Where an error came from, without its text: that may hold what was asked."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{pathlib.PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    LOG.error(_line(problem="internal", route=path, error=type(error).__name__, place=place))
+
+
+def _line(**values: Any) -> str:
+    return msgspec.json.encode(values).decode()

@@ -1,0 +1,146 @@
+"""Numbers of a party for Prometheus. None is about anybody in particular."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeGuard
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
+
+from fedbandits.deployment.door.served import Served, offered
+
+_SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, 5.0)
+KIND = CONTENT_TYPE_LATEST.encode()
+
+
+class Metrics:
+    """Counts what passes through the door, and reads the party's own numbers when asked.
+
+    Parameters
+    ----------
+    served
+        The party.
+    """
+
+    def __init__(self, served: Served) -> None:
+        registry = self._registry = _Registry()
+        #: Counts one more of what was done: decisions, rewards, pulls, orders.
+        self.done = {
+            name: Counter(f"fedbandits_{name}", text, registry=registry).inc
+            for what in sorted(offered(served))
+            for name, text in _DONE[what].items()
+        }
+        self._refused = Counter(
+            "fedbandits_requests_refused",
+            "Requests refused, by reason: the last word of the problem's type.",
+            ["reason"],
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "fedbandits_request_seconds",
+            "Seconds from a request's last header to its answer, by route. "
+            "Waiting for a pull is part of /v1/pulls/next.",
+            ["route"],
+            registry=registry,
+            buckets=_SECONDS,
+        )
+        self._party = _OfTheParty()
+        registry.register(self._party)
+
+    def refused(self, reason: str) -> None:
+        """Count a refusal."""
+        self._refused.labels(reason).inc()
+
+    def timer(self, route: str) -> Any:
+        """Takes the seconds of each request to a route."""
+        return self._seconds.labels(route).observe
+
+    def page(self, status: Mapping[str, Any], privacy: Mapping[str, Any]) -> bytes:
+        """All numbers, as Prometheus reads them.
+
+        Parameters
+        ----------
+        status, privacy
+            What the party tells of itself just now.
+        """
+        self._party.status, self._party.privacy = status, privacy
+        return generate_latest(self._registry)
+
+
+class _Registry(CollectorRegistry):
+    """A registry that does not tell when each of its numbers began."""
+
+    def collect(self) -> Iterator[Metric]:
+        for metric in super().collect():
+            metric.samples = [s for s in metric.samples if not s.name.endswith("_created")]
+            yield metric
+
+
+#: By what a party does.
+_DONE = {
+    "decisions": {
+        "decisions": "Decisions made for applications since the door was opened.",
+        "rewards": "Rewards taken from applications since the door was opened.",
+    },
+    "pulls": {"pulls": "Pulls told of by the application since the door was opened."},
+    "orders": {"orders": "Runs ordered since the door was opened."},
+}
+#: Plain numbers of the party's status.
+_STATUS = {
+    "ready": "1 while the party answers applications and reaches its peers.",
+    "connected": "1 while the party can reach its peers. It decides all the same while it is 0.",
+    "exhausted": "1 once the privacy budget is used up: the party decides, and releases no more.",
+    "open_decisions": "Decisions whose rewards have not come.",
+    "ticks": "Rounds of the federation's clock that are over.",
+    "outbox": "Messages that peers have not acknowledged yet. It should come back to 0.",
+}
+_PRIVACY = {
+    "releases": "Releases that were charged for, and have left the party with their noise.",
+    "epsilon_spent": "Privacy spent so far: ε at the claim's δ, of what has left the party.",
+    "epsilon_left": "Privacy left: ε at the claim's δ. At 0 nothing is released any more.",
+}
+#: Counts by some name: their key in the party's status, and what the names are called.
+_BY_NAME = {
+    "messages": (
+        "messages",
+        "outcome",
+        "Messages, by what became of them.",
+    ),
+    "messages_refused": (
+        "refusals",
+        "reason",
+        "Messages of peers that were refused, by error.",
+    ),
+}
+
+
+class _OfTheParty(Collector):
+    """The party's own numbers, as it has told them."""
+
+    def __init__(self) -> None:
+        self.status: Mapping[str, Any] = {}
+        self.privacy: Mapping[str, Any] = {}
+
+    def describe(self) -> Iterator[Metric]:
+        """Nothing is known of it before it is asked."""
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        """All that the party tells."""
+        for told, texts in ((self.status, _STATUS), (self.privacy, _PRIVACY)):
+            for name, text in texts.items():
+                if _is_number(value := told.get(name)):
+                    yield GaugeMetricFamily(f"fedbandits_{name}", text, value=float(value))
+        for name, (key, label, text) in _BY_NAME.items():
+            family = CounterMetricFamily(f"fedbandits_{name}", text, labels=[label])
+            for value, count in self.status.get(key, {}).items():
+                family.add_metric([str(value)], float(count))
+            yield family
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not math.isnan(value)

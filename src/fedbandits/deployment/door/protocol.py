@@ -1,0 +1,96 @@
+"""uvicorn's protocol, with a limit on what comes before a body: httptools itself has none."""
+
+from __future__ import annotations
+
+import asyncio
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from fedbandits.deployment.door.problems import (
+    HEAD_TOO_LARGE,
+    NO_HTTP,
+    PROBLEM_JSON,
+    SLOW,
+    Problem,
+    Refused,
+    details,
+)
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """A connection, on which a request has a largest head and a time to come in."""
+
+    #: Bytes of the largest head, and seconds that a request may take to come.
+    MOST_HEAD = 32_768
+    PATIENCE = 30.0
+    #: Whether a request is coming, and bytes since its last part that is whole.
+    _coming, _loose = False, 0
+    _due: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin; whoever says nothing is not waited for."""
+        super().connection_made(transport)
+        self._due = self.loop.call_later(self.PATIENCE, self._too_slow)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        self._unset_due()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read what has come."""
+        self._loose += len(data)
+        super().data_received(data)
+        if not self._coming:  # most requests come in one piece
+            if self._due is not None:
+                self._unset_due()
+        elif self.transport.is_closing():
+            return
+        elif self._loose > self.MOST_HEAD:
+            self._refuse(HEAD_TOO_LARGE, f"at most {self.MOST_HEAD:,} bytes")
+        elif self._due is None:
+            self._due = self.loop.call_later(self.PATIENCE, self._too_slow)
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._coming = True
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """A head has come."""
+        self._loose = 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Some of a body has come."""
+        self._loose = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """A request has come."""
+        self._coming, self._loose = False, 0
+        super().on_message_complete()
+
+    def _too_slow(self) -> None:
+        answered = self.cycle is not None and self.cycle.response_started
+        if self._coming and not answered:
+            self._refuse(SLOW, f"it has {self.PATIENCE:g} s to come")
+        else:
+            self.transport.close()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP."""
+        del msg
+        self._refuse(NO_HTTP, "it could not be read")
+
+    def _refuse(self, problem: Problem, detail: str) -> None:
+        body = details(Refused(problem, detail))
+        kind, length = PROBLEM_JSON.decode(), len(body)
+        head = f"content-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+        self.transport.write(STATUS_LINE[problem.status] + head.encode() + body)
+        self.transport.close()
+
+    def _unset_due(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None

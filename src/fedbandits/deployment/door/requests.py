@@ -1,0 +1,127 @@
+"""A request, read once and never further than its limit; and what is answered."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+import msgspec
+from starlette.types import Receive, Scope
+
+from fedbandits.deployment.door.problems import (
+    INVALID,
+    MALFORMED,
+    NOT_JSON,
+    TOO_LARGE,
+    Refused,
+)
+
+JSON = b"application/json"
+
+
+class Gone(Exception):  # noqa: N818
+    """The client has gone: nobody waits for an answer."""
+
+
+class Answer(NamedTuple):
+    """What is sent back.
+
+    Parameters
+    ----------
+    status
+        Of HTTP.
+    body
+        Its bytes, none for 204.
+    kind
+        Their media type.
+    """
+
+    status: int
+    body: bytes = b""
+    kind: bytes = JSON
+
+
+class Request:
+    """What a client sends. Its body is read when it is asked for.
+
+    Parameters
+    ----------
+    scope, receive
+        As ASGI has them.
+    most
+        Bytes of the largest body.
+    """
+
+    __slots__ = (
+        "_most", "_read", "_receive", "_scope", "_streamed", "_type", "authorization", "length",
+    )  # fmt: skip
+
+    def __init__(self, scope: Scope, receive: Receive, most: int) -> None:
+        self._scope, self._receive, self._most = scope, receive, most
+        self._read = self._streamed = False
+        self.authorization = self._type = b""
+        #: Bytes of the body, as declared.
+        self.length = 0
+        for name, value in scope["headers"]:
+            if name == b"authorization":
+                self.authorization = value
+            elif name == b"content-type":
+                self._type = value
+            elif name == b"content-length":
+                self.length = int(value)  # the server has refused what is no number
+            elif name == b"transfer-encoding":
+                self._streamed = True
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The query's values; of several of one name the last."""
+        return dict(parse_qsl(self._scope["query_string"].decode("latin-1"), max_num_fields=20))
+
+    @property
+    def path_values(self) -> dict[str, Any]:
+        """What stands at the places of the path that have names."""
+        values: dict[str, Any] = self._scope["path_params"]
+        return values
+
+    @property
+    def unread(self) -> bool:
+        """Whether more is on its way than is worth waiting for."""
+        return not self._read and (self._streamed or self.length > self._most)
+
+    async def decoded(self, decoder: msgspec.json.Decoder[Any]) -> Any:
+        """The body, as a decoder has it.
+
+        Raises
+        ------
+        Refused
+            If it is not declared as JSON, too large, no JSON, or of another shape.
+        """
+        if self._type != JSON and self._type.partition(b";")[0].strip().lower() != JSON:
+            raise Refused(NOT_JSON, "send the header Content-Type: application/json")
+        body = await self._body()
+        try:
+            return decoder.decode(body)
+        except msgspec.ValidationError as error:
+            raise Refused(INVALID, str(error)) from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            detail = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+            raise Refused(MALFORMED, detail) from None
+
+    async def _body(self) -> bytes:
+        if self.length > self._most:
+            raise self._too_large()
+        pieces: list[bytes] = []
+        size = 0
+        while not self._read:
+            message = await self._receive()
+            if message["type"] != "http.request":
+                raise Gone
+            pieces.append(message.get("body", b""))
+            size += len(pieces[-1])
+            if size > self._most:
+                raise self._too_large()
+            self._read = not message.get("more_body", False)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _too_large(self) -> Refused:
+        return Refused(TOO_LARGE, f"a body has at most {self._most:,} bytes here")

@@ -1,0 +1,212 @@
+"""A door that is open: uvicorn, inside a loop that is somebody else's."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import pathlib
+import socket
+import ssl
+from collections.abc import Iterator
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from fedbandits.deployment.door.app import LOG, App
+from fedbandits.deployment.door.served import Served
+from fedbandits.deployment.door.settings import DoorSettings
+from fedbandits.errors import DeploymentError
+
+try:
+    from fedbandits.deployment.door.protocol import BoundedProtocol
+except ModuleNotFoundError:  # no httptools here: h11 has limits of its own
+    BoundedProtocol = None  # type: ignore[assignment,misc]
+
+
+class Door:
+    """The HTTP door of a party.
+
+    Parameters
+    ----------
+    served
+        The party behind it.
+    folder
+        The party's, with its tokens and certificate.
+    settings
+        Where it is, and how much it takes.
+
+    Raises
+    ------
+    IdentityError, DeploymentError
+        If tokens or certificates cannot be read.
+    """
+
+    def __init__(
+        self,
+        served: Served,
+        folder: str | pathlib.Path,
+        settings: DoorSettings = DoorSettings(),  # noqa: B008 - frozen
+    ) -> None:
+        folder = pathlib.Path(folder)
+        tls = settings.tls(folder)
+        self._app = App(served, folder, settings)
+        self._listener = Listener(self._app, settings, tls)
+        self._host, self._scheme = settings.host, "http" if tls is None else "https"
+        self._warns = tls is None and not settings.loopback
+
+    @property
+    def port(self) -> int:
+        """Where it listens, once it is open."""
+        return self._listener.port
+
+    @property
+    def url(self) -> str:
+        """Where applications find it."""
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"{self._scheme}://{host}:{self.port}"
+
+    async def start(self) -> None:
+        """Open: from then on requests are answered.
+
+        Raises
+        ------
+        DeploymentError
+            If it is open, or the address is in use, or is none of this machine's.
+        """
+        if self._warns:
+            LOG.warning('{"warning":"tokens and contexts travel in clear: set door.certificate"}')
+        await self._listener.start()
+        self._app.endpoints.closing.clear()
+
+    async def stop(self) -> None:
+        """Close: open requests are answered, no new ones are taken. It may be called twice."""
+        self._app.endpoints.closing.set()
+        await self._listener.stop()
+
+    async def __aenter__(self) -> Door:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.stop()
+
+
+class Listener:
+    """Serves an ASGI application at an address.
+
+    Parameters
+    ----------
+    app
+        The application.
+    settings
+        Where it is, and how much it takes.
+    tls
+        The certificate; None for none.
+    """
+
+    def __init__(
+        self, app: ASGIApp, settings: DoorSettings, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self._app, self._settings, self._tls = app, settings, tls
+        self._server: _Server | None = None
+        self._serving: asyncio.Task[None] | None = None
+        #: Where it listens, once it does.
+        self.port = settings.port
+
+    async def start(self) -> None:
+        """Begin to listen.
+
+        Raises
+        ------
+        DeploymentError
+            If it does, or the address is in use, or is none of this machine's.
+        """
+        if self._serving is not None:
+            raise DeploymentError("door: it is open")
+        listening = _bind(self._settings.host, self._settings.port)
+        self.port = listening.getsockname()[1]
+        self._server = _Server(self._config())
+        self._serving = asyncio.create_task(self._server.serve([listening]))
+        up = asyncio.create_task(self._server.up.wait())
+        try:
+            await asyncio.wait({self._serving, up}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            up.cancel()
+        if self._serving.done():
+            listening.close()
+            self._serving.result()
+
+    async def stop(self) -> None:
+        """Answer what is open, and listen no more."""
+        if self._serving is None or self._server is None:
+            return
+        self._server.should_exit = True
+        serving, self._serving = self._serving, None
+        await serving
+
+    def _config(self) -> uvicorn.Config:
+        settings = self._settings
+        http: Any = "auto"
+        if BoundedProtocol is not None:
+            limits = {"MOST_HEAD": settings.most_head, "PATIENCE": settings.request_time}
+            http = type("Bounded", (BoundedProtocol,), limits)
+        config = uvicorn.Config(
+            self._app,
+            http=http,
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            h11_max_incomplete_event_size=settings.most_head,
+            timeout_keep_alive=int(settings.keep_alive) or 1,
+            timeout_graceful_shutdown=int(settings.drain) or 1,
+        )
+        config.load()
+        config.ssl = self._tls
+        return config
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it listens, and leaves signals to the program around it."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.up = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.up.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def new_loop() -> asyncio.AbstractEventLoop:
+    """An event loop for a process with a door: uvloop's where it is installed."""
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        return asyncio.new_event_loop()
+    loop: Any = uvloop.new_event_loop()
+    return loop  # type: ignore[no-any-return]
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.setblocking(False)
+    except OSError as error:
+        listening.close()
+        raise DeploymentError(
+            f"door.host {host!r}, door.port {port}: cannot listen there ({error.strerror}); "
+            "choose another, or 0 for any free port"
+        ) from None
+    return listening

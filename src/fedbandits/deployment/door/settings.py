@@ -1,0 +1,79 @@
+"""Where a door is, and how much it takes: the table ``[door]`` of a party's own settings."""
+
+from __future__ import annotations
+
+import ipaddress
+import pathlib
+import ssl
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from fedbandits.errors import DeploymentError
+
+_Seconds = Annotated[float, Meta(gt=0, le=3600)]
+
+
+class DoorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A door's settings.
+
+    Parameters
+    ----------
+    host, port
+        Where it listens. Port 0 is any free one.
+    certificate, key
+        PEM files, from the party's folder, for TLS. Without them requests, and the tokens in them,
+        travel in clear.
+    most_body
+        Bytes of the largest request.
+    most_head
+        Bytes of the largest request line with its headers.
+    request_time
+        Seconds that a request may take to come, from its first byte.
+    keep_alive
+        Seconds that an idle connection is kept.
+    drain
+        Seconds that open requests have to end in when the door closes.
+    """
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65_535)] = 8420
+    certificate: str | None = None
+    key: str | None = None
+    most_body: Annotated[int, Meta(ge=1024, le=1_000_000_000)] = 1_000_000
+    most_head: Annotated[int, Meta(ge=1024, le=1_000_000)] = 32_768
+    request_time: _Seconds = 30.0
+    keep_alive: _Seconds = 60.0
+    drain: _Seconds = 10.0
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine reaches the door."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    def tls(self, folder: pathlib.Path) -> ssl.SSLContext | None:
+        """The door's certificate, if it has one.
+
+        Raises
+        ------
+        DeploymentError
+            If the files cannot be used, or one is missing.
+        """
+        if self.certificate is None and self.key is None:
+            return None
+        if self.certificate is None or self.key is None:
+            raise DeploymentError("door: TLS needs both, door.certificate and door.key")
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        try:
+            context.load_cert_chain(folder / self.certificate, folder / self.key, lambda: "")
+        except (OSError, ValueError) as error:
+            raise DeploymentError(
+                f"door.certificate: {self.certificate!r} with door.key {self.key!r} cannot be used "
+                f"({type(error).__name__}); both are PEM, the key without a password"
+            ) from None
+        return context

@@ -1,0 +1,144 @@
+"""Parties behind doors for tests: real agents in memory, without a store or peers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import pathlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from fedbandits.client import AsyncClient
+from fedbandits.deployment.door import Door, DoorSettings, make_token
+from fedbandits.deployment.node import Decided
+from fedbandits.errors import (
+    DuplicateRewardError,
+    LocalProtocolError,
+    UnknownDecisionError,
+)
+from fedbandits.random import replicate_key
+from fedbandits.settings.federation import Federation, read_federation
+from fedbandits.systems.agents.system import AgentSupply
+from fedbandits.systems.application import Asked, Told
+from fedbandits.systems.simulated import simulated_noise, simulated_tie
+
+AGENTS = """
+name = "clinics"
+rounds = 1000
+noise = "simulated"
+system = {{ preset = "{preset}" }}
+facts = {{ parties = 2, dimension = 2, arms = 3, models = {models} }}
+clock = {{ kind = "rounds" }}
+[members]
+controller = ["hub"]
+agent = ["north", "south"]
+"""
+SAMBA = """
+name = "auction"
+rounds = 1000
+noise = "simulated"
+system = { preset = "samba-ucb" }
+facts = { parties = 2 }
+clock = { kind = "rounds" }
+[members]
+customer = ["buyer"]
+controller = ["desk"]
+comp = ["scale"]
+owner = ["left", "right"]
+"""
+ACTIONS = [[0.5, 0.0], [0.0, 0.5], [0.3, 0.3]]
+
+
+def agents(models: int = 1, preset: str = "feducb") -> Federation:
+    return read_federation(AGENTS.format(models=models, preset=preset))
+
+
+class InMemory:
+    """A party of linear agents that keeps everything in memory; other members only say so."""
+
+    def __init__(self, federation: Federation, member: str) -> None:
+        self.federation, self.member, self.ready = federation, member, True
+        seat = federation.seat_of(member)
+        self.application, self._party = None, None
+        if seat.role.acts and not federation.roles.messages_set_pace:
+            self.application = federation.system.application(federation.plan)
+            self._party = federation.roles.make(
+                seat.role, seat.place, federation.terms, self._supply(seat.place)
+            )
+        self._closed: set[int] = set()
+        #: What the next calls raise, to see what becomes of it at the door.
+        self.raises: Exception | None = None
+        #: Until it is set nothing is answered.
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+        self.pulls: asyncio.Queue[int] = asyncio.Queue()
+        self.told: list[tuple[int, Any]] = []
+
+    def _supply(self, place: int) -> AgentSupply:
+        plan, key = self.federation.plan, replicate_key(0, 0)
+        size, arms = plan.constants.release_size, plan.facts.arms
+        return AgentSupply(
+            lambda step: simulated_noise(size, key, place, step),
+            lambda number: simulated_tie(arms, key, place, number),
+        )
+
+    async def decide(self, asked: Asked) -> Decided:
+        await self._may()
+        decision = self._party.decide(self.application.situation(self._party, asked))
+        return Decided(decision.number, self.application.action(decision, asked))
+
+    async def reward(self, number: int, told: Told) -> None:
+        await self._may()
+        if number in self._closed:
+            raise DuplicateRewardError(f"{self.member}: decision {number} has its reward")
+        if number > self._party.state.decisions:
+            raise UnknownDecisionError(f"{self.member}: there is no decision {number}")
+        self._party.observe(*self.application.observation(self._party, number, told))
+        self._closed.add(number)
+        self.told.append((number, told))
+
+    async def next_pull(self, timeout: float) -> int | None:
+        await self._may()
+        try:
+            return await asyncio.wait_for(self.pulls.get(), timeout)
+        except TimeoutError:
+            return None
+
+    async def pull(self, number: int, reward: int) -> None:
+        await self._may()
+        self.told.append((number, reward))
+
+    async def order(self) -> None:
+        await self._may()
+        if self.told:
+            raise LocalProtocolError(f"{self.member}: the run is ordered")
+        self.told.append((0, "order"))
+
+    async def privacy(self) -> dict[str, Any]:
+        if self.raises is not None:
+            raise self.raises
+        return {"claim": "ε = 1", "epsilon_spent": 0.25, "epsilon_left": 0.75}
+
+    def status(self) -> dict[str, Any]:
+        return {
+            "stage": "ready", "ticks": 3, "outbox": 1, "connected": True, "exhausted": False,
+            "messages": {"taken": 5, "refused": 1}, "refusals": {"ImplausibleError": 1},
+        }  # fmt: skip
+
+    async def _may(self) -> None:
+        if self.raises is not None:
+            raise self.raises
+        await self.may_answer.wait()
+
+
+@contextlib.asynccontextmanager
+async def opened(
+    served: Any, folder: pathlib.Path, **settings: Any
+) -> AsyncIterator[tuple[Door, AsyncClient]]:
+    """A door on a free port, and a client with a token for everything."""
+    token = make_token(folder, "tests", member=served.member)
+    async with (
+        Door(served, folder, DoorSettings(port=0, **settings)) as door,
+        AsyncClient(door.url, token) as client,
+    ):
+        yield door, client
