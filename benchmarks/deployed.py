@@ -11,18 +11,21 @@ the same, bit for bit; the first difference ends the benchmark.
 from __future__ import annotations
 
 import pathlib
+import logging
 import sys
 import tempfile
 import time
 from typing import Any
 
-from fedbandits.deployment import delivery
 from fedbandits.settings.federation import Federation
 from fedbandits.systems import preset_names
 from fedbandits.testing.applications import ROUNDS, Setting
 from fedbandits.testing.brokered import Brokered, InOrder
 from fedbandits.testing.deployed import DeployedFederation, table_from
 from fedbandits.testing.deployed_systems import does_as_simulated
+
+
+logging.getLogger("asyncio").setLevel(logging.ERROR)  # the client's ends of connections
 
 
 def in_memory(preset: str, folder: pathlib.Path) -> None:
@@ -44,7 +47,6 @@ def over_nats(preset: str, folder: pathlib.Path) -> None:
 
 
 def main() -> None:
-    delivery._ACKNOWLEDGE_AFTER = 0.0  # frames travel one by one: nothing is there to go along
     presets = sys.argv[1:] or sorted(preset_names())
     print(f"{'preset':28s} {'members':>7s} {'in memory':>10s} {'NATS, TLS':>10s}  states")
     for preset in presets:

@@ -25,12 +25,6 @@ FIVE = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def at_once(monkeypatch):
-    """Whoever waits until all is acknowledged need not wait for what could go along."""
-    monkeypatch.setattr("fedbandits.deployment.delivery._ACKNOWLEDGE_AFTER", 0.0)
-
-
 @pytest.mark.parametrize("preset", ["feducb", "fclub", "pfcb", "samba-ucb"])
 def test_members_do_as_simulated(preset, tmp_path):
     with Brokered(table_from(Setting(preset)), tmp_path) as here:

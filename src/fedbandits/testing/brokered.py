@@ -28,6 +28,7 @@ from fedbandits.settings.federation import Federation, load_federation
 QUICK = Times(connect=5.0, first_pause=0.02, longest_pause=0.2, ping=10.0, answer=0.1)
 #: Seconds after which a frame that has not come is lost.
 _LOST = 2.0
+_FILE, _MADE = "federation.toml", "machine"
 
 
 def free_port() -> int:
@@ -51,14 +52,25 @@ class Brokered:
     """
 
     def __init__(self, table: Mapping[str, Any], folder: pathlib.Path, server: str = "") -> None:
-        self.port = free_port()
-        self._servers = (server,) if server else (f"tls://127.0.0.1:{self.port}",)
-        file = folder / "federation.toml"
-        own = {"servers": [f"tls://127.0.0.1:{self.port}"]}
+        own = {"servers": [f"tls://127.0.0.1:{free_port()}"]}
+        file = folder / _FILE
         file.write_text(tomli_w.dumps({**table, "transport": own}))
-        self.folder = folder / "machine"
-        init_federation(file, self.folder, local=True, first_port=0)
-        self.federation: Federation = load_federation(file)
+        init_federation(file, folder / _MADE, local=True, first_port=0)
+        self._find(folder, server)
+
+    @classmethod
+    def again(cls, folder: pathlib.Path, server: str = "") -> Self:
+        """What another process has made in a folder, and whose broker it runs."""
+        found = cls.__new__(cls)
+        found._find(folder, server)
+        return found
+
+    def _find(self, folder: pathlib.Path, server: str) -> None:
+        self.folder = folder / _MADE
+        self.federation: Federation = load_federation(folder / _FILE)
+        (listens,) = self.federation.transport.servers
+        self.port = int(listens.rpartition(":")[2])
+        self._servers = (server or listens,)
         self.broker = Broker(self.folder / BROKER)
 
     def __enter__(self) -> Self:

@@ -142,6 +142,8 @@ class DeployedFederation:
         def delivered() -> bool:
             if any(node.host.waiting for node in self.nodes.values()):
                 return False
+            for node in self.nodes.values():  # nothing else need go along with it
+                node.delivery.acknowledge()
             return not (self._order or self.hub).deliver() and holds()
 
         await until(delivered)
