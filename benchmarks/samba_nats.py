@@ -93,6 +93,7 @@ async def take_part(here: Brokered, folder: pathlib.Path, members: tuple[str, ..
         simulated(federation, world, SEED),
     )  # fmt: skip
     await deployed.start(*members)
+    await deployed.greeted()
     pulls: list[float] = []
 
     async def pull(place: int, node: Node) -> None:
