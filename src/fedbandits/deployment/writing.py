@@ -28,7 +28,7 @@ from fedbandits.privacy.ledger.tables import CHARGES
 from fedbandits.systems.application import Means
 
 #: A state is saved when the journal since the last one is as long as this, and twice that one.
-_LEAST_JOURNAL = 1 << 18
+_LEAST_JOURNAL = 1 << 20
 #: A journal is not longer than so many events: a restart plays them all.
 _MOST_EVENTS = 4_096
 #: Events in which nothing is ever released, so that nothing needs to be taken back.
