@@ -291,6 +291,9 @@ class Delivery:
         """A peer has taken all messages below a number."""
         if number <= exchange.acknowledged:
             return
+        if number > self._receiver.counts(exchange.peer)[1]:
+            self._refuse(exchange.peer, SealError("it acknowledges what was never sent"))
+            return
         more = exchange.took(number)
         self._receiver.acknowledged(exchange.peer, number)
         if exchange.greeted:
