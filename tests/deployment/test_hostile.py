@@ -8,11 +8,11 @@ import time
 import pytest
 
 from fedbandits.deployment import frames
-from fedbandits.deployment.frames import Acknowledgement, Data, Hello
+from fedbandits.deployment.frames import Acknowledgement, Data, Gift, Hello
 from fedbandits.environments.linear import Linear
 from fedbandits.errors import SealError
 from fedbandits.federation.messages import TheseTerms
-from fedbandits.testing.deployed import DeployedFederation, Play, simulated, until
+from fedbandits.testing.deployed import DeployedFederation, OpenSeals, Play, simulated
 from tests.deployment.federations import clinics
 
 ENVIRONMENT = Linear(agents=3, dim=4, arms=5)
@@ -100,3 +100,62 @@ def test_an_acknowledgement_of_what_was_never_sent_counts_for_nothing(tmp_path):
 def test_frames_beyond_their_bounds_are_refused(frame):
     with pytest.raises(SealError):
         frames.decode(frames.encode(frame))
+
+
+def claims_more(node, peer):
+    """A peer greets, and says that it has seen messages that were never sent."""
+    life = node.delivery._life
+    hello = Hello(b"x" * 16, life, True, node.seat.terms.digest, 1_000, 0, [], time.time())
+    arrive(node, peer, hello)
+
+
+def test_one_peer_that_has_seen_too_much_does_not_stop_a_pool(tmp_path):
+    async def attack(deployed):
+        hub = deployed.nodes["hub"]
+        claims_more(hub, "clinic-1")
+        assert "old backup" in hub.status()["problems"]["clinic-1"]
+        assert hub.failed is None
+        assert hub.ready
+
+    played(tmp_path, attack)
+
+
+def test_most_peers_that_have_seen_more_stop_a_pool(tmp_path):
+    async def attack(deployed):
+        hub = deployed.nodes["hub"]
+        for peer in ("clinic-1", "clinic-2"):
+            claims_more(hub, peer)
+        assert type(hub.failed).__name__ == "StaleStoreError"
+        hub.failed = None
+
+    played(tmp_path, attack)
+
+
+class TwoSeals(OpenSeals):
+    """Marks what it seals, and opens nothing else."""
+
+    def __init__(self, mark):
+        self._mark = mark
+
+    def seal(self, receiver, plaintext):
+        return self._mark + plaintext
+
+    def open(self, sender, frame):
+        if not frame.startswith(self._mark):
+            raise SealError("another seal")
+        return frame[1:]
+
+
+def test_what_is_not_sealed_for_the_terms_is_a_greeting_or_nothing(tmp_path):
+    async def attack(deployed):
+        hub = deployed.nodes["hub"]
+        taken = []
+        hub.receive = lambda *given: taken.append(given)
+        hub.given = lambda *given: taken.append(given)
+        for frame in (Data(0, 0, b"x"), Acknowledgement(0), Gift("seed", bytes(32))):
+            hub.delivery._arrived("clinic-1", b"G" + frames.encode(frame))
+        assert not taken
+        assert hub.delivery.refused["SealError"] == 3
+        del hub.receive, hub.given
+
+    played(tmp_path, attack, seals=lambda _: (TwoSeals(b"G"), TwoSeals(b"S")))

@@ -29,6 +29,8 @@ class Exchange:
         self.life = b""
         #: Whether it has answered in this life of ours.
         self.greeted = False
+        #: Whether it says that it has seen more than was ever sent to it.
+        self.saw_more = False
         #: Whether its terms are other ones.
         self.has_other_terms = False
         #: Whether secrets are waited for, which it may have.

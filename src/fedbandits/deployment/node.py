@@ -270,8 +270,9 @@ class Node:
     def acknowledged(self, peer: str, number: int) -> None:
         self.host.acknowledged(peer, number)
 
-    def stale(self, why: str) -> None:
-        self.fail(StaleStoreError(why))
+    def stale(self, why: str, most: bool) -> None:
+        if most or self.seat.must_never_repeat:
+            self.fail(StaleStoreError(why))
 
     def given(self, peer: str, name: str, value: bytes) -> None:
         if self.handover.takes(peer, name, value):
