@@ -175,7 +175,7 @@ class Delivery:
 
     def _say_again(self, exchange: Exchange, now: float) -> None:
         exchange.grow(now)
-        if not exchange.greeted or exchange.wants:
+        if not exchange.greeted or exchange.wants or exchange.asks:
             self._greet(exchange)
             return
         for number, body in exchange.in_window():
@@ -184,8 +184,8 @@ class Delivery:
     def _greet(self, exchange: Exchange) -> None:
         received, sent = self._receiver.counts(exchange.peer)
         hello = Hello(
-            self._life, exchange.life, exchange.greeted, self.terms.digest, received, sent,
-            self._receiver.wants, time.time(),
+            self._life, exchange.life, exchange.greeted and not exchange.asks, self.terms.digest,
+            received, sent, self._receiver.wants, time.time(),
             self.terms.content if exchange.has_other_terms else b"",
         )  # fmt: skip
         self._send(exchange, self._greets, hello)
@@ -285,7 +285,7 @@ class Delivery:
             exchange.problem = f"an old backup of {exchange.peer} was put back; it must stop"
             _LOG.error("%s: %s", self.member, exchange.problem)
             return
-        exchange.problem = ""
+        exchange.problem, exchange.asks = "", False
         exchange.offset = hello.time - time.time()
         first = not exchange.greeted
         exchange.greeted, exchange.received = True, max(exchange.received, received)

@@ -280,14 +280,17 @@ class Node:
 
     async def _keep(self, name: str, value: bytes) -> None:
         try:
-            complete = await self.handover.keep(name, value)
+            if not await self.handover.keep(name, value):
+                return
         except FedbanditsError as failed:  # it is asked for again
             _LOG.warning("%s: a secret could not be kept: %s", self.member, failed)
             return
-        if complete:
+        try:
             self._sent(await self._begin())
-            self.delivery.begin_anew()
-            self._wake()
+        except FedbanditsError as failed:  # nobody else would hear of it
+            self.fail(failed)
+        self.delivery.begin_anew()
+        self._wake()
 
     def gift(self, peer: str, name: str) -> bytes | None:
         return self.handover.gift(peer, name)

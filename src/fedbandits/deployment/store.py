@@ -175,9 +175,17 @@ class Store(contextlib.AbstractContextManager["Store"]):
     def sync(self) -> None:
         """Wait until all that was committed is on the disk, where commits do not wait for it."""
         if self.ledger.engine.dialect.name == "sqlite":
-            with self.ledger.engine.connect() as connection:
-                driver: Any = connection.connection.dbapi_connection
-                driver.execute("PRAGMA wal_checkpoint(PASSIVE)").close()
+            log = f"{self.ledger.engine.url.database}-wal"
+            try:
+                descriptor = os.open(log, os.O_RDWR | os.O_CLOEXEC)
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+            except FileNotFoundError:  # all of it is in the database, which is on the disk
+                return
+            except OSError as error:
+                raise StoreFullError(f"the store's disk fails: {error.strerror}") from error
 
     def _prepare(self, identity: Mapping[str, str]) -> None:
         with self.begin() as connection, named_errors():

@@ -14,6 +14,7 @@ from fedbandits.deployment.events import Hands, Kind, Outcome, Received, Told
 from fedbandits.deployment.seat import HostedSeat
 from fedbandits.deployment.store import Entry, Header, Store
 from fedbandits.errors import (
+    ClockError,
     DuplicateRewardError,
     FedbanditsError,
     LateRewardError,
@@ -115,11 +116,14 @@ class Batch:
         self.connection.exec_driver_sql("SAVEPOINT event").close()
         try:
             outcome = hands.apply(kind, content)
-        except LedgerError:
-            raise  # the transaction has failed: there is nothing to go back to
-        except FedbanditsError:
+        except FedbanditsError as refused:
+            if isinstance(refused, LedgerError) and type(refused) is not ClockError:
+                raise  # the transaction has failed: there is nothing to go back to
             self.connection.exec_driver_sql("ROLLBACK TO SAVEPOINT event").close()
             raise
+        for receipt in outcome.receipts:  # a message that was held has met a failure of our own
+            if isinstance(receipt.why, LedgerError) and type(receipt.why) is not ClockError:
+                raise receipt.why
         self.connection.exec_driver_sql("RELEASE SAVEPOINT event").close()
         self._saves = self._saves or self._charges() > charges
         return outcome
