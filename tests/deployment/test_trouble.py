@@ -7,14 +7,16 @@ import contextlib
 import sqlite3
 import time
 
+import msgspec
 import pytest
 
-from fedbandits.deployment.events import Kind
+from fedbandits.deployment.events import Kind, Received
 from fedbandits.deployment.store import Store
 from fedbandits.environments.linear import Linear
 from fedbandits.errors import ClockError, LedgerError, NotReadyError, StoreError
 from fedbandits.federation.links import Receipt
-from fedbandits.testing.deployed import DeployedFederation, simulated, until
+from fedbandits.settings.federation import federation_of
+from fedbandits.testing.deployed import NEVER, DeployedFederation, simulated, until
 from tests.deployment.federations import clinics
 
 ENVIRONMENT = Linear(agents=3, dim=4, arms=5)
@@ -174,7 +176,7 @@ def test_a_ledger_that_fails_for_a_held_message_fails_the_transaction(tmp_path, 
             party, "receive_bytes", lambda *_: Receipt("taken", [], None, (follow,))
         )
         with pytest.raises(StoreError, match="database failed"):
-            await node.host.do(Kind.RECEIVE, ("agent-1", b""))
+            await node.host.do(Kind.RECEIVE, Received("agent-1", b""))
 
     running(federation, tmp_path, work)
 
@@ -193,3 +195,80 @@ def test_a_reader_does_not_keep_pulls_off_the_disk(tmp_path, monkeypatch):
                     store.set_number(connection, "x", value)
                 store.sync()
     assert len(synced) == 3
+
+
+def samba():
+    return federation_of(
+        {
+            "name": "race",
+            "rounds": 20,
+            "noise": "simulated",
+            "system": {"preset": "samba-ucb"},
+            "facts": {"parties": 3},
+            "members": {
+                "owner": ["arm-0", "arm-1", "arm-2"],
+                "controller": ["hub"],
+                "comp": ["judge"],
+                "customer": ["buyer"],
+            },
+            "clock": {"kind": "live", "start": NEVER, "every": "1 h"},
+        }
+    )
+
+
+def test_a_secret_that_comes_twice_at_once_is_kept_once(tmp_path):
+    async def run():
+        node = DeployedFederation(samba(), tmp_path).make("arm-0")
+        await node.host.open()
+        await node.handover.open()
+        node.fail = lambda why: None
+        for value in (b"a" * 32, b"b" * 32):
+            node.given("judge", "channel", value)
+        await until(lambda: not node.wants)
+        kept = await node.host.call(lambda b: b.store.secret(b.connection, "shared channel"))
+        failures = await node.host.call(lambda b: b.store.number(b.connection, "failures"))
+        for task in list(node._waking):
+            await task
+        await node.host.stop()
+        return kept, failures
+
+    assert asyncio.run(run()) == (b"a" * 32, 0)
+
+
+def test_a_party_that_cannot_begin_with_its_secrets_says_so(tmp_path, monkeypatch):
+    async def run():
+        fatal = []
+        node = DeployedFederation(samba(), tmp_path).make("arm-0", fatal.append)
+        await node.start()
+        assert node.wants == ["channel"]
+
+        def refuse(_):
+            raise StoreError("no party today")
+
+        monkeypatch.setattr(node.host, "_begin", refuse)
+        node.given("judge", "channel", b"a" * 32)
+        await until(lambda: bool(fatal))
+        await node.stop()
+        return fatal
+
+    (why,) = asyncio.run(run())
+    assert "no party today" in str(why)
+
+
+def test_a_reward_that_is_told_twice_counts_for_no_later_pull(tmp_path, monkeypatch):
+    """What is seen of a party is of its last commit; the next pull may be due by then."""
+    federation = clinics()
+
+    async def work(deployed):
+        node = deployed.nodes["clinic-0"]
+        hands = node.host._hands
+        monkeypatch.setattr(type(hands.party), "round_to_act", 2)
+        node.host.view = msgspec.structs.replace(node.host.view, round_to_act=1)
+        applied = []
+        monkeypatch.setattr(hands, "apply", lambda *event: applied.append(event))
+        with pytest.raises(NotReadyError, match="pull 1 is not due"):
+            await node.pull(1, 1)
+        assert not applied
+        monkeypatch.undo()
+
+    running(federation, tmp_path, work)

@@ -168,9 +168,7 @@ class Node:
     async def pull(self, number: int, reward: int) -> None:
         """Tell what the pull that is due has earned, 0 or 1."""
         self._require_begun()
-        if self.host.view.round_to_act != number:
-            raise NotReadyError(f"{self.member}: pull {number} is not due")
-        await self.host.do(Kind.PULL, reward)
+        await self.host.call(lambda batch: batch.pull(number, reward))
 
     async def end_round(self, round_: int) -> None:
         """A round is over for everybody; for whoever has a clock of its own.

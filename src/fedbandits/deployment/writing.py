@@ -20,6 +20,7 @@ from fedbandits.errors import (
     LateRewardError,
     LedgerError,
     LocalProtocolError,
+    NotReadyError,
     UnknownDecisionError,
 )
 from fedbandits.federation.links import Receipt
@@ -174,6 +175,18 @@ class Batch:
         kind, number = ("?", -1) if message is None else (type(message).__name__, message.number)
         size = len(content.data) if isinstance(content, Received) else 0
         self._headers.append(Header(now, "seen", member, kind, number, size, receipt.outcome))
+
+    def pull(self, number: int, reward: int) -> None:
+        """Tell what a pull has earned, if it is still the one that is due.
+
+        Raises
+        ------
+        NotReadyError
+            If it is not: what was told twice must not count for the pull that comes next.
+        """
+        if self.hands is None or getattr(self.hands.party, "round_to_act", None) != number:
+            raise NotReadyError(f"{self._seat.member}: pull {number} is not due")
+        self.carry_out(Kind.PULL, reward)
 
     def end_next_round(self) -> None:
         """End the next round whose end matters to the party, if one does."""
