@@ -248,20 +248,23 @@ async def killing(
     return made
 
 
-async def settled(killed: Killed) -> None:
-    """Wait until nothing is on its way."""
+async def settled(killed: Killed) -> int:
+    """Wait until nothing is on its way; returns how many events all parties have taken."""
     asking = [Asking(load_party(killed.here.folder / m)) for m in killed.federation.everybody]
 
-    def idle() -> bool:
+    def events() -> int:
+        found = 0
         for each in asking:
             status = each.told().status
             if not status or status["outbox"] or status["stage"] in ("waiting", "exchanging"):
-                return False
-        return True
+                return 0
+            found += status["events"]
+        return found
 
     async with asyncio.timeout(_PATIENCE):
-        while not await asyncio.to_thread(idle):
+        while not (found := await asyncio.to_thread(events)):
             await asyncio.sleep(0.05)
+    return found
 
 
 async def states(killed: Killed) -> dict[str, bytes]:
