@@ -9,7 +9,9 @@ from typing import Annotated, TextIO
 
 import typer
 
+from fedbandits.cli import federation, party, samba
 from fedbandits.cli.audit import audit
+from fedbandits.cli.endings import code_of
 from fedbandits.cli.list import list_everything
 from fedbandits.cli.privacy import privacy
 from fedbandits.cli.reproduce import reproduce
@@ -45,6 +47,8 @@ def options(
 for command in (run, privacy, audit, reproduce):
     app.command()(command)
 app.command("list")(list_everything)
+for name, room in (("federation", federation), ("party", party), ("samba", samba)):
+    app.add_typer(room.app, name=name)
 
 
 def _show_warning(
@@ -64,7 +68,7 @@ def _show_warning(
 
 
 def main() -> None:
-    """Entry point: errors of this package end with one line and exit code 2."""
+    """Entry point: errors of this package end with one line and their exit code, most with 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal may lack ε; that must not end a run
@@ -73,4 +77,4 @@ def main() -> None:
         app()
     except FedbanditsError as error:
         typer.echo(f"fedbandits: {error}", err=True)
-        sys.exit(2)
+        sys.exit(code_of(error))

@@ -1,0 +1,232 @@
+"""``fedbandits federation``: what the authority does, and all of a federation on one machine."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fedbandits.cli.endings import FINAL
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from fedbandits.deployment.asking import Asking, Told
+    from fedbandits.deployment.folder import PartyFolder
+
+app = typer.Typer(
+    help="A federation: its authority, its broker, and all of it on one machine.",
+    no_args_is_help=True,
+)
+Folder = Annotated[
+    pathlib.Path, typer.Argument(metavar="DIR", help="As federation init has made it.")
+]
+
+
+@app.command("example", epilog="Example: fedbandits federation example feducb > clinics.toml")
+def example(
+    preset: Annotated[str, typer.Argument(metavar="PRESET", help="See fedbandits list.")],
+    every: Annotated[str, typer.Option(help="How long a round is.")] = "1 h",
+    port: Annotated[int, typer.Option(help="Where the broker listens.")] = 4222,
+) -> None:
+    """Print a federation's file to begin with: commented, and it works as it is."""
+    from fedbandits.deployment.examples import example as text
+
+    typer.echo(text(preset, every, port), nl=False)
+
+
+@app.command(
+    "init", epilog="Example: fedbandits federation init clinics.toml --out clinics --local"
+)
+def init(
+    config: Annotated[
+        pathlib.Path, typer.Argument(metavar="CONFIG.toml", help="The federation's file.")
+    ],
+    out: Annotated[pathlib.Path, typer.Option(help="A new folder.")],
+    local: Annotated[
+        bool,
+        typer.Option("--local", help="Make all parties' folders, too: one machine has all keys."),
+    ] = False,
+    first_port: Annotated[
+        int, typer.Option(help="Of the parties' doors, with --local; 0 for any free ones.")
+    ] = 8420,
+) -> None:
+    """Make a federation: an authority that admits its members, and a broker's configuration."""
+    from fedbandits.deployment.local import init_federation
+
+    made = init_federation(config, out, local, first_port)
+    typer.echo(f"{out / 'authority'}: admits members; its fingerprint is {made.fingerprint}")
+    typer.echo(f"{out / 'broker'}: nats-server -c nats.conf, run there, is the broker")
+    if not local:
+        typer.echo("Next, each member: fedbandits party create NAME --federation CONFIG.toml")
+        return
+    for name in made.parties:
+        typer.echo(f"{out / name}: {made.federation.seat_of(name).role.name}")
+    typer.echo(
+        "This machine holds the keys of all parties: who has it sees everything. For a federation "
+        "of organisations each makes its own, with fedbandits party create."
+    )
+    typer.echo(f"Next: fedbandits federation up {out}")
+
+
+@app.command("admit", epilog="Example: fedbandits federation admit clinics request.json")
+def admit(
+    folder: Folder,
+    request: Annotated[
+        pathlib.Path, typer.Argument(metavar="request.json", help="From party create.")
+    ],
+) -> None:
+    """Admit a party: sign its keys. What is written goes back to it."""
+    from fedbandits.deployment.local import admit_here
+
+    admitted = admit_here(folder, request)
+    typer.echo(f"{admitted.admission}: send it to the party, for fedbandits party admit")
+    _publish(folder)
+
+
+@app.command("revoke", epilog="Example: fedbandits federation revoke clinics north")
+def revoke(
+    folder: Folder, name: Annotated[str, typer.Argument(metavar="NAME", help="A member.")]
+) -> None:
+    """Take an admission back: the others exchange no more messages with that party."""
+    from fedbandits.deployment.local import revoke_here
+
+    revoke_here(folder, name)
+    typer.echo(f"{name} is revoked")
+    _publish(folder)
+
+
+@app.command("publish", epilog="Example: fedbandits federation publish clinics")
+def publish(folder: Folder) -> None:
+    """Tell all connected parties who is a member now; up does so by itself."""
+    import asyncio
+
+    from fedbandits.deployment.local import authority_in
+    from fedbandits.deployment.nats_transport import publish_members
+
+    asyncio.run(publish_members(authority_in(folder)))
+    typer.echo("published")
+
+
+def _publish(folder: pathlib.Path) -> None:
+    """Tell a broker that runs; who is connected takes the list at once."""
+    import asyncio
+
+    from fedbandits.deployment.local import authority_in
+    from fedbandits.deployment.nats_transport import publish_members
+    from fedbandits.errors import TransportError
+
+    try:
+        asyncio.run(publish_members(authority_in(folder)))
+        typer.echo("All parties that are connected were told.")
+    except TransportError as error:
+        typer.echo(f"Nobody was told yet: {error}", err=True)
+        typer.echo("When the broker runs: fedbandits federation publish DIR", err=True)
+
+
+@app.command("up", epilog="Example: fedbandits federation up clinics")
+def up(
+    folder: Folder,
+    in_process: Annotated[
+        bool, typer.Option("--in-process", help="All parties in one process, without a broker.")
+    ] = False,
+    log_format: Annotated[str, typer.Option(help="Of the parties' logs: json or plain.")] = "plain",
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
+) -> None:
+    """Run the broker and all parties of a folder, a process each, until Ctrl-C.
+
+    Ctrl-C stops them in order, and everything goes on where it was with the next up. A party that
+    dies is started again.
+    """
+    import asyncio
+
+    from fedbandits.deployment import supervisor
+    from fedbandits.deployment.door import new_loop
+    from fedbandits.deployment.folder import LogSettings
+    from fedbandits.deployment.local import load_parties
+    from fedbandits.deployment.logs import log_to_stderr
+    from fedbandits.settings.schema import convert
+
+    log = convert({"format": log_format, "level": log_level}, LogSettings, "--log")
+    log_to_stderr("up", log)
+    parties = load_parties(folder)
+    if not parties[0].protects:
+        _say("NOTHING IS PROTECTED: by the terms noise is simulated, it comes from a seed.")
+    _compile_ahead(parties)
+    if in_process:
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            runner.run(supervisor.run_in_process(parties, _say))
+    else:
+        arguments = ["--log-format", log.format, "--log-level", log.level]
+        asyncio.run(supervisor.Supervisor(folder, parties, arguments, FINAL, _say).run())
+    _say("all have ended")
+
+
+def _say(line: str) -> None:
+    typer.echo(line)
+    sys.stdout.flush()
+
+
+def _compile_ahead(parties: list[PartyFolder]) -> None:
+    """Once, before their processes start: each of them would compile it all."""
+    from fedbandits.deployment.warming import warm
+
+    began = time.monotonic()
+    kernels = warm(
+        parties[0].federation,
+        {party.member: party.settings.own for party in parties},
+        lambda: _say("Compiling what the parties need. That takes up to a minute; it is kept."),
+    )
+    if kernels:
+        _say(f"Compiled {kernels} kernels in {time.monotonic() - began:.0f} s.")
+
+
+@app.command("status", epilog="Example: fedbandits federation status clinics --watch")
+def status(
+    folder: Annotated[
+        pathlib.Path, typer.Argument(metavar="DIR", help="Parties' folders, or one of them.")
+    ],
+    watch: Annotated[bool, typer.Option("--watch", help="Again and again, until Ctrl-C.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+) -> None:
+    """Show who is connected, decisions, rounds, messages, releases, ε spent and left."""
+    import msgspec
+
+    from fedbandits.cli import console
+    from fedbandits.deployment.asking import Asking
+    from fedbandits.deployment.local import load_parties
+
+    asking = [Asking(party) for party in load_parties(folder)]
+    if as_json:
+        told = [each.told() for each in asking]
+        typer.echo(msgspec.json.format(msgspec.json.encode(told)).decode())
+    elif watch:
+        _watch(asking)
+    else:
+        for shown in _tables(asking):
+            console.output().print(shown)
+
+
+def _watch(asking: list[Asking]) -> None:
+    from rich.console import Group
+    from rich.live import Live
+
+    from fedbandits.cli import console
+
+    try:
+        with Live(Group(*_tables(asking)), console=console.output(), auto_refresh=False) as live:
+            while True:
+                time.sleep(1.0)
+                live.update(Group(*_tables(asking)), refresh=True)
+    except KeyboardInterrupt:
+        raise typer.Exit(0) from None
+
+
+def _tables(asking: list[Asking]) -> list[RenderableType]:
+    from fedbandits.cli import federation_tables
+
+    told: list[Told] = [each.told() for each in asking]
+    return federation_tables.status_of(asking[0].folder.federation, told)

@@ -1,0 +1,111 @@
+"""Tables of federations and parties that the command prints."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from rich.console import RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from fedbandits.deployment.asking import Told
+from fedbandits.deployment.inspecting import Transcript
+from fedbandits.settings.federation import Federation
+
+#: So many numbers of a statistic are shown.
+_MOST_NUMBERS = 4
+
+
+def status_of(federation: Federation, told: list[Told]) -> list[RenderableType]:
+    """A row a party, and below it what is wrong."""
+    shown: list[RenderableType] = []
+    if federation.noise == "simulated":
+        shown.append(
+            Text("NOTHING IS PROTECTED: by the terms noise is simulated, it comes from a seed.",
+                 style="bold red")
+        )  # fmt: skip
+    table = Table(title=f"{escape(federation.name)}: {escape(federation.variant.preset)}")
+    for title in ("party", "role", "state"):
+        table.add_column(title, no_wrap=True)
+    for title in ("decisions", "open", "rounds", "sent", "taken", "releases", "ε spent", "ε left"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for each in told:
+        table.add_row(each.party, each.role, _state(each), *_numbers(each))
+    shown.append(table)
+    for each in told:
+        problems: dict[str, str] = dict(each.status.get("problems", {}))
+        if each.problem:
+            problems["door"] = each.problem
+        shown += [Text(f"{each.party}: {who}: {what}") for who, what in problems.items()]
+        if each.status.get("exhausted"):
+            shown.append(
+                Text(f"{each.party}: its budget is spent: it decides, and releases nothing")
+            )
+    return shown
+
+
+def _state(told: Told) -> str:
+    if not told.running:
+        return "not running"
+    if not told.status.get("connected"):
+        return "not connected"
+    return "ready" if told.status.get("ready") else "waits"
+
+
+def _numbers(told: Told) -> list[str]:
+    status, privacy = told.status, told.privacy
+    if not status:
+        return [""] * 8
+    messages = status.get("messages", {})
+    return [
+        f"{status.get('decisions', 0):,}",
+        f"{status.get('open_decisions', 0):,}",
+        f"{status.get('ticks', 0):,}",
+        f"{messages.get('sent', 0):,}",
+        f"{messages.get('taken', 0):,}",
+        _number(privacy.get("releases"), ","),
+        _number(privacy.get("epsilon_spent"), ".4g"),
+        _number(privacy.get("epsilon_left"), ".4g"),
+    ]
+
+
+def _number(value: Any, how: str) -> str:
+    return "–" if value is None else format(value, how)
+
+
+def headers_of(party: str, transcript: Transcript) -> Table:
+    """A row a message."""
+    table = Table(title=f"{escape(party)}: messages, the newest last")
+    for title in ("at (UTC)", "", "peer", "type", "number", "bytes", "outcome"):
+        table.add_column(title, no_wrap=True)
+    for header in transcript.headers:
+        at = datetime.datetime.fromtimestamp(header.at, datetime.UTC)
+        table.add_row(
+            f"{at:%Y-%m-%d %H:%M:%S}", header.way, escape(header.peer), escape(header.type),
+            str(header.number), f"{header.size:,}", header.outcome,
+        )  # fmt: skip
+    return table
+
+
+def contents_of(transcript: Transcript) -> list[Table]:
+    """A table a message that is kept whole: its fields."""
+    tables = []
+    for seen in transcript.contents:
+        kind = "no message" if seen.message is None else type(seen.message).__name__
+        table = Table(title=f"{seen.way}: {kind}, {escape(seen.peer)}", title_justify="left")
+        table.add_column("field", no_wrap=True)
+        table.add_column("content", overflow="fold")
+        for name, value in seen.fields().items():
+            table.add_row(name, escape(_shown(value)))
+        tables.append(table)
+    return tables
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list) and value and isinstance(value[0], float):
+        numbers = ", ".join(f"{number:.4g}" for number in value[:_MOST_NUMBERS])
+        more = ", …" if len(value) > _MOST_NUMBERS else ""
+        return f"{len(value)} numbers: {numbers}{more}"
+    return str(value)

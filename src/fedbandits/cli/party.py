@@ -1,0 +1,204 @@
+"""``fedbandits party``: what one member does, where it lives."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Annotated
+
+import typer
+
+from fedbandits.cli import endings
+
+app = typer.Typer(help="One member's party, on its own machine.", no_args_is_help=True)
+Folder = Annotated[pathlib.Path, typer.Argument(metavar="DIR/NAME", help="The party's folder.")]
+
+
+@app.command(
+    "create", epilog="Example: fedbandits party create north --federation clinics.toml --out ."
+)
+def create(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The member's name in the file.")],
+    federation: Annotated[
+        pathlib.Path, typer.Option(metavar="CONFIG.toml", help="The federation's file.")
+    ],
+    out: Annotated[pathlib.Path, typer.Option(metavar="DIR", help="Where NAME is made.")],
+    port: Annotated[int, typer.Option(help="Of its door, on this machine.")] = 8420,
+) -> None:
+    """Make a party's folder with keys of its own, which never leave it."""
+    from fedbandits.deployment.enrolment import create_party
+    from fedbandits.deployment.folder import write_settings
+    from fedbandits.settings.federation import load_federation
+
+    request = create_party(federation, name, out)
+    write_settings(out / name, load_federation(federation), name, port)
+    typer.echo(f"{request}: send it to the authority, for fedbandits federation admit")
+    typer.echo(f"{out / name / 'party.toml'}: its own settings")
+
+
+@app.command("admit", epilog="Example: fedbandits party admit ./north admission-north.json")
+def admit(
+    folder: Folder,
+    admission: Annotated[
+        pathlib.Path, typer.Argument(metavar="admission.json", help="From the authority.")
+    ],
+    authority: Annotated[
+        str, typer.Option(metavar="FINGERPRINT", help="The authority's, as you were told it.")
+    ] = "",
+) -> None:
+    """Install what the authority has sent back. The first decides which authority is trusted."""
+    from fedbandits.deployment.enrolment import install_admission
+    from fedbandits.deployment.identity import pinned_admission
+    from fedbandits.deployment.members import authority_fingerprint
+
+    members = install_admission(folder, admission, authority)
+    pinned = pinned_admission(folder)
+    if pinned is not None and not authority:
+        fingerprint = authority_fingerprint(pinned.authority)
+        typer.echo(f"The authority's fingerprint is {fingerprint}: compare it with what it says.")
+    typer.echo(f"Admitted; members: {', '.join(members.present)}")
+    typer.echo(f"Next: fedbandits party run {folder}")
+
+
+@app.command("run", epilog=f"Example: fedbandits party run ./north\n\n{endings.table()}")
+def run(
+    folder: Folder,
+    moved: Annotated[
+        bool,
+        typer.Option("--moved", help="The store is a copy, and the original is never used again."),
+    ] = False,
+    log_format: Annotated[
+        str | None, typer.Option(help="json or plain.  [default: as party.toml says]")
+    ] = None,
+    log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
+    attached: Annotated[bool, typer.Option("--attached", hidden=True)] = False,
+) -> None:
+    """Run a party until SIGTERM or Ctrl-C; then it finishes what waits, and saves its state."""
+    from fedbandits.deployment.folder import LogSettings
+    from fedbandits.deployment.process import run_party
+    from fedbandits.settings.schema import convert
+
+    def log(settings: LogSettings) -> LogSettings:
+        changed = {"format": log_format or settings.format, "level": log_level or settings.level}
+        made: LogSettings = convert(changed, LogSettings, "--log")
+        return made
+
+    run_party(folder, moved=moved, log=log, attached=attached)
+
+
+@app.command("status", epilog="Example: fedbandits party status ./north --json")
+def status(
+    folder: Folder,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+) -> None:
+    """Show how a party on this machine is, as fedbandits federation status does."""
+    from fedbandits.cli import federation
+
+    federation.status(folder, as_json=as_json)
+
+
+@app.command("inspect", epilog="Example: fedbandits party inspect ./north --contents")
+def inspect(
+    folder: Folder,
+    contents: Annotated[
+        bool, typer.Option("--contents", help="Messages that are kept whole, field by field.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="All of it as JSON.")] = False,
+) -> None:
+    """Show which messages a party has sent and seen; it may run meanwhile, and is not changed."""
+    import msgspec
+
+    from fedbandits.cli import console, federation_tables
+    from fedbandits.deployment import inspecting
+    from fedbandits.deployment.folder import load_party
+
+    party = load_party(folder)
+    found = inspecting.inspect(party)
+    if as_json:
+        whole = [
+            {"way": seen.way, "peer": seen.peer, "fields": seen.fields()} for seen in found.contents
+        ]
+        headers = [header._asdict() for header in found.headers]
+        text = msgspec.json.encode({"headers": headers, "contents": whole})
+        typer.echo(msgspec.json.format(text).decode())
+        return
+    shown = console.output()
+    shown.print(federation_tables.headers_of(party.member, found))
+    shown.print(
+        f"{len(found.contents)} of them are kept whole: not acknowledged yet, or not saved."
+    )
+    if contents:
+        for table in federation_tables.contents_of(found):
+            shown.print(table)
+
+
+@app.command("rotate", epilog="Example: fedbandits party rotate ./north")
+def rotate(folder: Folder) -> None:
+    """Make new keys; the old ones are used until the authority has admitted these."""
+    from fedbandits.deployment.enrolment import rotate_party
+
+    request = rotate_party(folder)
+    typer.echo(f"{request}: send it to the authority, for fedbandits federation admit")
+    typer.echo("It goes on with its keys until the new admission is installed and it starts again.")
+
+
+@app.command("token", epilog="Example: fedbandits party token ./north --name booking")
+def token(
+    folder: Folder,
+    name: Annotated[str, typer.Option(help="Whose it is.")] = "app",
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="For status and numbers, not for decisions.")
+    ] = False,
+    listing: Annotated[bool, typer.Option("--list", help="Show which there are.")] = False,
+    revoke: Annotated[bool, typer.Option("--revoke", help="Forget the one of that name.")] = False,
+) -> None:
+    """Make, list or revoke tokens, which applications show at the party's door."""
+    from fedbandits.deployment.door import make_token, read_tokens, revoke_token
+    from fedbandits.deployment.folder import load_party
+
+    party = load_party(folder)
+    if listing:
+        for each in read_tokens(folder):
+            typer.echo(f"{each.name}: {', '.join(each.scopes)}, made {each.made}")
+    elif revoke:
+        revoke_token(folder, name)
+        typer.echo(f"{name} is revoked")
+    else:
+        scopes = ("read",) if read_only else ("decide", "read")
+        typer.echo(make_token(folder, name, scopes, party.member))  # type: ignore[arg-type]
+        typer.echo(
+            "It is shown this once. Applications send it as: Authorization: Bearer …", err=True
+        )
+
+
+@app.command("backup", epilog="Example: fedbandits party backup ./north north-monday.db")
+def backup(
+    folder: Folder,
+    out: Annotated[pathlib.Path, typer.Argument(metavar="OUT", help="A new file.")],
+) -> None:
+    """Copy a party's store as it is at one moment; it may run meanwhile.
+
+    To go on from a copy put it in the store's place, and use party run --moved, once. If the party
+    has run since, its peers know more than the copy: it is stopped, and needs a new federation.
+    """
+    from fedbandits.deployment.folder import load_party
+    from fedbandits.deployment.inspecting import back_up
+
+    typer.echo(f"{back_up(load_party(folder), out)}: as secret as the store itself")
+
+
+@app.command("export", epilog="Example: fedbandits party export ./north north.npz")
+def export(
+    folder: Folder,
+    out: Annotated[pathlib.Path, typer.Argument(metavar="OUT.npz", help="A new file.")],
+) -> None:
+    """Write the party's model, as of its newest saved state, for others to begin from."""
+    from fedbandits.deployment.folder import load_party
+    from fedbandits.deployment.inspecting import export_model
+
+    model = export_model(load_party(folder), out)
+    rows, dimension = model.learned.estimate.shape
+    typer.echo(f"{out}: {rows} x {dimension} numbers, {model.learned.counted} behind them")
+    if model.learned.contains_own_records:
+        typer.echo(
+            "It contains this party's own records without noise: no claim covers handing it out."
+        )

@@ -1,0 +1,128 @@
+"""A federation's file to begin with, for every preset that has parties: it works as it is."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tomli_w
+
+from fedbandits.environments.facts import (
+    ArmFacts,
+    ClusteredFacts,
+    ContextualFacts,
+    Facts,
+    ProcurementFacts,
+)
+from fedbandits.errors import ConfigError
+from fedbandits.settings.experiment import system as variant_of
+from fedbandits.settings.federation import Federation
+from fedbandits.settings.schema import convert
+from fedbandits.systems import find_system
+
+#: Facts of a small world of each kind.
+_FACTS: Mapping[type[Facts], dict[str, Any]] = {
+    ContextualFacts: {"parties": 3, "dimension": 4, "arms": 5},
+    ArmFacts: {"parties": 3},
+    ProcurementFacts: {
+        "parties": 3, "producers": 4, "largest_capacity": 5, "quality_threshold": 0.5,
+        "capacities": [[5, 4, 3, 5], [2, 5, 4, 3], [5, 5, 5, 5]],
+    },
+    ClusteredFacts: {
+        "parties": 6, "home": [0, 0, 1, 1, 2, 2], "clusters": 2, "dimension": 4, "items": 5,
+    },
+}  # fmt: skip
+_ROUNDS = 1000
+_NAMES = "north", "south", "east", "west"
+
+_TEXT = """\
+# A federation of {title}. All members have this same file.
+name = "{name}"          # names it, in certificates and on the broker
+rounds = {rounds}             # how many rounds there are, at most
+noise = "secure"         # "simulated" comes from a seed: for tests alone, it protects nobody
+message_time = "30 s"    # a message takes no longer; after twice that nobody waits for it
+
+# What is learned, and how: the keys of [[systems]] in an experiment's file.
+[system]
+preset = "{preset}"
+{settings}
+# What everybody may know of the world: state your own.
+[facts]
+{facts}
+# Who takes part: one organisation a seat. Names are small letters, digits and dashes.
+[members]
+{members}
+# Rounds end by the clock, whatever the data are; it decides when everything leaves.
+[clock]
+kind = "live"
+start = {start}
+every = "{every}"
+
+# Where members meet. It is no part of what they agree on: a broker may move.
+[transport]
+servers = ["tls://127.0.0.1:4222"]
+"""
+
+
+def example(preset: str, every: str = "1 h", port: int = 4222) -> str:
+    """The text of a small federation's file.
+
+    Parameters
+    ----------
+    preset
+        A preset that has parties.
+    every
+        How long a round is.
+    port
+        Where its broker listens, on this machine.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such preset, or nobody exchanges anything in it.
+    """
+    variant = variant_of(preset)
+    system = find_system(variant.system)
+    facts = _FACTS[system.facts_type]
+    plan = system.plan(variant.config, convert(facts, system.facts_type, "facts"), _ROUNDS)
+    roles = system.roles(plan)
+    if roles is None:
+        raise ConfigError(f"{preset!r} has no parties to run; see fedbandits list")
+    settings = {
+        key: getattr(variant.config, key)
+        for key in ("epsilon", "delta")
+        if math.isfinite(getattr(variant.config, key, math.inf))
+    }
+    members = {role: list(_called(role, len(parties))) for role, parties in roles.parties.items()}
+    start = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    text = _TEXT.format(
+        title=f"{len(roles.acting.parties)} {roles.acting.name}s",
+        name=preset.replace("_", "-"),
+        rounds=_ROUNDS,
+        preset=preset,
+        settings=tomli_w.dumps(settings),
+        facts=tomli_w.dumps(facts),
+        members=tomli_w.dumps(members),
+        start=start.isoformat(),
+        every=every,
+    )
+    return text.replace(":4222", f":{port}")
+
+
+def _called(role: str, count: int) -> Iterator[str]:
+    """Names of a role's members: places where there are several."""
+    for place in range(count):
+        if count == 1:
+            yield role.replace("_", "-")
+        else:
+            yield _NAMES[place] if place < len(_NAMES) else f"{role.replace('_', '-')}-{place}"
+
+
+def own_example(federation: Federation, member: str) -> dict[str, Any]:
+    """What a member alone would know, made up: for what its system asks its settings for."""
+    facts = federation.facts
+    if isinstance(facts, ProcurementFacts) and federation.seat_of(member).role.acts:
+        return {"costs": [round(0.1 + 0.1 * (i % 3), 1) for i in range(facts.producers)]}
+    return {}
