@@ -38,24 +38,29 @@ class Machine:
     folder
         Where everything is made; what an earlier run has left there is removed.
     begins
-        Seconds from now until the clock begins.
+        Seconds from now until the clock begins; by default how long this machine may need to start.
+        What is due by the clock before the parties have begun would be released without records.
     every
         Another length of a round, if given.
+    rounds
+        Another number of rounds, if given.
     """
 
     def __init__(
         self,
         source: pathlib.Path,
         folder: pathlib.Path,
-        begins: float = 10.0,
+        begins: float | None = None,
         every: str | None = None,
+        rounds: int | None = None,
     ) -> None:
         self.folder = folder
         self._up: subprocess.Popen[str] | None = None
         self._read: threading.Thread | None = None
         _remove(folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        _compile(source)
+        needed = _compile(source)
+        begins = 6.0 + 10.0 * needed if begins is None else begins
         broker, door = free_ports(1), free_ports(12)
         start = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=begins)
         self.start = start.timestamp()
@@ -65,6 +70,8 @@ class Machine:
         }
         if every is not None:
             changes[r"^every = .*$"] = f'every = "{every}"'
+        if rounds is not None:
+            changes[r"^rounds = \d+"] = f"rounds = {rounds}"
         text = source.read_text(encoding="utf-8")
         for pattern, new in changes.items():
             text = re.sub(pattern, new, text, flags=re.MULTILINE)
@@ -136,6 +143,12 @@ class Machine:
             self._up.wait()
         self._read.join()
 
+    def wait_for_start(self) -> None:
+        """Wait until the clock begins."""
+        if (left := self.start - time.time()) > 0.0:
+            print(f"the clock begins in {left:.0f} s", flush=True)
+            time.sleep(left)
+
     def running(self, name: str) -> Mapping[str, Any]:
         """What a running party leaves in its folder: its process, and where its door is."""
         found: Mapping[str, Any] = json.loads((self.folder / name / "running.json").read_text())
@@ -201,16 +214,23 @@ def free_ports(count: int) -> int:
             return int(first)
 
 
-def _compile(source: pathlib.Path) -> None:
-    """Compile what the parties need before the clock is set: that takes a minute, once."""
-    from fedbandits.deployment.warming import warm
-    from fedbandits.settings.federation import load_federation
+def _compile(source: pathlib.Path) -> float:
+    """Compile what the parties need before the clock is set; seconds that a party needs to start.
 
-    warm(
-        load_federation(source),
-        {},
-        lambda: print("Compiling what the parties need. It takes a minute, once.", flush=True),
+    Compiling takes a minute, once.
+    """
+    prepare = (
+        "import sys; from fedbandits.deployment.warming import warm;"
+        "from fedbandits.settings.federation import load_federation;"
+        "say = lambda: print('Compiling what the parties need: once, it takes a minute.');"
+        "sys.exit(10 * bool(warm(load_federation(sys.argv[1]), {}, say)))"
     )
+    for _ in range(2):  # the second time shows how long it takes from then on
+        began = time.monotonic()
+        done = subprocess.run([sys.executable, "-c", prepare, str(source)], check=False)
+        if done.returncode == 0:
+            break
+    return time.monotonic() - began
 
 
 def _remove(folder: pathlib.Path) -> None:

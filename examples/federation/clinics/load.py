@@ -1,6 +1,6 @@
 """The application of one clinic: patients come, are treated, and tell how it went, later.
 
-The world is made up, and simple: a treatment is three numbers, and helps with a probability that
+The world is made up, and simple: a treatment is four numbers, and helps with a probability that
 is linear in them. No clinic knows in which way; that is what they learn together.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 from fedbandits.client import Client, DuplicateError, LateError, UnavailableError, UnreachableError
 
 #: How treatments truly work: nobody is told.
-THETA = np.array([0.8, -0.5, 0.3317])
+THETA = np.array([0.7, -0.5, 0.4, 0.3162])
 TREATMENTS = 5
 #: Seconds until a patient comes back, at least and on average.
 SOONEST, USUALLY = 0.3, 1.5

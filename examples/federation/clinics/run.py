@@ -30,12 +30,14 @@ def main() -> None:
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("runs/clinics"))
     parser.add_argument("--seconds", type=float, default=44.0, help="how long patients come")
     parser.add_argument("--every", help="another length of a round")
+    parser.add_argument("--begins", type=float, help="seconds until the clock begins")
     given = parser.parse_args()
     stop_at_sigterm()
-    machine = Machine(HERE / "federation.toml", given.out, begins=14.0, every=given.every)
+    machine = Machine(HERE / "federation.toml", given.out, begins=given.begins, every=given.every)
     tokens = {name: machine.token(name, "waiting-room") for name in CLINICS}
     with machine.up():
         clients = {name: machine.client(name, tokens[name]) for name in CLINICS}
+        machine.wait_for_start()
         begun = time.time()
         end = begun + given.seconds
         clinics = {name: Clinic(clients[name], i, end) for i, name in enumerate(CLINICS)}
