@@ -27,9 +27,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("runs/samba"))
     parser.add_argument("--rounds", type=int, help="another number of displays")
+    parser.add_argument("--begins", type=float, help="seconds until the clock begins")
     given = parser.parse_args()
     stop_at_sigterm()
-    machine = Machine(HERE / "federation.toml", given.out, begins=0.0, rounds=given.rounds)
+    machine = Machine(HERE / "federation.toml", given.out, given.begins, rounds=given.rounds)
     tokens = {name: machine.token(name, "shop-window") for name in OFFERS}
     with machine.up(), owners(machine, tokens) as processes:
         said = machine.command("samba", "order", given.out / "customer")
