@@ -165,7 +165,7 @@ BODIES = [
     ('{"actions":' + ROWS % "[0.3]" + "}", "invalid", 422),
     ('{"actions":' + ROWS % "[0.3,0.3],[0.3,0.3]" + "}", "invalid", 422),
     ('{"actions":' + ROWS % "[0.3,0.3]" + ',"user":1}', "invalid", 422),
-    ('{"actions":' + ROWS % "[0.3,1e300]" + "}", "refused", 422),
+    ('{"actions":' + ROWS % "[0.3,1e300]" + "}", "out-of-bounds", 422),
 ]
 
 

@@ -45,7 +45,7 @@ class Receiver(Protocol):
     def stale(self, why: str) -> None:
         """Stop: this party was put back from an old backup."""
 
-    def given(self, name: str, value: bytes) -> None:
+    def given(self, peer: str, name: str, value: bytes) -> None:
         """A peer has handed over a secret."""
 
     def gift(self, peer: str, name: str) -> bytes | None:
@@ -158,8 +158,9 @@ class Delivery:
     async def _repeat(self) -> None:
         """Say again what was not answered, after growing pauses."""
         while True:
-            now = time.monotonic()
+            now, wants = time.monotonic(), bool(self._receiver.wants)
             for exchange in self.exchanges.values():
+                exchange.wants = wants
                 if exchange.is_due(now):
                     self._say_again(exchange, now)
             due = [e.next_try for e in self.exchanges.values() if e.waits]
@@ -173,7 +174,7 @@ class Delivery:
 
     def _say_again(self, exchange: Exchange, now: float) -> None:
         exchange.grow(now)
-        if not exchange.greeted:
+        if not exchange.greeted or exchange.wants:
             self._greet(exchange)
             return
         for number, body in exchange.in_window():
@@ -232,7 +233,7 @@ class Delivery:
             case Acknowledgement():
                 self._took(exchange, frame.received)
             case Gift():
-                self._receiver.given(frame.name, frame.value)
+                self._receiver.given(sender, frame.name, frame.value)
 
     def _opened(self, sender: str, sealed: bytes) -> bytes:
         """What is in a frame; greetings alone are not bound to the terms."""

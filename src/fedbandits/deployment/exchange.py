@@ -31,6 +31,8 @@ class Exchange:
         self.greeted = False
         #: Whether its terms are other ones.
         self.has_other_terms = False
+        #: Whether secrets are waited for, which it may have.
+        self.wants = False
         #: What is wrong, in a line.
         self.problem = ""
         #: By how many seconds its clock is ahead of ours.
@@ -46,7 +48,7 @@ class Exchange:
     @property
     def waits(self) -> bool:
         """Whether something was said that has not been answered."""
-        return not self.greeted or bool(self.unacknowledged)
+        return not self.greeted or self.wants or bool(self.unacknowledged)
 
     def is_due(self, now: float) -> bool:
         """Whether it is time to say it again."""

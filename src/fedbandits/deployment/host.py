@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from fedbandits.deployment.boots import require_same_boot
 from fedbandits.deployment.events import Hands, Kind, Outcome, Received, Told
 from fedbandits.deployment.ledgers import open_account
 from fedbandits.deployment.means import StoredMeans
@@ -229,6 +230,8 @@ class Host:
         """The party from its store, or a new one."""
         open_account(batch, self.seat)
         batch.restore(self.means)
+        if self.seat.is_chatty:
+            require_same_boot(batch, self.seat.member)
         return [Sent(*row) for row in self.store.outbox(batch.connection)]
 
     def _connection(self) -> Any:

@@ -8,10 +8,11 @@ whatever carries the values: the HTTP door, a journal, a test.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from fedbandits._typing import Floats32
 from fedbandits.errors import LocalProtocolError
@@ -94,6 +95,11 @@ class Application(Generic[AnyPlan]):
             If the system has no outcome that such a number can stand for.
         """
         raise NotImplementedError
+
+
+def list_type(item: Any, least: int, most: int) -> Any:
+    """The type of a list of so many items, for :meth:`Application.bounds`."""
+    return Annotated[list[item], Meta(min_length=least, max_length=most)]
 
 
 def float32_columns(name: str, rows: list[list[float]]) -> Floats32:
