@@ -71,6 +71,8 @@ class InMemory:
         #: Until it is set nothing is answered.
         self.may_answer = asyncio.Event()
         self.may_answer.set()
+        #: Pulls that are due, and for how many seconds they are waited for at most.
+        self.patience = 60.0
         self.pulls: asyncio.Queue[int] = asyncio.Queue()
         self.told: list[tuple[int, Any]] = []
 
@@ -100,7 +102,7 @@ class InMemory:
     async def next_pull(self, timeout: float) -> int | None:
         await self._may()
         try:
-            return await asyncio.wait_for(self.pulls.get(), timeout)
+            return await asyncio.wait_for(self.pulls.get(), min(timeout, self.patience))
         except TimeoutError:
             return None
 

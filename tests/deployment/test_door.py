@@ -111,7 +111,7 @@ def test_rewards_that_do_not_fit(tmp_path):
         decided = (await http.post("/v1/decisions", json=asked)).json()
         told = {"decision_id": decided["decision_id"], "reward": 0.5}
         beyond = told | {"reward": 1.5}
-        named(await http.post("/v1/rewards", json=beyond), "invalid", 422)
+        named(await http.post("/v1/rewards", json=beyond), "out-of-bounds", 422)
         assert (await http.post("/v1/rewards", json=told)).status_code == 204
         named(await http.post("/v1/rewards", json=told), "duplicate", 409)
         for other in ("south-36194887-1", "north-00000000-1", f"{told['decision_id']}1", ""):
@@ -159,7 +159,7 @@ BODIES = [
     ('{"actions":' + "[" * 100_000 + "}", "invalid", 422),
     ("null", "invalid", 422),
     ("{}", "invalid", 422),
-    ('{"actions":' + ROWS % "[0.3,1e999]" + "}", "invalid", 422),
+    ('{"actions":' + ROWS % "[0.3,1e999]" + "}", "out-of-bounds", 422),
     ('{"actions":' + ROWS % '[0.3,"0.3"]' + "}", "invalid", 422),
     ('{"actions":' + ROWS % "[0.3,true]" + "}", "invalid", 422),
     ('{"actions":' + ROWS % "[0.3]" + "}", "invalid", 422),
@@ -521,7 +521,7 @@ def test_a_customer_orders(tmp_path):
     async def scenario(http, door):
         ordered = await http.post("/v1/orders")
         assert (ordered.status_code, ordered.json()["stage"]) == (202, "ready")
-        named(await http.post("/v1/orders"), "refused", 422)
+        named(await http.post("/v1/orders"), "not-now", 409)
 
     played(scenario, served, tmp_path)
 

@@ -29,7 +29,9 @@ Folder = Annotated[
 @app.command("example", epilog="Example: fedbandits federation example feducb > clinics.toml")
 def example(
     preset: Annotated[str, typer.Argument(metavar="PRESET", help="See fedbandits list.")],
-    every: Annotated[str, typer.Option(help="How long a round is.")] = "1 h",
+    every: Annotated[
+        str | None, typer.Option(help="How long a round is.  [default: 1 h; SAMBA: 100 ms]")
+    ] = None,
     port: Annotated[int, typer.Option(help="Where the broker listens.")] = 4222,
 ) -> None:
     """Print a federation's file to begin with: commented, and it works as it is."""

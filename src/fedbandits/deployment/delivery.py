@@ -168,7 +168,8 @@ class Delivery:
             pause = max(_LEAST_PAUSE, min(self._sleeps_until, now + LONGEST_PAUSE) - now)
             self._wake.clear()
             try:
-                await asyncio.wait_for(self._wake.wait(), pause)
+                async with asyncio.timeout(pause):  # wait_for may swallow the end of this task
+                    await self._wake.wait()
             except TimeoutError:
                 continue
 

@@ -66,8 +66,7 @@ async def _run(folder: PartyFolder, say: Say) -> int:
         while True:
             if party.failure is not None:
                 raise party.failure
-            if party.node.has_begun:
-                await party.node.order()
+            await party.node.order()
             total = progress.look(party.node.status())
             if total is not None:
                 return total

@@ -14,7 +14,9 @@ from typing import Any
 import msgspec
 
 from fedbandits.deployment.door import Door, make_token, read_tokens, revoke_token
+from fedbandits.deployment.door.served import offered
 from fedbandits.deployment.folder import RUNNING, PartyFolder
+from fedbandits.deployment.host import Sent
 from fedbandits.deployment.identity import Identity, load_identity
 from fedbandits.deployment.nats_transport import NatsTransport
 from fedbandits.deployment.node import Node
@@ -53,30 +55,45 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartyNode(Node):
-    """A node that says, besides, what its folder knows of it."""
+    """A node that says, besides, what its folder knows of it. A customer begins when it is told."""
 
     #: Who it is.
     identity: Identity
     #: What a customer has earned, once it was read.
     total: int | None = None
+    _ordered = False
 
-    @property
-    def has_begun(self) -> bool:
-        """Whether it has all that it needs to begin."""
-        return self._begun.is_set()
+    async def _begin(self) -> list[Sent]:
+        """A customer orders as soon as it begins: not before it is told, or had begun before."""
+        if "orders" in offered(self) and not self._ordered:
+            saved = await self.host.call(lambda batch: batch.store.saved(batch.connection))
+            if saved.body is None and not saved.journal:
+                return []
+        return await super()._begin()
 
     async def order(self) -> None:
-        """Order a run: a customer does so when it begins; then this reads how it has ended.
+        """Order a run, if that was not done yet, and read how it has ended, once it has.
 
         Raises
         ------
-        NotReadyError
-            If it has not begun.
         LocalProtocolError
             If it is no customer.
         """
-        self._require_begun()
+        if "orders" not in offered(self):
+            raise LocalProtocolError(f"{self.member}: orders nothing; the customer does")
+        if not self._begun.is_set():
+            self._ordered = True
+            self._sent(await self._begin())
+            self.delivery.begin_anew()
+            self._wake()
         self.total = await self.host.call(_total)
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can decide or order, its store works, and it can reach others."""
+        if "orders" not in offered(self) or self._begun.is_set():
+            return super().ready
+        return self.failed is None and not self.host.problem and self.delivery.transport.connected
 
     def status(self) -> dict[str, Any]:
         """What can be seen of it; see :func:`.reports.status_of`."""
@@ -84,16 +101,13 @@ class PartyNode(Node):
         told["protects"] = self.federation.noise == "secure"
         told["members_version"] = self.identity.members.current.version
         told["certificate_days"] = self.identity.days_left()
-        if self.seat.federation.roles.messages_set_pace and self.total is not None:
+        if "orders" in offered(self):
             told["total"] = self.total
         return told
 
 
 def _total(batch: Any) -> int | None:
-    state = batch.hands.party.state
-    if not hasattr(state, "cumulative_reward"):
-        raise LocalProtocolError("this party orders nothing; the customer does")
-    found: int | None = state.cumulative_reward
+    found: int | None = batch.hands.party.state.cumulative_reward
     return found
 
 
@@ -188,7 +202,8 @@ class RunningParty:
             members.current.version,
             ", ".join(gone) or "nobody",
         )
-        self.node.delivery.greet_all()
+        for exchange in self.node.delivery.exchanges.values():
+            exchange.hurry()
 
     def _make(self) -> PartyNode:
         federation, settings = self.folder.federation, self.folder.settings

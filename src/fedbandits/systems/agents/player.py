@@ -201,7 +201,9 @@ class Player(ActingParty[AnyPlayer]):
 
     def _closed(self, event: Observe) -> dict[int, OpenDecision]:
         """The open decisions without the one whose reward has come."""
-        return {n: found for n, found in self._state.open.items() if n != event.decision.number}
+        left = self._state.open.copy()  # by far quicker than to look at each, where many are open
+        del left[event.decision.number]
+        return left
 
     def _learn(
         self, record: Record, statistic: Floats, pool: Pool, view: Views, log_term: float
