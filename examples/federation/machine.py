@@ -60,7 +60,7 @@ class Machine:
         _remove(folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
         needed = _compile(source)
-        begins = 6.0 + 10.0 * needed if begins is None else begins
+        begins = min(40.0, 6.0 + 10.0 * needed) if begins is None else begins
         broker, door = free_ports(1), free_ports(12)
         start = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=begins)
         self.start = start.timestamp()
