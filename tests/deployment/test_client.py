@@ -19,7 +19,7 @@ from fedbandits.client.problems import ERRORS
 from fedbandits.deployment.door import Door, DoorSettings, make_token
 from fedbandits.deployment.door.shapes import Ids
 from fedbandits.settings.federation import read_federation
-from tests.deployment.doors import ACTIONS, SAMBA, InMemory, agents
+from tests.deployment.doors import ACTIONS, SAMBA, Buyer, InMemory, agents
 
 
 def used(use, served, folder):
@@ -115,7 +115,7 @@ def test_pulls_and_orders(tmp_path):
             with pytest.raises(room.RefusedError, match="is ordered"):
                 client.order()
 
-    used(order, InMemory(federation, "buyer"), tmp_path / "buyer")
+    used(order, Buyer(federation, "buyer"), tmp_path / "buyer")
 
 
 RAISED = [

@@ -25,7 +25,7 @@ from fedbandits.deployment.store import Store
 from fedbandits.settings.federation import read_federation
 from fedbandits.testing.deployed import OpenSeals, until
 from tests.deployment.certificates import self_signed
-from tests.deployment.doors import ACTIONS, SAMBA, InMemory, agents, opened
+from tests.deployment.doors import ACTIONS, SAMBA, Buyer, InMemory, agents, opened
 
 JSON = {"content-type": "application/json"}
 
@@ -516,7 +516,7 @@ def test_nobody_is_kept_waiting_by_a_door_that_closes(tmp_path):
 
 
 def test_a_customer_orders(tmp_path):
-    served = InMemory(read_federation(SAMBA), "buyer")
+    served = Buyer(read_federation(SAMBA), "buyer")
 
     async def scenario(http, door):
         ordered = await http.post("/v1/orders")

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import threading
 from concurrent.futures import Future
+from functools import partial
 
 import pytest
 import schemathesis
@@ -15,7 +16,7 @@ from fedbandits.client.problems import ERRORS
 from fedbandits.deployment.door import Door, DoorSettings, make_token
 from fedbandits.deployment.door.problems import PROBLEMS
 from fedbandits.settings.federation import read_federation
-from tests.deployment.doors import SAMBA, InMemory, agents
+from tests.deployment.doors import SAMBA, Buyer, InMemory, agents, durable
 
 CHECKS = settings(
     max_examples=20, derandomize=True, deadline=None, database=None,
@@ -23,37 +24,52 @@ CHECKS = settings(
 )  # fmt: skip
 
 
-def impatient():
-    owner = InMemory(read_federation(SAMBA), "left")
-    owner.patience = 0.0
-    return owner
-
-
 #: A context's norm has a bound that no schema can say.
 NOT_SAID = [schemathesis.checks.positive_data_acceptance]
+#: One of every kind of parties that decide.
+PRESETS = ["feducb", "feducb-p2p", "fedlinucb-async", "fclub", "fclub-published", "pfcb"]
+
+
+@contextlib.asynccontextmanager
+async def in_memory(make):
+    """A party that is there at once, and does not wait for pulls."""
+    served = make()
+    served.patience = 0.0
+    yield served
+
+
 SERVED = {
-    "north": lambda: InMemory(agents(), "north"),
-    "each": lambda: InMemory(agents(models=3), "north"),
-    "hub": lambda: InMemory(agents(), "hub"),
-    "owner": impatient,
-    "customer": lambda: InMemory(read_federation(SAMBA), "buyer"),
+    "each": lambda _: in_memory(lambda: InMemory(agents(models=3), "north")),
+    "hub": lambda _: in_memory(lambda: InMemory(agents(), "hub")),
+    "owner": lambda _: in_memory(lambda: InMemory(read_federation(SAMBA), "left")),
+    "customer": lambda _: in_memory(lambda: Buyer(read_federation(SAMBA), "buyer")),
+    **{preset: partial(durable, preset) for preset in PRESETS},
 }
 
 
 @contextlib.contextmanager
-def behind(served, folder):
+def behind(make, folder):
     """The url of an open door, served by a thread of its own, and a token."""
-    token, opened, ending = make_token(folder, "tests", member=served.member), Future(), Future()
+    opened, ending = Future(), Future()
 
     async def serve():
-        async with Door(served, folder, DoorSettings(port=0)) as door:
-            opened.set_result(door.url)
-            await asyncio.wrap_future(ending)
+        async with make(folder) as served:
+            token = make_token(folder, "tests", member=served.member)
+            async with Door(served, folder, DoorSettings(port=0)) as door:
+                opened.set_result((door.url, token))
+                await asyncio.wrap_future(ending)
 
-    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    def run():
+        try:
+            asyncio.run(serve())
+        except BaseException as error:
+            opened.set_exception(error)
+            raise
+
+    thread = threading.Thread(target=run)
     thread.start()
     try:
-        yield opened.result(60), token
+        yield opened.result(60)
     finally:
         ending.set_result(None)
         thread.join(60)
@@ -61,26 +77,38 @@ def behind(served, folder):
 
 @pytest.mark.parametrize("kind", SERVED)
 def test_no_answer_is_a_fault_or_not_described(kind, tmp_path):
-    with behind(SERVED[kind](), tmp_path) as (url, token):
+    with behind(SERVED[kind], tmp_path) as (url, token):
         schema = schemathesis.openapi.from_url(f"{url}/openapi.json")
         headers = {"Authorization": f"Bearer {token}"}
+        made = []
         for operation in schema.get_all_operations():
-            keep_to_it(operation.ok(), headers)
+            keep_to_it(operation.ok(), headers, made)
+        if kind in PRESETS:
+            assert made, "nothing that is described has led to a decision"
 
 
-def keep_to_it(operation, headers):
+def keep_to_it(operation, headers, made):
     """Ask for what is described, and for what is not."""
-    modes = [schemathesis.GenerationMode.POSITIVE]
+    ask(operation, headers, made, schemathesis.GenerationMode.POSITIVE)
     if operation.body or operation.query or operation.path_parameters:
-        modes.append(schemathesis.GenerationMode.NEGATIVE)
-    for mode in modes:
+        ask(operation, headers, made, schemathesis.GenerationMode.NEGATIVE)
 
-        @CHECKS
-        @given(case=operation.as_strategy(generation_mode=mode))
-        def ask(case):
-            case.call_and_validate(headers=headers, excluded_checks=NOT_SAID)
 
-        ask()
+def ask(operation, headers, made, mode):
+    """Ask for many things; good rewards are of a decision that was made."""
+    good = mode is schemathesis.GenerationMode.POSITIVE
+
+    @CHECKS
+    @given(case=operation.as_strategy(generation_mode=mode))
+    def call(case):
+        if good and made and operation.path == "/v1/rewards":
+            case.body["decision_id"] = made[0]
+        # A first decision may compile its kernels.
+        answer = case.call_and_validate(headers=headers, timeout=300, excluded_checks=NOT_SAID)
+        if answer.status_code == 200 and operation.path == "/v1/decisions":
+            made.append(answer.json()["decision_id"])
+
+    call()
 
 
 def test_every_problem_has_an_error_at_the_client():

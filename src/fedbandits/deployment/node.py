@@ -250,7 +250,7 @@ class Node:
         """What can be seen of it; see :func:`.reports.status_of`."""
         return reports.status_of(self)
 
-    # --- what the host and delivery tell; on the event loop ---
+    # --- what the host and delivery tell, on the event loop; see delivery.Receiver ---
 
     def _sent(self, messages: list[Sent]) -> None:
         for peer, number, body in messages:
@@ -260,25 +260,20 @@ class Node:
         self.delivery.received(peer, number)
 
     def counts(self, peer: str) -> tuple[int, int]:
-        """See :class:`.delivery.Receiver`."""
         return self.host.counts.get(peer, (0, 0))
 
     def receive(self, peer: str, body: bytes) -> None:
-        """See :class:`.delivery.Receiver`."""
         if self.failed is None and self._begun.is_set():
             party = self.federation.party_of[peer]
             self._watch(self.host.do(Kind.RECEIVE, Received(party, body)))
 
     def acknowledged(self, peer: str, number: int) -> None:
-        """See :class:`.delivery.Receiver`."""
         self.host.acknowledged(peer, number)
 
     def stale(self, why: str) -> None:
-        """See :class:`.delivery.Receiver`."""
         self.fail(StaleStoreError(why))
 
     def given(self, peer: str, name: str, value: bytes) -> None:
-        """See :class:`.delivery.Receiver`."""
         if self.handover.takes(peer, name, value):
             self._spawn(self._keep(name, value))
 
@@ -294,12 +289,10 @@ class Node:
             self._wake()
 
     def gift(self, peer: str, name: str) -> bytes | None:
-        """See :class:`.delivery.Receiver`."""
         return self.handover.gift(peer, name)
 
     @property
     def wants(self) -> list[str]:
-        """See :class:`.delivery.Receiver`."""
         return self.handover.wants
 
     def fail(self, why: FedbanditsError) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from fedbandits.deployment.door.metrics import KIND, Metrics
 from fedbandits.deployment.door.problems import INVALID, NOT_NOW, NOT_READY, Refused
 from fedbandits.deployment.door.requests import Answer, Request
-from fedbandits.deployment.door.served import Served
+from fedbandits.deployment.door.served import Orders, Served
 from fedbandits.deployment.door.shapes import Ids, PullAnswer, PullTold, Shapes
 from fedbandits.errors import FedbanditsError, LocalProtocolError
 
@@ -88,7 +88,7 @@ class Endpoints:
         """Orders a run."""
         del request
         try:
-            await self._served.order()
+            await cast(Orders, self._served).order()
         except LocalProtocolError as error:
             raise Refused(NOT_NOW, str(error)) from None
         self._metrics.done["orders"]()
