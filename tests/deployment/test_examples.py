@@ -78,7 +78,7 @@ def test_an_order_of_samba_with_four_owners(tmp_path):
 
 def test_two_shops(tmp_path):
     out = tmp_path / "shops"
-    said = play("shops", out, "--seconds", "5", "--every", "1 s", "--begins", "0")
+    said = play("shops", out, "--seconds", "5", "--every", "10 s", "--begins", "0")
     assert said.count("every row verified") == 2
     assert len(re.findall(r"^(?:downtown|harbour): [\d,]+ visits; chance", said, re.MULTILINE)) == 2
     assert (out / "downtown.npz").exists()
