@@ -17,15 +17,17 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from fedbandits.deployment import frames
-from fedbandits.deployment.exchange import LONGEST_PAUSE, WINDOW, Exchange
+from fedbandits.deployment.exchange import FIRST_PAUSE, LONGEST_PAUSE, WINDOW, Exchange
 from fedbandits.deployment.frames import Acknowledgement, Data, Gift, Hello, Seals
 from fedbandits.deployment.transport import Transport
 from fedbandits.errors import FedbanditsError, SealError
 from fedbandits.federation.terms import Terms, cut
 
 _LOG = logging.getLogger("fedbandits.deployment")
-#: Seconds that an acknowledgement waits for a message to go along with.
-_ACKNOWLEDGE_AFTER = 0.02
+#: Seconds that an acknowledgement waits for a message to go along with; and where one soon will.
+_ACKNOWLEDGE_AFTER, _ACKNOWLEDGE_CHATTER_AFTER = 0.02, 0.2 * FIRST_PAUSE
+#: So many messages are acknowledged at once.
+_MOST_OWED = WINDOW // 4
 #: Seconds between two looks for what was not answered, at least.
 _LEAST_PAUSE = 0.005
 
@@ -71,6 +73,8 @@ class Delivery:
         Seal greetings, which those with other terms can open, and everything else.
     receiver
         Whoever is given what was delivered.
+    chatty
+        Whether messages answer one another all the time.
     """
 
     def __init__(
@@ -82,8 +86,10 @@ class Delivery:
         greets: Seals,
         seals: Seals,
         receiver: Receiver,
+        chatty: bool = False,
     ) -> None:
         self.member, self.terms, self.transport = member, terms, transport
+        self._chatty = chatty
         self._greets, self._seals, self._receiver = greets, seals, receiver
         self._life = os.urandom(frames.LIFE_BYTES)
         self.exchanges = {peer: Exchange(peer) for peer in peers}
@@ -139,8 +145,16 @@ class Delivery:
         exchange = self.exchanges[peer]
         exchange.received = number
         if not exchange.owes:
-            exchange.owes = True
-            asyncio.get_running_loop().call_later(_ACKNOWLEDGE_AFTER, self._acknowledge, exchange)
+            exchange.owes, exchange.told = True, max(exchange.told, number - 1)
+            wait = _ACKNOWLEDGE_CHATTER_AFTER if self._chatty else _ACKNOWLEDGE_AFTER
+            asyncio.get_running_loop().call_later(wait, self._acknowledge, exchange)
+        elif number - exchange.told >= _MOST_OWED:
+            self._acknowledge(exchange)
+
+    def acknowledge(self) -> None:
+        """Acknowledge what was received, at once."""
+        for exchange in self.exchanges.values():
+            self._acknowledge(exchange)
 
     def begin_anew(self) -> None:
         """Greet everybody as after a restart: what could not be taken until now is sent again."""
@@ -191,12 +205,12 @@ class Delivery:
         self._send(exchange, self._greets, hello)
 
     def _send_data(self, exchange: Exchange, number: int, body: bytes) -> None:
-        exchange.owes = False
+        exchange.owes, exchange.told = False, exchange.received
         self._send(exchange, self._seals, Data(exchange.received, number, body))
 
     def _acknowledge(self, exchange: Exchange) -> None:
         if exchange.owes:
-            exchange.owes = False
+            exchange.owes, exchange.told = False, exchange.received
             self._send(exchange, self._seals, Acknowledgement(exchange.received))
 
     def _send(self, exchange: Exchange, seals: Seals, frame: frames.AnyFrame) -> None:
@@ -290,6 +304,9 @@ class Delivery:
     def _took(self, exchange: Exchange, number: int) -> None:
         """A peer has taken all messages below a number."""
         if number <= exchange.acknowledged:
+            return
+        if number > self._receiver.counts(exchange.peer)[1]:
+            self._refuse(exchange.peer, SealError("it has received more than it was sent"))
             return
         more = exchange.took(number)
         self._receiver.acknowledged(exchange.peer, number)

@@ -68,7 +68,7 @@ class Node:
         self.host = Host(seat, store, self._sent, self._received)
         self.delivery = Delivery(
             seat.member, seat.federation.peers_of(seat.member), seat.terms, transport, greets,
-            seals, self,
+            seals, self, seat.is_chatty,
         )  # fmt: skip
         self.clock = Clock(self)
         self._on_fatal = on_fatal

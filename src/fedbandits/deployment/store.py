@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from fedbandits.deployment.disk import LogFile
 from fedbandits.deployment.lock import StoreLock
 from fedbandits.deployment.tables import (
     ASKED,
@@ -36,9 +37,12 @@ from fedbandits.errors import (
 )
 from fedbandits.privacy.ledger import Ledger
 from fedbandits.privacy.ledger.database import Compiled, Synchronous, named_errors
+from fedbandits.privacy.ledger.files import path_of
 
 #: So many headers of messages are kept.
 MOST_HEADERS = 10_000
+#: Noted of a connection that overwrites what it deletes.
+_OVERWRITES = "fedbandits_overwrites"
 _FULL = ("full", "no space", "disk i/o error", "could not extend")
 
 
@@ -96,6 +100,10 @@ class Store(contextlib.AbstractContextManager["Store"]):
         }
         forgotten = ASKED.c.number == sa.bindparam("which", type_=sa.BigInteger)
         self._unask = Compiled(sa.delete(ASKED).where(forgotten), dialect)
+        received = (OUTBOX.c.peer == sa.bindparam("whose")) & (OUTBOX.c.number < sa.bindparam("up"))
+        self._unpost = Compiled(sa.delete(OUTBOX).where(received), dialect)
+        path = path_of(ledger.engine.url)
+        self._log = None if path is None else LogFile(path)
         self._next_header = 0
 
     @classmethod
@@ -166,18 +174,17 @@ class Store(contextlib.AbstractContextManager["Store"]):
         """
         try:
             with self.ledger.begin() as connection:
-                if connection.dialect.name == "sqlite":  # what is deleted is overwritten, too
+                if self._log is not None and _OVERWRITES not in connection.info:
                     connection.exec_driver_sql("PRAGMA secure_delete = ON").close()
+                    connection.info[_OVERWRITES] = True  # what is deleted is overwritten, too
                 yield connection
         except LedgerError as error:
             raise _named(error) from error
 
     def sync(self) -> None:
         """Wait until all that was committed is on the disk, where commits do not wait for it."""
-        if self.ledger.engine.dialect.name == "sqlite":
-            with self.ledger.engine.connect() as connection:
-                driver: Any = connection.connection.dbapi_connection
-                driver.execute("PRAGMA wal_checkpoint(PASSIVE)").close()
+        if self._log is not None:
+            self._log.sync()
 
     def _prepare(self, identity: Mapping[str, str]) -> None:
         with self.begin() as connection, named_errors():
@@ -226,10 +233,9 @@ class Store(contextlib.AbstractContextManager["Store"]):
 
     def acknowledged(self, connection: Connection, up_to: Mapping[str, int]) -> None:
         """Delete messages below a number, by peer: they have been received."""
-        with named_errors():
-            for peer, number in up_to.items():
-                old = (OUTBOX.c.peer == peer) & (OUTBOX.c.number < number)
-                connection.execute(sa.delete(OUTBOX).where(old))
+        if up_to:
+            rows = [{"whose": peer, "up": number} for peer, number in up_to.items()]
+            self._unpost.many(connection, rows)
 
     def head(self, connection: Connection, headers: Iterable[Header]) -> None:
         """Note headers of messages."""

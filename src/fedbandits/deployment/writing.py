@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from fedbandits.deployment.events import Hands, Kind, Outcome, Received, Told
+from fedbandits.deployment.ledgers import budget_of
 from fedbandits.deployment.seat import HostedSeat
 from fedbandits.deployment.store import Entry, Header, Store
 from fedbandits.errors import (
@@ -77,6 +78,7 @@ class Batch:
         saved = self.store.saved(self.connection)
         party = self._seat.make(means)
         self.hands = hands = Hands(party, self._seat.application)
+        hands.is_charged = budget_of(self._seat) is not None
         if saved.body is not None:
             party.load(saved.body)
         for entry in saved.journal:
@@ -109,7 +111,7 @@ class Batch:
         return outcome.answer
 
     def _applied(self, hands: Hands, kind: Kind, content: Any) -> Outcome:
-        if kind in _NEVER_RELEASE:
+        if kind in _NEVER_RELEASE or not hands.is_charged:
             return hands.apply(kind, content)
         charges = self._charges()
         self.connection.exec_driver_sql("SAVEPOINT event").close()
