@@ -19,7 +19,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from fedbandits.client import Client, DoorError
@@ -55,8 +55,6 @@ class Machine:
         rounds: int | None = None,
     ) -> None:
         self.folder = folder
-        self._up: subprocess.Popen[str] | None = None
-        self._read: threading.Thread | None = None
         _remove(folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
         needed = _compile(source)
@@ -77,14 +75,12 @@ class Machine:
             text = re.sub(pattern, new, text, flags=re.MULTILINE)
         config = folder.with_suffix(".toml")
         config.write_text(text, encoding="utf-8")
-        self.command(
-            "federation", "init", config, "--out", folder, "--local", "--first-port", door
-        )
+        self.command("federation", "init", config, "--out", folder, "--local", "--first-port", door)
 
     def command(self, *arguments: object, secret: bool = False) -> str:
         """Run a command to its end; what it has printed, which is shown unless it is secret."""
         say_command(*arguments)
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603 - our own command
             [sys.executable, "-m", "fedbandits", *map(str, arguments)],
             check=False,
             stdout=subprocess.PIPE,
@@ -101,47 +97,21 @@ class Machine:
         """Run the broker and all parties; they have ended when the block has, whatever happens."""
         say_command("federation", "up", self.folder)
         # A session of its own: Ctrl-C is for this program, which then stops the others in order.
-        self._up = subprocess.Popen(
+        process = subprocess.Popen(  # noqa: S603 - our own command
             [sys.executable, "-m", "fedbandits", "federation", "up", str(self.folder)],
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
         )
         ready = threading.Event()
-        self._read = threading.Thread(target=self._show, args=(self._up.stdout, ready), daemon=True)
-        self._read.start()
+        shows = threading.Thread(target=_show, args=(process.stdout, ready), daemon=True)
+        shows.start()
         try:
-            self._wait(ready)
+            _wait(process, ready)
             yield
         finally:
-            self._end()
-
-    def _show(self, lines: Any, ready: threading.Event) -> None:
-        for line in lines:
-            print(f"  | {line}", end="", flush=True)
-            if line.startswith("ready: "):
-                ready.set()
-
-    def _wait(self, ready: threading.Event) -> None:
-        end = time.monotonic() + PATIENCE
-        while not ready.wait(0.1):
-            assert self._up is not None
-            if self._up.poll() is not None:
-                raise SystemExit("federation up has ended; its last lines say why")
-            if time.monotonic() > end:
-                raise SystemExit("the parties are not ready; see the lines above")
-
-    def _end(self) -> None:
-        assert self._up is not None
-        assert self._read is not None
-        if self._up.poll() is None:
-            self._up.send_signal(signal.SIGINT)
-        try:
-            self._up.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self._up.send_signal(signal.SIGINT)  # the second signal ends them at once
-            self._up.wait()
-        self._read.join()
+            _end(process)
+            shows.join()
 
     def wait_for_start(self) -> None:
         """Wait until the clock begins."""
@@ -169,6 +139,34 @@ class Machine:
         pid = self.running(name)["pid"]
         print(f"$ kill -9 {pid}    # the process of {name}", flush=True)
         os.kill(pid, signal.SIGKILL)
+
+
+def _show(lines: Iterable[str], ready: threading.Event) -> None:
+    """Show what a command says, and notice when all are ready."""
+    for line in lines:
+        print(f"  | {line}", end="", flush=True)
+        if line.startswith("ready: "):
+            ready.set()
+
+
+def _wait(process: subprocess.Popen[str], ready: threading.Event) -> None:
+    end = time.monotonic() + PATIENCE
+    while not ready.wait(0.1):
+        if process.poll() is not None:
+            raise SystemExit("federation up has ended; its last lines say why")
+        if time.monotonic() > end:
+            raise SystemExit("the parties are not ready; see the lines above")
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End it in order; at once, if that takes too long."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+    try:
+        process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)  # the second signal ends them at once
+        process.wait()
 
 
 def say_command(*arguments: object) -> None:
@@ -227,7 +225,8 @@ def _compile(source: pathlib.Path) -> float:
     )
     for _ in range(2):  # the second time shows how long it takes from then on
         began = time.monotonic()
-        done = subprocess.run([sys.executable, "-c", prepare, str(source)], check=False)
+        command = [sys.executable, "-c", prepare, str(source)]
+        done = subprocess.run(command, check=False)  # noqa: S603 - our own command
         if done.returncode == 0:
             break
     return time.monotonic() - began

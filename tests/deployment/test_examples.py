@@ -1,4 +1,4 @@
-"""The examples of federations, in a shortened form: the command itself, a real broker, real parties."""
+"""The examples of federations, shortened: the command itself, a real broker, real parties."""
 
 from __future__ import annotations
 

@@ -70,7 +70,9 @@ def print_gain(visits: Mapping[str, Sequence[Visit]]) -> None:
     part = max(1, len(ordered) // 10)
     for name, some in (("first", ordered[:part]), ("last", ordered[-part:])):
         mean, best = (np.mean([getattr(v, what) for v in some]) for what in ("mean", "best"))
-        print(f"{name} tenth of the visits: expected reward {mean:.2f}; the best would be {best:.2f}")
+        print(
+            f"{name} tenth of the visits: expected reward {mean:.2f}; the best would be {best:.2f}"
+        )
 
 
 def plot(

@@ -50,7 +50,7 @@ def owners(machine: Machine, tokens: dict[str, str]) -> Iterator[list[subprocess
     processes = []
     try:
         for seed, (name, mean) in enumerate(OFFERS.items()):
-            process = subprocess.Popen(
+            process = subprocess.Popen(  # noqa: S603 - our own program
                 [sys.executable, str(HERE / "owner.py"), name,
                  "--url", machine.running(name)["url"], "--mean", str(mean),
                  "--seed", str(seed), "--truth", str(_truth(machine.folder, name))],
@@ -59,14 +59,14 @@ def owners(machine: Machine, tokens: dict[str, str]) -> Iterator[list[subprocess
                 start_new_session=True,
             )  # fmt: skip
             processes.append(process)
-            assert process.stdin is not None
-            with process.stdin as stdin:
-                stdin.write(tokens[name] + "\n")
+            print(tokens[name], file=process.stdin, flush=True)
         yield processes
     finally:
         for process in processes:
             process.terminate()
             process.wait()
+            if process.stdin is not None:
+                process.stdin.close()
 
 
 def _truth(folder: pathlib.Path, name: str) -> pathlib.Path:
