@@ -14,11 +14,11 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Protocol
 
 from fedbandits.deployment import frames
 from fedbandits.deployment.exchange import FIRST_PAUSE, LONGEST_PAUSE, WINDOW, Exchange
 from fedbandits.deployment.frames import Acknowledgement, Data, Gift, Hello, Seals
+from fedbandits.deployment.receiver import Receiver
 from fedbandits.deployment.transport import Transport
 from fedbandits.errors import FedbanditsError, SealError
 from fedbandits.federation.terms import Terms, cut
@@ -30,32 +30,6 @@ _ACKNOWLEDGE_AFTER, _ACKNOWLEDGE_CHATTER_AFTER = 0.02, 0.2 * FIRST_PAUSE
 _MOST_OWED = WINDOW // 4
 #: Seconds between two looks for what was not answered, at least.
 _LEAST_PAUSE = 0.005
-
-
-class Receiver(Protocol):
-    """Whoever is given what was delivered. All of it is called on the event loop."""
-
-    def counts(self, peer: str) -> tuple[int, int]:
-        """The numbers of the message from a peer that comes next, and of the next one to it."""
-
-    def receive(self, peer: str, body: bytes) -> None:
-        """Take a message; when it is committed, :meth:`Delivery.received` is to be called."""
-
-    def acknowledged(self, peer: str, number: int) -> None:
-        """All messages to a peer below a number need not be kept."""
-
-    def stale(self, why: str, most: bool) -> None:
-        """A peer, or most of them, say that this party was put back from an old backup."""
-
-    def given(self, peer: str, name: str, value: bytes) -> None:
-        """A peer has handed over a secret."""
-
-    def gift(self, peer: str, name: str) -> bytes | None:
-        """A secret that is to be handed to a peer, if it is."""
-
-    @property
-    def wants(self) -> list[str]:
-        """Names of secrets that have not been handed over yet."""
 
 
 class Delivery:

@@ -248,7 +248,7 @@ class Node:
         """What can be seen of it; see :func:`.reports.status_of`."""
         return reports.status_of(self)
 
-    # --- what the host and delivery tell, on the event loop; see delivery.Receiver ---
+    # --- what the host and delivery tell, on the event loop; see receiver.Receiver ---
 
     def _sent(self, messages: list[Sent]) -> None:
         for peer, number, body in messages:
