@@ -13,7 +13,13 @@ import pytest
 from fedbandits.deployment.events import Kind, Received
 from fedbandits.deployment.store import Store
 from fedbandits.environments.linear import Linear
-from fedbandits.errors import ClockError, LedgerError, NotReadyError, StoreError
+from fedbandits.errors import (
+    ClockError,
+    LedgerError,
+    NotReadyError,
+    ReleaseRefusedError,
+    StoreError,
+)
 from fedbandits.federation.links import Receipt
 from fedbandits.settings.federation import federation_of
 from fedbandits.testing.deployed import NEVER, DeployedFederation, simulated, until
@@ -272,3 +278,25 @@ def test_a_reward_that_is_told_twice_counts_for_no_later_pull(tmp_path, monkeypa
         monkeypatch.undo()
 
     running(federation, tmp_path, work)
+
+
+def test_a_state_older_than_its_ledger_releases_nothing(tmp_path):
+    """What was covered for other records must not stand for those of now."""
+    federation = clinics(noise="secure", start="2020-01-01T00:00:00Z", every="9000 days")
+
+    async def work(deployed):
+        node = deployed.nodes["clinic-0"]
+        before = node.host._hands.party.dump()
+        await node.tick(1)
+        await deployed.stop("clinic-0")
+        node = deployed.make("clinic-0")
+        with node.host.store.begin() as connection:
+            node.host.store.keep_state(connection, 100, before, False)
+        await node.host.open()
+        await node.host.begin()
+        with pytest.raises(ReleaseRefusedError):
+            await node.host.do(Kind.END_ROUND, node.host.view.next_end)
+        assert (await node.privacy())["releases"] == 1
+        await node.host.stop()
+
+    running(federation, tmp_path, work, seeded=False)
