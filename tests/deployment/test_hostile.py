@@ -159,3 +159,24 @@ def test_what_is_not_sealed_for_the_terms_is_a_greeting_or_nothing(tmp_path):
         del hub.receive, hub.given
 
     played(tmp_path, attack, seals=lambda _: (TwoSeals(b"G"), TwoSeals(b"S")))
+
+
+def test_a_greeting_that_was_overtaken_accuses_nobody(tmp_path):
+    federation = clinics()
+
+    async def play():
+        deployed = DeployedFederation(
+            federation, tmp_path, supplies=simulated(federation, ENVIRONMENT, 7)
+        )
+        await deployed.start()
+        await deployed.greeted()
+        await Play(deployed, ENVIRONMENT, 7).advance(10)
+        hub = deployed.nodes["hub"]
+        life, terms = hub.delivery.exchanges["clinic-1"].life, federation.terms.digest
+        assert hub.counts("clinic-1")[0] == 1
+        arrive(hub, "clinic-1", Hello(life, hub.delivery._life, True, terms, 0, 0, [], time.time()))
+        problems = hub.status()["problems"]
+        await deployed.stop()
+        return problems
+
+    assert not asyncio.run(play())

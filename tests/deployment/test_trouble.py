@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
+import threading
 import time
 
 import msgspec
@@ -13,7 +14,13 @@ import pytest
 from fedbandits.deployment.events import Kind, Received
 from fedbandits.deployment.store import Store
 from fedbandits.environments.linear import Linear
-from fedbandits.errors import ClockError, LedgerError, NotReadyError, StoreError
+from fedbandits.errors import (
+    ClockError,
+    LedgerError,
+    NotReadyError,
+    ReleaseRefusedError,
+    StoreError,
+)
 from fedbandits.federation.links import Receipt
 from fedbandits.settings.federation import federation_of
 from fedbandits.testing.deployed import NEVER, DeployedFederation, simulated, until
@@ -53,6 +60,14 @@ def failing(monkeypatch, times=1):
 
     monkeypatch.setattr(Store, "begin", fails)
     return left
+
+
+async def held_up(host):
+    """Hold a host's thread up, so that what comes now waits together, until an event is set."""
+    holds, may_go = threading.Event(), threading.Event()
+    blocked = host.call(lambda _: (holds.set(), may_go.wait()))
+    await until(holds.is_set)
+    return may_go, blocked
 
 
 def test_a_party_whose_state_cannot_be_saved_stops_all_the_same(tmp_path, monkeypatch):
@@ -222,13 +237,16 @@ def test_a_secret_that_comes_twice_at_once_is_kept_once(tmp_path):
         await node.host.open()
         await node.handover.open()
         node.fail = lambda why: None
+        may_go, blocked = await held_up(node.host)
         for value in (b"a" * 32, b"b" * 32):
             node.given("judge", "channel", value)
-        await until(lambda: not node.wants)
+        await asyncio.sleep(0)
+        may_go.set()
+        await blocked
+        await until(lambda: not node._waking)
+        assert not node.wants
         kept = await node.host.call(lambda b: b.store.secret(b.connection, "shared channel"))
         failures = await node.host.call(lambda b: b.store.number(b.connection, "failures"))
-        for task in list(node._waking):
-            await task
         await node.host.stop()
         return kept, failures
 
@@ -270,5 +288,50 @@ def test_a_reward_that_is_told_twice_counts_for_no_later_pull(tmp_path, monkeypa
             await node.pull(1, 1)
         assert not applied
         monkeypatch.undo()
+
+    running(federation, tmp_path, work)
+
+
+def test_a_state_older_than_its_ledger_releases_nothing(tmp_path):
+    """What was covered for other records must not stand for those of now."""
+    federation = clinics(noise="secure", start="2020-01-01T00:00:00Z", every="9000 days")
+
+    async def work(deployed):
+        node = deployed.nodes["clinic-0"]
+        before = node.host._hands.party.dump()
+        await node.tick(1)
+        await deployed.stop("clinic-0")
+        node = deployed.make("clinic-0")
+        with node.host.store.begin() as connection:
+            node.host.store.keep_state(connection, 100, before, False)
+        await node.host.open()
+        await node.host.begin()
+        with pytest.raises(ReleaseRefusedError):
+            await node.host.do(Kind.END_ROUND, node.host.view.next_end)
+        assert (await node.privacy())["releases"] == 1
+        await node.host.stop()
+
+    running(federation, tmp_path, work, seeded=False)
+
+
+def test_a_release_leaves_before_all_that_waits(tmp_path):
+    federation = clinics(start="2020-01-01T00:00:00Z", every="9000 days")
+
+    async def work(deployed):
+        node = deployed.nodes["clinic-0"]
+        sent, decided = node.host._on_sent, []
+        node.host._on_sent = lambda messages: (
+            decided.append(node.host.view.decisions),
+            sent(messages),
+        )
+        may_go, blocked = await held_up(node.host)
+        asked = node.application.ASKED(actions=ACTIONS)
+        decisions = [node.host.do(Kind.DECIDE, asked) for _ in range(20)]
+        tick = asyncio.ensure_future(node.tick(1))
+        await asyncio.sleep(0)
+        may_go.set()
+        await asyncio.gather(blocked, tick, *decisions)
+        assert decided == [0]
+        assert node.host.waiting == 0
 
     running(federation, tmp_path, work)

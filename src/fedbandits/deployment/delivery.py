@@ -270,8 +270,9 @@ class Delivery:
             return
         exchange.saw_more = False
         if received > hello.sent:
-            exchange.problem = f"an old backup of {exchange.peer} was put back; it must stop"
-            _LOG.error("%s: %s", self.member, exchange.problem)
+            if not exchange.greeted:  # else its own messages have overtaken it
+                exchange.problem = f"an old backup of {exchange.peer} was put back; it must stop"
+                _LOG.error("%s: %s", self.member, exchange.problem)
             return
         exchange.problem, exchange.asks = "", False
         exchange.offset = hello.time - time.time()

@@ -39,6 +39,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
 #: Under which name the number of commits that failed is kept.
 _FAILURES = "failures"
 _Job = tuple[Kind | None, Any, Callable[[Any, BaseException | None], None]]
+#: Does nothing, but wakes the thread.
+_WAKE: _Job = (None, lambda _: None, lambda *_: None)
 
 
 class Sent(NamedTuple):
@@ -74,6 +76,8 @@ class Host:
         self.seat, self.store = seat, store
         self._on_sent, self._on_received = on_sent, on_received
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        #: What is done before all that waits, each in a transaction of its own.
+        self._first: queue.SimpleQueue[_Job] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name=seat.member, daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stops = False
@@ -144,7 +148,14 @@ class Host:
         """Have something done in a transaction of the store; it must be quick."""
         return self._put(None, work)
 
-    def _put(self, kind: Kind | None, content: Any) -> asyncio.Future[Any]:
+    def call_first(self, work: Callable[[Batch], Any]) -> asyncio.Future[Any]:
+        """The same before everything that waits, and with nothing else in its transaction.
+
+        When a release leaves so does not follow from how much there is to do.
+        """
+        return self._put(None, work, first=True)
+
+    def _put(self, kind: Kind | None, content: Any, first: bool = False) -> asyncio.Future[Any]:
         loop = self._loop
         if loop is None:
             raise DeploymentError(f"{self.seat.member}: not started")
@@ -161,7 +172,12 @@ class Host:
                 future.set_exception(error)
 
         self.waiting += 1
-        self._jobs.put((kind, content, settle))
+        if first:
+            self._first.put((kind, content, settle))
+            self.waiting += 1
+            self._jobs.put(_WAKE)
+        else:
+            self._jobs.put((kind, content, settle))
         return future
 
     # --- everything below runs on the party's own thread, but for _tell ---
@@ -181,6 +197,8 @@ class Host:
                 if len(jobs) == _MOST_TOGETHER or self._jobs.empty():
                     break
                 job = self._jobs.get_nowait()
+            while not self._first.empty():
+                self._commit([self._first.get_nowait()])
             if jobs:
                 self._commit(jobs)
                 pause = _FIRST_PAUSE

@@ -42,13 +42,22 @@ class StoredMeans:
     ) -> None:
         self._store, self._member, self._own = store, member, own
         self._connection = connection
+        #: Sources of a party whose journal has not been played yet.
+        self._replaying: list[LedgeredNoise] = []
 
     def noise(self, event: Callable[[int], Event], stream: str = "releases") -> LedgeredNoise:
         """Secure noise; every step is charged and kept in the transaction of its event."""
-        return LedgeredNoise(
+        source = LedgeredNoise(
             self._store.ledger, self._member, stream, event, SecureNoise(), self._connection,
             replays=True,
         )  # fmt: skip
+        self._replaying.append(source)
+        return source
+
+    def end_replay(self) -> None:
+        """The journal was played: no step of any source can be asked for a second time."""
+        while self._replaying:
+            self._replaying.pop().end_replay()
 
     def secret(self, name: str) -> bytes:
         """32 random bytes of the party's own, drawn once and kept."""

@@ -203,7 +203,7 @@ class Node:
         if not self.delivery.greeted and self.delivery.exchanges:
             raise NotReadyError(f"{self.member}: no peer has said yet what it has seen of it")
         try:
-            await self.host.call(work)
+            await self.host.call_first(work)
         except BudgetExceededError as refused:
             self.exhausted = True
             _LOG.error("%s: nothing more is released: %s", self.member, refused)

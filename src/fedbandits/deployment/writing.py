@@ -12,6 +12,7 @@ from sqlalchemy.engine import Connection
 
 from fedbandits.deployment.events import Hands, Kind, Outcome, Received, Told
 from fedbandits.deployment.ledgers import budget_of
+from fedbandits.deployment.means import StoredMeans
 from fedbandits.deployment.seat import HostedSeat
 from fedbandits.deployment.store import Entry, Header, Store
 from fedbandits.errors import (
@@ -27,7 +28,6 @@ from fedbandits.errors import (
 from fedbandits.federation.links import Receipt
 from fedbandits.federation.messages import Message
 from fedbandits.privacy.ledger.tables import CHARGES
-from fedbandits.systems.application import Means
 
 #: A state is saved when the journal since the last one is as long as this, and twice that one.
 _LEAST_JOURNAL = 1 << 20
@@ -75,7 +75,7 @@ class Batch:
         #: Bytes in the journal since the newest saved state, and bytes of that.
         self.bytes_since = (0, 0)
 
-    def restore(self, means: Means) -> Hands:
+    def restore(self, means: StoredMeans) -> Hands:
         """The party from its newest state and what came after it; a new one if there is none."""
         saved = self.store.saved(self.connection)
         party = self._seat.make(means)
@@ -85,6 +85,7 @@ class Batch:
             party.load(saved.body)
         for entry in saved.journal:
             hands.replay(entry.kind, entry.body)
+        means.end_replay()
         self.event = hands.events = saved.journal[-1].event if saved.journal else saved.event
         if saved.body is None and not saved.journal:
             self.carry_out(Kind.START, None)

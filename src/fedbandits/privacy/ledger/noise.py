@@ -112,6 +112,10 @@ class LedgeredNoise:
         """Have the source draw ahead. Nothing is charged or written: that is for a release."""
         draw_ahead(self._source, count)
 
+    def end_replay(self) -> None:
+        """All events were given again: from now on no step can be asked for a second time."""
+        self._kept.clear()
+
     def cover(self, step: int, values: Floats) -> Floats:
         """Charge step ``step``, then cover its values and keep them; see :meth:`Ledger.draw`."""
         if step in self._kept:
