@@ -13,7 +13,7 @@ import os
 import signal
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -28,7 +28,6 @@ from fedbandits.deployment.seat import HostedSeat
 from fedbandits.deployment.simulated import simulated_supply
 from fedbandits.deployment.store import Store
 from fedbandits.environments.base import Environment
-from fedbandits.federation import snapshots
 from fedbandits.random import Key, replicate_key, uniform
 from fedbandits.testing.applications import asked_of, told_of
 from fedbandits.testing.brokered import Brokered
@@ -82,8 +81,18 @@ class Killed:
         self.deciding = {member: asyncio.Lock() for member in self.federation.everybody}
         #: (member, name of the decision, reward) of every reward that was acknowledged.
         self.rewarded: list[tuple[str, str, Any]] = []
+        #: What every pull gave, acknowledged or not: one that was not is due again, or was taken.
+        self.told: dict[tuple[str, str], int] = {}
         #: How many requests were not answered.
         self.unanswered = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes.values():  # those that a failure has left
+            with suppress(ValueError):  # it was closed
+                process.kill()
 
     def start(self, *members: str) -> None:
         """Start some members, or all."""
@@ -175,6 +184,7 @@ class Killed:
             if pull is None:
                 continue
             reward = int(stage.outcome(int(pull.rpartition("-")[2]), place, True))
+            self.told[member, pull] = reward
             try:
                 await self._door(member).pull(pull, reward)
             except DoorError:  # it may have been taken: then it is due no more
@@ -267,7 +277,7 @@ async def settled(killed: Killed) -> int:
     return found
 
 
-async def states(killed: Killed) -> dict[str, bytes]:
+async def states(killed: Killed) -> dict[str, Any]:
     """Where everybody is, from the stores; nobody must run."""
     found = {}
     for member in killed.federation.everybody:
@@ -281,6 +291,6 @@ async def states(killed: Killed) -> dict[str, bytes]:
         await host.open()
         await host.begin()
         assert host._hands is not None
-        found[member] = snapshots.plain(host._hands.party.state)
+        found[member] = host._hands.party.state
         await host.stop()
     return found
