@@ -39,11 +39,13 @@ def main() -> None:
     wanted = int(sys.argv[1]) if len(sys.argv) > 1 else MUTANTS
     presets = [name for name in sorted(preset_names()) if Setting(name).roles is not None]
     found: Counter[str] = Counter()
-    each, began = -(-wanted // len(presets)), time.monotonic()
-    for preset in presets:
-        few = fuzz(preset, (1, 1), found)  # how many a preset's messages and frames give
-        more = max(1, (each - few) // max(few, 1))
-        print(f"{preset:28s} {few + fuzz(preset, (more, more), found):9,d} mutants", flush=True)
+    began = time.monotonic()
+    # With one mutant of each message and each frame; parties that are alone exchange none.
+    few = {preset: fuzz(preset, (1, 1), found) for preset in presets}
+    talking = [preset for preset in presets if few[preset]]
+    for preset in talking:
+        more = -(-wanted // (len(talking) * few[preset]))
+        print(f"{preset:28s} {few[preset] + fuzz(preset, (more, more), found):9,d}", flush=True)
     print()
     for kind, count in sorted(found.items()):
         print(f"{kind:48s} {count:9,d}")

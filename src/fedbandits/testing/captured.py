@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -26,7 +27,7 @@ def written(numbers: Iterable[float]) -> Iterator[bytes]:
         if len(text) >= _LEAST:
             yield from (struct.pack("<d", number), struct.pack(">d", number), text)
     with np.errstate(over="ignore"):
-        for first, second in zip(row, row[1:], strict=False):
+        for first, second in itertools.pairwise(row):
             if min(len(repr(first)), len(repr(second))) >= _LEAST:
                 for order in "<>":
                     yield np.array([first, second], f"{order}f4").tobytes()
