@@ -18,6 +18,7 @@ from typing import Any, Self
 import numpy as np
 
 from fedbandits.client import AsyncClient, DoorError
+from fedbandits.client.calls import Decision
 from fedbandits.client.problems import DuplicateError, LateError
 from fedbandits.deployment.asking import Asking
 from fedbandits.deployment.door import make_token
@@ -171,10 +172,10 @@ class Killed:
             asked = {name: np.array(value) if name != "user" else value
                      for name, value in asked.items()}  # fmt: skip
             async with self.deciding[member]:
-                decision = await self._until(member, lambda door, a=asked: door.decide(**a))
+                decision = await self._until(member, _deciding(asked))
             outcome = stage.outcome(round_, place, np.asarray(decision.action)[()])
             told = told_of(outcome, application)
-            await self._until(member, lambda door, d=decision, t=told: door.reward(d, **t))
+            await self._until(member, _rewarding(decision, told))
             self.rewarded.append((member, decision.id, told["reward"]))
 
     async def _pull(self, place: int, member: str) -> None:
@@ -216,6 +217,14 @@ class Killed:
                     self.unanswered += 1
                     first = False
                     await asyncio.sleep(_AGAIN)
+
+
+def _deciding(asked: dict[str, Any]) -> Callable[[AsyncClient], Any]:
+    return lambda door: door.decide(**asked)
+
+
+def _rewarding(decision: Decision, told: dict[str, Any]) -> Callable[[AsyncClient], Any]:
+    return lambda door: door.reward(decision, **told)
 
 
 def signal_process(pid: int, number: signal.Signals) -> None:
