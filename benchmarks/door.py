@@ -1,12 +1,14 @@
-"""Durable decisions a second through a party's door, beside those of an empty endpoint.
+"""Durable decisions a second through a party's door, beside those of endpoints that do nothing.
 
     python benchmarks/door.py [FOLDER] [--seconds 4] [--connections 64] [--minutes 0]
 
 The store lies in FOLDER, by default the temporary one: a commit is as fast as that folder's disk.
-One process serves an empty endpoint and the door of a FedUCB agent (K = 20, d = 10); another one
-sends requests over connections that are kept open. Both are loaded in turn. Then half of what the
-door could take is sent by the clock, whether answers have come or not, and latencies are counted
-from when a request was due. ``--minutes`` goes on with that load, each decision followed by its
+One process serves three things: an *empty* endpoint of the same framework, which does not look at
+what is asked; a *door* whose party is none, which checks the token, reads the request and answers a
+constant; and the door of a durable FedUCB agent (K = 20, d = 10). Another process sends the same
+requests to each, in turn, over connections that are kept open. Then half of what the agent could
+take is sent by the clock, whether answers have come or not, and latencies are counted from when a
+request was due. ``--minutes`` goes on with that load, each decision followed by its
 reward, and tells how memory and files grow.
 """
 
@@ -21,17 +23,23 @@ import os
 import pathlib
 import resource
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from fedbandits.deployment.door import Door, DoorSettings, make_token, new_loop
 from fedbandits.deployment.door.server import Listener
 from fedbandits.deployment.memory import MemoryHub
-from fedbandits.deployment.node import Node
+from fedbandits.deployment.node import Decided, Node
+from fedbandits.deployment.process import SWITCH_INTERVAL
 from fedbandits.deployment.seat import HostedSeat
 from fedbandits.deployment.store import Store
 from fedbandits.settings.federation import read_federation
@@ -62,10 +70,26 @@ controller = ["hub"]
 """
 
 
-async def empty(scope: Any, receive: Any, send: Any) -> None:
-    """The least that can be answered."""
-    await send({"type": "http.response.start", "status": 204, "headers": []})
-    await send({"type": "http.response.body", "body": b""})
+async def empty(request: Request) -> Response:
+    """An endpoint that does nothing: it does not even look at what is asked."""
+    return Response(status_code=204)
+
+
+class Nobody:
+    """A party that answers without having thought."""
+
+    ready = True
+
+    def __init__(self, seat: HostedSeat) -> None:
+        self.member, self.federation, self.application = (
+            seat.member, seat.federation, seat.application,
+        )  # fmt: skip
+
+    async def decide(self, asked: Any) -> Decided:
+        return Decided(1, 0)
+
+    async def reward(self, number: int, told: Any) -> None:
+        """Hear, and forget."""
 
 
 def serve(folder: str, told: Any) -> None:
@@ -79,10 +103,11 @@ def serve(folder: str, told: Any) -> None:
         await node.start()
         settings = DoorSettings(port=0)
         token = make_token(folder, "load", member="north")
-        nothing = Listener(empty, settings)
+        nothing = Listener(Starlette(routes=[Route("/", empty, methods=["POST"])]), settings)
         await nothing.start()
-        async with Door(node, folder, settings) as door:
-            told.send((nothing.port, door.port, token))
+        alone = Door(Nobody(seat), folder, settings)  # type: ignore[arg-type]
+        async with alone, Door(node, folder, settings) as door:
+            told.send((nothing.port, alone.port, door.port, token))
             loop = asyncio.get_running_loop()
             while await loop.run_in_executor(None, told.recv) != "stop":
                 told.send(sizes(folder))
@@ -90,6 +115,7 @@ def serve(folder: str, told: Any) -> None:
         await node.stop()
         told.send("stopped")
 
+    sys.setswitchinterval(SWITCH_INTERVAL)  # as a party's process has it
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(run())
 
@@ -156,12 +182,17 @@ class Load:
     requests
         What is asked, over and over.
     token
-        With which decisions are followed by rewards; none by default.
+        For the door.
+    rewarded
+        Whether each decision is followed by its reward.
     """
 
-    def __init__(self, port: int, requests: list[bytes], token: str = "") -> None:
-        self._port, self._requests, self._token = port, requests, token
-        self._sent = 0
+    def __init__(
+        self, port: int, requests: list[bytes], token: str, rewarded: bool = False
+    ) -> None:
+        self._port, self._requests, self._rewarded = port, requests, rewarded
+        self._head = post("/v1/rewards", token, "").replace(b"length: 0", b"length: %d") + b"%b"
+        self._sent, self._open = 0, []
 
     @contextlib.asynccontextmanager
     async def connected(self, count: int):
@@ -177,11 +208,25 @@ class Load:
         """One exchange; returns how many requests it took."""
         self._sent += 1
         body = await connection.ask(self._requests[self._sent % len(self._requests)])
-        if not self._token:
+        if not self._rewarded:
+            self._open.append(body)
             return 1
-        told = json.dumps({"decision_id": json.loads(body)["decision_id"], "reward": 0.5})
-        await connection.ask(post("/v1/rewards", self._token, told))
+        await self._tell(connection, body)
         return 2
+
+    async def _tell(self, connection: Connection, body: bytes) -> None:
+        told = b'{"decision_id":"%b","reward":0.5}' % body.split(b'"', 4)[3]
+        await connection.ask(self._head % (len(told), told))
+
+    async def close_all(self, connections: int) -> None:
+        """Tell what all decisions have earned that were not told of."""
+        async with self.connected(connections) as all_:
+
+            async def go_on(connection: Connection) -> None:
+                while self._open:
+                    await self._tell(connection, self._open.pop())
+
+            await asyncio.gather(*map(go_on, all_))
 
     async def most(self, connections: int, seconds: float) -> float:
         """Requests a second, each connection with one after the other."""
@@ -240,7 +285,7 @@ def decisions(token: str) -> list[bytes]:
 
 
 @contextlib.contextmanager
-def served(folder: str) -> Iterator[tuple[Any, tuple[int, int, str]]]:
+def served(folder: str) -> Iterator[tuple[Any, tuple[int, int, int, str]]]:
     """The other process, and where it listens."""
     here, there = multiprocessing.Pipe()
     context = multiprocessing.get_context("spawn")
@@ -256,15 +301,16 @@ def served(folder: str) -> Iterator[tuple[Any, tuple[int, int, str]]]:
         process.kill()
 
 
-async def measure(asked: argparse.Namespace, here: Any, where: tuple[int, int, str]) -> None:
-    nothing, door, token = where
+async def measure(asked: argparse.Namespace, here: Any, where: tuple[int, int, int, str]) -> None:
+    nothing, alone, door, token = where
     requests, each = decisions(token), asked.connections
     loads = {
-        "empty": Load(nothing, [post("/", token, "")]),
-        "decisions": Load(door, requests),
-        "with rewards": Load(door, requests, token),
+        "empty": Load(nothing, [r.replace(b"/v1/decisions", b"/", 1) for r in requests], token),
+        "door": Load(alone, requests, token),
+        "decisions": Load(door, requests, token),
+        "with rewards": Load(door, requests, token, rewarded=True),
     }
-    await loads["decisions"].most(2, 0.1)  # compiles
+    await loads["with rewards"].most(2, 0.1)  # compiles
     found: dict[str, list[float]] = {name: [] for name in loads}
     costs: dict[str, list[float]] = {name: [] for name in loads}
     for _ in range(REPETITIONS):
@@ -273,17 +319,21 @@ async def measure(asked: argparse.Namespace, here: Any, where: tuple[int, int, s
             speed = await load.most(each, asked.seconds)
             found[name].append(speed)
             costs[name].append((processor(here) - before) / speed / asked.seconds)
+            if name == "decisions":
+                await load.close_all(each)
     speeds = {name: statistics.median(values) for name, values in found.items()}
     for name, speed in speeds.items():
         spread = f"{min(found[name]):,.0f} to {max(found[name]):,.0f}"
         print(
             f"{name:>13}: {speed:8,.0f} requests a second ({spread}), "
-            f"{speed / speeds['empty']:.2f} of empty, "
+            f"{speed / speeds['empty']:.2f} of empty, {speed / speeds['door']:.2f} of the door, "
             f"{statistics.median(costs[name]) * 1e6:.0f} µs of processor each"
         )
     for name, exchanges in (("decisions", 1), ("with rewards", 2)):
         rate = speeds[name] / 2 / exchanges
         tell(f"{name}, half of that", await loads[name].paced(each, rate, asked.seconds))
+        if name == "decisions":
+            await loads[name].close_all(each)
     if asked.minutes:
         await endure(loads["with rewards"], speeds["with rewards"] / 4, asked, here)
 

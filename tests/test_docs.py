@@ -11,6 +11,8 @@ import sys
 import pytest
 
 import fedbandits as fb
+from fedbandits.cli.endings import ENDINGS
+from fedbandits.settings.federation import load_federation
 
 ROOT = pathlib.Path(__file__).parents[1]
 
@@ -70,7 +72,29 @@ def test_examples_are_valid_configurations(name):
     assert experiment.name == name
 
 
+@pytest.mark.parametrize("name", ["clinics", "samba", "shops"])
+def test_examples_of_federations_are_valid(name):
+    federation = load_federation(ROOT / "examples" / "federation" / name / "federation.toml")
+    assert federation.plan is not None
+    assert federation.noise == "secure"
+
+
+def test_tests_that_pages_name_are_there():
+    named = re.compile(r"`((?:\w+/)*test_\w+\.py)::(\w+)`")
+    for page in ROOT.glob("docs/*.md"):
+        for file, name in named.findall(page.read_text(encoding="utf-8")):
+            text = (ROOT / "tests" / file).read_text(encoding="utf-8")
+            assert re.search(rf"(?:def|class) {name}\b", text), f"{page.name}: {file}::{name}"
+
+
+def test_every_exit_code_is_in_the_docs():
+    page = (ROOT / "docs" / "federation-operate.md").read_text(encoding="utf-8")
+    for ending in ENDINGS:
+        assert f"| {ending.code} |" in page
+
+
 def test_links_between_pages_lead_somewhere():
-    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")]:
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md"),
+                 *ROOT.glob("examples/**/*.md")]:  # fmt: skip
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"

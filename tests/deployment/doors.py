@@ -10,7 +10,7 @@ from typing import Any
 
 from fedbandits.client import AsyncClient
 from fedbandits.deployment.door import Door, DoorSettings, make_token
-from fedbandits.deployment.node import Decided
+from fedbandits.deployment.node import Decided, Node
 from fedbandits.errors import (
     DuplicateRewardError,
     LocalProtocolError,
@@ -21,12 +21,14 @@ from fedbandits.settings.federation import Federation, read_federation
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.application import Asked, Told
 from fedbandits.systems.simulated import simulated_noise, simulated_tie
+from fedbandits.testing.applications import Setting
+from fedbandits.testing.deployed import DeployedFederation, federation_from
 
 AGENTS = """
 name = "clinics"
 rounds = 1000
-noise = "simulated"
-system = {{ preset = "{preset}" }}
+noise = "{noise}"
+system = {{ preset = "feducb" }}
 facts = {{ parties = 2, dimension = 2, arms = 3, models = {models} }}
 clock = {{ kind = "rounds" }}
 [members]
@@ -49,12 +51,12 @@ owner = ["left", "right"]
 ACTIONS = [[0.5, 0.0], [0.0, 0.5], [0.3, 0.3]]
 
 
-def agents(models: int = 1, preset: str = "feducb") -> Federation:
-    return read_federation(AGENTS.format(models=models, preset=preset))
+def agents(models: int = 1, noise: str = "simulated") -> Federation:
+    return read_federation(AGENTS.format(models=models, noise=noise))
 
 
 class InMemory:
-    """A party of linear agents that keeps everything in memory; other members only say so."""
+    """A party of linear agents that keeps everything in memory; owners of arms only say so."""
 
     def __init__(self, federation: Federation, member: str) -> None:
         self.federation, self.member, self.ready = federation, member, True
@@ -71,6 +73,8 @@ class InMemory:
         #: Until it is set nothing is answered.
         self.may_answer = asyncio.Event()
         self.may_answer.set()
+        #: Pulls that are due, and for how many seconds they are waited for at most.
+        self.patience = 60.0
         self.pulls: asyncio.Queue[int] = asyncio.Queue()
         self.told: list[tuple[int, Any]] = []
 
@@ -100,19 +104,13 @@ class InMemory:
     async def next_pull(self, timeout: float) -> int | None:
         await self._may()
         try:
-            return await asyncio.wait_for(self.pulls.get(), timeout)
+            return await asyncio.wait_for(self.pulls.get(), min(timeout, self.patience))
         except TimeoutError:
             return None
 
     async def pull(self, number: int, reward: int) -> None:
         await self._may()
         self.told.append((number, reward))
-
-    async def order(self) -> None:
-        await self._may()
-        if self.told:
-            raise LocalProtocolError(f"{self.member}: the run is ordered")
-        self.told.append((0, "order"))
 
     async def privacy(self) -> dict[str, Any]:
         if self.raises is not None:
@@ -129,6 +127,31 @@ class InMemory:
         if self.raises is not None:
             raise self.raises
         await self.may_answer.wait()
+
+
+class Buyer(InMemory):
+    """A customer that orders when it is told to, once."""
+
+    async def order(self) -> None:
+        await self._may()
+        if self.told:
+            raise LocalProtocolError(f"{self.member}: the run is ordered")
+        self.told.append((0, "order"))
+
+
+@contextlib.asynccontextmanager
+async def durable(preset: str, folder: pathlib.Path) -> AsyncIterator[Node]:
+    """One of those that decide, among all members of a federation, each with a store."""
+    setting = Setting(preset)
+    supplies = setting.system.simulated_supplies(setting.plan, setting.stated, 1, 0)
+    federation = federation_from(setting)
+    deployed = DeployedFederation(federation, folder, supplies=supplies)
+    await deployed.start()
+    try:
+        await deployed.greeted()
+        yield deployed.nodes[federation.members[federation.roles.acting.name][0]]
+    finally:
+        await deployed.stop()
 
 
 @contextlib.asynccontextmanager

@@ -241,10 +241,23 @@ def test_an_admission_that_came_late_is_put_to_use_and_an_outdated_one_is_not(ma
     identity = load_identity(party)
     identity.check()
     assert identity.members.current.members["south"].revoked
-    rotate_party(party)
-    machine.admit("north")
-    with pytest.raises(IdentityError, match=r"outdated|not for the keys"):
+    before = contents(party)
+    admit(machine.authority, party / "request.json")  # again: another certificate
+    identity.members.offer((machine.authority / "members.json").read_bytes())
+    with pytest.raises(IdentityError, match="outdated: version 6 of the members has other keys"):
         install_admission(party, kept)
+    assert contents(party).keys() == before.keys()
+
+
+def test_a_list_in_an_admission_needs_a_signature_of_its_own(machine):
+    """It is kept by itself, and passed on."""
+    office = load_authority(machine.authority)
+    path = machine.party("north") / "admission.json"
+    found = msgspec.json.decode(path.read_bytes(), type=Admission)
+    bare = msgspec.structs.replace(found.members, signature=b"")
+    path.write_bytes(msgspec.structs.replace(found, members=bare).signed(office.signing).encode())
+    with pytest.raises(IdentityError, match="not signed by the authority"):
+        install_admission(machine.party("north"), path)
 
 
 def test_a_party_that_was_not_admitted_yet_says_so(tmp_path):
@@ -439,7 +452,7 @@ def test_keys_that_others_can_read_are_refused(machine, kind, file):
     for mode in (0o640, 0o604, 0o660):
         path.chmod(mode)
         with pytest.raises(IdentityError, match=f"can be read by others .mode 0{mode:o}"):
-            use_party(folder) if kind == "party" else load_authority(folder)
+            load_identity(folder) if kind == "party" else load_authority(folder)
 
 
 def test_keys_that_do_not_belong_together_are_refused(machine):

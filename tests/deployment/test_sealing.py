@@ -78,6 +78,17 @@ def test_a_frame_opens_for_its_receiver_alone_and_as_its_senders_alone(reader, c
         sealer(reader).open(claimed, frame)
 
 
+def test_names_are_bound_even_where_members_show_the_same_key():
+    """Who names another's public key as its own gains nothing."""
+    north, south = sealer("north"), sealer("south")
+    for member in (north, south):
+        member.set_peer("thief", PUBLIC["north" if member is south else "south"])
+    with pytest.raises(SealError, match="does not open"):
+        south.open("thief", north.seal("south", SECRET))
+    with pytest.raises(SealError, match="does not open"):
+        south.open("north", north.seal("thief", SECRET))
+
+
 @pytest.mark.parametrize(
     "other", [sealing_context("clinics", "ac" * 16), sealing_context("clinic", "s" + "ab" * 16)]
 )

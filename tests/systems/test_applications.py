@@ -5,9 +5,12 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fedbandits.environments import Classification, Clustered, Linear
 from fedbandits.errors import ConfigError, LocalProtocolError
+from fedbandits.privacy.accounting import mu
 from fedbandits.privacy.ledger import Ledger
 from fedbandits.settings.experiment import system
 from fedbandits.systems import find_preset, preset_names
@@ -20,7 +23,7 @@ from fedbandits.systems.servers.application import ItemsAsked
 from fedbandits.systems.terms import terms_of
 from fedbandits.testing.applications import Setting
 from fedbandits.testing.means import Workplace
-from fedbandits.testing.plays import federate
+from fedbandits.testing.plays import federate, plan_of
 
 # ------------------------------------------------------- actions that differ between decisions
 
@@ -84,6 +87,22 @@ def test_an_action_that_is_best_of_all_is_best_of_fewer(preset, environment):
             numbers = sorted([best, *others[: int(rng.integers(0, most - 1))]])
             fewer, names = offered(application, user, contexts.tolist(), numbers)
             assert names[asked_with(application, party, fewer)] == best
+
+
+@pytest.mark.parametrize("preset", ["fclub", "fclub-dc", "linucb-per-user"])
+def test_nothing_that_is_not_offered_is_recommended(preset):
+    """Even where all that is offered scores less than nothing."""
+    config = system(preset, exploration_scale=0.0).config
+    run = federate(config, CLUSTERED, 200, 0, 0)
+    run.advance(200 - 1)
+    application, rng = run.system.application(run.plan), np.random.default_rng(3)
+    for server in run.players:
+        for _ in range(20):
+            item = rng.normal(size=3)
+            item *= 0.9 / np.linalg.norm(item)
+            for items in ([item], [-item], [item, item]):
+                request = {"user": int(server.users[0]), "items": [each.tolist() for each in items]}
+                assert asked_with(application, server, request) == 0
 
 
 def test_a_party_learns_of_fewer_actions_what_it_learns_of_all():
@@ -160,6 +179,20 @@ def test_every_agent_pays_from_its_own_budget(preset, tmp_path):
         with ledger.read() as connection:
             spent = [ledger.statement(connection, p.name).spent_epsilon for p in run.players]
     assert all(0.99 * own < each <= own for own, each in zip(budgets, spent, strict=True))
+
+
+@settings(max_examples=30)
+@given(gamma=st.integers(1, 5), rounds=st.integers(20, 200))
+def test_estimators_that_share_a_stream_cost_no_more_than_is_claimed(gamma, rounds):
+    """Whichever of them are released: prices grow from release to release, up to the claim."""
+    graph = {"graph": "complete", "gamma": gamma}
+    config = system("feducb-p2p-published", **graph).config
+    plan = plan_of(config, LINEAR, rounds)
+    last = gamma * plan.constants.releases
+    prices = [mu(plan.event(made)) for made in range(1, last + 1)]
+    assert prices == sorted(prices)
+    assert prices[-1] == find_preset("feducb-p2p-published").claim(plan).mu
+    assert prices[plan.constants.releases - 1] == prices[-1]
 
 
 @pytest.mark.parametrize("preset", ["samba-ucb", "distributed-ucb"])

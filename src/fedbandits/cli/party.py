@@ -184,3 +184,21 @@ def backup(
     from fedbandits.deployment.inspecting import back_up
 
     typer.echo(f"{back_up(load_party(folder), out)}: as secret as the store itself")
+
+
+@app.command("export", epilog="Example: fedbandits party export ./north north.npz")
+def export(
+    folder: Folder,
+    out: Annotated[pathlib.Path, typer.Argument(metavar="OUT.npz", help="A new file.")],
+) -> None:
+    """Write the party's model, as of its newest saved state, for others to begin from."""
+    from fedbandits.deployment.folder import load_party
+    from fedbandits.deployment.inspecting import export_model
+
+    model = export_model(load_party(folder), out)
+    rows, dimension = model.learned.estimate.shape
+    typer.echo(f"{out}: {rows} x {dimension} numbers, {model.learned.counted} behind them")
+    if model.learned.contains_own_records:
+        typer.echo(
+            "It contains this party's own records without noise: no claim covers handing it out."
+        )

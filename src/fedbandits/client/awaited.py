@@ -14,6 +14,7 @@ from fedbandits.client.calls import (
     Decision,
     Numbers,
     Rows,
+    checks,
     headers,
     read,
     sent,
@@ -26,7 +27,7 @@ class AsyncClient:
 
     def __init__(self, url: str, token: str, timeout: float = TIMEOUT, verify: Any = True) -> None:
         self._timeout = timeout
-        transport = httpx.AsyncHTTPTransport(verify=verify, retries=RETRIES)
+        transport = httpx.AsyncHTTPTransport(verify=checks(url, verify), retries=RETRIES)
         self._http = httpx.AsyncClient(base_url=url, headers=headers(token), transport=transport)
 
     async def decide(

@@ -14,6 +14,7 @@ from fedbandits.client.calls import (
     Decision,
     Numbers,
     Rows,
+    checks,
     headers,
     read,
     sent,
@@ -43,7 +44,7 @@ class Client:
 
     def __init__(self, url: str, token: str, timeout: float = TIMEOUT, verify: Any = True) -> None:
         self._timeout = timeout
-        transport = httpx.HTTPTransport(verify=verify, retries=RETRIES)
+        transport = httpx.HTTPTransport(verify=checks(url, verify), retries=RETRIES)
         self._http = httpx.Client(base_url=url, headers=headers(token), transport=transport)
 
     def decide(

@@ -77,7 +77,7 @@ class OutOfBoundsError(DoorError):
 class RefusedError(DoorError):
     """The party cannot take this, or not now."""
 
-    PROBLEMS = ("refused",)
+    PROBLEMS = ("refused", "not-now")
 
 
 class UnavailableError(DoorError):

@@ -35,6 +35,8 @@ _FACTS: Mapping[type[Facts], dict[str, Any]] = {
     },
 }  # fmt: skip
 _ROUNDS = 1000
+_ROUNDS_END = "Rounds end by the clock, whatever the data are; it decides when everything leaves."
+_BEATS = "A beat: whoever has acted answers at the next one, so that nobody sees who was asked."
 _NAMES = "north", "south", "east", "west"
 
 _TEXT = """\
@@ -54,7 +56,7 @@ preset = "{preset}"
 # Who takes part: one organisation a seat. Names are small letters, digits and dashes.
 [members]
 {members}
-# Rounds end by the clock, whatever the data are; it decides when everything leaves.
+# {clock}
 [clock]
 kind = "live"
 start = {start}
@@ -66,7 +68,7 @@ servers = ["tls://127.0.0.1:4222"]
 """
 
 
-def example(preset: str, every: str = "1 h", port: int = 4222) -> str:
+def example(preset: str, every: str | None = None, port: int = 4222) -> str:
     """The text of a small federation's file.
 
     Parameters
@@ -74,7 +76,8 @@ def example(preset: str, every: str = "1 h", port: int = 4222) -> str:
     preset
         A preset that has parties.
     every
-        How long a round is.
+        How long a round is; by default an hour. Where messages set the pace it is a beat, at which
+        all who have acted answer, and has to be short.
     port
         Where its broker listens, on this machine.
 
@@ -105,8 +108,9 @@ def example(preset: str, every: str = "1 h", port: int = 4222) -> str:
         settings=tomli_w.dumps(settings),
         facts=tomli_w.dumps(facts),
         members=tomli_w.dumps(members),
+        clock=_BEATS if roles.messages_set_pace else _ROUNDS_END,
         start=start.isoformat(),
-        every=every,
+        every=every or ("100 ms" if roles.messages_set_pace else "1 h"),
     )
     return text.replace(":4222", f":{port}")
 

@@ -17,11 +17,19 @@ from sqlalchemy.engine import Connection
 from fedbandits.deployment.events import Kind, Received
 from fedbandits.deployment.folder import PartyFolder, Path
 from fedbandits.deployment.store import Header
-from fedbandits.deployment.tables import HEADERS, JOURNAL, META, OUTBOX, SCHEMA
-from fedbandits.errors import DeploymentError, RemoteProtocolError, StoreError, StoreVersionError
+from fedbandits.deployment.tables import HEADERS, JOURNAL, META, OUTBOX, SCHEMA, SNAPSHOT
+from fedbandits.deployment.unkept import UnkeptSupplies
+from fedbandits.errors import (
+    DeploymentError,
+    LocalProtocolError,
+    RemoteProtocolError,
+    StoreError,
+    StoreVersionError,
+)
 from fedbandits.federation.messages import Message
 from fedbandits.privacy.ledger.database import engine_that_reads, named_errors, url_of
 from fedbandits.privacy.ledger.files import path_of
+from fedbandits.systems.exported import Model
 
 
 class Seen(NamedTuple):
@@ -134,6 +142,36 @@ def _reading(party: PartyFolder) -> Iterator[Connection]:
             yield connection
     finally:
         engine.dispose()
+
+
+def export_model(party: PartyFolder, out: Path) -> Model:
+    """Write a party's model, as of its newest saved state, to a new file.
+
+    A state is saved at each release, and when the party stops.
+
+    Raises
+    ------
+    LocalProtocolError
+        If the party has no model.
+    OutputExistsError
+        If there is something at ``out``.
+    StoreError
+        If there is no saved state yet.
+    """
+    federation = party.federation
+    system, (role, place) = federation.system, federation.seat_of(party.member)
+    if federation.roles.messages_set_pace:
+        raise LocalProtocolError(f"{party.member}: a {role.name} of {system.name} has no model")
+    with _reading(party) as connection, named_errors():
+        body = connection.execute(sa.select(SNAPSHOT.c.body)).scalar()
+    if body is None:
+        raise StoreError(f"{party.member}: has saved no state yet")
+    bring = UnkeptSupplies(federation, {party.member: party.settings.own})
+    made = federation.roles.make(role, place, federation.terms, bring(role.name, place))
+    made.load(body)
+    model = system.export(federation.plan, made)
+    model.save(out)
+    return model
 
 
 def back_up(party: PartyFolder, out: Path) -> pathlib.Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from fedbandits.privacy.ledger.accounts import whole_budget
 from fedbandits.systems.terms import claim_under
 
 if TYPE_CHECKING:
@@ -23,8 +24,7 @@ def budget_of(seat: HostedSeat) -> tuple[float, float] | None:
     claim = claim_of(seat)
     if not seat.role.acts or not math.isfinite(claim.epsilon_contents) or claim.delta <= 0.0:
         return None
-    each = claim.epsilon_each
-    return (each[seat.place] if each else claim.epsilon_contents), claim.delta
+    return whole_budget(claim, seat.place), claim.delta
 
 
 def open_account(batch: Batch, seat: HostedSeat) -> None:

@@ -58,12 +58,11 @@ class MemberLists:
         version = self._identity.members.current.version
         await connection.publish(self._ask, str(version).encode())
 
-    async def end(self) -> None:
+    def end(self) -> None:
         """Answer nobody any more."""
-        task, self._answer, self._connection = self._answer, None, None
-        if task is not None:
-            task.cancel()
-            await asyncio.wait([task])
+        if self._answer is not None:
+            self._answer.cancel()
+        self._answer = self._connection = None
 
     def _take(self, subject: str, data: bytes) -> None:
         """Offer a list that somebody has published."""

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
 
 from fedbandits.errors import TransportError
 
@@ -24,6 +25,8 @@ _LOG = logging.getLogger("fedbandits.deployment")
 #: What waits to be handled here: messages, and their bytes. More is dropped, and told.
 _MOST_WAITING, _MOST_WAITING_BYTES = 1 << 16, 1 << 28
 _NEVER, _TICK = 10**9, 0.005
+#: How long good-byes may take, seconds.
+_END = 1.0
 
 #: Takes what has come: its subject, and its bytes.
 Take = Callable[[str, bytes], None]
@@ -51,6 +54,11 @@ class Times(NamedTuple):
     answer: float = 1.0
 
 
+def _worth_telling(record: logging.LogRecord) -> bool:
+    """Drop what asyncio says of every TLS connection of this client that ends: it means nothing."""
+    return not str(record.msg).startswith("returning true from eof_received")
+
+
 class Connection:
     """One connection; it is opened once, and ended once.
 
@@ -67,6 +75,7 @@ class Connection:
         #: What went wrong last.
         self.failure: Exception | None = None
         self._client, self._lost, self._begun = Client(), asyncio.Event(), False
+        self._subscriptions: list[Subscription] = []
 
     @property
     def alive(self) -> bool:
@@ -89,6 +98,7 @@ class Connection:
             See :func:`explained`; :attr:`failure` may know more.
         """
         self._begun = True
+        logging.getLogger("asyncio").addFilter(_worth_telling)
         await self._client.connect(
             self.server,
             error_cb=self._note,
@@ -105,12 +115,13 @@ class Connection:
         if not self._client.is_connected:  # the client takes an end for a beginning here
             raise nats.errors.UnexpectedEOF
         for subject, take in takes.items():
-            await self._client.subscribe(
+            subscription = await self._client.subscribe(
                 subject,
                 cb=_taking(take),
                 pending_msgs_limit=_MOST_WAITING,
                 pending_bytes_limit=_MOST_WAITING_BYTES,
             )
+            self._subscriptions.append(subscription)
         await self.flushed()
 
     async def publish(self, subject: str, data: bytes) -> None:
@@ -176,16 +187,29 @@ class Connection:
         """End it, with no socket left behind. What was not sent yet is lost."""
         if not self._begun:
             return
-        with suppress(OSError, nats.errors.Error):
-            async with asyncio.timeout(1.0):
-                await self._client.close()
-        # The client waits for what cannot be sent, or for one who does not say good-bye.
-        writer = getattr(getattr(self._client, "_transport", None), "_io_writer", None)
+        try:
+            with suppress(OSError, nats.errors.Error):
+                async with asyncio.timeout(_END):
+                    await self._client.close()
+        finally:  # also if whoever waits for it is cancelled
+            writer = self._abandon()
+        if writer is not None:
+            with suppress(OSError):
+                async with asyncio.timeout(_END):
+                    await writer.wait_closed()
+
+    def _abandon(self) -> asyncio.StreamWriter | None:
+        """End what the client has not ended; for this it has no public way.
+
+        It waits for what cannot be sent, and for one who does not say good-bye.
+        """
+        for subscription in self._subscriptions:
+            subscription._stop_processing()
+        transport = getattr(self._client, "_transport", None)
+        writer: asyncio.StreamWriter | None = getattr(transport, "_io_writer", None)
         if writer is not None:
             writer.transport.abort()
-            with suppress(OSError):
-                async with asyncio.timeout(1.0):
-                    await writer.wait_closed()
+        return writer
 
     async def _note(self, error: Exception) -> None:
         """Told by the client, as it cannot raise it."""

@@ -172,7 +172,7 @@ class NatsTransport:
             self._note(explained(connection.failure or error, connection.server))
         finally:
             began, self._connection = self._connection is connection, None
-            await self._lists.end()
+            self._lists.end()
             await connection.end()
         return began
 

@@ -13,6 +13,7 @@ from fedbandits.deployment.clock import TICKS, Clock
 from fedbandits.deployment.delivery import Delivery
 from fedbandits.deployment.events import Kind, Received, Told
 from fedbandits.deployment.frames import Seals
+from fedbandits.deployment.handover import Handover
 from fedbandits.deployment.host import Host, Sent
 from fedbandits.deployment.seat import HostedSeat
 from fedbandits.deployment.store import Store
@@ -77,10 +78,8 @@ class Node:
         #: Whether the ledger has refused a release.
         self.exhausted = False
         self._begun = asyncio.Event()
-        self._wanted: list[str] = []
-        self._gifts: dict[str, bytes] = {}
+        self.handover = Handover(seat, self.host)
         self._waking: set[asyncio.Task[Any]] = set()
-        self._started = time.time()
 
     async def start(self) -> None:
         """Go on from the store, and begin to talk to peers.
@@ -92,17 +91,8 @@ class Node:
         """
         self.host.on_change = self._wake
         await self.host.open()
-        self._wanted = await self.host.call(
-            lambda batch: [
-                s.name
-                for s in self.seat.takes
-                if batch.store.secret(batch.connection, f"shared {s.name}") is None
-            ]
-        )
-        self._gifts = await self.host.call(
-            lambda _: {s.name: self.host.means.make_shared(s.name) for s in self.seat.makes}
-        )
-        outbox = [] if self._wanted else await self._begin()
+        await self.handover.open()
+        outbox = [] if self.handover.wants else await self._begin()
         await self.delivery.open(outbox)
         self.clock.start()
 
@@ -178,9 +168,7 @@ class Node:
     async def pull(self, number: int, reward: int) -> None:
         """Tell what the pull that is due has earned, 0 or 1."""
         self._require_begun()
-        if self.host.view.round_to_act != number:
-            raise NotReadyError(f"{self.member}: pull {number} is not due")
-        await self.host.do(Kind.PULL, reward)
+        await self.host.call(lambda batch: batch.pull(number, reward))
 
     async def end_round(self, round_: int) -> None:
         """A round is over for everybody; for whoever has a clock of its own.
@@ -243,7 +231,7 @@ class Node:
             raise NotReadyError(str(self.failed)) from self.failed
         if not self._begun.is_set():
             raise NotReadyError(
-                f"{self.member}: waits for secrets of its peers: {', '.join(self._wanted)}"
+                f"{self.member}: waits for secrets of its peers: {', '.join(self.wants)}"
             )
 
     @property
@@ -260,7 +248,7 @@ class Node:
         """What can be seen of it; see :func:`.reports.status_of`."""
         return reports.status_of(self)
 
-    # --- what the host and delivery tell; on the event loop ---
+    # --- what the host and delivery tell, on the event loop; see receiver.Receiver ---
 
     def _sent(self, messages: list[Sent]) -> None:
         for peer, number, body in messages:
@@ -270,48 +258,44 @@ class Node:
         self.delivery.received(peer, number)
 
     def counts(self, peer: str) -> tuple[int, int]:
-        """See :class:`.delivery.Receiver`."""
         return self.host.counts.get(peer, (0, 0))
 
     def receive(self, peer: str, body: bytes) -> None:
-        """See :class:`.delivery.Receiver`."""
         if self.failed is None and self._begun.is_set():
             party = self.federation.party_of[peer]
             self._watch(self.host.do(Kind.RECEIVE, Received(party, body)))
 
     def acknowledged(self, peer: str, number: int) -> None:
-        """See :class:`.delivery.Receiver`."""
         self.host.acknowledged(peer, number)
 
-    def stale(self, why: str) -> None:
-        """See :class:`.delivery.Receiver`."""
-        self.fail(StaleStoreError(why))
+    def stale(self, why: str, most: bool) -> None:
+        if most or self.seat.must_never_repeat:
+            self.fail(StaleStoreError(why))
 
-    def given(self, name: str, value: bytes) -> None:
-        """See :class:`.delivery.Receiver`."""
-        if name in self._wanted and len(value) == 32:
-            self._wanted.remove(name)
+    def given(self, peer: str, name: str, value: bytes) -> None:
+        if self.handover.takes(peer, name, value):
             self._spawn(self._keep(name, value))
 
     async def _keep(self, name: str, value: bytes) -> None:
-        await self.host.call(
-            lambda batch: batch.store.keep_secret(batch.connection, f"shared {name}", value)
-        )
-        if not self._wanted:
+        try:
+            if not await self.handover.keep(name, value):
+                return
+        except FedbanditsError as failed:  # it is asked for again
+            _LOG.warning("%s: a secret could not be kept: %s", self.member, failed)
+            return
+        try:
             self._sent(await self._begin())
-            self.delivery.begin_anew()
-            self._wake()
+        except FedbanditsError as failed:  # nobody else would hear of it
+            self.fail(failed)
+        self.delivery.begin_anew()
+        self._wake()
 
     def gift(self, peer: str, name: str) -> bytes | None:
-        """See :class:`.delivery.Receiver`."""
-        role = self.federation.seat_of(peer).role.name
-        handed = any(s.name == name and s.takers == role for s in self.seat.makes)
-        return self._gifts.get(name) if handed else None
+        return self.handover.gift(peer, name)
 
     @property
     def wants(self) -> list[str]:
-        """See :class:`.delivery.Receiver`."""
-        return list(self._wanted)
+        return self.handover.wants
 
     def fail(self, why: FedbanditsError) -> None:
         """Stop taking part, and say why."""

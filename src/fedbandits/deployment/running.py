@@ -15,6 +15,7 @@ import msgspec
 
 from fedbandits.deployment.door import Door, make_token, read_tokens, revoke_token
 from fedbandits.deployment.folder import RUNNING, PartyFolder
+from fedbandits.deployment.host import Sent
 from fedbandits.deployment.identity import Identity, load_identity
 from fedbandits.deployment.nats_transport import NatsTransport
 from fedbandits.deployment.node import Node
@@ -24,9 +25,11 @@ from fedbandits.deployment.seat import HostedSeat
 from fedbandits.deployment.simulated import simulated_supply
 from fedbandits.deployment.store import Store
 from fedbandits.deployment.transport import Transport
-from fedbandits.errors import FedbanditsError, LocalProtocolError
+from fedbandits.errors import FedbanditsError
 
 _LOG = logging.getLogger("fedbandits.deployment")
+#: The role that orders runs.
+CUSTOMER = "customer"
 #: The token of whoever can read the folder; a new one each time the party starts.
 _OPERATOR = "(operator of the running party)"
 
@@ -57,26 +60,6 @@ class PartyNode(Node):
 
     #: Who it is.
     identity: Identity
-    #: What a customer has earned, once it was read.
-    total: int | None = None
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether it has all that it needs to begin."""
-        return self._begun.is_set()
-
-    async def order(self) -> None:
-        """Order a run: a customer does so when it begins; then this reads how it has ended.
-
-        Raises
-        ------
-        NotReadyError
-            If it has not begun.
-        LocalProtocolError
-            If it is no customer.
-        """
-        self._require_begun()
-        self.total = await self.host.call(_total)
 
     def status(self) -> dict[str, Any]:
         """What can be seen of it; see :func:`.reports.status_of`."""
@@ -84,16 +67,47 @@ class PartyNode(Node):
         told["protects"] = self.federation.noise == "secure"
         told["members_version"] = self.identity.members.current.version
         told["certificate_days"] = self.identity.days_left()
-        if self.seat.federation.roles.messages_set_pace and self.total is not None:
-            told["total"] = self.total
         return told
 
 
+class CustomerNode(PartyNode):
+    """A customer's: it begins when it is told to order, or has done so before."""
+
+    #: What it has earned, once that was read.
+    total: int | None = None
+    _ordered = False
+
+    async def _begin(self) -> list[Sent]:
+        """A customer orders as soon as it begins."""
+        if not self._ordered:
+            saved = await self.host.call(lambda batch: batch.store.saved(batch.connection))
+            if saved.body is None and not saved.journal:
+                return []
+        return await super()._begin()
+
+    async def order(self) -> None:
+        """Order a run, if that was not done yet, and read how it has ended, once it has."""
+        if not self._begun.is_set():
+            self._ordered = True
+            self._sent(await self._begin())
+            self.delivery.begin_anew()
+            self._wake()
+        self.total = await self.host.call(_total)
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can order, its store works, and it can reach others."""
+        if self._begun.is_set():
+            return super().ready
+        return self.failed is None and not self.host.problem and self.delivery.transport.connected
+
+    def status(self) -> dict[str, Any]:
+        """What can be seen of it, and the total."""
+        return super().status() | {"total": self.total}
+
+
 def _total(batch: Any) -> int | None:
-    state = batch.hands.party.state
-    if not hasattr(state, "cumulative_reward"):
-        raise LocalProtocolError("this party orders nothing; the customer does")
-    found: int | None = state.cumulative_reward
+    found: int | None = batch.hands.party.state.cumulative_reward
     return found
 
 
@@ -147,11 +161,13 @@ class RunningParty:
             self.node = node = self._make()
             closing.push_async_callback(node.stop)
             await node.start()
+            token = self._new_token()
+            closing.callback(_forget_token, self.folder.path)
             self.door = Door(node, self.folder.path, self.folder.settings.door)
             closing.push_async_callback(self.door.stop)
             await self.door.start()
-            self._announce()
-            closing.callback(self._withdraw)
+            closing.callback((self.folder.path / RUNNING).unlink, missing_ok=True)
+            self._announce(token)
             self._closing = closing.pop_all()
         if not self.folder.protects:
             _LOG.warning(
@@ -186,7 +202,8 @@ class RunningParty:
             members.current.version,
             ", ".join(gone) or "nobody",
         )
-        self.node.delivery.greet_all()
+        for exchange in self.node.delivery.exchanges.values():
+            exchange.hurry()
 
     def _make(self) -> PartyNode:
         federation, settings = self.folder.federation, self.folder.settings
@@ -205,7 +222,8 @@ class RunningParty:
             synchronous="NORMAL" if seat.is_chatty else "FULL",
             moved=self._moved,
         )
-        node = PartyNode(seat, store, self._transport, *self._sealers, self._fail)
+        kind = CustomerNode if seat.role.name == CUSTOMER else PartyNode
+        node = kind(seat, store, self._transport, *self._sealers, self._fail)
         node.identity = self.identity
         return node
 
@@ -213,21 +231,17 @@ class RunningParty:
         self.failure = why
         self.ended.set()
 
-    def _announce(self) -> None:
-        """Write down where the door is, and what opens it."""
-        path = self.folder.path
-        _forget_token(path)
-        running = Running(
-            pid=os.getpid(),
-            url=_from_here(self.door.url),
-            token=make_token(path, _OPERATOR, member=self.folder.member),
-            started=time.time(),
-        )
-        write_private(path / RUNNING, msgspec.json.encode(running), replace=True)
-
-    def _withdraw(self) -> None:
-        (self.folder.path / RUNNING).unlink(missing_ok=True)
+    def _new_token(self) -> str:
+        """What opens the door for whoever can read the folder."""
         _forget_token(self.folder.path)
+        return make_token(self.folder.path, _OPERATOR, member=self.folder.member)
+
+    def _announce(self, token: str) -> None:
+        """Write down where the door is, and what opens it."""
+        running = Running(
+            pid=os.getpid(), url=_from_here(self.door.url), token=token, started=time.time()
+        )
+        write_private(self.folder.path / RUNNING, msgspec.json.encode(running), replace=True)
 
 
 def _sealers(identity: Identity, peers: tuple[str, ...]) -> tuple[Sealer, Sealer]:

@@ -7,20 +7,16 @@ disk, so it is done once for all processes of a machine, and finds everything th
 from __future__ import annotations
 
 import logging
-import secrets
 from collections.abc import Callable, Iterable, Mapping
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from fedbandits._compile import compilations
-from fedbandits.crypto import paillier
-from fedbandits.deployment.examples import own_example
+from fedbandits.deployment.unkept import UnkeptSupplies
 from fedbandits.environments.stage import Stage
 from fedbandits.errors import FedbanditsError
 from fedbandits.federation.run import PartiesRun
-from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.random import Key
 from fedbandits.settings.federation import Federation
 from fedbandits.systems.application import Application
@@ -75,8 +71,8 @@ def _rehearse(
     """Decide, learn, release, and learn from the others."""
     stage = _Rehearsal(federation, application)
     run = PartiesRun(
-        federation.roles, _Supplies(federation, own), federation.terms, stage, federation.rounds,
-        lenient=True,
+        federation.roles, UnkeptSupplies(federation, own), federation.terms, stage,
+        federation.rounds, lenient=True,
     )  # fmt: skip
     stage.players = run.players
     run.advance(_ROUNDS)
@@ -118,54 +114,3 @@ class _Rehearsal(Stage):
         if name in ("actions", "items"):
             return np.eye(self._facts.dimension)[:2].tolist()
         return None
-
-
-class _Supplies:
-    """What parties would bring, but that nothing is charged and nothing kept."""
-
-    def __init__(self, federation: Federation, own: Mapping[str, Mapping[str, Any]]) -> None:
-        self._federation, self._own = federation, own
-
-    def __call__(self, role: str, place: int) -> Any:
-        federation = self._federation
-        if federation.noise == "simulated":
-            return self._simulated(role, place)
-        means = _Means(self._own_of(federation.members[role][place]))
-        return federation.system.supply(federation.plan, role, place, means)
-
-    def _simulated(self, role: str, place: int) -> Any:
-        federation = self._federation
-        own = [self._own_of(member) for member in federation.members[role]]
-        world = SimpleNamespace(
-            cost=np.array([each.get("costs", ()) for each in own], np.float64),
-            capacity=np.array(getattr(federation.facts, "capacities", ()), np.int64),
-        )
-        return federation.system.simulated_supplies(federation.plan, world, 0, 0)(role, place)
-
-    def _own_of(self, member: str) -> Mapping[str, Any]:
-        return {**own_example(self._federation, member), **self._own.get(member, {})}
-
-
-class _Means:
-    """Means of a party that is never asked for anything in earnest; see :class:`.Means`."""
-
-    def __init__(self, own: Mapping[str, Any]) -> None:
-        self._own = own
-
-    def noise(self, event: Any, stream: str = "releases") -> SecureNoise:
-        del event, stream
-        return SecureNoise()
-
-    def secret(self, name: str) -> bytes:
-        del name
-        return secrets.token_bytes(32)
-
-    def shared(self, name: str) -> bytes:
-        del name
-        return bytes(32)
-
-    def paillier(self, bits: int) -> paillier.PrivateKey:
-        return paillier.generate(bits)
-
-    def own(self, name: str) -> Any:
-        return self._own.get(name)

@@ -72,8 +72,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     wire
         Version of the message formats.
     federation
-        What members between machines agree on besides: who has which seat, the clock. Empty in one
-        process.
+        What members between machines agree on besides: who has which seat, the clock. Left out in
+        one process.
     """
 
     system: str
@@ -83,7 +83,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     parties: dict[str, tuple[str, ...]]
     noise: NoiseOrigin
     wire: int = VERSION
-    federation: dict[str, Any] = {}
+    federation: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
 
     @cached_property
     def content(self) -> bytes:

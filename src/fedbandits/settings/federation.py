@@ -152,6 +152,7 @@ class Federation:
         self.facts: Facts = convert(file.facts, self.system.facts_type, "facts")
         self.members = {role: tuple(names) for role, names in file.members.items()}
         self._check_members()
+        self._check_default()
 
     @cached_property
     def plan(self) -> Plan:
@@ -226,6 +227,22 @@ class Federation:
             other = {secret.maker: secret.takers, secret.takers: secret.maker}.get(role)
             peers += self.members[other] if other is not None else ()
         return tuple(dict.fromkeys(peers))
+
+    def _check_default(self) -> None:
+        """Refuse a default that could never stand for a reward."""
+        application = self.system.application(self.plan)
+        if self.reward_default is None or application is None:
+            return
+        stands = msgspec.to_builtins(application.stand_in(self.reward_default))
+        try:
+            for field, bounded in application.bounds().items():
+                if field in stands:
+                    msgspec.convert(stands[field], bounded)
+        except msgspec.ValidationError as error:
+            raise ConfigError(
+                f"rewards.default: given {self.reward_default:g}, allowed: a reward within its "
+                f"bounds ({error})"
+            ) from None
 
     def _check_members(self) -> None:
         parties = self.roles.parties

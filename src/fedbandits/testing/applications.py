@@ -142,6 +142,7 @@ class AskedParty(DirectParty):
         """Ask for a decision in JSON, and read its answer."""
         data = msgspec.json.encode(asked_of(situation, self._application))
         asked = msgspec.json.decode(data, type=self._application.ASKED)
+        _require_within(self._application, asked)
         decision = self.party.decide(self._application.situation(self.party, asked))
         answer = msgspec.json.encode(self._application.action(decision, asked))
         action = msgspec.json.decode(answer, type=self._application.ACTION)
@@ -151,8 +152,18 @@ class AskedParty(DirectParty):
         """Tell what came of a decision in JSON, by its number alone."""
         data = msgspec.json.encode(told_of(outcome, self._application))
         told = msgspec.json.decode(data, type=self._application.TOLD)
+        _require_within(self._application, told)
         opened, learned = self._application.observation(self.party, decision.number, told)
         return self.party.observe(opened, learned)
+
+
+def _require_within(application: Application[Any], request: Any) -> None:
+    """What a party takes is within the bounds that requests are decoded by."""
+    bounds = application.bounds()
+    fields = {*application.ASKED.__struct_fields__, *application.TOLD.__struct_fields__}
+    assert set(bounds) <= fields, "bounds of fields that there are not"
+    for name in set(bounds) & set(request.__struct_fields__):
+        msgspec.convert(getattr(request, name), bounds[name])
 
 
 def asks_alike_in_arrays_and_in_json(preset: str) -> None:

@@ -13,8 +13,8 @@ import numpy as np
 MARK = "76543"
 #: Farther than any number that is counted with.
 FAR = 10**30
-#: A number that is legal in a context, and one that is beyond float32.
-_SMALL, _HUGE = 0.07654321, 7.654321e307
+#: A number that is legal in a context, one that is longer than any, and one beyond float32.
+_SMALL, _LONG, _HUGE = 0.07654321, 7.654321, 7.654321e307
 
 
 def hostile_requests(legal: dict[str, Any], plan: Any) -> Iterator[bytes]:
@@ -29,7 +29,7 @@ def hostile_requests(legal: dict[str, Any], plan: Any) -> Iterator[bytes]:
             yield msgspec.json.encode({**legal, field: value})
         others = _contexts(values, plan) if isinstance(values, list) else _users(plan, values)
         for other in others:
-            if not (_clips(plan) and _HUGE in np.ravel(np.array(other, object)).tolist()):
+            if not (_clips(plan) and (repr(_HUGE) in repr(other) or repr(_LONG) in repr(other))):
                 yield msgspec.json.encode({**legal, field: other})
         if isinstance(values, list):
             for number in (b"NaN", b"1e400", b"-Infinity"):
@@ -46,6 +46,7 @@ def _contexts(values: list[Any], plan: Any) -> Iterator[list[Any]]:
     if not isinstance(values[0], list):
         yield from ([], [_SMALL] * (len(values) - 1), [_SMALL] * (len(values) + 1))
         yield [_HUGE] * len(values)
+        yield [_LONG] * len(values)
         return
     rows, row = [[_SMALL] * len(values[0])] * len(values), [_SMALL] * len(values[0])
     most = plan.facts.arms if hasattr(plan.facts, "arms") else plan.facts.items
@@ -55,6 +56,7 @@ def _contexts(values: list[Any], plan: Any) -> Iterator[list[Any]]:
     yield [*rows, row] if len(rows) == most else [row] * (most + 1)  # one too many
     yield [[_HUGE] * len(row)] * len(rows)
     yield [*rows[1:], [-_HUGE, *row[1:]]]
+    yield [*rows[1:], [-_LONG, *row[1:]]]
 
 
 def _users(plan: Any, user: int) -> Iterator[int]:

@@ -13,12 +13,12 @@ import os
 import signal
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
 from fedbandits.client import AsyncClient, DoorError
-from fedbandits.client.calls import Decision
 from fedbandits.client.problems import DuplicateError, LateError
 from fedbandits.deployment.asking import Asking
 from fedbandits.deployment.door import make_token
@@ -172,10 +172,10 @@ class Killed:
             asked = {name: np.array(value) if name != "user" else value
                      for name, value in asked.items()}  # fmt: skip
             async with self.deciding[member]:
-                decision = await self._until(member, _deciding(asked))
+                decision = await self._until(member, partial(_decide, asked))
             outcome = stage.outcome(round_, place, np.asarray(decision.action)[()])
             told = told_of(outcome, application)
-            await self._until(member, _rewarding(decision, told))
+            await self._until(member, partial(_reward, decision, told))
             self.rewarded.append((member, decision.id, told["reward"]))
 
     async def _pull(self, place: int, member: str) -> None:
@@ -217,14 +217,6 @@ class Killed:
                     self.unanswered += 1
                     first = False
                     await asyncio.sleep(_AGAIN)
-
-
-def _deciding(asked: dict[str, Any]) -> Callable[[AsyncClient], Any]:
-    return lambda door: door.decide(**asked)
-
-
-def _rewarding(decision: Decision, told: dict[str, Any]) -> Callable[[AsyncClient], Any]:
-    return lambda door: door.reward(decision, **told)
 
 
 def signal_process(pid: int, number: signal.Signals) -> None:
@@ -303,3 +295,11 @@ async def states(killed: Killed) -> dict[str, Any]:
         found[member] = host._hands.party.state
         await host.stop()
     return found
+
+
+async def _decide(asked: dict[str, Any], door: AsyncClient) -> Any:
+    return await door.decide(**asked)
+
+
+async def _reward(decision: Any, told: dict[str, Any], door: AsyncClient) -> None:
+    await door.reward(decision, **told)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from fedbandits.deployment.door.metrics import KIND, Metrics
-from fedbandits.deployment.door.problems import INVALID, NOT_READY, Refused
+from fedbandits.deployment.door.problems import INVALID, NOT_NOW, NOT_READY, Refused
 from fedbandits.deployment.door.requests import Answer, Request
-from fedbandits.deployment.door.served import Served
+from fedbandits.deployment.door.served import Orders, Served
 from fedbandits.deployment.door.shapes import Ids, PullAnswer, PullTold, Shapes
-from fedbandits.errors import FedbanditsError
+from fedbandits.errors import FedbanditsError, LocalProtocolError
 
 Handler = Callable[[Request], Awaitable[Answer]]
 #: Seconds that a pull may be waited for in one request.
@@ -87,7 +87,10 @@ class Endpoints:
     async def order(self, request: Request) -> Answer:
         """Orders a run."""
         del request
-        await self._served.order()
+        try:
+            await cast(Orders, self._served).order()
+        except LocalProtocolError as error:
+            raise Refused(NOT_NOW, str(error)) from None
         self._metrics.done["orders"]()
         return Answer(202, msgspec.json.encode(self._served.status()))
 
@@ -141,11 +144,10 @@ class Endpoints:
 
 
 def _wait(query: dict[str, str]) -> float:
-    given = query.get("wait", "0")
     try:
-        seconds = float(given)
+        seconds = float(query.get("wait", "0"))
     except ValueError:
         seconds = -1.0
-    if not 0.0 <= seconds <= LONGEST_WAIT:
-        raise Refused(INVALID, f"wait: a number of seconds from 0 to {LONGEST_WAIT:g}")
+    if not 0.0 <= seconds <= LONGEST_WAIT or query.keys() - {"wait"}:
+        raise Refused(INVALID, f"wait alone: a number of seconds from 0 to {LONGEST_WAIT:g}")
     return seconds

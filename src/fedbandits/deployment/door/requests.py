@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -12,11 +13,14 @@ from fedbandits.deployment.door.problems import (
     INVALID,
     MALFORMED,
     NOT_JSON,
+    OUT_OF_BOUNDS,
     TOO_LARGE,
     Refused,
 )
 
 JSON = b"application/json"
+#: How msgspec says that a number is beyond its bounds.
+_BEYOND = re.compile(r"Expected `(int|float)` [<>]|Number out of range")
 
 
 class Gone(Exception):  # noqa: N818
@@ -75,7 +79,9 @@ class Request:
     @property
     def query(self) -> dict[str, str]:
         """The query's values; of several of one name the last."""
-        return dict(parse_qsl(self._scope["query_string"].decode("latin-1"), max_num_fields=20))
+        return dict(
+            parse_qsl(self._scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        )
 
     @property
     def path_values(self) -> dict[str, Any]:
@@ -102,7 +108,9 @@ class Request:
         try:
             return decoder.decode(body)
         except msgspec.ValidationError as error:
-            raise Refused(INVALID, str(error)) from None
+            fields = ", ".join(decoder.type.__struct_fields__) or "none"
+            problem = OUT_OF_BOUNDS if _BEYOND.match(str(error)) else INVALID
+            raise Refused(problem, f"{error}; fields: {fields}") from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             detail = "nested too deeply" if isinstance(error, RecursionError) else str(error)
             raise Refused(MALFORMED, detail) from None

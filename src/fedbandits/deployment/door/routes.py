@@ -12,10 +12,10 @@ from fedbandits.deployment.door.shapes import PullAnswer, PullTold
 from fedbandits.deployment.door.tokens import Scope
 
 #: Refusals of every body, of every party, and of every route that needs a token.
-_BODY = (no.MALFORMED, no.SLOW, no.TOO_LARGE, no.NOT_JSON, no.INVALID)
+_BODY = (no.MALFORMED, no.SLOW, no.TOO_LARGE, no.NOT_JSON, no.INVALID, no.OUT_OF_BOUNDS)
 _PARTY = (no.REFUSED, no.NOT_READY, no.UNAVAILABLE, no.STORE_FULL)
 _TOKEN = (no.UNAUTHORISED, no.OTHER_PARTY, no.FORBIDDEN)
-_TOLD = (no.UNKNOWN_DECISION, no.DUPLICATE, no.LATE, no.OUT_OF_BOUNDS)
+_TOLD = (no.UNKNOWN_DECISION, no.DUPLICATE, no.LATE)
 
 
 class Route(NamedTuple):
@@ -102,7 +102,7 @@ def _decisions(endpoints: Endpoints) -> list[Route]:
         Route(
             "POST", "/v1/decisions", endpoints.decisions(),
             "Ask for a decision. It is durable when it is answered.", 200, "decide",
-            (no.OUT_OF_BOUNDS, *_PARTY), body=shapes.asked, answer=shapes.decided,
+            _PARTY, body=shapes.asked, answer=shapes.decided,
         ),
         Route(
             "POST", "/v1/rewards", endpoints.rewards(),
@@ -132,7 +132,7 @@ def _orders(endpoints: Endpoints) -> list[Route]:
         Route(
             "POST", "/v1/orders", endpoints.order,
             "Order the run that the terms describe; the status shows its progress and total.",
-            202, "decide", _PARTY, answer=dict,
+            202, "decide", (no.NOT_NOW, *_PARTY[1:]), answer=dict,
         ),
     ]  # fmt: skip
 

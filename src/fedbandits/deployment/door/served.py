@@ -54,14 +54,18 @@ class Served(Protocol):
     async def pull(self, number: int, reward: int) -> None:
         """Tell what a pull gave, 0 or 1; raises as :meth:`reward`."""
 
-    async def order(self) -> None:
-        """Order a run; raises as :meth:`decide`."""
-
     async def privacy(self) -> dict[str, Any]:
         """What is claimed, what is spent and what is left, in plain values."""
 
     def status(self) -> dict[str, Any]:
         """Where it stands, in plain values."""
+
+
+class Orders(Protocol):
+    """What a party can do beside that, which pays for runs and begins them when it is told to."""
+
+    async def order(self) -> None:
+        """Order a run; raises as :meth:`Served.decide`."""
 
 
 def offered(served: Served) -> frozenset[str]:
@@ -72,4 +76,4 @@ def offered(served: Served) -> frozenset[str]:
         return frozenset() if served.application is None else frozenset({"decisions"})
     if role.acts:
         return frozenset({"pulls"})
-    return frozenset({"orders"} if role.name == "customer" else ())
+    return frozenset({"orders"} if hasattr(served, "order") else ())

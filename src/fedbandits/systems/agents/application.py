@@ -22,6 +22,7 @@ from fedbandits.systems.application import (
     Means,
     RewardTold,
     float32_columns,
+    list_type,
 )
 from fedbandits.systems.simulated import simulated_tie
 
@@ -53,10 +54,10 @@ class SharedModel(Application[AgentsPlan]):
     TOLD = RewardTold
 
     def bounds(self) -> dict[str, Any]:
-        dimension, arms = self.plan.facts.features_shape
-        row = _exactly(dimension, float)
-        rows: Any = Annotated[list[row], Meta(min_length=1, max_length=arms)]  # type: ignore[valid-type]
-        return {"actions": rows, "reward": _reward(self.plan)}
+        dimension, _ = self.plan.facts.features_shape
+        row = list_type(float, dimension, dimension)
+        actions = list_type(row, 1, self.plan.facts.arms)
+        return {"actions": actions, "reward": _reward(self.plan)}
 
     def situation(self, party: ActingParty[Any], asked: ActionsAsked) -> Floats32:
         return self._contexts(party, asked.actions)
@@ -91,17 +92,17 @@ class ModelEach(SharedModel):
     ASKED = ContextAsked
 
     def bounds(self) -> dict[str, Any]:
-        dimension, _ = self.plan.facts.features_shape
-        return {"context": _exactly(dimension, float), "reward": _reward(self.plan)}
+        dimension, arms = self.plan.facts.dimension, self.plan.facts.arms
+        some = list_type(Annotated[int, Meta(ge=0, lt=arms)], 1, arms)
+        return {
+            "context": list_type(float, dimension, dimension),
+            "available": some | None,
+            "reward": _reward(self.plan),
+        }
 
     def situation(self, party: ActingParty[Any], asked: ContextAsked) -> Any:  # type: ignore[override]
         context = self._contexts(party, [asked.context])
         return context if asked.available is None else Offer(context, asked.available)
-
-
-def _exactly(length: int, item: Any) -> Any:
-    """A list of that many items."""
-    return Annotated[list[item], Meta(min_length=length, max_length=length)]
 
 
 def _reward(plan: AgentsPlan) -> Any:

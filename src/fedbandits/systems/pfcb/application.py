@@ -8,15 +8,16 @@ them, so all must go by the same ones: they are facts of the federation (``capac
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.errors import ConfigError, LocalProtocolError
 from fedbandits.federation.events import Decision
 from fedbandits.federation.party import ActingParty
-from fedbandits.systems.application import Application, Asked, Means, Told
+from fedbandits.systems.application import Application, Asked, Means, Told, list_type
 from fedbandits.systems.exported import Learned
 from fedbandits.systems.pfcb.plan import CLEAR, PFCBPlan
 from fedbandits.systems.pfcb.roles.buyer import BuyerSupply
@@ -48,6 +49,12 @@ class Purchases(Application[PFCBPlan]):
     ASKED = PurchaseAsked
     TOLD = PurchaseTold
     ACTION = list[int]
+
+    def bounds(self) -> dict[str, Any]:
+        facts = self.plan.facts
+        units = Annotated[int, Meta(ge=0, le=facts.largest_capacity)]
+        each = list_type(units, facts.producers, facts.producers)
+        return {"reward": each, "units": each | None}
 
     def situation(self, party: ActingParty[Any], asked: Any) -> None:
         del party, asked

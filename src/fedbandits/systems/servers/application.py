@@ -9,7 +9,9 @@ phase (``next_end``) comes after all of its rounds, so it is always legal too.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from fedbandits.environments.arrivals import Arrival
 from fedbandits.errors import LocalProtocolError
@@ -21,6 +23,7 @@ from fedbandits.systems.application import (
     Means,
     RewardTold,
     float32_columns,
+    list_type,
 )
 from fedbandits.systems.servers.plan import ServersPlan
 from fedbandits.systems.servers.system import ServerSupply
@@ -41,6 +44,15 @@ class Recommendations(Application[ServersPlan]):
 
     ASKED = ItemsAsked
     TOLD = RewardTold
+
+    def bounds(self) -> dict[str, Any]:
+        constants = self.plan.constants
+        item = list_type(float, constants.dimension, constants.dimension)
+        return {
+            "user": Annotated[int, Meta(ge=0, lt=constants.users)],
+            "items": list_type(item, 1, constants.items),
+            "reward": Annotated[float, Meta(ge=0.0, le=1.0)],
+        }
 
     def situation(self, party: ActingParty[Any], asked: ItemsAsked) -> Arrival:
         if not 0 <= asked.user < self.plan.constants.users:

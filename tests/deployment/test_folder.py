@@ -1,0 +1,276 @@
+"""A party's folder: what is wrong in it is named, with its file, its key and how to mend it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import shutil
+import sqlite3
+
+import pytest
+
+from fedbandits.cli.endings import ENDINGS, code_of
+from fedbandits.deployment.authority import admit
+from fedbandits.deployment.enrolment import install_admission
+from fedbandits.deployment.examples import example, own_example
+from fedbandits.deployment.folder import load_party, load_settings
+from fedbandits.deployment.local import admit_here, init_federation, load_parties, revoke_here
+from fedbandits.deployment.memory import MemoryHub
+from fedbandits.deployment.ordering import order
+from fedbandits.deployment.running import RunningParty
+from fedbandits.deployment.warming import warm
+from fedbandits.errors import ConfigError, IdentityError, LedgerFileError, StaleStoreError
+from fedbandits.settings.federation import read_federation
+from fedbandits.systems import preset_names
+from fedbandits.systems.exported import load_model
+from fedbandits.testing.deployed import until
+from tests.deployment.machines import ACTIONS, clinics_file, fedbandits
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """All folders of a federation that has not run."""
+    init_federation(clinics_file(tmp_path), tmp_path / "clinics", local=True, first_port=0)
+    return tmp_path / "clinics"
+
+
+async def started(machine, *members, hub=None, **more):
+    """Some members, running in this process."""
+    hub, parties = hub or MemoryHub(), []
+    for member in members:
+        party = RunningParty(load_party(machine / member), hub.transport(member), **more)
+        await party.start()
+        parties.append(party)
+    return parties
+
+
+def run_and_stop(machine, *members, **more):
+    """Let members begin, decide once where they decide, and stop."""
+
+    async def play():
+        for party in await started(machine, *members, **more):
+            if party.node.application is not None:
+                await party.node.decide(party.node.application.ASKED(actions=ACTIONS))
+            await party.stop()
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[door]\nport = 'x'", "door.port"),
+        ("stroe = 'x'", "stroe"),
+        ("keep_records = 1", "keep_records"),
+        ("[log]\nlevel = 'loud'", "log.level"),
+        ("[simulated]\nseed = -1", "simulated.seed"),
+        ("= 3", "not valid TOML"),
+    ],
+)
+def test_a_wrong_setting_is_named(tmp_path, text, told):
+    path = tmp_path / "party.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as refused:
+        load_settings(path)
+    assert str(path) in str(refused.value)
+    assert told in str(refused.value)
+
+
+def test_what_cannot_run_ends_in_one_line_and_its_code(machine, tmp_path):
+    """By the command, one after another on the same folders."""
+    north, settings = machine / "north", (machine / "north" / "party.toml")
+
+    def refused(code, *told, folder=north):
+        line = fedbandits("party", "run", folder, code=code)
+        for each in told:
+            assert each in line
+
+    refused(2, "is no party's folder", folder=machine / "authority")
+    refused(2, "is no party's folder", folder=tmp_path / "nothing")
+    assert "no party's folder is here" in fedbandits("federation", "up", tmp_path, code=2)
+    assert "is there already" in fedbandits(
+        "federation", "init", tmp_path / "clinics.toml", "--out", machine, code=10
+    )
+    before = settings.read_text()
+    settings.write_text(before + "[simulated]\nseed = 1\n")
+    refused(2, "simulated", "no seed")
+    settings.write_text(before)
+
+    terms = north / "federation.toml"
+    agreed = terms.read_text()
+    terms.write_text(agreed.replace("epsilon = 1.0", "epsilon = 2.0"))
+    refused(10, str(terms), "settings.epsilon is 2.0 here and was 1.0")
+    terms.write_text(agreed)
+
+    run_and_stop(machine, "south", "north")
+    settings.write_text(before.replace("store.db", "../south/store.db"))
+    refused(12, "of the party 'south', this is 'north'")
+    settings.write_text(before)
+    with contextlib.closing(sqlite3.connect(north / "store.db")) as store, store:
+        store.execute("UPDATE host_meta SET value = '99' WHERE name = 'schema'")
+    refused(13, "format 99")
+    assert "format 99" in fedbandits("party", "inspect", north, code=13)
+    with contextlib.closing(sqlite3.connect(north / "store.db")) as store, store:
+        store.execute("UPDATE host_meta SET value = '1' WHERE name = 'schema'")
+
+    admitted = admit(machine / "authority", north / "request.json", days=1e-9)
+    install_admission(north, admitted.admission)
+    refused(10, "the certificate of north has expired")
+    (north / "admission.json").unlink()
+    refused(10, "was not admitted yet")
+
+
+def test_a_door_that_is_taken(machine):
+    """Nothing is left open, so that the same store can be opened at once."""
+
+    async def play():
+        (north,) = await started(machine, "north")
+        south = machine / "south" / "party.toml"
+        south.write_text(south.read_text().replace("port = 0", f"port = {north.door.port}"))
+        with pytest.raises(Exception, match="cannot listen there") as refused:
+            await started(machine, "south")
+        assert code_of(refused.value) == 20
+        await north.stop()
+        await (await started(machine, "south"))[0].stop()
+
+    asyncio.run(play())
+    assert not list(machine.rglob("running.json"))
+
+
+def test_who_is_revoked_is_no_longer_talked_to(machine):
+    """At once, in both directions; and again once it is admitted with new keys."""
+
+    async def play():
+        hub = MemoryHub()
+        north, at_hub = await started(machine, "north", "hub", hub=hub)
+        await until(lambda: "north" in at_hub.node.delivery.greeted)
+        revoke_here(machine, "north")
+        published = (machine / "authority" / "members.json").read_bytes()
+        at_hub.take_members(published)
+        assert [sealer.peers for sealer in at_hub._sealers] == [("south",)] * 2
+        with pytest.raises(IdentityError):
+            at_hub.take_members(published.replace(b"true", b"false"))
+        assert at_hub.node.status()["members_version"] == 4
+        at_hub.take_members(published)  # again: nothing happens
+        await north.stop()
+
+        fedbandits("party", "rotate", machine / "north")
+        admitted = admit_here(machine, machine / "north" / "request.json")
+        fedbandits("party", "admit", machine / "north", admitted.admission)
+        at_hub.take_members(admitted.members.read_bytes())
+        (north,) = await started(machine, "north", hub=hub)
+        await until(lambda: "hub" in north.node.delivery.greeted)
+        await north.stop()
+        await at_hub.stop()
+
+    asyncio.run(play())
+
+
+def test_a_backup_goes_on_once_it_is_said_to_have_moved(machine, tmp_path):
+    """But not where peers have seen more of the party than it holds."""
+    north, copy = machine / "north", tmp_path / "copy.db"
+    run_and_stop(machine, "north")
+    fedbandits("party", "backup", north, copy)
+    assert "is there already" in fedbandits("party", "backup", north, copy, code=20)
+    for file in north.glob("store.db*"):
+        file.unlink()
+    shutil.copy(copy, north / "store.db")
+    with pytest.raises(LedgerFileError):
+        run_and_stop(machine, "north")
+    run_and_stop(machine, "north", moved=True)
+    run_and_stop(machine, "north")
+
+
+def test_a_model_is_handed_out(machine, tmp_path):
+    """As of the newest saved state; who has none says so."""
+    assert "there is no store yet" in fedbandits(
+        "party", "export", machine / "north", tmp_path / "north.npz", code=18
+    )
+    run_and_stop(machine, "north", "hub")
+    fedbandits("party", "export", machine / "north", tmp_path / "north.npz")
+    assert load_model(tmp_path / "north.npz").learned.estimate.shape == (1, 3)
+    fedbandits("party", "export", machine / "hub", tmp_path / "hub.npz", code=2)
+
+
+def test_a_member_is_admitted_from_another_folder(machine, tmp_path):
+    """Keys are made where the party lives; what goes to the authority holds none of them."""
+    elsewhere = tmp_path / "elsewhere"
+    file = tmp_path / "clinics.toml"
+    fedbandits("federation", "init", file, "--out", tmp_path / "office")
+    fedbandits("party", "create", "south", "--federation", file, "--out", elsewhere)
+    request = elsewhere / "south" / "request.json"
+    assert b"PRIVATE" not in request.read_bytes()
+    said = fedbandits("federation", "admit", tmp_path / "office", request)
+    assert "admission-south.json" in said
+    admission = tmp_path / "office" / "authority" / "admission-south.json"
+    wrong = fedbandits(
+        "party", "admit", elsewhere / "south", admission, "--authority", "12-34", code=10
+    )
+    assert "12-34" in wrong
+    assert "Admitted; members: south" in fedbandits(
+        "party", "admit", elsewhere / "south", admission
+    )
+    users = json.loads((tmp_path / "office" / "broker" / "nats.conf").read_text())
+    assert {"south.v1", "authority"} == {u["user"] for u in users["authorization"]["users"]}
+    assert load_parties(elsewhere)[0].member == "south"
+
+
+def test_every_preset_with_parties_has_an_example():
+    """It is read as it is, and its parties are rehearsed."""
+    found = set()
+    for preset in preset_names():
+        try:
+            text = example(preset)
+        except ConfigError:  # it has no parties
+            continue
+        federation = read_federation(text)
+        found.add(federation.system.name)
+        assert own_example(federation, federation.everybody[0]).keys() <= {"costs"}
+    assert {"feducb", "feducb_p2p", "fclub", "fclub_published", "pfcb", "samba"} <= found
+    assert warm(read_federation(example("feducb")), {}) >= 0
+
+
+def test_every_code_stands_for_one_kind_of_error():
+    for ending in ENDINGS:
+        assert code_of(ending.error("")) == ending.code
+    assert code_of(StaleStoreError("")) == 14
+    assert code_of(ConfigError("")) == 2
+
+
+def test_a_customer_orders_a_run_and_learns_its_total(tmp_path):
+    """Nothing begins before that; who is no customer orders nothing."""
+    text = example("distributed-ucb").replace("rounds = 1000", "rounds = 5")
+    (tmp_path / "auction.toml").write_text(text.replace("100 ms", "20 ms"))
+    machine = tmp_path / "auction"
+    init_federation(tmp_path / "auction.toml", machine, local=True, first_port=0)
+    members = load_parties(machine)[0].federation.everybody
+    said, earned = [], []
+
+    async def pull(party):
+        while True:
+            number = await party.node.next_pull(60.0)
+            if number is not None:
+                earned.append(number % 2)
+                await party.node.pull(number, number % 2)
+
+    async def play():
+        parties = await started(machine, *members)
+        await until(lambda: all(party.node.ready for party in parties))
+        by_name = {party.folder.member: party for party in parties}
+        assert by_name["customer"].node.status()["stage"] == ""
+        with pytest.raises(ConfigError, match="role is controller"):
+            order(machine / "controller", said.append)
+        pulls = [asyncio.create_task(pull(by_name[name])) for name in ("north", "south", "east")]
+        total = await asyncio.to_thread(order, machine / "customer", said.append)
+        for each in pulls:
+            each.cancel()
+        await asyncio.gather(*pulls, return_exceptions=True)
+        for party in parties:
+            await party.stop()
+        return total
+
+    assert asyncio.run(play()) == sum(earned)
+    assert len(earned) == 5
+    assert "done" in said[-1]
+    assert "total: " in fedbandits("samba", "order", machine / "customer")
