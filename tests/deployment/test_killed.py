@@ -29,13 +29,13 @@ def test_whoever_is_killed_goes_on_where_it_was(tmp_path):
     with Brokered(TABLE, tmp_path) as here:
 
         async def play():
-            killed = Killed(here, WORLD, ROUNDS)
-            killed.start()
-            made = await killing(killed, ["north", "hub", "broker"], 6, True, 1, 2 * ROUNDS)
-            await settled(killed)
-            again = await killed.told_again()
-            await killed.stop()
-            return made, again, await states(killed)
+            with Killed(here, WORLD, ROUNDS) as killed:
+                killed.start()
+                made = await killing(killed, ["north", "hub", "broker"], 6, True, 1, 2 * ROUNDS)
+                await settled(killed)
+                again = await killed.told_again()
+                await killed.stop()
+                return made, again, await states(killed)
 
         made, again, found = asyncio.run(play())
         federation = here.federation
@@ -44,4 +44,5 @@ def test_whoever_is_killed_goes_on_where_it_was(tmp_path):
     run = PartiesReplicate(federation.system, federation.plan, WORLD, 0, 0)
     run.advance(ROUNDS)
     for party in run.parties:
-        assert found[federation.member_of[party.name]] == snapshots.plain(party.state), party.name
+        state = snapshots.plain(found[federation.member_of[party.name]])
+        assert state == snapshots.plain(party.state), party.name

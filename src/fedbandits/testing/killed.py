@@ -14,7 +14,7 @@ import signal
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from fedbandits.deployment.seat import HostedSeat
 from fedbandits.deployment.simulated import simulated_supply
 from fedbandits.deployment.store import Store
 from fedbandits.environments.base import Environment
-from fedbandits.federation import snapshots
 from fedbandits.random import Key, replicate_key, uniform
 from fedbandits.testing.applications import asked_of, told_of
 from fedbandits.testing.brokered import Brokered
@@ -83,8 +82,18 @@ class Killed:
         self.deciding = {member: asyncio.Lock() for member in self.federation.everybody}
         #: (member, name of the decision, reward) of every reward that was acknowledged.
         self.rewarded: list[tuple[str, str, Any]] = []
+        #: What every pull gave, acknowledged or not: one that was not is due again, or was taken.
+        self.told: dict[tuple[str, str], int] = {}
         #: How many requests were not answered.
         self.unanswered = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes.values():  # those that a failure has left
+            with suppress(ValueError):  # it was closed
+                process.kill()
 
     def start(self, *members: str) -> None:
         """Start some members, or all."""
@@ -176,6 +185,7 @@ class Killed:
             if pull is None:
                 continue
             reward = int(stage.outcome(int(pull.rpartition("-")[2]), place, True))
+            self.told[member, pull] = reward
             try:
                 await self._door(member).pull(pull, reward)
             except DoorError:  # it may have been taken: then it is due no more
@@ -268,7 +278,7 @@ async def settled(killed: Killed) -> int:
     return found
 
 
-async def states(killed: Killed) -> dict[str, bytes]:
+async def states(killed: Killed) -> dict[str, Any]:
     """Where everybody is, from the stores; nobody must run."""
     found = {}
     for member in killed.federation.everybody:
@@ -282,7 +292,7 @@ async def states(killed: Killed) -> dict[str, bytes]:
         await host.open()
         await host.begin()
         assert host._hands is not None
-        found[member] = snapshots.plain(host._hands.party.state)
+        found[member] = host._hands.party.state
         await host.stop()
     return found
 
