@@ -10,8 +10,8 @@ the same, bit for bit; the first difference ends the benchmark.
 
 from __future__ import annotations
 
-import pathlib
 import logging
+import pathlib
 import sys
 import tempfile
 import time
@@ -23,7 +23,6 @@ from fedbandits.testing.applications import ROUNDS, Setting
 from fedbandits.testing.brokered import Brokered, InOrder
 from fedbandits.testing.deployed import DeployedFederation, table_from
 from fedbandits.testing.deployed_systems import does_as_simulated
-
 
 logging.getLogger("asyncio").setLevel(logging.ERROR)  # the client's ends of connections
 

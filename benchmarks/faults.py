@@ -1,4 +1,4 @@
-"""Every kind of party, and the broker, killed at random instants: is anything lost or repeated?
+"""Every kind of party and the broker killed at random instants: what is lost or repeated.
 
     python benchmarks/faults.py [--kills 50] [--only feducb …] [--rounds 120]
 
@@ -9,8 +9,8 @@ still for a while, as if cut off; and once nothing can be written to its store.
 * *Equal*: simulated noise, compared with the same run undisturbed: all states, bit for bit. A
   party is not killed while it decides: an orphan of a decision would change what is compared.
 * *Secure*: noise of a deployment, and kills at any time. Every reward that was acknowledged is
-  there (told again it is refused), every row of the ledgers is as it was written, every release is
-  charged once, and what the others have of it is what was released.
+  there (told again it is refused), and every row of the ledgers is as it was written: no step of
+  noise is drawn or charged twice.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ class Result(NamedTuple):
     rewards: int
     again: int
     states: dict[str, bytes]
+    events: int
     seconds: float
 
 
@@ -64,12 +65,12 @@ async def run(here: Brokered, world: Environment, rounds: int, kills: int, spare
     made = await killing(killed, [*kinds, "broker"], kills, spares, 1, _rewards(here, rounds))
     if trouble is not None:
         await trouble
-    await settled(killed)
+    events = await settled(killed)
     again = await killed.told_again() if not here.federation.roles.messages_set_pace else 0
     await killed.stop()
     found = await states(killed)
     seconds = time.monotonic() - began
-    return Result(made, killed.unanswered, len(killed.rewarded), again, found, seconds)
+    return Result(made, killed.unanswered, len(killed.rewarded), again, found, events, seconds)
 
 
 def _rewards(here: Brokered, rounds: int) -> int:
@@ -102,7 +103,7 @@ def main() -> None:
     given = parser.parse_args()
     print(
         f"{'system':10s} {'noise':9s} {'killed':>6s} {'unanswered':>10s} {'rewards':>8s} "
-        f"{'still there':>11s} {'seconds':>8s}  states, ledgers"
+        f"{'still there':>11s} {'events':>7s} {'seconds':>8s}  states, ledgers"
     )
     for preset in given.only:
         quiet: Result | None = None
@@ -119,7 +120,8 @@ def main() -> None:
                 verdict = "equal, bit for bit"
             print(
                 f"{preset:10s} {noise:9s} {found.kills:6d} {found.unanswered:10d} "
-                f"{found.rewards:8d} {found.again:11d} {found.seconds:8.1f}  {verdict}",
+                f"{found.rewards:8d} {found.again:11d} {found.events:7d} {found.seconds:8.1f}  "
+                f"{verdict}",
                 flush=True,
             )
 

@@ -105,7 +105,9 @@ async def take_part(here: Brokered, folder: pathlib.Path, members: tuple[str, ..
                 pulls.append(time.monotonic())
 
     owners = federation.members["owner"]
-    await asyncio.gather(*(pull(owners.index(m), deployed.nodes[m]) for m in members if m in owners))
+    await asyncio.gather(
+        *(pull(owners.index(m), deployed.nodes[m]) for m in members if m in owners)
+    )
     while not all(node.host.view.stage == "done" for node in deployed.nodes.values()):
         await asyncio.sleep(0.02)
     if members != federation.everybody:  # the others may not have all that they were sent
@@ -238,7 +240,7 @@ def apart(here: Brokered, task: Task) -> Measured:
     """Every member in a process of its own."""
     everybody = [m for m in here.federation.everybody if not (task.sizes and m == "customer")]
     running = [
-        subprocess.Popen(
+        subprocess.Popen(  # noqa: S603  this very program
             [sys.executable, __file__, "--task"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         for _ in everybody

@@ -27,6 +27,12 @@ _LEAST_PAUSE, _LONGEST_PAUSE = 0.02, 5.0
 _AGAIN = 0.2
 
 
+def _uptime() -> float:
+    """Seconds of the machine's other clock, which nobody sets: asleep, too, where it can tell."""
+    clock: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if clock is None else time.clock_gettime(clock)
+
+
 class Clock:
     """The clock of one member.
 
@@ -44,7 +50,7 @@ class Clock:
         #: Why no rounds end just now; empty while they do.
         self.problem = ""
         self._jump = 0.0
-        self._drift = time.time() - time.monotonic()
+        self._drift = time.time() - _uptime()
 
     def start(self) -> None:
         """Begin."""
@@ -70,8 +76,7 @@ class Clock:
 
     async def _tick(self) -> None:
         """Carry out ticks as they are due."""
-        store = self._node.host.store
-        self.done = await self._node.host.call(lambda batch: store.number(batch.connection, TICKS))
+        self.done = await self._kept()
         while True:
             due = self.next_tick
             wait = 0.0 if due is None else due - time.time()
@@ -82,6 +87,16 @@ class Clock:
             self._look()
             if self.problem or self._node.exhausted or not await self._carry_out(self.done + 1):
                 await asyncio.sleep(_AGAIN)
+
+    async def _kept(self) -> int:
+        """The newest tick that was carried out, as soon as the store can tell."""
+        host = self._node.host
+        while True:
+            try:
+                return int(await host.call(lambda b: host.store.number(b.connection, TICKS)))
+            except FedbanditsError as failed:  # tried again
+                _LOG.warning("%s: its ticks: %s", self._node.member, failed)
+            await asyncio.sleep(_AGAIN)
 
     async def _carry_out(self, tick: int) -> bool:
         """End the round whose end comes next; whether that could be done."""
@@ -105,12 +120,14 @@ class Clock:
 
     def _look(self) -> None:
         """Hold the clock against the machine's other one, and against those of peers."""
-        drift = time.time() - time.monotonic()
+        drift = time.time() - _uptime()
         if abs(drift - self._drift) > self._patience:
             self._jump += drift - self._drift
         self._drift = drift
-        offsets = list(self._node.delivery.offsets().values())
-        wrong = [offset for offset in offsets if abs(offset) > self._patience]
+        offsets = self._node.delivery.offsets()
+        wrong = [peer for peer, offset in offsets.items() if abs(offset) > self._patience]
+        for peer in wrong:  # it may have been set right since, or its greeting was kept back
+            self._node.delivery.exchanges[peer].ask()
         problem = ""
         if abs(self._jump) > self._patience:
             problem = (
@@ -148,6 +165,9 @@ class Clock:
         after = self._federation.reward_after
         while True:
             await asyncio.sleep(min(_LONGEST_PAUSE, max(_LEAST_PAUSE, after / 10)))
+            self._look()
+            if self.problem:  # a clock that has jumped ahead would end the time of all rewards
+                continue
             try:
                 await self._node.expire(time.time() - after)
             except FedbanditsError as failed:  # tried again

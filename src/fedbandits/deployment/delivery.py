@@ -14,11 +14,11 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Protocol
 
 from fedbandits.deployment import frames
 from fedbandits.deployment.exchange import FIRST_PAUSE, LONGEST_PAUSE, WINDOW, Exchange
 from fedbandits.deployment.frames import Acknowledgement, Data, Gift, Hello, Seals
+from fedbandits.deployment.receiver import Receiver
 from fedbandits.deployment.transport import Transport
 from fedbandits.errors import FedbanditsError, SealError
 from fedbandits.federation.terms import Terms, cut
@@ -30,32 +30,6 @@ _ACKNOWLEDGE_AFTER, _ACKNOWLEDGE_CHATTER_AFTER = 0.02, 0.2 * FIRST_PAUSE
 _MOST_OWED = WINDOW // 4
 #: Seconds between two looks for what was not answered, at least.
 _LEAST_PAUSE = 0.005
-
-
-class Receiver(Protocol):
-    """Whoever is given what was delivered. All of it is called on the event loop."""
-
-    def counts(self, peer: str) -> tuple[int, int]:
-        """The numbers of the message from a peer that comes next, and of the next one to it."""
-
-    def receive(self, peer: str, body: bytes) -> None:
-        """Take a message; when it is committed, :meth:`Delivery.received` is to be called."""
-
-    def acknowledged(self, peer: str, number: int) -> None:
-        """All messages to a peer below a number need not be kept."""
-
-    def stale(self, why: str) -> None:
-        """Stop: this party was put back from an old backup."""
-
-    def given(self, peer: str, name: str, value: bytes) -> None:
-        """A peer has handed over a secret."""
-
-    def gift(self, peer: str, name: str) -> bytes | None:
-        """A secret that is to be handed to a peer, if it is."""
-
-    @property
-    def wants(self) -> list[str]:
-        """Names of secrets that have not been handed over yet."""
 
 
 class Delivery:
@@ -189,7 +163,7 @@ class Delivery:
 
     def _say_again(self, exchange: Exchange, now: float) -> None:
         exchange.grow(now)
-        if not exchange.greeted or exchange.wants:
+        if not exchange.greeted or exchange.wants or exchange.asks:
             self._greet(exchange)
             return
         for number, body in exchange.in_window():
@@ -198,8 +172,8 @@ class Delivery:
     def _greet(self, exchange: Exchange) -> None:
         received, sent = self._receiver.counts(exchange.peer)
         hello = Hello(
-            self._life, exchange.life, exchange.greeted, self.terms.digest, received, sent,
-            self._receiver.wants, time.time(),
+            self._life, exchange.life, exchange.greeted and not exchange.asks, self.terms.digest,
+            received, sent, self._receiver.wants, time.time(),
             self.terms.content if exchange.has_other_terms else b"",
         )  # fmt: skip
         self._send(exchange, self._greets, hello)
@@ -232,7 +206,7 @@ class Delivery:
             self._refuse(sender, SealError(f"a frame of {cut(repr(sender))}, who is no peer"))
             return
         try:
-            frame = frames.decode(self._opened(sender, sealed))
+            frame = self._opened(sender, sealed)
         except SealError as error:
             self._refuse(sender, error)
             return
@@ -250,12 +224,15 @@ class Delivery:
             case Gift():
                 self._receiver.given(sender, frame.name, frame.value)
 
-    def _opened(self, sender: str, sealed: bytes) -> bytes:
-        """What is in a frame; greetings alone are not bound to the terms."""
+    def _opened(self, sender: str, sealed: bytes) -> frames.AnyFrame:
+        """What is in a frame; greetings alone need not be bound to the terms."""
         try:
-            return self._seals.open(sender, sealed)
+            return frames.decode(self._seals.open(sender, sealed))
         except SealError:
-            return self._greets.open(sender, sealed)
+            frame = frames.decode(self._greets.open(sender, sealed))
+        if not isinstance(frame, Hello):
+            raise SealError("it is no greeting, and was not sealed for these terms")
+        return frame
 
     def _refuse(self, sender: str, error: FedbanditsError) -> None:
         self.refused[type(error).__name__] += 1
@@ -282,17 +259,21 @@ class Delivery:
         """Take over where a peer stands, as it has just said."""
         received, sent = self._receiver.counts(exchange.peer)
         if hello.received > sent:
-            self._receiver.stale(
+            exchange.problem = (
                 f"{exchange.peer} has seen {hello.received} messages of {self.member}, whose store "
                 f"knows of {sent}: an old backup was put back; what it released since is not in "
                 "its ledger"
             )
+            exchange.greeted, exchange.saw_more = False, True
+            saw_more = sum(each.saw_more for each in self.exchanges.values())
+            self._receiver.stale(exchange.problem, 2 * saw_more > len(self.exchanges))
             return
+        exchange.saw_more = False
         if received > hello.sent:
             exchange.problem = f"an old backup of {exchange.peer} was put back; it must stop"
             _LOG.error("%s: %s", self.member, exchange.problem)
             return
-        exchange.problem = ""
+        exchange.problem, exchange.asks = "", False
         exchange.offset = hello.time - time.time()
         first = not exchange.greeted
         exchange.greeted, exchange.received = True, max(exchange.received, received)

@@ -36,6 +36,8 @@ class LogFile:
             if not self._named and hasattr(os, "O_DIRECTORY"):  # the file's name lasts, too
                 _sync(self._folder, os.O_RDONLY)
             self._named = True
+        except FileNotFoundError:  # all of it is in the database, which is on the disk
+            return
         except OSError as error:
             raise StoreError(f"the store's disk fails: {error.strerror}") from None
 

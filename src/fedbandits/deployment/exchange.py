@@ -29,10 +29,14 @@ class Exchange:
         self.life = b""
         #: Whether it has answered in this life of ours.
         self.greeted = False
+        #: Whether it says that it has seen more than was ever sent to it.
+        self.saw_more = False
         #: Whether its terms are other ones.
         self.has_other_terms = False
         #: Whether secrets are waited for, which it may have.
         self.wants = False
+        #: Whether it is to say once more what its clock says.
+        self.asks = False
         #: What is wrong, in a line.
         self.problem = ""
         #: By how many seconds its clock is ahead of ours.
@@ -50,7 +54,7 @@ class Exchange:
     @property
     def waits(self) -> bool:
         """Whether something was said that has not been answered."""
-        return not self.greeted or self.wants or bool(self.unacknowledged)
+        return not self.greeted or self.wants or self.asks or bool(self.unacknowledged)
 
     def is_due(self, now: float) -> bool:
         """Whether it is time to say it again."""
@@ -59,6 +63,12 @@ class Exchange:
     def hurry(self) -> None:
         """Say it again at once."""
         self._pause, self.next_try = FIRST_PAUSE, 0.0
+
+    def ask(self) -> None:
+        """Ask once more what its clock says."""
+        if not self.asks:
+            self.asks = True
+            self.hurry()
 
     def grow(self, now: float) -> None:
         """Wait longer next time."""

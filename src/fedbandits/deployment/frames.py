@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import msgspec
+from msgspec import Meta
 
 from fedbandits.errors import SealError
+from fedbandits.federation.messages import MOST_MESSAGES
 
 #: Bytes of what names one life of a party, from a start to an end.
 LIFE_BYTES = 16
+#: Counts messages of one peer. Anything else is nonsense that no table could hold.
+Count = Annotated[int, Meta(ge=0, le=MOST_MESSAGES)]
+#: What names a life, or nothing.
+Life = Annotated[bytes, Meta(max_length=LIFE_BYTES)]
+#: So many secrets are asked for at once: each is answered by a frame.
+_MOST_WANTED = 16
 
 
 class Seals(Protocol):
@@ -54,13 +62,13 @@ class Hello(Frame, frozen=True, array_like=True, tag=0):
         The sender's terms, where they differ.
     """
 
-    life: bytes
-    echo: bytes
+    life: Life
+    echo: Life
     known: bool
     terms: str
-    received: int
-    sent: int
-    wants: list[str]
+    received: Count
+    sent: Count
+    wants: Annotated[list[str], Meta(max_length=_MOST_WANTED)]
     time: float
     content: bytes = b""
 
@@ -68,15 +76,15 @@ class Hello(Frame, frozen=True, array_like=True, tag=0):
 class Data(Frame, frozen=True, array_like=True, tag=1):
     """A message, and the number of the receiver's message that the sender expects next."""
 
-    received: int
-    number: int
+    received: Count
+    number: Count
     body: bytes
 
 
 class Acknowledgement(Frame, frozen=True, array_like=True, tag=2):
     """The number of the receiver's message that the sender expects next."""
 
-    received: int
+    received: Count
 
 
 class Gift(Frame, frozen=True, array_like=True, tag=3):

@@ -48,15 +48,20 @@ class Handover:
         return self._gifts.get(name) if handed else None
 
     def takes(self, peer: str, name: str, value: bytes) -> bool:
-        """Whether a secret that has come is one that is waited for, and its maker's."""
+        """Whether a secret that has come is one that is waited for, and its maker's.
+
+        If it is, :meth:`keep` is to be called: until then no other is taken in its place.
+        """
         role = self._seat.federation.seat_of(peer).role.name
         made = any(s.name == name and s.maker == role for s in self._seat.takes)
         expected = name in self.wants and name not in self._coming
-        return made and expected and len(value) == _SECRET_BYTES
+        if not (made and expected and len(value) == _SECRET_BYTES):
+            return False
+        self._coming.add(name)
+        return True
 
     async def keep(self, name: str, value: bytes) -> bool:
         """Keep a secret that has come; whether it was the last one."""
-        self._coming.add(name)
         try:
             await self._host.call(
                 lambda batch: batch.store.keep_secret(batch.connection, f"shared {name}", value)

@@ -23,9 +23,11 @@ from fedbandits.deployment.store import Store
 from fedbandits.deployment.view import View, view_of
 from fedbandits.deployment.writing import Batch
 from fedbandits.errors import (
+    ClockError,
     DeploymentError,
     FedbanditsError,
     LedgerError,
+    NotReadyError,
     StoreError,
 )
 
@@ -74,6 +76,7 @@ class Host:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name=seat.member, daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._stops = False
         self._hands: Hands | None = None
         self._broken: BaseException | None = None
         #: Bytes in the journal since the newest saved state, and bytes of that.
@@ -81,7 +84,7 @@ class Host:
         self._batch: Batch | None = None
         self.means = StoredMeans(store, seat.member, seat.own, self._connection)
         #: What can be seen of the party, as of the last commit.
-        self.view = View()
+        self.view = self._newest = View()
         #: How many events have not been answered.
         self.waiting = 0
         #: Called on the event loop after every commit.
@@ -111,12 +114,22 @@ class Host:
 
     async def stop(self) -> None:
         """Finish what waits, save the state, close the store."""
-        if self._thread.is_alive():
+        try:
+            if self._thread.is_alive():
+                await self._finish()
+        finally:
+            self.store.close()
+
+    async def _finish(self) -> None:
+        try:
             if self._hands is not None and self._broken is None:
                 await self.call(lambda batch: batch.save_state())
+        except FedbanditsError as failed:  # the journal has all that is in the state
+            _LOG.warning("%s: its state could not be saved: %s", self.seat.member, failed)
+        finally:
+            self._stops = True  # what would come behind the end would never be answered
             self._jobs.put(None)
             await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
-        self.store.close()
 
     def do(self, kind: Kind, content: Any) -> asyncio.Future[Any]:
         """Give the party an event. The future is done when it is committed, or was refused."""
@@ -135,6 +148,8 @@ class Host:
         loop = self._loop
         if loop is None:
             raise DeploymentError(f"{self.seat.member}: not started")
+        if self._stops:
+            raise NotReadyError(f"{self.seat.member}: stops")
         future: asyncio.Future[Any] = loop.create_future()
 
         def settle(answer: Any, error: BaseException | None) -> None:
@@ -183,7 +198,6 @@ class Host:
             with self.store.begin() as connection:
                 self._batch = batch = Batch(self.store, connection, self._hands, self.seat)
                 answers = [self._do(batch, kind, content) for kind, content, _ in jobs]
-                self._hands = batch.hands
                 with self._lock:
                     acknowledged, self._acknowledged = self._acknowledged, {}
                 batch.write(self._bytes_since, acknowledged)
@@ -197,7 +211,7 @@ class Host:
             answers = [(None, error)] * len(jobs)
             self._tell(jobs, answers, None, str(error))
         else:
-            self._bytes_since = batch.bytes_since
+            self._bytes_since, self._hands = batch.bytes_since, batch.hands
             self._tell(jobs, answers, batch, "")
         finally:
             self._batch = None
@@ -208,9 +222,9 @@ class Host:
         """Carry out one event; what the party refuses has changed nothing."""
         try:
             return (content(batch) if kind is None else batch.carry_out(kind, content)), None
-        except (LedgerError, StoreError):
-            raise  # the transaction itself has failed
         except FedbanditsError as refused:
+            if isinstance(refused, LedgerError | StoreError) and type(refused) is not ClockError:
+                raise  # the transaction itself has failed
             return None, refused
 
     def _recover(self) -> None:
@@ -248,7 +262,9 @@ class Host:
         again: Sequence[Sent] = (),
     ) -> None:
         """Have the event loop tell everybody what has become of it, and send what was committed."""
-        view = view_of(self._hands, self.view, batch) if batch is not None else self.view
+        if batch is not None:  # not from what the loop has seen: it may be behind
+            self._newest = view_of(self._hands, self._newest, batch)
+        view = self._newest
         outgoing = list(again)
         if batch is not None:
             outgoing += [Sent(*row) for row in batch.outgoing]

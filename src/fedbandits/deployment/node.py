@@ -168,9 +168,7 @@ class Node:
     async def pull(self, number: int, reward: int) -> None:
         """Tell what the pull that is due has earned, 0 or 1."""
         self._require_begun()
-        if self.host.view.round_to_act != number:
-            raise NotReadyError(f"{self.member}: pull {number} is not due")
-        await self.host.do(Kind.PULL, reward)
+        await self.host.call(lambda batch: batch.pull(number, reward))
 
     async def end_round(self, round_: int) -> None:
         """A round is over for everybody; for whoever has a clock of its own.
@@ -250,7 +248,7 @@ class Node:
         """What can be seen of it; see :func:`.reports.status_of`."""
         return reports.status_of(self)
 
-    # --- what the host and delivery tell, on the event loop; see delivery.Receiver ---
+    # --- what the host and delivery tell, on the event loop; see receiver.Receiver ---
 
     def _sent(self, messages: list[Sent]) -> None:
         for peer, number, body in messages:
@@ -270,8 +268,9 @@ class Node:
     def acknowledged(self, peer: str, number: int) -> None:
         self.host.acknowledged(peer, number)
 
-    def stale(self, why: str) -> None:
-        self.fail(StaleStoreError(why))
+    def stale(self, why: str, most: bool) -> None:
+        if most or self.seat.must_never_repeat:
+            self.fail(StaleStoreError(why))
 
     def given(self, peer: str, name: str, value: bytes) -> None:
         if self.handover.takes(peer, name, value):
@@ -279,14 +278,17 @@ class Node:
 
     async def _keep(self, name: str, value: bytes) -> None:
         try:
-            complete = await self.handover.keep(name, value)
+            if not await self.handover.keep(name, value):
+                return
         except FedbanditsError as failed:  # it is asked for again
             _LOG.warning("%s: a secret could not be kept: %s", self.member, failed)
             return
-        if complete:
+        try:
             self._sent(await self._begin())
-            self.delivery.begin_anew()
-            self._wake()
+        except FedbanditsError as failed:  # nobody else would hear of it
+            self.fail(failed)
+        self.delivery.begin_anew()
+        self._wake()
 
     def gift(self, peer: str, name: str) -> bytes | None:
         return self.handover.gift(peer, name)

@@ -92,6 +92,15 @@ class HostedSeat(NamedTuple):
         return self.federation.roles.messages_set_pace
 
     @property
+    def must_never_repeat(self) -> bool:
+        """Whether secrets rest on it that nothing is sent twice with different contents.
+
+        One peer that says it was put back stops such a party, even if the peer should lie. One
+        that only pools what others have covered goes on, while most peers do not say so.
+        """
+        return self.role.acts or self.is_chatty or bool(self.makes)
+
+    @property
     def takes(self) -> tuple[SharedSecret, ...]:
         """Secrets that others hand to this party."""
         return tuple(s for s in self.federation.system.SHARED if s.takers == self.role.name)

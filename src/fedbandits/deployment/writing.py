@@ -15,11 +15,13 @@ from fedbandits.deployment.ledgers import budget_of
 from fedbandits.deployment.seat import HostedSeat
 from fedbandits.deployment.store import Entry, Header, Store
 from fedbandits.errors import (
+    ClockError,
     DuplicateRewardError,
     FedbanditsError,
     LateRewardError,
     LedgerError,
     LocalProtocolError,
+    NotReadyError,
     UnknownDecisionError,
 )
 from fedbandits.federation.links import Receipt
@@ -28,7 +30,7 @@ from fedbandits.privacy.ledger.tables import CHARGES
 from fedbandits.systems.application import Means
 
 #: A state is saved when the journal since the last one is as long as this, and twice that one.
-_LEAST_JOURNAL = 1 << 18
+_LEAST_JOURNAL = 1 << 20
 #: A journal is not longer than so many events: a restart plays them all.
 _MOST_EVENTS = 4_096
 #: Events in which nothing is ever released, so that nothing needs to be taken back.
@@ -117,11 +119,14 @@ class Batch:
         self.connection.exec_driver_sql("SAVEPOINT event").close()
         try:
             outcome = hands.apply(kind, content)
-        except LedgerError:
-            raise  # the transaction has failed: there is nothing to go back to
-        except FedbanditsError:
+        except FedbanditsError as refused:
+            if isinstance(refused, LedgerError) and type(refused) is not ClockError:
+                raise  # the transaction has failed: there is nothing to go back to
             self.connection.exec_driver_sql("ROLLBACK TO SAVEPOINT event").close()
             raise
+        for receipt in outcome.receipts:  # a message that was held has met a failure of our own
+            if isinstance(receipt.why, LedgerError) and type(receipt.why) is not ClockError:
+                raise receipt.why
         self.connection.exec_driver_sql("RELEASE SAVEPOINT event").close()
         self._saves = self._saves or self._charges() > charges
         return outcome
@@ -172,6 +177,18 @@ class Batch:
         kind, number = ("?", -1) if message is None else (type(message).__name__, message.number)
         size = len(content.data) if isinstance(content, Received) else 0
         self._headers.append(Header(now, "seen", member, kind, number, size, receipt.outcome))
+
+    def pull(self, number: int, reward: int) -> None:
+        """Tell what a pull has earned, if it is still the one that is due.
+
+        Raises
+        ------
+        NotReadyError
+            If it is not: what was told twice must not count for the pull that comes next.
+        """
+        if self.hands is None or getattr(self.hands.party, "round_to_act", None) != number:
+            raise NotReadyError(f"{self._seat.member}: pull {number} is not due")
+        self.carry_out(Kind.PULL, reward)
 
     def end_next_round(self) -> None:
         """End the next round whose end matters to the party, if one does."""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import functools
 import types
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from fedbandits._typing import Floats
 from fedbandits.errors import RemoteProtocolError, WrongTypeError
 
 #: Version of the message formats; a message of another version is refused.
 VERSION = 2
+#: Nobody sends another so many messages; a larger number is nonsense, which no table could hold.
+MOST_MESSAGES = (1 << 53) - 1
 
 
 class UnknownMessageError(RemoteProtocolError):
@@ -75,7 +78,7 @@ class Message(
 
     sender: str
     receiver: str
-    number: int = -1
+    number: Annotated[int, Meta(ge=-1, le=MOST_MESSAGES)] = -1
     version: int = VERSION
     terms: str = ""
 
@@ -96,7 +99,7 @@ class Envelope(msgspec.Struct, frozen=True):
 
     sender: str
     receiver: str
-    number: int
+    number: Annotated[int, Meta(ge=-1, le=MOST_MESSAGES)]
     version: int
     terms: str = ""
 
@@ -130,12 +133,13 @@ def _declared(kind: type[Message]) -> tuple[tuple[str, tuple[type, ...], type | 
     """Fields whose types can be looked at: name, allowed types, and that of what is in a list."""
     found: list[tuple[str, tuple[type, ...], type | None]] = []
     for field in msgspec.structs.fields(kind):
-        outer, inside = get_origin(field.type) or field.type, get_args(field.type)
+        declared = get_args(field.type)[0] if get_origin(field.type) is Annotated else field.type
+        outer, inside = get_origin(declared) or declared, get_args(declared)
         if outer in (list, tuple):
             plain = inside[0] if inside and inside[0] in _PLAIN else None
             found.append((field.name, (outer,), plain))
             continue
-        kinds = inside if isinstance(field.type, types.UnionType) else (outer,)
+        kinds = inside if isinstance(declared, types.UnionType) else (outer,)
         if all(isinstance(k, type) and issubclass(k, _LOOKED_AT) for k in kinds):
             found.append((field.name, kinds, None))
     return tuple(found)

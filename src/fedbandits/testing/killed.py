@@ -13,6 +13,7 @@ import os
 import signal
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -162,10 +163,10 @@ class Killed:
             asked = {name: np.array(value) if name != "user" else value
                      for name, value in asked.items()}  # fmt: skip
             async with self.deciding[member]:
-                decision = await self._until(member, lambda door, a=asked: door.decide(**a))
+                decision = await self._until(member, partial(_decide, asked))
             outcome = stage.outcome(round_, place, np.asarray(decision.action)[()])
             told = told_of(outcome, application)
-            await self._until(member, lambda door, d=decision, t=told: door.reward(d, **t))
+            await self._until(member, partial(_reward, decision, told))
             self.rewarded.append((member, decision.id, told["reward"]))
 
     async def _pull(self, place: int, member: str) -> None:
@@ -248,20 +249,23 @@ async def killing(
     return made
 
 
-async def settled(killed: Killed) -> None:
-    """Wait until nothing is on its way."""
+async def settled(killed: Killed) -> int:
+    """Wait until nothing is on its way; returns how many events all parties have taken."""
     asking = [Asking(load_party(killed.here.folder / m)) for m in killed.federation.everybody]
 
-    def idle() -> bool:
+    def events() -> int:
+        found = 0
         for each in asking:
             status = each.told().status
             if not status or status["outbox"] or status["stage"] in ("waiting", "exchanging"):
-                return False
-        return True
+                return 0
+            found += status["events"]
+        return found
 
     async with asyncio.timeout(_PATIENCE):
-        while not await asyncio.to_thread(idle):
+        while not (found := await asyncio.to_thread(events)):
             await asyncio.sleep(0.05)
+    return found
 
 
 async def states(killed: Killed) -> dict[str, bytes]:
@@ -281,3 +285,11 @@ async def states(killed: Killed) -> dict[str, bytes]:
         found[member] = snapshots.plain(host._hands.party.state)
         await host.stop()
     return found
+
+
+async def _decide(asked: dict[str, Any], door: AsyncClient) -> Any:
+    return await door.decide(**asked)
+
+
+async def _reward(decision: Any, told: dict[str, Any], door: AsyncClient) -> None:
+    await door.reward(decision, **told)

@@ -1,0 +1,274 @@
+"""Failures at awkward moments: while a party begins, stops, or looks at its clock."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+import time
+
+import msgspec
+import pytest
+
+from fedbandits.deployment.events import Kind, Received
+from fedbandits.deployment.store import Store
+from fedbandits.environments.linear import Linear
+from fedbandits.errors import ClockError, LedgerError, NotReadyError, StoreError
+from fedbandits.federation.links import Receipt
+from fedbandits.settings.federation import federation_of
+from fedbandits.testing.deployed import NEVER, DeployedFederation, simulated, until
+from tests.deployment.federations import clinics
+
+ENVIRONMENT = Linear(agents=3, dim=4, arms=5)
+ACTIONS = [[0.1, 0.2, 0.3, 0.4]] * 5
+
+
+def running(federation, tmp_path, work, seeded=True):
+    """Run a federation, do something with it, and stop it."""
+
+    async def run():
+        brought = simulated(federation, ENVIRONMENT, 7) if seeded else None
+        deployed = DeployedFederation(federation, tmp_path, supplies=brought)
+        await deployed.start()
+        await deployed.greeted()
+        try:
+            return await work(deployed)
+        finally:
+            await deployed.stop()
+
+    return asyncio.run(run())
+
+
+def failing(monkeypatch, times=1):
+    """The next commits fail."""
+    begin, left = Store.begin, [times]
+
+    @contextlib.contextmanager
+    def fails(self):
+        with begin(self) as connection:
+            yield connection
+            if left[0]:
+                left[0] -= 1
+                raise StoreError("this commit fails")
+
+    monkeypatch.setattr(Store, "begin", fails)
+    return left
+
+
+def test_a_party_whose_state_cannot_be_saved_stops_all_the_same(tmp_path, monkeypatch):
+    federation = clinics()
+
+    async def work(deployed):
+        node = deployed.nodes.pop("clinic-0")
+        decided = await node.decide(node.application.ASKED(actions=ACTIONS))
+        left = failing(monkeypatch)
+        await node.stop()
+        assert left == [0]
+        with pytest.raises(NotReadyError):
+            await node.decide(node.application.ASKED(actions=ACTIONS))
+        await deployed.start("clinic-0")
+        assert deployed.nodes["clinic-0"].host.view.decisions == decided.number
+
+    running(federation, tmp_path, work)
+
+
+def test_a_party_whose_first_commit_fails_is_not_begun_by_halves(tmp_path, monkeypatch):
+    federation = clinics(noise="secure")
+
+    async def work(deployed):
+        await deployed.stop("clinic-0")
+        for left in tmp_path.glob("clinic-0.db*"):
+            left.unlink()
+        node = deployed.make("clinic-0")
+        await node.host.open()
+        failing(monkeypatch)
+        with pytest.raises(StoreError):
+            await node.host.begin()
+        await node.host.call(lambda batch: None)
+        assert node.host._hands is None
+        await node.host.begin()
+        await node.host.do(Kind.END_ROUND, node.host.view.next_end)
+        await node.host.stop()
+
+    running(federation, tmp_path, work, seeded=False)
+
+
+def test_ticks_go_on_after_a_store_that_failed_at_first(tmp_path, monkeypatch):
+    start = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    federation = clinics(start=start, every="200 ms", rounds=10_000)
+
+    async def work(deployed):
+        node = deployed.nodes["clinic-0"]
+        await node.clock.stop()
+        done, node.clock.done = node.clock.done, 0
+        left = failing(monkeypatch)
+        node.clock.start()
+        await until(lambda: left == [0])
+        await until(lambda: node.clock.done > done)
+
+    running(federation, tmp_path, work)
+
+
+def test_clocks_of_peers_that_were_set_right_are_believed(tmp_path):
+    start = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
+    federation = clinics(start=start, every="1 min", message_time="1 s")
+
+    async def work(deployed):
+        node = deployed.nodes["clinic-0"]
+        exchange = node.delivery.exchanges["hub"]
+        exchange.offset = 3600.0  # as a greeting would have told that was kept back
+        node.clock._look()
+        assert node.clock.problem
+        await until(lambda: abs(exchange.offset) < 60)
+        node.clock._look()
+        assert not node.clock.problem
+
+    running(federation, tmp_path, work)
+
+
+def test_a_clock_that_jumps_ends_no_reward_s_time(tmp_path, monkeypatch):
+    federation = clinics(rewards='[rewards]\ndefault = 0.25\nafter = "200 ms"', message_time="1 h")
+
+    async def work(deployed):
+        node, real = deployed.nodes["clinic-0"], time.time
+        node.clock._jump = 100 * 3600.0
+        await node.decide(node.application.ASKED(actions=ACTIONS))
+        await until(lambda: "clock" in node.status()["problems"])
+        before = real()
+        await until(lambda: real() > before + 1.0)
+        assert node.host.view.open == 1
+        node.clock._jump = 0.0
+        await until(lambda: node.host.view.open == 0)
+
+    running(federation, tmp_path, work)
+
+
+def test_a_ledger_s_clock_that_runs_backwards_refuses_a_release_alone(tmp_path, monkeypatch):
+    federation = clinics(noise="secure", start="2020-01-01T00:00:00Z", every="9000 days")
+
+    async def work(deployed):
+        node = deployed.nodes["clinic-0"]
+        times = node.host.store.ledger._times
+        monkeypatch.setattr(times, "_clock", lambda: time.time() - 3600.0)
+        results = await asyncio.gather(
+            node.tick(1),
+            node.decide(node.application.ASKED(actions=ACTIONS)),
+            return_exceptions=True,
+        )
+        assert isinstance(results[0], ClockError)
+        assert results[1].number == 1
+        assert await node.host.call(lambda b: b.store.number(b.connection, "failures")) == 0
+        monkeypatch.undo()
+        await node.tick(1)
+        assert (await node.privacy())["releases"] == 1
+
+    running(federation, tmp_path, work, seeded=False)
+
+
+def test_a_ledger_that_fails_for_a_held_message_fails_the_transaction(tmp_path, monkeypatch):
+    federation = clinics()
+
+    async def work(deployed):
+        node = deployed.nodes["hub"]
+        party = node.host._hands.party
+        follow = Receipt("early", [], LedgerError("the database failed"))
+        monkeypatch.setattr(
+            party, "receive_bytes", lambda *_: Receipt("taken", [], None, (follow,))
+        )
+        with pytest.raises(StoreError, match="database failed"):
+            await node.host.do(Kind.RECEIVE, Received("agent-1", b""))
+
+    running(federation, tmp_path, work)
+
+
+def test_a_reader_does_not_keep_pulls_off_the_disk(tmp_path, monkeypatch):
+    """A checkpoint would write nothing behind what a reader sees, and say nothing of it."""
+    synced = []
+    monkeypatch.setattr("fedbandits.deployment.store.os.fsync", synced.append)
+    with Store.open(tmp_path / "store.db", "f", "m", "t", synchronous="NORMAL") as store:
+        reader = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+        with contextlib.closing(reader):
+            reader.execute("BEGIN").close()
+            reader.execute("SELECT * FROM host_meta").fetchall()
+            for value in range(3):
+                with store.begin() as connection:
+                    store.set_number(connection, "x", value)
+                store.sync()
+    assert len(synced) == 3
+
+
+def samba():
+    return federation_of(
+        {
+            "name": "race",
+            "rounds": 20,
+            "noise": "simulated",
+            "system": {"preset": "samba-ucb"},
+            "facts": {"parties": 3},
+            "members": {
+                "owner": ["arm-0", "arm-1", "arm-2"],
+                "controller": ["hub"],
+                "comp": ["judge"],
+                "customer": ["buyer"],
+            },
+            "clock": {"kind": "live", "start": NEVER, "every": "1 h"},
+        }
+    )
+
+
+def test_a_secret_that_comes_twice_at_once_is_kept_once(tmp_path):
+    async def run():
+        node = DeployedFederation(samba(), tmp_path).make("arm-0")
+        await node.host.open()
+        await node.handover.open()
+        node.fail = lambda why: None
+        for value in (b"a" * 32, b"b" * 32):
+            node.given("judge", "channel", value)
+        await until(lambda: not node.wants)
+        kept = await node.host.call(lambda b: b.store.secret(b.connection, "shared channel"))
+        failures = await node.host.call(lambda b: b.store.number(b.connection, "failures"))
+        for task in list(node._waking):
+            await task
+        await node.host.stop()
+        return kept, failures
+
+    assert asyncio.run(run()) == (b"a" * 32, 0)
+
+
+def test_a_party_that_cannot_begin_with_its_secrets_says_so(tmp_path, monkeypatch):
+    async def run():
+        fatal = []
+        node = DeployedFederation(samba(), tmp_path).make("arm-0", fatal.append)
+        await node.start()
+        assert node.wants == ["channel"]
+
+        def refuse(_):
+            raise StoreError("no party today")
+
+        monkeypatch.setattr(node.host, "_begin", refuse)
+        node.given("judge", "channel", b"a" * 32)
+        await until(lambda: bool(fatal))
+        await node.stop()
+        return fatal
+
+    (why,) = asyncio.run(run())
+    assert "no party today" in str(why)
+
+
+def test_a_reward_that_is_told_twice_counts_for_no_later_pull(tmp_path, monkeypatch):
+    """What is seen of a party is of its last commit; the next pull may be due by then."""
+    federation = clinics()
+
+    async def work(deployed):
+        node = deployed.nodes["clinic-0"]
+        hands = node.host._hands
+        monkeypatch.setattr(type(hands.party), "round_to_act", 2)
+        node.host.view = msgspec.structs.replace(node.host.view, round_to_act=1)
+        applied = []
+        monkeypatch.setattr(hands, "apply", lambda *event: applied.append(event))
+        with pytest.raises(NotReadyError, match="pull 1 is not due"):
+            await node.pull(1, 1)
+        assert not applied
+        monkeypatch.undo()
+
+    running(federation, tmp_path, work)
