@@ -18,6 +18,8 @@ from fedbandits.deployment.running import RunningParty
 from fedbandits.deployment.warming import warm
 
 _LOG = logging.getLogger("fedbandits.deployment")
+#: Seconds that one thread may keep the other waiting: that which answers, or that which commits.
+SWITCH_INTERVAL = 0.0005
 
 
 def run_party(
@@ -54,6 +56,7 @@ def run_party(
     kernels = warm(party.federation, {party.member: party.settings.own})
     if kernels:
         _LOG.info("%s: compiled %d kernels, which are kept", party.member, kernels)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(_serve(running, attached))
 
