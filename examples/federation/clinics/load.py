@@ -12,6 +12,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,7 +72,7 @@ class Clinic:
         treatments = self._rng.normal(size=(TREATMENTS, THETA.size))
         treatments /= np.linalg.norm(treatments, axis=1, keepdims=True) * (1.0 + 1e-6)
         means = treatments @ THETA
-        decision = self._asked(lambda: self._client.decide(actions=treatments))
+        decision = self._asked(partial(self._client.decide, actions=treatments))
         if decision is None:
             return
         mean = float(means[decision.action])
@@ -87,7 +88,7 @@ class Clinic:
         """Tell of all patients who are back by now."""
         while self._due and self._due[0][0] <= now:
             _, _, decision, reward = self._due[0]
-            self._asked(lambda d=decision, r=reward: self._reward(d, r), patience=60.0)
+            self._asked(partial(self._reward, decision, reward), patience=60.0)
             heapq.heappop(self._due)
 
     def _reward(self, decision: str, reward: float) -> None:

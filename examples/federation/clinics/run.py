@@ -91,7 +91,7 @@ def plot(
         count = near.sum(axis=1)
         shown = np.where(count >= 10, near @ mean / np.maximum(count, 1), np.nan)
         axes.plot(centres, shown, label=name)
-    best = np.mean([visit.best for of_one in visits.values() for visit in of_one])
+    best = float(np.mean([visit.best for of_one in visits.values() for visit in of_one]))
     axes.axhline(best, color="0.6", linestyle="--", linewidth=1.0, label="best treatments")
     axes.axhline(0.0, color="0.6", linestyle=":", linewidth=1.0, label="any treatment")
     axes.axvline(killed - begun, color="0.3", linewidth=1.0)
