@@ -98,6 +98,29 @@ class Application(Generic[AnyPlan]):
         raise NotImplementedError
 
 
+class Choices(Application[AnyPlan]):
+    """An action is a number, from 0, and its outcome a reward."""
+
+    TOLD = RewardTold
+    #: Under which name an open decision keeps the action.
+    CHOSEN: ClassVar[str]
+
+    def action(self, decision: Decision, asked: Any) -> int:
+        del asked
+        return int(decision.action)
+
+    def observation(
+        self, party: ActingParty[Any], number: int, told: RewardTold
+    ) -> tuple[Decision, float]:
+        found = party.state.open.get(number)
+        if found is None:
+            raise LocalProtocolError(f"{party.name}: decision {number} is not open")
+        return Decision(number, getattr(found, self.CHOSEN)), told.reward
+
+    def stand_in(self, value: float) -> RewardTold:
+        return RewardTold(value)
+
+
 def list_type(item: Any, least: int, most: int) -> Any:
     """The type of a list of so many items, for :meth:`Application.bounds`."""
     return Annotated[list[item], Meta(min_length=least, max_length=most)]

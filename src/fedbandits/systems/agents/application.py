@@ -8,8 +8,6 @@ import numpy as np
 from msgspec import Meta
 
 from fedbandits._typing import Floats32
-from fedbandits.errors import LocalProtocolError
-from fedbandits.federation.events import Decision
 from fedbandits.federation.party import ActingParty
 from fedbandits.privacy.bounds import contexts_fault, require_within
 from fedbandits.random import Key
@@ -17,10 +15,9 @@ from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.player import Offer
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.application import (
-    Application,
     Asked,
+    Choices,
     Means,
-    RewardTold,
     float32_columns,
     list_type,
 )
@@ -47,11 +44,11 @@ class ContextAsked(Asked, frozen=True):
     available: list[int] | None = None
 
 
-class SharedModel(Application[AgentsPlan]):
+class SharedModel(Choices[AgentsPlan]):
     """All actions share one parameter vector: each decision shows every action's context."""
 
     ASKED: ClassVar[type[Asked]] = ActionsAsked
-    TOLD = RewardTold
+    CHOSEN = "arm"
 
     def bounds(self) -> dict[str, Any]:
         dimension, _ = self.plan.facts.features_shape
@@ -61,21 +58,6 @@ class SharedModel(Application[AgentsPlan]):
 
     def situation(self, party: ActingParty[Any], asked: ActionsAsked) -> Floats32:
         return self._contexts(party, asked.actions)
-
-    def action(self, decision: Decision, asked: Any) -> int:
-        del asked
-        return int(decision.action)
-
-    def observation(
-        self, party: ActingParty[Any], number: int, told: RewardTold
-    ) -> tuple[Decision, float]:
-        found = party.state.open.get(number)
-        if found is None:
-            raise LocalProtocolError(f"{party.name}: decision {number} is not open")
-        return Decision(number, found.arm), told.reward
-
-    def stand_in(self, value: float) -> RewardTold:
-        return RewardTold(value)
 
     def _contexts(self, party: ActingParty[Any], rows: list[list[float]]) -> Floats32:
         """Contexts as columns, held to their bound: a decision on others could earn nothing."""

@@ -15,13 +15,11 @@ from msgspec import Meta
 
 from fedbandits.environments.arrivals import Arrival
 from fedbandits.errors import LocalProtocolError
-from fedbandits.federation.events import Decision
 from fedbandits.federation.party import ActingParty
 from fedbandits.systems.application import (
-    Application,
     Asked,
+    Choices,
     Means,
-    RewardTold,
     float32_columns,
     list_type,
 )
@@ -39,11 +37,11 @@ class ItemsAsked(Asked, frozen=True):
     items: list[list[float]]
 
 
-class Recommendations(Application[ServersPlan]):
+class Recommendations(Choices[ServersPlan]):
     """A server recommends an item to one of its own users; a reward is a number from 0 to 1."""
 
     ASKED = ItemsAsked
-    TOLD = RewardTold
+    CHOSEN = "item"
 
     def bounds(self) -> dict[str, Any]:
         constants = self.plan.constants
@@ -59,21 +57,6 @@ class Recommendations(Application[ServersPlan]):
             raise LocalProtocolError(f"{party.name}: no such user")
         items = float32_columns(party.name, asked.items)
         return Arrival(live_round(party), asked.user, items)
-
-    def action(self, decision: Decision, asked: Any) -> int:
-        del asked
-        return int(decision.action)
-
-    def observation(
-        self, party: ActingParty[Any], number: int, told: RewardTold
-    ) -> tuple[Decision, float]:
-        found = party.state.open.get(number)
-        if found is None:
-            raise LocalProtocolError(f"{party.name}: decision {number} is not open")
-        return Decision(number, found.item), told.reward
-
-    def stand_in(self, value: float) -> RewardTold:
-        return RewardTold(value)
 
 
 def live_round(party: ActingParty[Any]) -> int:
