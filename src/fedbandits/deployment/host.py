@@ -293,10 +293,10 @@ class Host:
             self.view, self.problem = view, problem
             self.waiting -= len(jobs)
             self.counts.update(counts)
+            for peer, number in received.items():  # first: what is sent acknowledges it
+                self._on_received(peer, number)
             if outgoing:
                 self._on_sent(outgoing)
-            for peer, number in received.items():
-                self._on_received(peer, number)
             for (_, _, settle), (answer, error) in zip(jobs, answers, strict=True):
                 settle(answer, error)
             self.on_change()
