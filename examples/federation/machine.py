@@ -93,12 +93,13 @@ class Machine:
         return done.stdout
 
     @contextlib.contextmanager
-    def up(self) -> Iterator[None]:
+    def up(self, *options: str) -> Iterator[None]:
         """Run the broker and all parties; they have ended when the block has, whatever happens."""
-        say_command("federation", "up", self.folder)
+        arguments = ["federation", "up", str(self.folder), *options]
+        say_command(*arguments)
         # A session of its own: Ctrl-C is for this program, which then stops the others in order.
         process = subprocess.Popen(  # noqa: S603 - our own command
-            [sys.executable, "-m", "fedbandits", "federation", "up", str(self.folder)],
+            [sys.executable, "-m", "fedbandits", *arguments],
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,

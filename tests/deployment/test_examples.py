@@ -73,16 +73,16 @@ def test_three_clinics_one_of_which_is_killed(tmp_path):
 
 
 def test_an_order_of_samba_with_four_owners(tmp_path):
-    said = play("samba", tmp_path / "samba", "--rounds", "24", "--begins", "0")
+    said = play("samba", tmp_path / "samba", "--rounds", "16", "--begins", "0")
     found = re.search(r"has decrypted (\d+); the owners' clicks add up to (\d+)", said)
     assert found is not None, said
     assert found[1] == found[2]
-    assert sum(int(n) for n in re.findall(r"shown (\d+) times", said)) == 24
+    assert sum(int(n) for n in re.findall(r"shown (\d+) times", said)) == 16
 
 
 def test_two_shops(tmp_path):
     out = tmp_path / "shops"
-    said = play("shops", out, "--seconds", "5", "--every", "10 s", "--begins", "0")
+    said = play("shops", out, "--in-process", "--seconds", "3", "--every", "10 s", "--begins", "0")
     assert unwrapped(said).count("every row verified") == 2
     assert len(re.findall(r"^(?:downtown|harbour): [\d,]+ visits; chance", said, re.MULTILINE)) == 2
     assert (out / "downtown.npz").exists()

@@ -69,11 +69,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=24.0, help="how long customers come")
     parser.add_argument("--every", help="another length of a round")
     parser.add_argument("--begins", type=float, help="seconds until the clock begins")
+    parser.add_argument("--in-process", action="store_true", help="one process, no broker")
     given = parser.parse_args()
     stop_at_sigterm()
     machine = Machine(HERE / "federation.toml", given.out, given.begins, given.every)
     tokens = {name: machine.token(name, "till") for name in CUSTOMERS}
-    with machine.up():
+    with machine.up(*(["--in-process"] if given.in_process else [])):
         machine.wait_for_start()
         shops = [
             Shop(machine.client(name, tokens[name]), customers, seed)
