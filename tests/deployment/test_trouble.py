@@ -16,6 +16,7 @@ from fedbandits.deployment.store import Store
 from fedbandits.environments.linear import Linear
 from fedbandits.errors import (
     ClockError,
+    ConfigError,
     LedgerError,
     NotReadyError,
     ReleaseRefusedError,
@@ -335,3 +336,9 @@ def test_a_release_leaves_before_all_that_waits(tmp_path):
         assert node.host.waiting == 0
 
     running(federation, tmp_path, work)
+
+
+@pytest.mark.parametrize("start", ["9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+12:00"])
+def test_a_start_that_is_no_time_elsewhere_is_refused_by_name(start):
+    with pytest.raises(ConfigError, match=r"clock\.start"):
+        clinics(start=start)
