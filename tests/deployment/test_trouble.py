@@ -10,6 +10,7 @@ import time
 
 import msgspec
 import pytest
+import sqlalchemy as sa
 
 from fedbandits.deployment.events import Kind, Received
 from fedbandits.deployment.store import Store
@@ -20,11 +21,13 @@ from fedbandits.errors import (
     LedgerError,
     NotReadyError,
     ReleaseRefusedError,
+    StoreBusyError,
     StoreError,
 )
 from fedbandits.federation.links import Receipt
 from fedbandits.settings.federation import federation_of
 from fedbandits.testing.deployed import NEVER, DeployedFederation, simulated, until
+from tests.deployment import postgres
 from tests.deployment.federations import clinics
 
 ENVIRONMENT = Linear(agents=3, dim=4, arms=5)
@@ -342,3 +345,35 @@ def test_a_release_leaves_before_all_that_waits(tmp_path):
 def test_a_start_that_is_no_time_elsewhere_is_refused_by_name(start):
     with pytest.raises(ConfigError, match=r"clock\.start"):
         clinics(start=start)
+
+
+def test_a_server_that_ends_the_session_of_the_lock_lets_no_second_process_in(postgres_server):
+    where = postgres.database(postgres_server, "lost-lock")
+    with Store.open(where, "f", "m", "t") as store:
+
+        def end_sessions():
+            ended = sa.text(
+                "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"
+            )
+            with store.ledger.engine.connect() as connection:
+                assert connection.execute(ended).all() == [(True,)]
+            gone = False
+            while not gone:  # it is told to end, and ends in a moment
+                with store.ledger.engine.connect() as connection:
+                    left = sa.text("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'")
+                    gone = connection.execute(left).first() is None
+
+        end_sessions()
+        with pytest.raises(StoreError, match="read anew"), store.begin() as connection:
+            store.set_number(connection, "x", 1)
+        with pytest.raises(StoreBusyError):
+            Store.open(where, "f", "m", "t")
+        with store.begin() as connection:
+            assert store.number(connection, "x") == 0
+        end_sessions()
+        with Store.open(where, "f", "m", "t") as other:
+            for _ in range(2):
+                with pytest.raises(StoreBusyError), store.begin():
+                    pass
+            with other.begin() as connection:
+                other.set_number(connection, "x", 2)

@@ -168,6 +168,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
             with self.ledger.begin() as connection:
                 if connection.dialect.name == "sqlite":  # what is deleted is overwritten, too
                     connection.exec_driver_sql("PRAGMA secure_delete = ON").close()
+                self._lock.require(connection)
                 yield connection
         except LedgerError as error:
             raise _named(error) from error
