@@ -5,10 +5,13 @@ BIN := $(VENV)/bin
 # How many processes play tests; 0 is this one alone, which a debugger can follow.
 WORKERS ?= 2
 
-.PHONY: quickstart test lint types clean
+.PHONY: quickstart federation test lint types clean
 
 quickstart: $(VENV)/installed ## install, then run the main example
 	$(BIN)/fedbandits run examples/quickstart.toml
+
+federation: $(VENV)/installed-federation ## install, then three clinics learn together on this machine
+	$(BIN)/python examples/federation/clinics/run.py
 
 test: $(VENV)/installed-test lint types ## install what tests need, run all of them
 	$(BIN)/python -m pytest -q -n $(WORKERS)
@@ -26,6 +29,10 @@ $(VENV)/bin/python:
 
 $(VENV)/installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/installed-federation: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[federation]'
 	@touch $@
 
 $(VENV)/installed-test: $(VENV)/installed

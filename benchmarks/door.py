@@ -23,6 +23,7 @@ import os
 import pathlib
 import resource
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -38,6 +39,7 @@ from fedbandits.deployment.door import Door, DoorSettings, make_token, new_loop
 from fedbandits.deployment.door.server import Listener
 from fedbandits.deployment.memory import MemoryHub
 from fedbandits.deployment.node import Decided, Node
+from fedbandits.deployment.process import SWITCH_INTERVAL
 from fedbandits.deployment.seat import HostedSeat
 from fedbandits.deployment.store import Store
 from fedbandits.settings.federation import read_federation
@@ -113,6 +115,7 @@ def serve(folder: str, told: Any) -> None:
         await node.stop()
         told.send("stopped")
 
+    sys.setswitchinterval(SWITCH_INTERVAL)  # as a party's process has it
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(run())
 

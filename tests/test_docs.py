@@ -11,6 +11,27 @@ import sys
 import pytest
 
 import fedbandits as fb
+from fedbandits.cli.endings import ENDINGS
+from fedbandits.deployment.door.metrics import _PRIVACY, _STATUS
+from fedbandits.deployment.door.problems import PROBLEMS
+from fedbandits.deployment.door.settings import DoorSettings
+from fedbandits.deployment.examples import example
+from fedbandits.deployment.folder import LogSettings, PartySettings, Simulated
+from fedbandits.deployment.tables import METADATA
+from fedbandits.environments.facts import (
+    ArmFacts,
+    ClusteredFacts,
+    ContextualFacts,
+    ProcurementFacts,
+)
+from fedbandits.settings.federation import (
+    FederationFile,
+    Live,
+    Rewards,
+    Transport,
+    load_federation,
+    read_federation,
+)
 
 ROOT = pathlib.Path(__file__).parents[1]
 
@@ -70,7 +91,73 @@ def test_examples_are_valid_configurations(name):
     assert experiment.name == name
 
 
+@pytest.mark.parametrize("name", ["clinics", "samba", "shops"])
+def test_examples_of_federations_are_valid(name):
+    federation = load_federation(ROOT / "examples" / "federation" / name / "federation.toml")
+    assert federation.plan is not None
+    assert federation.noise == "secure"
+
+
+def test_tests_that_pages_name_are_there():
+    named = re.compile(r"`((?:\w+/)*test_\w+\.py)::(\w+)`")
+    for page in ROOT.glob("docs/*.md"):
+        for file, name in named.findall(page.read_text(encoding="utf-8")):
+            text = (ROOT / "tests" / file).read_text(encoding="utf-8")
+            assert re.search(rf"(?:def|class) {name}\b", text), f"{page.name}: {file}::{name}"
+
+
+def test_every_exit_code_is_in_the_docs():
+    page = (ROOT / "docs" / "federation-operate.md").read_text(encoding="utf-8")
+    for ending in ENDINGS:
+        assert f"| {ending.code} |" in page
+
+
+def named_in(page, names):
+    """Those names that a page has not, in code."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    words = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", text))))
+    return sorted(set(names) - words)
+
+
+def test_the_reference_has_every_key_of_a_federation_and_a_party():
+    kinds = (
+        FederationFile, Live, Rewards, Transport, PartySettings, DoorSettings, LogSettings,
+        Simulated, ContextualFacts, ArmFacts, ProcurementFacts, ClusteredFacts,
+    )  # fmt: skip
+    keys = [key for kind in kinds for key in kind.__struct_fields__]
+    tables = {"system", "facts", "members", "clock", "rewards", "transport", "own", "door", "log"}
+    assert set(named_in("federation-reference.md", keys)) <= {*tables, "simulated"}
+    text = (ROOT / "docs" / "federation-reference.md").read_text(encoding="utf-8")
+    for table in (*tables, "simulated"):
+        assert f"[{table}]" in text
+
+
+def test_the_reference_has_every_table_of_a_store():
+    assert named_in("federation-reference.md", METADATA.tables) == []
+
+
+@pytest.mark.parametrize(
+    "preset",
+    ["feducb", "feducb-p2p", "fedlinucb-async", "fclub", "fclub-published", "pfcb", "samba-ucb"],
+)
+def test_the_reference_has_every_message(preset):
+    table = read_federation(example(preset)).roles.table
+    names = {kind.__name__ for kind in table}
+    endings = {name for name in names if name.endswith("GaveUp") or name.startswith("EndFor")}
+    assert named_in("federation-reference.md", names - endings) == []
+
+
+def test_operating_has_every_number_and_every_problem():
+    numbers = [f"_{name}" for name in (*_STATUS, *_PRIVACY)]
+    text = (ROOT / "docs" / "federation-operate.md").read_text(encoding="utf-8")
+    assert [name for name in numbers if name not in text] == []
+    problems = {problem.name for problem in PROBLEMS}
+    text = (ROOT / "docs" / "federation-integrate.md").read_text(encoding="utf-8")
+    assert {name for name in problems if f"`{name}`" not in text} == set()
+
+
 def test_links_between_pages_lead_somewhere():
-    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")]:
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md"),
+                 *ROOT.glob("examples/**/*.md")]:  # fmt: skip
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -11,10 +11,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from fedbandits.federation.messages import pack
 from fedbandits.settings.experiment import system
 from fedbandits.systems import find_preset, preset_names
 from fedbandits.systems.base import PartiesReplicate
+from fedbandits.testing.absurd import COUNTED, absurd
 from fedbandits.testing.worlds import small_world
 
 ROUNDS = 40
@@ -23,10 +23,6 @@ WITH_PARTIES = [
     for name in sorted(preset_names())
     if find_preset(name).roles(system(name).plan(small_world(find_preset(name)), ROUNDS))
 ]
-HUGE = 2**62
-#: Messages with one of these say which of their kind they are. Of others an authenticated party
-#: may send as many as it likes: a server uploads what it says that it has.
-_COUNTED = {"release", "exchange", "phase", "step", "round"}
 
 
 def begin(preset):
@@ -34,20 +30,6 @@ def begin(preset):
     world = small_world(found)
     plan = system(preset).plan(world, ROUNDS)
     return PartiesReplicate(found, plan, world, 1, 0, lenient=True)
-
-
-def absurd(message):
-    """What must not be taken in place of a message that was."""
-    for name in message.__struct_fields__:
-        value = getattr(message, name)
-        if name in ("sender", "receiver", "version", "terms", "number"):
-            continue
-        if isinstance(value, int) and not isinstance(value, bool):
-            yield from ({name: other} for other in (HUGE, -1) if other != value)
-        if isinstance(value, bytes) and value and len(value) % 8 == 0:
-            for entry in (1e200, 1.7e308, -1e16, np.nan, -np.inf):
-                yield {name: pack(np.full(len(value) // 8, entry))}
-            yield {name: value[:-1]}
 
 
 def flipped(data):
@@ -68,7 +50,7 @@ def attack(run):
         for fields in absurd(message):
             network.send([links.numbered(msgspec.structs.replace(message, **fields))])
             sent += 1
-        if _COUNTED & set(message.__struct_fields__):
+        if COUNTED & set(message.__struct_fields__):
             network.send([links.numbered(message)])  # again, under a new number
             sent += 1
         for data in flipped(codec.encode(links.numbered(message))):

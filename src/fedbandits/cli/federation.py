@@ -158,13 +158,15 @@ def up(
     if not parties[0].protects:
         _say("NOTHING IS PROTECTED: by the terms noise is simulated, it comes from a seed.")
     _compile_ahead(parties)
+    code = 0
     if in_process:
         with asyncio.Runner(loop_factory=new_loop) as runner:
             runner.run(supervisor.run_in_process(parties, _say))
     else:
         arguments = ["--log-format", log.format, "--log-level", log.level]
-        asyncio.run(supervisor.Supervisor(folder, parties, arguments, FINAL, _say).run())
+        code = asyncio.run(supervisor.Supervisor(folder, parties, arguments, FINAL, _say).run())
     _say("all have ended")
+    raise typer.Exit(code)
 
 
 def _say(line: str) -> None:

@@ -14,46 +14,22 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Protocol
 
 from fedbandits.deployment import frames
-from fedbandits.deployment.exchange import LONGEST_PAUSE, WINDOW, Exchange
+from fedbandits.deployment.exchange import FIRST_PAUSE, LONGEST_PAUSE, WINDOW, Exchange
 from fedbandits.deployment.frames import Acknowledgement, Data, Gift, Hello, Seals
+from fedbandits.deployment.receiver import Receiver
 from fedbandits.deployment.transport import Transport
 from fedbandits.errors import FedbanditsError, SealError
 from fedbandits.federation.terms import Terms, cut
 
 _LOG = logging.getLogger("fedbandits.deployment")
-#: Seconds that an acknowledgement waits for a message to go along with.
-_ACKNOWLEDGE_AFTER = 0.02
+#: Seconds that an acknowledgement waits for a message to go along with; and where one soon will.
+_ACKNOWLEDGE_AFTER, _ACKNOWLEDGE_CHATTER_AFTER = 0.02, 0.2 * FIRST_PAUSE
+#: So many messages are acknowledged at once.
+_MOST_OWED = WINDOW // 4
 #: Seconds between two looks for what was not answered, at least.
 _LEAST_PAUSE = 0.005
-
-
-class Receiver(Protocol):
-    """Whoever is given what was delivered. All of it is called on the event loop."""
-
-    def counts(self, peer: str) -> tuple[int, int]:
-        """The numbers of the message from a peer that comes next, and of the next one to it."""
-
-    def receive(self, peer: str, body: bytes) -> None:
-        """Take a message; when it is committed, :meth:`Delivery.received` is to be called."""
-
-    def acknowledged(self, peer: str, number: int) -> None:
-        """All messages to a peer below a number need not be kept."""
-
-    def stale(self, why: str, most: bool) -> None:
-        """A peer, or most of them, say that this party was put back from an old backup."""
-
-    def given(self, peer: str, name: str, value: bytes) -> None:
-        """A peer has handed over a secret."""
-
-    def gift(self, peer: str, name: str) -> bytes | None:
-        """A secret that is to be handed to a peer, if it is."""
-
-    @property
-    def wants(self) -> list[str]:
-        """Names of secrets that have not been handed over yet."""
 
 
 class Delivery:
@@ -71,6 +47,8 @@ class Delivery:
         Seal greetings, which those with other terms can open, and everything else.
     receiver
         Whoever is given what was delivered.
+    chatty
+        Whether messages answer one another all the time.
     """
 
     def __init__(
@@ -82,8 +60,10 @@ class Delivery:
         greets: Seals,
         seals: Seals,
         receiver: Receiver,
+        chatty: bool = False,
     ) -> None:
         self.member, self.terms, self.transport = member, terms, transport
+        self._chatty = chatty
         self._greets, self._seals, self._receiver = greets, seals, receiver
         self._life = os.urandom(frames.LIFE_BYTES)
         self.exchanges = {peer: Exchange(peer) for peer in peers}
@@ -139,8 +119,16 @@ class Delivery:
         exchange = self.exchanges[peer]
         exchange.received = number
         if not exchange.owes:
-            exchange.owes = True
-            asyncio.get_running_loop().call_later(_ACKNOWLEDGE_AFTER, self._acknowledge, exchange)
+            exchange.owes, exchange.told = True, max(exchange.told, number - 1)
+            wait = _ACKNOWLEDGE_CHATTER_AFTER if self._chatty else _ACKNOWLEDGE_AFTER
+            asyncio.get_running_loop().call_later(wait, self._acknowledge, exchange)
+        elif number - exchange.told >= _MOST_OWED:
+            self._acknowledge(exchange)
+
+    def acknowledge(self) -> None:
+        """Acknowledge what was received, at once."""
+        for exchange in self.exchanges.values():
+            self._acknowledge(exchange)
 
     def begin_anew(self) -> None:
         """Greet everybody as after a restart: what could not be taken until now is sent again."""
@@ -191,12 +179,12 @@ class Delivery:
         self._send(exchange, self._greets, hello)
 
     def _send_data(self, exchange: Exchange, number: int, body: bytes) -> None:
-        exchange.owes = False
+        exchange.owes, exchange.told = False, exchange.received
         self._send(exchange, self._seals, Data(exchange.received, number, body))
 
     def _acknowledge(self, exchange: Exchange) -> None:
         if exchange.owes:
-            exchange.owes = False
+            exchange.owes, exchange.told = False, exchange.received
             self._send(exchange, self._seals, Acknowledgement(exchange.received))
 
     def _send(self, exchange: Exchange, seals: Seals, frame: frames.AnyFrame) -> None:
@@ -300,7 +288,7 @@ class Delivery:
         if number <= exchange.acknowledged:
             return
         if number > self._receiver.counts(exchange.peer)[1]:
-            self._refuse(exchange.peer, SealError("it acknowledges what was never sent"))
+            self._refuse(exchange.peer, SealError("it has received more than it was sent"))
             return
         more = exchange.took(number)
         self._receiver.acknowledged(exchange.peer, number)

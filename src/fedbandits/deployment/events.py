@@ -95,6 +95,8 @@ class Hands:
         self.party, self._application = party, application
         #: Number of the newest event, and how many came since the newest saved state.
         self.events, self.since = 0, 0
+        #: Whether what it releases is charged: then an event that is refused may have to be undone.
+        self.is_charged = True
         #: Peers whose links have moved in this transaction.
         self.touched: set[str] = set()
         contents = dict(_CONTENTS)

@@ -43,6 +43,8 @@ class Exchange:
         self.offset = 0.0
         #: The number of its message that comes next; whether it is to be told so.
         self.received, self.owes = 0, False
+        #: What it was told last of that number.
+        self.told = 0
         #: All messages below this number have been received by it.
         self.acknowledged = 0
         #: Messages that have not, by number, in order.

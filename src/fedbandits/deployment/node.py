@@ -70,7 +70,7 @@ class Node:
         self.host = Host(seat, store, self._sent, self._received)
         self.delivery = Delivery(
             seat.member, seat.federation.peers_of(seat.member), seat.terms, transport, greets,
-            seals, self,
+            seals, self, seat.is_chatty,
         )  # fmt: skip
         self.clock = Clock(self)
         self._on_fatal = on_fatal
@@ -250,7 +250,7 @@ class Node:
         """What can be seen of it; see :func:`.reports.status_of`."""
         return reports.status_of(self)
 
-    # --- what the host and delivery tell, on the event loop; see delivery.Receiver ---
+    # --- what the host and delivery tell, on the event loop; see receiver.Receiver ---
 
     def _sent(self, messages: list[Sent]) -> None:
         for peer, number, body in messages:

@@ -11,7 +11,7 @@ from fedbandits.deployment.asking import Asking
 from fedbandits.deployment.door import new_loop
 from fedbandits.deployment.folder import LogSettings, PartyFolder, Path, load_party
 from fedbandits.deployment.logs import log_to_stderr
-from fedbandits.deployment.running import RunningParty
+from fedbandits.deployment.running import CUSTOMER, CustomerNode, RunningParty
 from fedbandits.errors import ConfigError, DeploymentError
 
 #: Seconds between two looks.
@@ -41,7 +41,7 @@ def order(folder: Path, say: Say) -> int:
     party = load_party(folder)
     asking = Asking(party)
     role = party.federation.seat_of(party.member).role.name
-    if role != "customer":
+    if role != CUSTOMER:
         raise ConfigError(f"{folder}: is of {party.member}, whose role is {role}")
     if asking.told().running:
         return _asked(asking, say)
@@ -66,7 +66,8 @@ async def _run(folder: PartyFolder, say: Say) -> int:
         while True:
             if party.failure is not None:
                 raise party.failure
-            await party.node.order()
+            if isinstance(party.node, CustomerNode):
+                await party.node.order()
             total = progress.look(party.node.status())
             if total is not None:
                 return total

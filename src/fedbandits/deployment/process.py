@@ -18,6 +18,8 @@ from fedbandits.deployment.running import RunningParty
 from fedbandits.deployment.warming import warm
 
 _LOG = logging.getLogger("fedbandits.deployment")
+#: Seconds that one thread may keep the other waiting: that which answers, or that which commits.
+SWITCH_INTERVAL = 0.0005
 
 
 def run_party(
@@ -54,13 +56,14 @@ def run_party(
     kernels = warm(party.federation, {party.member: party.settings.own})
     if kernels:
         _LOG.info("%s: compiled %d kernels, which are kept", party.member, kernels)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(_serve(running, attached))
 
 
 async def _serve(running: RunningParty, attached: bool) -> None:
     told = asyncio.Event()
-    with _told_to_end(told, attached):
+    with told_to_end(told), _ends_with_input(told) if attached else contextlib.nullcontext():
         await running.start()
         notify("READY=1")
         waits = [asyncio.create_task(event.wait()) for event in (told, running.ended)]
@@ -75,8 +78,8 @@ async def _serve(running: RunningParty, attached: bool) -> None:
 
 
 @contextlib.contextmanager
-def _told_to_end(told: asyncio.Event, attached: bool) -> Iterator[None]:
-    """Set an event at a signal to end; at the second one, end."""
+def told_to_end(told: asyncio.Event) -> Iterator[None]:
+    """Set an event at a signal to end; at the second one, end at once."""
     loop = asyncio.get_running_loop()
 
     def end(number: int) -> None:
@@ -86,15 +89,22 @@ def _told_to_end(told: asyncio.Event, attached: bool) -> Iterator[None]:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, end, number)
-    if attached:
-        loop.add_reader(sys.stdin.fileno(), _read_to_end, loop, told)
     try:
         yield
     finally:
-        if attached:
-            loop.remove_reader(sys.stdin.fileno())
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)
+
+
+@contextlib.contextmanager
+def _ends_with_input(told: asyncio.Event) -> Iterator[None]:
+    """Set an event when standard input ends: whoever has started this process is gone."""
+    loop, standard_input = asyncio.get_running_loop(), sys.stdin.fileno()
+    loop.add_reader(standard_input, _read_to_end, loop, told)
+    try:
+        yield
+    finally:
+        loop.remove_reader(standard_input)
 
 
 def _read_to_end(loop: asyncio.AbstractEventLoop, told: asyncio.Event) -> None:

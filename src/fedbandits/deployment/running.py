@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 
 from fedbandits.deployment.door import Door, make_token, read_tokens, revoke_token
-from fedbandits.deployment.door.served import offered
 from fedbandits.deployment.folder import RUNNING, PartyFolder
 from fedbandits.deployment.host import Sent
 from fedbandits.deployment.identity import Identity, load_identity
@@ -26,9 +25,11 @@ from fedbandits.deployment.seat import HostedSeat
 from fedbandits.deployment.simulated import simulated_supply
 from fedbandits.deployment.store import Store
 from fedbandits.deployment.transport import Transport
-from fedbandits.errors import FedbanditsError, LocalProtocolError
+from fedbandits.errors import FedbanditsError
 
 _LOG = logging.getLogger("fedbandits.deployment")
+#: The role that orders runs.
+CUSTOMER = "customer"
 #: The token of whoever can read the folder; a new one each time the party starts.
 _OPERATOR = "(operator of the running party)"
 
@@ -55,32 +56,37 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartyNode(Node):
-    """A node that says, besides, what its folder knows of it. A customer begins when it is told."""
+    """A node that says, besides, what its folder knows of it."""
 
     #: Who it is.
     identity: Identity
-    #: What a customer has earned, once it was read.
+
+    def status(self) -> dict[str, Any]:
+        """What can be seen of it; see :func:`.reports.status_of`."""
+        told = super().status()
+        told["protects"] = self.federation.noise == "secure"
+        told["members_version"] = self.identity.members.current.version
+        told["certificate_days"] = self.identity.days_left()
+        return told
+
+
+class CustomerNode(PartyNode):
+    """A customer's: it begins when it is told to order, or has done so before."""
+
+    #: What it has earned, once that was read.
     total: int | None = None
     _ordered = False
 
     async def _begin(self) -> list[Sent]:
-        """A customer orders as soon as it begins: not before it is told, or had begun before."""
-        if "orders" in offered(self) and not self._ordered:
+        """A customer orders as soon as it begins."""
+        if not self._ordered:
             saved = await self.host.call(lambda batch: batch.store.saved(batch.connection))
             if saved.body is None and not saved.journal:
                 return []
         return await super()._begin()
 
     async def order(self) -> None:
-        """Order a run, if that was not done yet, and read how it has ended, once it has.
-
-        Raises
-        ------
-        LocalProtocolError
-            If it is no customer.
-        """
-        if "orders" not in offered(self):
-            raise LocalProtocolError(f"{self.member}: orders nothing; the customer does")
+        """Order a run, if that was not done yet, and read how it has ended, once it has."""
         if not self._begun.is_set():
             self._ordered = True
             self._sent(await self._begin())
@@ -90,20 +96,14 @@ class PartyNode(Node):
 
     @property
     def ready(self) -> bool:
-        """Whether it can decide or order, its store works, and it can reach others."""
-        if "orders" not in offered(self) or self._begun.is_set():
+        """Whether it can order, its store works, and it can reach others."""
+        if self._begun.is_set():
             return super().ready
         return self.failed is None and not self.host.problem and self.delivery.transport.connected
 
     def status(self) -> dict[str, Any]:
-        """What can be seen of it; see :func:`.reports.status_of`."""
-        told = super().status()
-        told["protects"] = self.federation.noise == "secure"
-        told["members_version"] = self.identity.members.current.version
-        told["certificate_days"] = self.identity.days_left()
-        if "orders" in offered(self):
-            told["total"] = self.total
-        return told
+        """What can be seen of it, and the total."""
+        return super().status() | {"total": self.total}
 
 
 def _total(batch: Any) -> int | None:
@@ -222,7 +222,8 @@ class RunningParty:
             synchronous="NORMAL" if seat.is_chatty else "FULL",
             moved=self._moved,
         )
-        node = PartyNode(seat, store, self._transport, *self._sealers, self._fail)
+        kind = CustomerNode if seat.role.name == CUSTOMER else PartyNode
+        node = kind(seat, store, self._transport, *self._sealers, self._fail)
         node.identity = self.identity
         return node
 

@@ -79,8 +79,12 @@ class _Life:
 class _Peer:
     """What is known of one peer under its present key."""
 
-    def __init__(self, public: bytes, secret: bytes, sealing: AESGCM) -> None:
+    def __init__(
+        self, public: bytes, secret: bytes, sealing: AESGCM, there: bytes, here: bytes
+    ) -> None:
         self.public, self.secret, self.sealing = public, secret, sealing
+        #: What frames to it, and frames of it, belong to.
+        self.there, self.here = there, here
         self.lives: OrderedDict[bytes, _Life] = OrderedDict()
 
     def remember(self, salt: bytes, life: _Life) -> None:
@@ -146,7 +150,9 @@ class Sealer:
                 "admitted anew"
             ) from None
         binding = self._binding(self._name, peer, self._public, public)
-        self._peers[peer] = _Peer(public, secret, _cipher(secret, self._salt, binding))
+        sealing = _cipher(secret, self._salt, binding)
+        here = self._binding(peer, self._name, public, self._public)
+        self._peers[peer] = _Peer(public, secret, sealing, binding, here)
 
     def remove_peer(self, peer: str) -> None:
         """Exchange no more frames with a peer, for instance because it was revoked."""
@@ -163,8 +169,7 @@ class Sealer:
         peer = self._peer(receiver)
         count = next(self._counters[receiver]).to_bytes(_COUNTER, "big")
         header = bytes([VERSION]) + self._salt + count
-        binding = self._binding(self._name, receiver, self._public, peer.public)
-        return header + peer.sealing.encrypt(_nonce(count), plaintext, header + binding)
+        return header + peer.sealing.encrypt(_nonce(count), plaintext, header + peer.there)
 
     def open(self, sender: str, frame: bytes) -> bytes:
         """What is in a frame of a peer.
@@ -181,10 +186,9 @@ class Sealer:
         if frame[0] != VERSION:
             raise SealError(f"a frame of {sender} is of version {frame[0]}, expected {VERSION}")
         header, salt, count = frame[:_HEADER], frame[1 : 1 + _SALT], frame[1 + _SALT : _HEADER]
-        binding = self._binding(sender, self._name, peer.public, self._public)
-        life = peer.lives.get(salt) or _Life(_cipher(peer.secret, salt, binding))
+        life = peer.lives.get(salt) or _Life(_cipher(peer.secret, salt, peer.here))
         try:
-            plaintext = life.cipher.decrypt(_nonce(count), frame[_HEADER:], header + binding)
+            plaintext = life.cipher.decrypt(_nonce(count), frame[_HEADER:], header + peer.here)
         except InvalidTag:
             raise SealError(
                 f"a frame of {sender} does not open: it was altered, or sealed by or for somebody "

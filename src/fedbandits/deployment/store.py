@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from fedbandits.deployment.disk import LogFile
 from fedbandits.deployment.lock import StoreLock
 from fedbandits.deployment.tables import (
     ASKED,
@@ -36,9 +37,12 @@ from fedbandits.errors import (
 )
 from fedbandits.privacy.ledger import Ledger
 from fedbandits.privacy.ledger.database import Compiled, Synchronous, named_errors
+from fedbandits.privacy.ledger.files import path_of
 
 #: So many headers of messages are kept.
 MOST_HEADERS = 10_000
+#: Noted of a connection that overwrites what it deletes.
+_OVERWRITES = "fedbandits_overwrites"
 _FULL = ("full", "no space", "disk i/o error", "could not extend")
 
 
@@ -96,6 +100,10 @@ class Store(contextlib.AbstractContextManager["Store"]):
         }
         forgotten = ASKED.c.number == sa.bindparam("which", type_=sa.BigInteger)
         self._unask = Compiled(sa.delete(ASKED).where(forgotten), dialect)
+        received = (OUTBOX.c.peer == sa.bindparam("whose")) & (OUTBOX.c.number < sa.bindparam("up"))
+        self._unpost = Compiled(sa.delete(OUTBOX).where(received), dialect)
+        path = path_of(ledger.engine.url)
+        self._log = None if path is None else LogFile(path)
         self._next_header = 0
 
     @classmethod
@@ -166,8 +174,9 @@ class Store(contextlib.AbstractContextManager["Store"]):
         """
         try:
             with self.ledger.begin() as connection:
-                if connection.dialect.name == "sqlite":  # what is deleted is overwritten, too
+                if self._log is not None and _OVERWRITES not in connection.info:
                     connection.exec_driver_sql("PRAGMA secure_delete = ON").close()
+                    connection.info[_OVERWRITES] = True  # what is deleted is overwritten, too
                 self._lock.require(connection)
                 yield connection
         except LedgerError as error:
@@ -175,18 +184,8 @@ class Store(contextlib.AbstractContextManager["Store"]):
 
     def sync(self) -> None:
         """Wait until all that was committed is on the disk, where commits do not wait for it."""
-        if self.ledger.engine.dialect.name == "sqlite":
-            log = f"{self.ledger.engine.url.database}-wal"
-            try:
-                descriptor = os.open(log, os.O_RDWR | os.O_CLOEXEC)
-                try:
-                    os.fsync(descriptor)
-                finally:
-                    os.close(descriptor)
-            except FileNotFoundError:  # all of it is in the database, which is on the disk
-                return
-            except OSError as error:
-                raise StoreFullError(f"the store's disk fails: {error.strerror}") from error
+        if self._log is not None:
+            self._log.sync()
 
     def _prepare(self, identity: Mapping[str, str]) -> None:
         with self.begin() as connection, named_errors():
@@ -235,10 +234,9 @@ class Store(contextlib.AbstractContextManager["Store"]):
 
     def acknowledged(self, connection: Connection, up_to: Mapping[str, int]) -> None:
         """Delete messages below a number, by peer: they have been received."""
-        with named_errors():
-            for peer, number in up_to.items():
-                old = (OUTBOX.c.peer == peer) & (OUTBOX.c.number < number)
-                connection.execute(sa.delete(OUTBOX).where(old))
+        if up_to:
+            rows = [{"whose": peer, "up": number} for peer, number in up_to.items()]
+            self._unpost.many(connection, rows)
 
     def head(self, connection: Connection, headers: Iterable[Header]) -> None:
         """Note headers of messages."""

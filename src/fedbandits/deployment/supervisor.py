@@ -24,8 +24,9 @@ from fedbandits.deployment.folder import PartyFolder
 from fedbandits.deployment.local import AUTHORITY, BROKER
 from fedbandits.deployment.memory import MemoryHub
 from fedbandits.deployment.nats_transport import publish_members
+from fedbandits.deployment.process import told_to_end
 from fedbandits.deployment.running import RunningParty
-from fedbandits.errors import FedbanditsError, TransportError
+from fedbandits.errors import TransportError
 
 #: Told what happens, a line each.
 Say = Callable[[str], None]
@@ -62,6 +63,8 @@ class Child:
         self.role = party.federation.seat_of(party.member).role
         #: Whether it is not started any more.
         self.given_up = False
+        #: The exit code after which that is so.
+        self.code = 0
         self._arguments, self._final, self._say = arguments, final, say
         self._process: asyncio.subprocess.Process | None = None
         self._pause, self._started, self._next = _FIRST_PAUSE, 0.0, 0.0
@@ -89,7 +92,7 @@ class Child:
     def _note_end(self, code: int | None) -> None:
         self._process = None
         if code == 0 or code in self._final:
-            self.given_up = True
+            self.given_up, self.code = True, code or 0
             self._say(f"{self.name}: has ended (exit code {code}) and is not started again")
             return
         self._next = time.monotonic() + self._pause
@@ -154,8 +157,13 @@ class Supervisor:
         self._publish = 0.0
         self._ends = asyncio.Event()
 
-    async def run(self) -> None:
+    async def run(self) -> int:
         """Run all until SIGINT or SIGTERM, then end them in order; a second signal kills them.
+
+        Returns
+        -------
+        int
+            0, or the exit code of a party that could not run and was given up.
 
         Raises
         ------
@@ -170,10 +178,13 @@ class Supervisor:
             ready = asyncio.create_task(self._say_when_ready())
             await self._look_after()
             ready.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await ready
         finally:
             await self._stop()
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.remove_signal_handler(number)
+        return next((child.code for child in self.children if child.code), 0)
 
     def _end(self) -> None:
         if self._ends.is_set():
@@ -209,8 +220,7 @@ class Supervisor:
         if self._broker is None:
             return
         if self._broker.pid is None:
-            self._say("the broker has died; it is started again")
-            await asyncio.to_thread(self._broker.start)
+            await self._start_broker_again(self._broker)
         changed = (self._folder / BROKER / CONFIG).stat().st_mtime
         if changed != self._config:
             self._publish = 0.0
@@ -220,9 +230,17 @@ class Supervisor:
                 await publish_members(self._folder / AUTHORITY)
             except TransportError as error:
                 self._say(str(error))
-        if changed != self._config:  # now: who was revoked is no longer let in
+        if changed != self._config and self._broker.pid is not None:
             self._config = changed
-            self._broker.reload()
+            self._broker.reload()  # now who was revoked is no longer let in
+
+    async def _start_broker_again(self, broker: Broker) -> None:
+        self._say("the broker has died; it is started again")
+        try:
+            await asyncio.to_thread(broker.start)
+        except TransportError as error:
+            self._say(str(error))
+            await asyncio.sleep(_FIRST_PAUSE)
 
     async def _say_when_ready(self) -> None:
         waiting = list(self.children)
@@ -254,12 +272,10 @@ async def run_in_process(folders: Sequence[PartyFolder], say: Say) -> None:
     FedbanditsError
         If one of them cannot run, or cannot go on.
     """
-    hub, ends, loop = MemoryHub(), asyncio.Event(), asyncio.get_running_loop()
+    hub, ends = MemoryHub(), asyncio.Event()
     parties = [RunningParty(folder, hub.transport(folder.member)) for folder in folders]
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ends.set)
-    failure: FedbanditsError | None = None
     async with contextlib.AsyncExitStack() as closing:
+        closing.enter_context(told_to_end(ends))
         for party in parties:
             await party.start()
             closing.push_async_callback(party.stop)
@@ -269,6 +285,6 @@ async def run_in_process(folders: Sequence[PartyFolder], say: Say) -> None:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
             wait.cancel()
-        failure = next((p.failure for p in parties if p.failure is not None), None)
-    if failure is not None:
-        raise failure
+    for party in parties:
+        if party.failure is not None:
+            raise party.failure

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from fedbandits.deployment.events import Hands, Kind, Outcome, Received, Told
+from fedbandits.deployment.ledgers import budget_of
 from fedbandits.deployment.means import StoredMeans
 from fedbandits.deployment.seat import HostedSeat
 from fedbandits.deployment.store import Entry, Header, Store
@@ -29,7 +30,7 @@ from fedbandits.federation.messages import Message
 from fedbandits.privacy.ledger.tables import CHARGES
 
 #: A state is saved when the journal since the last one is as long as this, and twice that one.
-_LEAST_JOURNAL = 1 << 18
+_LEAST_JOURNAL = 1 << 20
 #: A journal is not longer than so many events: a restart plays them all.
 _MOST_EVENTS = 4_096
 #: Events in which nothing is ever released, so that nothing needs to be taken back.
@@ -79,6 +80,7 @@ class Batch:
         saved = self.store.saved(self.connection)
         party = self._seat.make(means)
         self.hands = hands = Hands(party, self._seat.application)
+        hands.is_charged = budget_of(self._seat) is not None
         if saved.body is not None:
             party.load(saved.body)
         for entry in saved.journal:
@@ -112,7 +114,7 @@ class Batch:
         return outcome.answer
 
     def _applied(self, hands: Hands, kind: Kind, content: Any) -> Outcome:
-        if kind in _NEVER_RELEASE:
+        if kind in _NEVER_RELEASE or not hands.is_charged:
             return hands.apply(kind, content)
         charges = self._charges()
         self.connection.exec_driver_sql("SAVEPOINT event").close()

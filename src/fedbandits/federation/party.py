@@ -264,7 +264,12 @@ class Party(Generic[AnyState]):
         if step.write is not None:
             more = step.write()
             outgoing = [*outgoing, *more] if more else outgoing
-        self._state = step.state  # type: ignore[assignment]
+        state: Any = step.state
+        if step.opened is not None:  # in place: there may be many
+            state.open[step.opened[0]] = step.opened[1]
+        if step.closed:
+            del state.open[step.closed]
+        self._state = state
         return list(map(self._links.numbered, outgoing)) if outgoing else []
 
     def _after(self, **changed: Any) -> AnyState:

@@ -47,12 +47,18 @@ class Step(msgspec.Struct, frozen=True, gc=False):
     write
         Writes to arrays of the state where a copy would cost too much, and returns what more is to
         be sent. It is called once everything is known to be right, and must not fail.
+    opened
+        A decision that was made, by its number: it is written to the state's table ``open``.
+    closed
+        The number of a decision that is no longer open; 0 if there is none.
     """
 
     state: PartyState
     outgoing: Sequence[Message] = ()
     answer: Any = None
     write: Callable[[], Sequence[Message]] | None = None
+    opened: tuple[int, Any] | None = None
+    closed: int = 0
 
 
 class Handled(msgspec.Struct, frozen=True, gc=False):

@@ -28,24 +28,12 @@ from fedbandits.random import replicate_key
 from fedbandits.settings.federation import Federation, federation_of
 from fedbandits.systems.application import Application
 from fedbandits.testing.applications import Setting, asked_of, told_of
+from fedbandits.testing.carried import OpenSeals as OpenSeals  # used from here
+from fedbandits.testing.carried import Order
 
 _PAUSE = 0.0005
 #: A clock that starts then ends no round.
 NEVER = datetime.datetime(2999, 1, 1, tzinfo=datetime.UTC)
-
-
-class OpenSeals:
-    """Seals nothing: for tests of everything else."""
-
-    def seal(self, receiver: str, plaintext: bytes) -> bytes:
-        """The frame as it is."""
-        del receiver
-        return plaintext
-
-    def open(self, sender: str, frame: bytes) -> bytes:
-        """The frame as it is."""
-        del sender
-        return frame
 
 
 class DeployedFederation:
@@ -71,6 +59,8 @@ class DeployedFederation:
         Whether stores may be copies.
     held
         Whether messages wait until they are settled, one after the other, as in a simulation.
+    order
+        Carries frames instead of what is in memory, and makes them wait.
     """
 
     def __init__(
@@ -84,9 +74,10 @@ class DeployedFederation:
         stores: Mapping[str, str] | None = None,
         moved: bool = False,
         held: bool = False,
+        order: Order | None = None,
     ) -> None:
         self.federation, self.folder = federation, folder
-        self.hub = MemoryHub(held=held)
+        self.hub, self._order = MemoryHub(held=held), order
         self._transports = transports
         self._seals = seals or (lambda _: (OpenSeals(), OpenSeals()))
         self._own, self._stores, self._moved = own or {}, stores or {}, moved
@@ -117,7 +108,7 @@ class DeployedFederation:
 
     def _transport(self, member: str) -> Transport:
         """In memory, unless another one was given."""
-        return (self._transports or self.hub.transport)(member)
+        return (self._transports or (self._order or self.hub).transport)(member)
 
     async def stop(self, *members: str) -> None:
         """Stop some members, or all that run."""
@@ -151,7 +142,9 @@ class DeployedFederation:
         def delivered() -> bool:
             if any(node.host.waiting for node in self.nodes.values()):
                 return False
-            return not self.hub.deliver() and holds()
+            for node in self.nodes.values():  # nothing else need go along with it
+                node.delivery.acknowledge()
+            return not (self._order or self.hub).deliver() and holds()
 
         await until(delivered)
 
@@ -289,7 +282,12 @@ def simulated(federation: Federation, environment: Environment, seed: int) -> Su
 
 
 def federation_from(setting: Setting, **table: Any) -> Federation:
-    """A federation whose members play a preset in its small world; no clock ends its rounds.
+    """A federation whose members play a preset in its small world; see :func:`table_from`."""
+    return federation_of(table_from(setting, **table))
+
+
+def table_from(setting: Setting, **table: Any) -> dict[str, Any]:
+    """The file of a federation whose members play a preset; no clock ends its rounds.
 
     Parameters
     ----------
@@ -315,7 +313,7 @@ def federation_from(setting: Setting, **table: Any) -> Federation:
         "members": members,
         "clock": {"kind": "live", "start": NEVER, "every": "1 h"},
     }
-    return federation_of(given | table)
+    return given | table
 
 
 def asked(application: Application[Any], situation: Any) -> Any:

@@ -152,14 +152,23 @@ class App:
 
         summary = "This description."
         routes.append(Route("GET", openapi.PATH, describe, summary, 200, None, answer=dict))
-        self._router = _router(common, served.member, routes)
+        places = _places(common, served.member, routes)
+        #: Paths without names in them are found at once.
+        self._plain = {path: place for path, place in places.items() if "{" not in path}
+        self._router = Router(
+            [Path(path, place) for path, place in places.items()],
+            redirect_slashes=False,
+            default=At(common, "other", []),
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        await self._router(scope, receive, send)
+        plain = scope["type"] == "http" and not scope["root_path"]
+        place = self._plain.get(scope["path"]) if plain else None
+        await (place or self._router)(scope, receive, send)
 
 
-def _router(common: Common, member: str, routes: list[Route]) -> Router:
+def _places(common: Common, member: str, routes: list[Route]) -> dict[str, ASGIApp]:
     by_path: dict[str, list[Route]] = {}
     for route in routes:
         by_path.setdefault(route.path, []).append(route)
@@ -167,11 +176,7 @@ def _router(common: Common, member: str, routes: list[Route]) -> Router:
     for path, what in ONLY_SOME.items():
         detail = f"{member} does not {what}; its role in the federation is another"
         places.setdefault(path, At(common, path, [], (NOT_OFFERED, detail)))
-    return Router(
-        [Path(path, place) for path, place in places.items()],
-        redirect_slashes=False,
-        default=At(common, "other", []),
-    )
+    return places
 
 
 async def _send(send: Send, answer: Answer, headers: tuple[tuple[bytes, bytes], ...]) -> None:

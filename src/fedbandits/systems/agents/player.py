@@ -134,8 +134,8 @@ class Player(ActingParty[AnyPlayer]):
         context = features[:, arm if shared else 0].astype(np.float64)
         arm = some[arm] if some else arm
         chosen = OpenDecision(arm, context)
-        after = self._after(decisions=number, open={**state.open, number: chosen})
-        return Step(after, answer=Decision(number, arm))
+        after, answer = self._after(decisions=number), Decision(number, arm)
+        return Step(after, answer=answer, opened=(number, chosen))
 
     def _decision_set(self, situation: Any) -> tuple[Floats32, list[int]]:
         """A copy of a decision set, which may be cut down, and the arms' numbers if not all are in.
@@ -198,12 +198,6 @@ class Player(ActingParty[AnyPlayer]):
         )  # fmt: skip
         require_within(fault, place)
         return Record(context, recorded, 0 if constants.models == 1 else arm)
-
-    def _closed(self, event: Observe) -> dict[int, OpenDecision]:
-        """The open decisions without the one whose reward has come."""
-        left = self._state.open.copy()  # by far quicker than to look at each, where many are open
-        del left[event.decision.number]
-        return left
 
     def _learn(
         self, record: Record, statistic: Floats, pool: Pool, view: Views, log_term: float

@@ -98,7 +98,7 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         raise NotImplementedError
 
     def _learn(self, after: AnyServer, found: OpenDecision, reward: float) -> Step:
-        """Take in a record; ``after`` is the state in which its decision is not open any more."""
+        """Take in a record; ``after`` is the state after it, as far as it is known."""
         raise NotImplementedError
 
     def _end_phase(self, after: AnyServer) -> Step:
@@ -132,11 +132,9 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         if item < 0:
             raise BoundExceededError(f"{self.name}, decision {number}: scores are not numbers")
         context = situation.items[:, item].astype(np.float64)
-        after = self._after(
-            round=max(state.round, situation.round_), decisions=number,
-            open={**state.open, number: OpenDecision(place, item, context)},
-        )  # fmt: skip
-        return Step(after, answer=Decision(number, item))
+        after = self._after(round=max(state.round, situation.round_), decisions=number)
+        opened = number, OpenDecision(place, item, context)
+        return Step(after, answer=Decision(number, item), opened=opened)
 
     def _checked_place(self, situation: Arrival) -> int:
         """Where the user stands in :attr:`users`, once the whole situation is found to be right.
@@ -195,8 +193,8 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         reward = as_reward(event.outcome, place)
         fault, _ = record_fault(found.context, reward, bound, 0.0, 1.0, False)
         require_within(fault, place)
-        left = {n: other for n, other in self._state.open.items() if n != number}
-        return self._learn(self._after(open=left), found, reward)
+        step = self._learn(self._after(), found, reward)
+        return msgspec.structs.replace(step, closed=number)
 
     @property
     def next_end(self) -> int:

@@ -119,9 +119,9 @@ class AsyncAgent(Player[AgentState]):
         """Learn from a reward; exchange, if enough was learned and no answer is waited for."""
         state, constants = self._state, self._plan.constants
         context, reward, m = self._checked_record(event)
-        records, still_open = state.records + 1, self._closed(event)
-        if event.decision.number > self._most_records:
-            return Step(self._after(records=records, open=still_open))
+        records, number = state.records + 1, event.decision.number
+        if number > self._most_records:
+            return Step(self._after(records=records), closed=number)
         view, terms, threshold = state.view, state.pool.terms, constants.threshold
         inverse, log_dets, due = with_record(
             view.trigger_inverse, view.trigger_log_det, terms, m, context, threshold
@@ -134,14 +134,12 @@ class AsyncAgent(Player[AgentState]):
             return self._upload() if due else ()
 
         if not due:
-            return Step(
-                self._after(records=records, open=still_open, fresh=state.fresh + 1), write=learn
-            )
+            after = self._after(records=records, fresh=state.fresh + 1)
+            return Step(after, write=learn, closed=number)
         after = self._after(
-            records=records, open=still_open, fresh=0, stage="waiting",
-            exchanges=state.exchanges + 1,
-        )  # fmt: skip
-        return Step(after, write=learn)
+            records=records, fresh=0, stage="waiting", exchanges=state.exchanges + 1
+        )
+        return Step(after, write=learn, closed=number)
 
     def _upload(self) -> Sequence[Message]:
         """What the server has not said that it has; own sums are settled. Cannot fail."""

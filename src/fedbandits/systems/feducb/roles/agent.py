@@ -161,7 +161,7 @@ class Agent(Player[AgentState]):
             self._plan, self._most_records, state.released.made, {**state.kept, number: record}
         )
         after = self._after(
-            records=state.records + 1, open=self._closed(event),
+            records=state.records + 1,
             waited=state.waited + len(counted), fresh=state.fresh + len(counted), kept=kept,
         )  # fmt: skip
 
@@ -171,7 +171,7 @@ class Agent(Player[AgentState]):
                 self._learn(each, state.statistic, state.pool, state.view, log_term)
             return self._requests(after)
 
-        return Step(after, write=learn)
+        return Step(after, write=learn, closed=number)
 
     def _requests(self, after: AgentState) -> Sequence[Message]:
         constants = self._plan.constants

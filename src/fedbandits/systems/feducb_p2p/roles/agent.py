@@ -13,7 +13,7 @@ from fedbandits.errors import LocalProtocolError, ReleaseRefusedError
 from fedbandits.federation.events import Decide, EndRound, Observe
 from fedbandits.federation.messages import Message, pack
 from fedbandits.federation.seats import Seat
-from fedbandits.federation.state import Step, Transitions
+from fedbandits.federation.state import PartyState, Step, Transitions
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.running_sum import CoveringNoise, renamed
 from fedbandits.systems.agents.counting import countable, sum_to_release
@@ -104,7 +104,8 @@ class PeerAgent(Listener):
             changed["used"] = {**state.used, step.answer.number: g}
         if not changed:
             return step
-        return Step(msgspec.structs.replace(step.state, **changed), answer=step.answer)
+        after: PartyState = msgspec.structs.replace(step.state, **changed)
+        return msgspec.structs.replace(step, state=after)
 
     def _refreshed(self, g: int) -> Estimator:
         """An estimator with all that may be used by now."""
@@ -139,11 +140,11 @@ class PeerAgent(Listener):
         return Step(
             self._after(
                 records=state.records + 1,
-                open=self._closed(event),
                 used={n: by for n, by in used.items() if n != number} if used else used,
                 estimators=_with(state.estimators, g, after),
             ),
             write=learn,
+            closed=number,
         )
 
     def _end_round(self, round_: int) -> Step:

@@ -157,12 +157,12 @@ class Buyer(ActingParty[BuyerState]):
         after = msgspec.structs.replace(
             state,
             decisions=number,
-            open={**state.open, number: Bought(due, units)},
             due=due,
             allotted=allotted,
             ordered=ordered if constants.raw_view else ordered + units,
         )
-        return Step(after, answer=Decision(number, units.copy()))
+        bought = Bought(due, units)
+        return Step(after, answer=Decision(number, units.copy()), opened=(number, bought))
 
     def _observe(self, event: Observe) -> Step:
         """Learn how many units were good. Reports leave at the round's end.
@@ -181,16 +181,15 @@ class Buyer(ActingParty[BuyerState]):
         units, good = self._whole(event.decision.action), self._whole(event.outcome)
         fault = purchase_fault(units, good, self._capacity)
         require_within(int(fault), f"{self.name}, decision {number}")
-        left = {n: bought for n, bought in state.open.items() if n != number}
         if due > state.releases + 1:
             kept = (*state.kept, Kept(number, due, units, good))
-            return Step(self._after(open=left, kept=kept))
+            return Step(self._after(kept=kept), closed=number)
 
         def note() -> Sequence[Message]:
             note_purchase(self._plan.constants.raw_view, units, good, state.books)
             return ()
 
-        return Step(self._after(open=left), write=note)
+        return Step(state, write=note, closed=number)
 
     def _due(self, number: int) -> int:
         """The report that an open decision is due in, at the earliest."""

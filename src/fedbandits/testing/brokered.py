@@ -1,0 +1,163 @@
+"""A federation's members over a real broker on this machine: TLS both ways, frames sealed.
+
+Keys, certificates and the broker's configuration are those that ``federation init --local`` makes.
+"""
+
+from __future__ import annotations
+
+import copy
+import pathlib
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import tomli_w
+
+from fedbandits.deployment.broker import Broker
+from fedbandits.deployment.frames import Seals
+from fedbandits.deployment.identity import Identity, load_identity
+from fedbandits.deployment.local import BROKER, init_federation
+from fedbandits.deployment.nats_connection import Times
+from fedbandits.deployment.nats_transport import NatsTransport
+from fedbandits.deployment.transport import Receive, Transport
+from fedbandits.settings.federation import Federation, load_federation
+
+#: Nobody waits for long where all are on one machine.
+QUICK = Times(connect=5.0, first_pause=0.02, longest_pause=0.2, ping=10.0, answer=0.1)
+#: Seconds after which a frame that has not come is lost.
+_LOST = 2.0
+_FILE, _MADE = "federation.toml", "machine"
+
+
+def free_port() -> int:
+    """A port of the loopback that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Brokered:
+    """The folders of everybody, and the broker while it is entered.
+
+    Parameters
+    ----------
+    table
+        The federation, as its file has it; where its broker is, is put in.
+    folder
+        Where everything is made.
+    server
+        Where members reach the broker, if that is not where it listens.
+    """
+
+    def __init__(self, table: Mapping[str, Any], folder: pathlib.Path, server: str = "") -> None:
+        own = {"servers": [f"tls://127.0.0.1:{free_port()}"]}
+        file = folder / _FILE
+        file.write_text(tomli_w.dumps({**table, "transport": own}))
+        init_federation(file, folder / _MADE, local=True, first_port=0)
+        self._find(folder, server)
+
+    @classmethod
+    def again(cls, folder: pathlib.Path, server: str = "") -> Self:
+        """What another process has made in a folder, and whose broker it runs."""
+        found = cls.__new__(cls)
+        found._find(folder, server)
+        return found
+
+    def _find(self, folder: pathlib.Path, server: str) -> None:
+        self.folder = folder / _MADE
+        self.federation: Federation = load_federation(folder / _FILE)
+        (listens,) = self.federation.transport.servers
+        self.port = int(listens.rpartition(":")[2])
+        self._servers = (server or listens,)
+        self.broker = Broker(self.folder / BROKER)
+
+    def __enter__(self) -> Self:
+        self.broker.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.broker.stop()
+
+    def identity(self, member: str) -> Identity:
+        """Who a member is; it knows everybody."""
+        return load_identity(self.folder / member)
+
+    def transport(self, member: str) -> NatsTransport:
+        """A member's transport."""
+        return NatsTransport(self.identity(member), self._servers, times=QUICK)
+
+    def seals(self, member: str) -> tuple[Seals, Seals]:
+        """What seals a member's greetings, and what seals all else."""
+        identity, peers = self.identity(member), self.federation.peers_of(member)
+        of_any_terms = copy.copy(identity)
+        of_any_terms.terms = ""
+        return of_any_terms.sealer(peers), identity.sealer(peers)
+
+
+class InOrder:
+    """Hands frames on one after the other, in the order in which all members have sent them.
+
+    They travel as they would without it. It stands where a ``MemoryHub`` that holds them does: a
+    simulation, with which a run is compared, delivers in that order, too.
+
+    Parameters
+    ----------
+    transports
+        Makes the transport of a member.
+    """
+
+    def __init__(self, transports: Callable[[str], Transport]) -> None:
+        self._transports = transports
+        self._sent: deque[tuple[bytes, float]] = deque()
+        #: Frames that have come, and who takes them. No two sealed frames are the same.
+        self._come: dict[bytes, Callable[[], None]] = {}
+
+    def transport(self, member: str) -> _OrderedTransport:
+        """The transport of a member."""
+        return _OrderedTransport(self, self._transports(member))
+
+    def send(self, frame: bytes) -> None:
+        """A frame is on its way."""
+        self._sent.append((frame, time.monotonic()))
+
+    def come(self, frame: bytes, take: Callable[[], None]) -> None:
+        """A frame has come."""
+        self._come[frame] = take
+
+    def deliver(self) -> bool:
+        """Hand on the frame that was sent first, if it has come; whether any is on its way."""
+        if not self._sent:
+            return False
+        frame, at = self._sent[0]
+        take = self._come.pop(frame, None)
+        if take is not None:
+            take()
+        if take is not None or time.monotonic() > at + _LOST:
+            self._sent.popleft()
+        return True
+
+
+class _OrderedTransport:
+    """See :class:`.transport.Transport`."""
+
+    def __init__(self, order: InOrder, inner: Transport) -> None:
+        self._order, self._inner = order, inner
+
+    @property
+    def connected(self) -> bool:
+        return self._inner.connected
+
+    async def open(self, receive: Receive, on_connected: Callable[[], None]) -> None:
+        def come(sender: str, frame: bytes) -> None:
+            self._order.come(frame, lambda: receive(sender, frame))
+
+        await self._inner.open(come, on_connected)
+
+    async def send(self, receiver: str, frame: bytes) -> bool:
+        self._order.send(frame)
+        return await self._inner.send(receiver, frame)
+
+    async def close(self) -> None:
+        await self._inner.close()

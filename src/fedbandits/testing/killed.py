@@ -1,0 +1,305 @@
+"""A federation whose processes and broker are killed while applications use it.
+
+Every member is a process of its own, with its folder, its store, its door and TLS to the broker.
+Applications ask at the doors, and ask again until they are answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+
+from fedbandits.client import AsyncClient, DoorError
+from fedbandits.client.problems import DuplicateError, LateError
+from fedbandits.deployment.asking import Asking
+from fedbandits.deployment.door import make_token
+from fedbandits.deployment.folder import load_party
+from fedbandits.deployment.host import Host
+from fedbandits.deployment.running import RunningParty, read_running
+from fedbandits.deployment.seat import HostedSeat
+from fedbandits.deployment.simulated import simulated_supply
+from fedbandits.deployment.store import Store
+from fedbandits.environments.base import Environment
+from fedbandits.random import Key, replicate_key, uniform
+from fedbandits.testing.applications import asked_of, told_of
+from fedbandits.testing.brokered import Brokered
+
+_SEED, _AGAIN, _PATIENCE = 0, 0.02, 120.0
+#: Forked from a process that has imported everything: a member is back in no time.
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload([__name__])
+
+
+def _run(folder: str) -> None:
+    """Run a member until it is told to end."""
+    logging.getLogger().setLevel(logging.CRITICAL)
+
+    async def serve() -> None:
+        ends = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ends.set)
+        party = RunningParty(load_party(folder))
+        await party.start()
+        waits = [asyncio.create_task(each.wait()) for each in (ends, party.ended)]
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        await party.stop()
+        if party.failure is not None:
+            raise party.failure
+
+    asyncio.run(serve())
+
+
+class Killed:
+    """Members as processes, and applications that use them.
+
+    Parameters
+    ----------
+    here
+        Their folders and their broker, which runs.
+    environment
+        The world that applications see.
+    rounds
+        How many rounds they play, where rounds end by themselves.
+    """
+
+    def __init__(self, here: Brokered, environment: Environment, rounds: int) -> None:
+        self.here, self.federation, self._rounds = here, here.federation, rounds
+        self._environment = environment
+        acting = self.federation.roles.acting.name
+        self.players = self.federation.members[acting]
+        self._processes: dict[str, Any] = {}
+        self._tokens = {m: make_token(here.folder / m, "app", member=m) for m in self.players}
+        self._doors: dict[tuple[str, str], AsyncClient] = {}
+        #: Held while a decision is asked for: see :meth:`kill`.
+        self.deciding = {member: asyncio.Lock() for member in self.federation.everybody}
+        #: (member, name of the decision, reward) of every reward that was acknowledged.
+        self.rewarded: list[tuple[str, str, Any]] = []
+        #: What every pull gave, acknowledged or not: one that was not is due again, or was taken.
+        self.told: dict[tuple[str, str], int] = {}
+        #: How many requests were not answered.
+        self.unanswered = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes.values():  # those that a failure has left
+            with suppress(ValueError):  # it was closed
+                process.kill()
+
+    def start(self, *members: str) -> None:
+        """Start some members, or all."""
+        for member in members or self.federation.everybody:
+            process = _FORKS.Process(target=_run, args=(str(self.here.folder / member),))
+            process.start()
+            self._processes[member] = process
+
+    def pause(self, member: str, paused: bool) -> None:
+        """Let a member's process stand still, as if it were cut off; or go on."""
+        signal_process(self.pid(member), signal.SIGSTOP if paused else signal.SIGCONT)
+
+    def pid(self, member: str) -> int:
+        """A member's process."""
+        return int(self._processes[member].pid)
+
+    async def told_again(self) -> int:
+        """Tell all rewards that were acknowledged again: each is refused, so none was lost."""
+        for member, name, reward in self.rewarded:
+            try:
+                await self._door(member).reward(name, reward)
+            except (DuplicateError, LateError):
+                continue
+            raise AssertionError(f"{member} did not know of the reward of {name} any more")
+        return len(self.rewarded)
+
+    async def kill(self, member: str, spares: bool) -> None:
+        """Kill a member, or ``"broker"``, and start it again.
+
+        A decision that was made but not answered stays open, and takes a place in a release: what
+        is compared would differ. So whoever is to be spared that is not killed while it decides.
+        """
+        if member == "broker":
+            broker = self.here.broker
+            signal_process(broker.pid or 0, signal.SIGKILL)
+            await asyncio.to_thread(broker.stop)
+            await asyncio.to_thread(broker.start)
+            return
+        if spares:
+            async with self.deciding[member]:
+                self._kill(member)
+        else:
+            self._kill(member)
+        self.start(member)
+
+    def _kill(self, member: str) -> None:
+        process = self._processes[member]
+        assert process.is_alive(), f"{member} has ended by itself"
+        process.kill()
+        process.join()
+
+    async def stop(self) -> None:
+        """Let all members end in order."""
+        for client in self._doors.values():
+            await client.close()
+        for process in self._processes.values():
+            process.terminate()
+        for member, process in self._processes.items():
+            await asyncio.to_thread(process.join, 60)
+            assert process.exitcode == 0, f"{member} ends with {process.exitcode}"
+            process.close()
+
+    async def play(self) -> None:
+        """Play all rounds, every player at its own pace."""
+        pace = self._pull if self.federation.roles.messages_set_pace else self._play
+        await asyncio.gather(*(pace(place, member) for place, member in enumerate(self.players)))
+
+    async def _play(self, place: int, member: str) -> None:
+        stage = self._environment.stage(replicate_key(_SEED, 0))
+        application = self.federation.system.application(self.federation.plan)
+        assert application is not None
+        for round_ in range(1, self._rounds + 1):
+            if place not in stage.acting(round_):
+                continue
+            asked = asked_of(stage.situation(round_, place), application)
+            asked = {name: np.array(value) if name != "user" else value
+                     for name, value in asked.items()}  # fmt: skip
+            async with self.deciding[member]:
+                decision = await self._until(member, partial(_decide, asked))
+            outcome = stage.outcome(round_, place, np.asarray(decision.action)[()])
+            told = told_of(outcome, application)
+            await self._until(member, partial(_reward, decision, told))
+            self.rewarded.append((member, decision.id, told["reward"]))
+
+    async def _pull(self, place: int, member: str) -> None:
+        stage = self._environment.stage(replicate_key(_SEED, 0))
+        while (await self._until(member, lambda door: door.status()))["stage"] != "done":
+            pull = await self._until(member, lambda door: door.next_pull(0.2))
+            if pull is None:
+                continue
+            reward = int(stage.outcome(int(pull.rpartition("-")[2]), place, True))
+            self.told[member, pull] = reward
+            try:
+                await self._door(member).pull(pull, reward)
+            except DoorError:  # it may have been taken: then it is due no more
+                self.unanswered += 1
+            else:
+                self.rewarded.append((member, pull, reward))
+
+    def _door(self, member: str) -> AsyncClient:
+        """A client of where its door was opened last."""
+        running = read_running(self.here.folder / member)
+        url = "http://127.0.0.1:1" if running is None else running.url
+        if (member, url) not in self._doors:
+            client = AsyncClient(url, self._tokens[member], timeout=_PATIENCE, verify=False)
+            self._doors[member, url] = client
+        return self._doors[member, url]
+
+    async def _until(self, member: str, ask: Callable[[AsyncClient], Any]) -> Any:
+        """Ask until there is an answer; that it was answered before is one, the second time."""
+        first = True
+        async with asyncio.timeout(_PATIENCE):
+            while True:
+                try:
+                    return await ask(self._door(member))
+                except (DuplicateError, LateError):
+                    if first:
+                        raise
+                    return None
+                except DoorError:
+                    self.unanswered += 1
+                    first = False
+                    await asyncio.sleep(_AGAIN)
+
+
+def signal_process(pid: int, number: signal.Signals) -> None:
+    """Send a process of ours a signal."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+async def killing(
+    killed: Killed, victims: list[str], kills: int, spares: bool, seed: int, steps: int
+) -> int:
+    """Play, and kill in turns, at random instants over the run; returns how many were killed.
+
+    Parameters
+    ----------
+    killed
+        The members; all run.
+    victims
+        Who is killed, one after the other.
+    kills, steps
+        How often, over so many rewards.
+    spares
+        See :meth:`Killed.kill`.
+    seed
+        Names the instants.
+    """
+    key = Key(seed, 0)
+    instants = sorted(uniform(key, 0, i, 0, 0) * steps for i in range(kills))
+    playing = asyncio.create_task(killed.play())
+    made = 0
+    for i, instant in enumerate(instants):
+        while len(killed.rewarded) < instant and not playing.done():
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.05 * uniform(key, 0, i, 1, 0))
+        if playing.done():
+            break
+        await killed.kill(victims[i % len(victims)], spares)
+        made += 1
+    await playing
+    return made
+
+
+async def settled(killed: Killed) -> int:
+    """Wait until nothing is on its way; returns how many events all parties have taken."""
+    asking = [Asking(load_party(killed.here.folder / m)) for m in killed.federation.everybody]
+
+    def events() -> int:
+        found = 0
+        for each in asking:
+            status = each.told().status
+            if not status or status["outbox"] or status["stage"] in ("waiting", "exchanging"):
+                return 0
+            found += status["events"]
+        return found
+
+    async with asyncio.timeout(_PATIENCE):
+        while not (found := await asyncio.to_thread(events)):
+            await asyncio.sleep(0.05)
+    return found
+
+
+async def states(killed: Killed) -> dict[str, Any]:
+    """Where everybody is, from the stores; nobody must run."""
+    found = {}
+    for member in killed.federation.everybody:
+        party = load_party(killed.here.folder / member)
+        federation = party.federation
+        seat = HostedSeat.of(federation, member, party.settings.own, simulated_supply(party))
+        store = Store.open(party.store, federation.name, member, seat.terms.digest)
+        with store.begin() as connection:
+            store.ledger.verify(connection)
+        host = Host(seat, store)
+        await host.open()
+        await host.begin()
+        assert host._hands is not None
+        found[member] = host._hands.party.state
+        await host.stop()
+    return found
+
+
+async def _decide(asked: dict[str, Any], door: AsyncClient) -> Any:
+    return await door.decide(**asked)
+
+
+async def _reward(decision: Any, told: dict[str, Any], door: AsyncClient) -> None:
+    await door.reward(decision, **told)

@@ -1,0 +1,27 @@
+"""Mutated frames and messages through real hosts: refused by name, nothing changed, all alive."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+
+import pytest
+
+from fedbandits.testing.fuzzed import Fuzzed
+
+
+@pytest.mark.parametrize(
+    ("preset", "counts"),
+    [("feducb", (30, 15)), ("fclub", (60, 30)), ("pfcb", (20, 10)), ("samba-ucb", (3, 2))],
+)
+def test_whatever_is_not_taken_changes_nothing(preset, counts, tmp_path):
+    found = Counter()
+    logging.getLogger("fedbandits.deployment").setLevel(logging.CRITICAL)
+    try:
+        asyncio.run(Fuzzed(preset, tmp_path, counts, found).play())
+    finally:
+        logging.getLogger("fedbandits.deployment").setLevel(logging.NOTSET)
+    assert found.total() > 300
+    assert found["frame: SealError"] > 100
+    assert sum(count for kind, count in found.items() if kind.endswith("Error")) > 250
