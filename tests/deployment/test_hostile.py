@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 
 import pytest
 
 from fedbandits.deployment import frames
+from fedbandits.deployment.exchange import WINDOW
 from fedbandits.deployment.frames import Acknowledgement, Data, Gift, Hello
 from fedbandits.environments.linear import Linear
 from fedbandits.errors import SealError
 from fedbandits.federation.messages import TheseTerms
-from fedbandits.testing.deployed import DeployedFederation, OpenSeals, Play, simulated
+from fedbandits.testing.deployed import DeployedFederation, OpenSeals, Play, simulated, until
 from tests.deployment.federations import clinics
 
 ENVIRONMENT = Linear(agents=3, dim=4, arms=5)
@@ -180,3 +182,47 @@ def test_a_greeting_that_was_overtaken_accuses_nobody(tmp_path):
         return problems
 
     assert not asyncio.run(play())
+
+
+def test_frames_that_are_nested_too_deeply_are_refused():
+    deep = b"\x91" * 50_000 + b"\x01"
+    for head in (
+        b"\x93\x02\x01",
+        b"\x9b" + frames.encode(Hello(b"", b"", True, "", 0, 0, [], 0))[1:],
+    ):
+        with pytest.raises(SealError):
+            frames.decode(head + deep)
+
+
+def test_a_peer_that_sends_faster_than_is_written_fills_no_memory(tmp_path):
+    async def attack(deployed):
+        hub = deployed.nodes["hub"]
+        holds, may_go = threading.Event(), threading.Event()
+        blocked = hub.host.call(lambda _: (holds.set(), may_go.wait()))
+        await until(holds.is_set)
+        for _ in range(1_000):
+            arrive(hub, "clinic-1", Data(0, 0, b"nonsense"))
+        waiting = hub.host.waiting
+        may_go.set()
+        await blocked
+        await until(lambda: not hub.host.waiting)
+        assert waiting <= 1 + WINDOW
+
+    played(tmp_path, attack)
+
+
+def test_no_commit_is_left_out_of_what_is_counted(tmp_path):
+    """However many are made before the event loop hears of the first one."""
+
+    async def attack(deployed):
+        hub = deployed.nodes["hub"]
+        before = hub.host.view.messages.get("refused", 0)
+        for _ in range(5):
+            arrive(hub, "clinic-1", Data(0, 0, b"nonsense"))
+            done = threading.Event()
+            hub.host.call(lambda _, done=done: done.set())
+            assert done.wait(30)
+        await until(lambda: not hub.host.waiting)
+        assert hub.host.view.messages["refused"] == before + 5
+
+    played(tmp_path, attack)

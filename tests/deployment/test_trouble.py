@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sqlite3
 import threading
 import time
 
 import msgspec
 import pytest
+import sqlalchemy as sa
 
 from fedbandits.deployment.events import Kind, Received
 from fedbandits.deployment.store import Store
 from fedbandits.environments.linear import Linear
 from fedbandits.errors import (
     ClockError,
+    ConfigError,
     LedgerError,
     NotReadyError,
     ReleaseRefusedError,
+    StoreBusyError,
     StoreError,
 )
 from fedbandits.federation.links import Receipt
 from fedbandits.settings.federation import federation_of
 from fedbandits.testing.deployed import NEVER, DeployedFederation, simulated, until
+from tests.deployment import postgres
 from tests.deployment.federations import clinics
 
 ENVIRONMENT = Linear(agents=3, dim=4, arms=5)
@@ -181,25 +186,25 @@ def test_a_ledger_s_clock_that_runs_backwards_refuses_a_release_alone(tmp_path, 
 
 
 def test_a_ledger_that_fails_for_a_held_message_fails_the_transaction(tmp_path, monkeypatch):
-    federation = clinics()
+    federation = clinics(noise="secure")
 
     async def work(deployed):
-        node = deployed.nodes["hub"]
+        node = deployed.nodes["clinic-0"]
         party = node.host._hands.party
         follow = Receipt("early", [], LedgerError("the database failed"))
         monkeypatch.setattr(
             party, "receive_bytes", lambda *_: Receipt("taken", [], None, (follow,))
         )
         with pytest.raises(StoreError, match="database failed"):
-            await node.host.do(Kind.RECEIVE, Received("agent-1", b""))
+            await node.host.do(Kind.RECEIVE, Received("controller", b""))
 
-    running(federation, tmp_path, work)
+    running(federation, tmp_path, work, seeded=False)
 
 
 def test_a_reader_does_not_keep_pulls_off_the_disk(tmp_path, monkeypatch):
     """A checkpoint would write nothing behind what a reader sees, and say nothing of it."""
     synced = []
-    monkeypatch.setattr("fedbandits.deployment.store.os.fsync", synced.append)
+    monkeypatch.setattr(os, "fsync", synced.append)
     with Store.open(tmp_path / "store.db", "f", "m", "t", synchronous="NORMAL") as store:
         reader = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
         with contextlib.closing(reader):
@@ -208,8 +213,9 @@ def test_a_reader_does_not_keep_pulls_off_the_disk(tmp_path, monkeypatch):
             for value in range(3):
                 with store.begin() as connection:
                     store.set_number(connection, "x", value)
+                before = len(synced)
                 store.sync()
-    assert len(synced) == 3
+                assert len(synced) > before
 
 
 def samba():
@@ -335,3 +341,41 @@ def test_a_release_leaves_before_all_that_waits(tmp_path):
         assert node.host.waiting == 0
 
     running(federation, tmp_path, work)
+
+
+@pytest.mark.parametrize("start", ["9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+12:00"])
+def test_a_start_that_is_no_time_elsewhere_is_refused_by_name(start):
+    with pytest.raises(ConfigError, match=r"clock\.start"):
+        clinics(start=start)
+
+
+def test_a_server_that_ends_the_session_of_the_lock_lets_no_second_process_in(postgres_server):
+    where = postgres.database(postgres_server, "lost-lock")
+    with Store.open(where, "f", "m", "t") as store:
+
+        def end_sessions():
+            ended = sa.text(
+                "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"
+            )
+            with store.ledger.engine.connect() as connection:
+                assert connection.execute(ended).all() == [(True,)]
+            gone = False
+            while not gone:  # it is told to end, and ends in a moment
+                with store.ledger.engine.connect() as connection:
+                    left = sa.text("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'")
+                    gone = connection.execute(left).first() is None
+
+        end_sessions()
+        with pytest.raises(StoreError, match="read anew"), store.begin() as connection:
+            store.set_number(connection, "x", 1)
+        with pytest.raises(StoreBusyError):
+            Store.open(where, "f", "m", "t")
+        with store.begin() as connection:
+            assert store.number(connection, "x") == 0
+        end_sessions()
+        with Store.open(where, "f", "m", "t") as other:
+            for _ in range(2):
+                with pytest.raises(StoreBusyError), store.begin():
+                    pass
+            with other.begin() as connection:
+                other.set_number(connection, "x", 2)

@@ -114,5 +114,5 @@ def decode(data: bytes) -> AnyFrame:
     """
     try:
         return _DECODER.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise SealError("a frame holds nothing that this version knows") from None

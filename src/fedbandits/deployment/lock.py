@@ -19,6 +19,9 @@ try:
 except ModuleNotFoundError:  # Windows: SQLite's own locks are all there is
     fcntl = None  # type: ignore[assignment]
 
+#: Whether a session of a PostgreSQL server holds a lock of this kind.
+_HELD = sa.text("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = :session")
+
 
 class StoreLock(contextlib.AbstractContextManager["StoreLock"]):
     """Held as long as a store is open; the system takes it back from a process that is killed.
@@ -37,6 +40,7 @@ class StoreLock(contextlib.AbstractContextManager["StoreLock"]):
     def __init__(self, where: str | os.PathLike[str]) -> None:
         self._descriptor: int | None = None
         self._connection: Connection | None = None
+        self._session: int | None = None
         path = path_of(url_of(where))
         if path is not None and fcntl is not None:
             self._lock_file(f"{path}.lock")
@@ -63,17 +67,44 @@ class StoreLock(contextlib.AbstractContextManager["StoreLock"]):
             connection = engine.connect()
             key = zlib.crc32(b"fedbandits party")
             got = connection.execute(sa.select(sa.func.pg_try_advisory_lock(key))).scalar()
+            session = connection.execute(sa.select(sa.func.pg_backend_pid())).scalar()
             connection.commit()  # the lock is the session's, not the transaction's
         if not got:
             connection.close()
             raise StoreBusyError("another process runs the party of this database; stop it first")
-        self._connection = connection
+        self._connection, self._session = connection, session
+
+    def require(self, connection: Connection) -> None:
+        """Make sure, in a transaction, that the lock of a server's database is still held.
+
+        Raises
+        ------
+        StoreBusyError
+            If it was lost, and another process holds it now.
+        StoreError
+            If it was lost, and is held again: another process may have written meanwhile, so all
+            that is known of the store must be read anew.
+        """
+        if self._session is None:
+            return
+        with named_errors():
+            if connection.execute(_HELD, {"session": self._session}).first() is not None:
+                return
+        self._release()
+        self.hold(connection.engine)
+        raise StoreError(
+            "the database server had ended the session that keeps others out of this store: it is "
+            "read anew; nothing was changed"
+        )
 
     def close(self) -> None:
         """Let others in."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+        self._release()
+
+    def _release(self) -> None:
         if self._connection is not None:
             self._connection.invalidate()  # ends the session, and its lock with it
             self._connection.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from fedbandits.deployment import reports
 from fedbandits.deployment.clock import TICKS, Clock
 from fedbandits.deployment.delivery import Delivery
 from fedbandits.deployment.events import Kind, Received, Told
+from fedbandits.deployment.exchange import WINDOW
 from fedbandits.deployment.frames import Seals
 from fedbandits.deployment.handover import Handover
 from fedbandits.deployment.host import Host, Sent
@@ -80,6 +82,8 @@ class Node:
         self._begun = asyncio.Event()
         self.handover = Handover(seat, self.host)
         self._waking: set[asyncio.Task[Any]] = set()
+        #: How many messages of peers wait to be taken.
+        self._taking: Counter[str] = Counter()
 
     async def start(self) -> None:
         """Go on from the store, and begin to talk to peers.
@@ -109,8 +113,6 @@ class Node:
             task.cancel()
         await asyncio.gather(*self._waking, return_exceptions=True)
         await self.host.stop()
-
-    # --- what applications ask ---
 
     async def decide(self, asked: asking.Asked) -> Decided:
         """Choose. It is durable when it returns.
@@ -261,9 +263,11 @@ class Node:
         return self.host.counts.get(peer, (0, 0))
 
     def receive(self, peer: str, body: bytes) -> None:
-        if self.failed is None and self._begun.is_set():
+        # What is too much is not acknowledged: it comes again.
+        if self.failed is None and self._begun.is_set() and self._taking[peer] < WINDOW:
+            self._taking[peer] += 1
             party = self.federation.party_of[peer]
-            self._watch(self.host.do(Kind.RECEIVE, Received(party, body)))
+            self._watch(peer, self.host.do(Kind.RECEIVE, Received(party, body)))
 
     def acknowledged(self, peer: str, number: int) -> None:
         self.host.acknowledged(peer, number)
@@ -274,7 +278,9 @@ class Node:
 
     def given(self, peer: str, name: str, value: bytes) -> None:
         if self.handover.takes(peer, name, value):
-            self._spawn(self._keep(name, value))
+            task = asyncio.get_running_loop().create_task(self._keep(name, value))
+            self._waking.add(task)
+            task.add_done_callback(self._waking.discard)
 
     async def _keep(self, name: str, value: bytes) -> None:
         try:
@@ -305,10 +311,11 @@ class Node:
             self._wake()
             self._on_fatal(why)
 
-    def _watch(self, future: asyncio.Future[Any]) -> None:
+    def _watch(self, peer: str, future: asyncio.Future[Any]) -> None:
         """A message could not be taken: it is sent again, so there is nothing to do but say so."""
 
         def look(done: asyncio.Future[Any]) -> None:
+            self._taking[peer] -= 1
             error = None if done.cancelled() else done.exception()
             if isinstance(error, BudgetExceededError):
                 self.exhausted = True
@@ -321,8 +328,3 @@ class Node:
         if self._change is not None:
             self._change.set()
             self._change = None
-
-    def _spawn(self, work: Any) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._waking.add(task)
-        task.add_done_callback(self._waking.discard)

@@ -177,6 +177,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
                 if self._log is not None and _OVERWRITES not in connection.info:
                     connection.exec_driver_sql("PRAGMA secure_delete = ON").close()
                     connection.info[_OVERWRITES] = True  # what is deleted is overwritten, too
+                self._lock.require(connection)
                 yield connection
         except LedgerError as error:
             raise _named(error) from error

@@ -26,6 +26,8 @@ from fedbandits.systems.terms import terms_of
 
 #: A member's name is a label of a host name, for it stands in its certificate.
 _MEMBER = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?\Z")
+#: Beyond it a time with a zone may be none in another zone.
+_LAST_YEAR = 9999
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z"
 
 
@@ -138,10 +140,10 @@ class Federation:
         self.every = 0.0
         if isinstance(file.clock, Live):
             self.every = seconds(file.clock.every, "clock.every")
-            if file.clock.start.tzinfo is None:
+            if file.clock.start.tzinfo is None or not 1 < file.clock.start.year < _LAST_YEAR:
                 raise ConfigError(
                     f"clock.start: given {file.clock.start.isoformat()}, allowed: a time with its "
-                    "zone, such as 2030-01-31T08:00:00Z"
+                    "zone, such as 2030-01-31T08:00:00Z, and not of the first or last year there is"
                 )
         #: Seconds that a message may take; after twice as long nobody waits for it any more.
         self.message_time = seconds(file.message_time, "message_time")
