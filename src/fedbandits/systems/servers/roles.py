@@ -197,8 +197,13 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         return msgspec.structs.replace(step, closed=number)
 
     @property
-    def next_end(self) -> int:
-        """The last round of the phase."""
+    def next_end(self) -> int | None:
+        """The last round of the phase; None for the last phase, which does not end."""
+        last = self._phase_end
+        return last if last < LATER else None
+
+    @property
+    def _phase_end(self) -> int:
         return int(self._plan.constants.phase_ends[self._state.phase])
 
     def _end_round(self, event: EndRound) -> Step:
@@ -215,7 +220,7 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
 
     def _last_round(self, round_: int, first: int) -> int:
         """The phase's last round; refuses a round that is not between ``first`` and it."""
-        last = self.next_end
+        last = self._phase_end
         if not first <= round_ <= last:
             raise LocalProtocolError(
                 f"{self.name}: round {round_} after round {self._state.round}, in a phase that "
