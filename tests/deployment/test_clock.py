@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from fedbandits.deployment.clock import TICKS
 from fedbandits.environments.linear import Linear
 from fedbandits.errors import (
     DuplicateRewardError,
@@ -188,3 +189,22 @@ def test_a_clock_that_jumps_stops_releases(tmp_path, monkeypatch):
     told = running(federation, tmp_path, work)
     assert "jumped" in told["problems"]["clock"]
     assert told["ticks"] == 0
+
+
+def test_a_new_party_owes_no_release_that_was_due_before_it_was_there(tmp_path):
+    """It would release what it has not got, and pay for it; a party that was away owes its own."""
+    federation = clinics(noise="secure", start="2020-01-01T00:00:00Z", every="1 day")
+
+    async def work(deployed):
+        node = deployed.nodes["clinic-0"]
+        await until(lambda: node.clock.done > 1000)
+        told = await node.privacy()
+        await decide(node, 1.0)
+        await node.host.call(lambda batch: batch.store.set_number(batch.connection, TICKS, 100))
+        await deployed.stop("clinic-0")
+        await deployed.start("clinic-0")
+        node = deployed.nodes["clinic-0"]
+        await until(lambda: node.host.view.next_end is None)
+        return told["releases"], (await node.privacy())["releases"]
+
+    assert running(federation, tmp_path, work, seeded=False) == (0, 3)

@@ -63,7 +63,8 @@ def init(
     typer.echo(f"{out / 'authority'}: admits members; its fingerprint is {made.fingerprint}")
     typer.echo(f"{out / 'broker'}: nats-server -c nats.conf, run there, is the broker")
     if not local:
-        typer.echo("Next, each member: fedbandits party create NAME --federation CONFIG.toml")
+        command = "fedbandits party create NAME --federation CONFIG.toml --out DIR"
+        typer.echo(f"Next, each member: {command}")
         return
     for name in made.parties:
         typer.echo(f"{out / name}: {made.federation.seat_of(name).role.name}")

@@ -2,7 +2,8 @@
 
 When something is released follows from the terms and from the time, never from data. A tick is
 numbered: the k-th is due at ``start + k × every``. A party that was away ends the rounds that it
-has missed when it is back, one after the other.
+has missed when it is back, one after the other. What was due before a party was there at all it owes only where
+rounds are shared, see :attr:`.System.ROUNDS_ARE_SHARED`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
+from fedbandits.deployment.writing import Batch
 from fedbandits.errors import BudgetExceededError, FedbanditsError, NotReadyError
 from fedbandits.settings.federation import Live
 
@@ -76,7 +78,7 @@ class Clock:
 
     async def _tick(self) -> None:
         """Carry out ticks as they are due."""
-        self.done = await self._kept()
+        self.done = await self._first()
         while True:
             due = self.next_tick
             wait = 0.0 if due is None else due - time.time()
@@ -85,15 +87,37 @@ class Clock:
                 self._look()
                 continue
             self._look()
-            if self.problem or self._node.exhausted or not await self._carry_out(self.done + 1):
+            if self._node.host.view.next_end is None:  # there is nothing to end, nor to keep
+                self.done = max(self.done + 1, self._elapsed())
+            elif self.problem or self._node.exhausted or not await self._carry_out(self.done + 1):
                 await asyncio.sleep(_AGAIN)
 
-    async def _kept(self) -> int:
-        """The newest tick that was carried out, as soon as the store can tell."""
-        host = self._node.host
+    def _elapsed(self) -> int:
+        """How many ticks are over by now."""
+        clock = self._federation.clock
+        if not isinstance(clock, Live):
+            return 0
+        return max(0, int((time.time() - clock.start.timestamp()) // self._federation.every))
+
+    async def _first(self) -> int:
+        """The newest tick that nobody waits for, as soon as the store can tell.
+
+        Beats are not owed. Nor does a new party owe what was due before it was there, unless rounds
+        are shared: it would release what it has not got, and pay for it.
+        """
+        seat, elapsed = self._node.seat, self._elapsed()
+
+        def find(batch: Batch) -> int:
+            kept = batch.store.number(batch.connection, TICKS)
+            is_new = kept == 0 and batch.event <= 1
+            if seat.is_chatty or (is_new and not self._federation.system.ROUNDS_ARE_SHARED):
+                kept = max(kept, elapsed)
+                batch.store.set_number(batch.connection, TICKS, kept)
+            return kept
+
         while True:
             try:
-                return int(await host.call(lambda b: host.store.number(b.connection, TICKS)))
+                return int(await self._node.host.call(find))
             except FedbanditsError as failed:  # tried again
                 _LOG.warning("%s: its ticks: %s", self._node.member, failed)
             await asyncio.sleep(_AGAIN)

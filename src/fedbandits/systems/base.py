@@ -141,6 +141,9 @@ class System(Generic[AnyPlan]):
     #: The facts that it plans from: it plays in environments that have such.
     facts_type: ClassVar[type[Facts]]
 
+    #: Whether a round's number means the same to all parties. If it does, a party that begins late
+    #: ends the rounds that are over, one after the other, before it takes part.
+    ROUNDS_ARE_SHARED: ClassVar[bool] = True
     #: Secrets that one role hands to another before anything begins; most systems have none.
     SHARED: ClassVar[tuple[SharedSecret, ...]] = ()
 

@@ -20,6 +20,8 @@ class FedUCBSystem(AgentsSystem["AgentsPlan"]):
     paper = "Dubey & Pentland 2020, Differentially-Private Federated Linear Bandits"
     config_type = FedUCB
     presets = PRESETS
+    #: Releases are numbered by each agent for itself; a sum says which of whom is in it.
+    ROUNDS_ARE_SHARED = False
 
     def syncs(self, run: PartiesRun) -> int:
         return int(run.one("controller").state.releases)
