@@ -2,8 +2,8 @@
 
 When something is released follows from the terms and from the time, never from data. A tick is
 numbered: the k-th is due at ``start + k × every``. A party that was away ends the rounds that it
-has missed when it is back, one after the other. What was due before a party was there at all it owes only where
-rounds are shared, see :attr:`.System.ROUNDS_ARE_SHARED`.
+has missed when it is back, one after the other. What was due before a party was there at all it
+owes only where rounds are shared, see :attr:`.System.ROUNDS_ARE_SHARED`.
 """
 
 from __future__ import annotations
