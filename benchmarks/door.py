@@ -35,13 +35,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from fedbandits.deployment.delivery.memory import MemoryHub
 from fedbandits.deployment.door import Door, DoorSettings, make_token, new_loop
 from fedbandits.deployment.door.server import Listener
-from fedbandits.deployment.memory import MemoryHub
-from fedbandits.deployment.node import Decided, Node
-from fedbandits.deployment.process import SWITCH_INTERVAL
-from fedbandits.deployment.seat import HostedSeat
-from fedbandits.deployment.store import Store
+from fedbandits.deployment.hosting.node import Decided, Node
+from fedbandits.deployment.hosting.seat import HostedSeat
+from fedbandits.deployment.process.process import SWITCH_INTERVAL
+from fedbandits.deployment.storage.store import Store
 from fedbandits.settings.federation import read_federation
 from fedbandits.testing.deployed import OpenSeals
 

@@ -31,10 +31,10 @@ from typing import Any
 import msgspec
 from nats.aio.client import Client
 
-from fedbandits.deployment import subjects
-from fedbandits.deployment.node import Node
-from fedbandits.deployment.process import SWITCH_INTERVAL
-from fedbandits.deployment.transport import Receive, Transport
+from fedbandits.deployment.delivery import subjects
+from fedbandits.deployment.delivery.transport import Receive, Transport
+from fedbandits.deployment.hosting.node import Node
+from fedbandits.deployment.process.process import SWITCH_INTERVAL
 from fedbandits.environments import Bernoulli
 from fedbandits.random import replicate_key
 from fedbandits.testing.brokered import Brokered

@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from fedbandits.deployment.memory import MemoryHub
-from fedbandits.deployment.node import Node
-from fedbandits.deployment.seat import HostedSeat
-from fedbandits.deployment.store import Store
+from fedbandits.deployment.delivery.memory import MemoryHub
+from fedbandits.deployment.hosting.node import Node
+from fedbandits.deployment.hosting.seat import HostedSeat
+from fedbandits.deployment.storage.store import Store
 from fedbandits.random import Key, uniform
 from fedbandits.settings.federation import federation_of
 from fedbandits.testing.carried import OpenSeals

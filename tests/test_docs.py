@@ -15,9 +15,9 @@ from fedbandits.cli.endings import ENDINGS
 from fedbandits.deployment.door.metrics import _PRIVACY, _STATUS
 from fedbandits.deployment.door.problems import PROBLEMS
 from fedbandits.deployment.door.settings import DoorSettings
-from fedbandits.deployment.examples import example
-from fedbandits.deployment.folder import LogSettings, PartySettings, Simulated
-from fedbandits.deployment.tables import METADATA
+from fedbandits.deployment.process.examples import example
+from fedbandits.deployment.process.folder import LogSettings, PartySettings, Simulated
+from fedbandits.deployment.storage.tables import METADATA
 from fedbandits.environments.facts import (
     ArmFacts,
     ClusteredFacts,

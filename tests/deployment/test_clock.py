@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from fedbandits.deployment.clock import TICKS
+from fedbandits.deployment.hosting.clock import TICKS
 from fedbandits.environments.linear import Linear
 from fedbandits.errors import (
     DuplicateRewardError,
@@ -158,7 +158,7 @@ def test_nothing_is_released_before_a_peer_has_said_what_it_has_seen(tmp_path):
 
 def test_when_the_ledger_refuses_decisions_go_on(tmp_path, monkeypatch):
     # A ledger whose budget is a tenth of what the releases cost.
-    monkeypatch.setattr("fedbandits.deployment.ledgers.budget_of", lambda _: (0.05, 1e-5))
+    monkeypatch.setattr("fedbandits.deployment.hosting.ledgers.budget_of", lambda _: (0.05, 1e-5))
     federation = clinics(noise="secure", start="2020-01-01T00:00:00Z", every="9000 days")
 
     async def work(deployed):
@@ -182,7 +182,9 @@ def test_a_clock_that_jumps_stops_releases(tmp_path, monkeypatch):
 
     async def work(deployed):
         node, real = deployed.nodes["clinic-0"], time.time
-        monkeypatch.setattr("fedbandits.deployment.clock.time.time", lambda: real() + 86_400.0)
+        monkeypatch.setattr(
+            "fedbandits.deployment.hosting.clock.time.time", lambda: real() + 86_400.0
+        )
         await until(lambda: "clock" in node.status()["problems"])
         return node.status()
 

@@ -15,7 +15,7 @@ import sys
 import pytest
 
 from fedbandits.client import Client, DoorError
-from fedbandits.deployment.broker import Broker
+from fedbandits.deployment.delivery.broker import Broker
 from tests.deployment.machines import ACTIONS, Machine, Started, asked, fedbandits, told, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks through /proc")

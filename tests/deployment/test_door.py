@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from fedbandits import errors
 from fedbandits.client import AsyncClient
+from fedbandits.deployment.delivery.memory import MemoryHub
 from fedbandits.deployment.door import Door, DoorSettings, make_token, revoke_token
 from fedbandits.deployment.door.problems import PREFIX, PROBLEMS
 from fedbandits.deployment.door.shapes import Ids
-from fedbandits.deployment.memory import MemoryHub
-from fedbandits.deployment.node import Node
-from fedbandits.deployment.seat import HostedSeat
-from fedbandits.deployment.store import Store
+from fedbandits.deployment.hosting.node import Node
+from fedbandits.deployment.hosting.seat import HostedSeat
+from fedbandits.deployment.storage.store import Store
 from fedbandits.settings.federation import read_federation
 from fedbandits.testing.deployed import OpenSeals, until
 from tests.deployment.certificates import self_signed

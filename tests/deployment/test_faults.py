@@ -9,7 +9,7 @@ import itertools
 import numpy as np
 import pytest
 
-from fedbandits.deployment.store import Store
+from fedbandits.deployment.storage.store import Store
 from fedbandits.environments.linear import Linear
 from fedbandits.errors import (
     DuplicateRewardError,
@@ -101,8 +101,8 @@ def statistics(states):
 @pytest.fixture
 def impatient(monkeypatch):
     """What was not answered is said again soon: tests need not wait."""
-    monkeypatch.setattr("fedbandits.deployment.exchange.FIRST_PAUSE", 0.02)
-    monkeypatch.setattr("fedbandits.deployment.exchange.LONGEST_PAUSE", 0.1)
+    monkeypatch.setattr("fedbandits.deployment.delivery.exchange.FIRST_PAUSE", 0.02)
+    monkeypatch.setattr("fedbandits.deployment.delivery.exchange.LONGEST_PAUSE", 0.1)
 
 
 @pytest.mark.usefixtures("impatient")

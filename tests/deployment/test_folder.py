@@ -11,15 +11,20 @@ import sqlite3
 import pytest
 
 from fedbandits.cli.endings import ENDINGS, code_of
-from fedbandits.deployment.authority import admit
-from fedbandits.deployment.enrolment import install_admission
-from fedbandits.deployment.examples import example, own_example
-from fedbandits.deployment.folder import load_party, load_settings
-from fedbandits.deployment.local import admit_here, init_federation, load_parties, revoke_here
-from fedbandits.deployment.memory import MemoryHub
-from fedbandits.deployment.ordering import order
-from fedbandits.deployment.running import RunningParty
-from fedbandits.deployment.warming import warm
+from fedbandits.deployment.delivery.memory import MemoryHub
+from fedbandits.deployment.identity.authority import admit
+from fedbandits.deployment.identity.enrolment import install_admission
+from fedbandits.deployment.process.examples import example, own_example
+from fedbandits.deployment.process.folder import load_party, load_settings
+from fedbandits.deployment.process.local import (
+    admit_here,
+    init_federation,
+    load_parties,
+    revoke_here,
+)
+from fedbandits.deployment.process.ordering import order
+from fedbandits.deployment.process.running import RunningParty
+from fedbandits.deployment.process.warming import warm
 from fedbandits.errors import ConfigError, IdentityError, LedgerFileError, StaleStoreError
 from fedbandits.settings.federation import read_federation
 from fedbandits.systems import preset_names

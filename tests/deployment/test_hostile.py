@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from fedbandits.deployment import frames
-from fedbandits.deployment.exchange import WINDOW
-from fedbandits.deployment.frames import Acknowledgement, Data, Gift, Hello
+from fedbandits.deployment.delivery import frames
+from fedbandits.deployment.delivery.exchange import WINDOW
+from fedbandits.deployment.delivery.frames import Acknowledgement, Data, Gift, Hello
 from fedbandits.environments.linear import Linear
 from fedbandits.errors import SealError
 from fedbandits.federation.messages import TheseTerms

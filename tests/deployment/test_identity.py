@@ -13,12 +13,18 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from fedbandits.deployment import authority, certificates, enrolment, members, private_files
-from fedbandits.deployment.authority import admit, init_authority, load_authority, revoke
-from fedbandits.deployment.enrolment import create_party, install_admission, rotate_party
-from fedbandits.deployment.identity import load_identity
-from fedbandits.deployment.members import KnownMembers, Members, authority_fingerprint
-from fedbandits.deployment.papers import Admission, Request
+from fedbandits.deployment.identity import (
+    authority,
+    certificates,
+    enrolment,
+    members,
+    private_files,
+)
+from fedbandits.deployment.identity.authority import admit, init_authority, load_authority, revoke
+from fedbandits.deployment.identity.enrolment import create_party, install_admission, rotate_party
+from fedbandits.deployment.identity.identity import load_identity
+from fedbandits.deployment.identity.members import KnownMembers, Members, authority_fingerprint
+from fedbandits.deployment.identity.papers import Admission, Request
 from fedbandits.errors import ConfigError, FedbanditsError, IdentityError
 from tests.deployment.one_machine import EVERYBODY, OneMachine
 

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from fedbandits.deployment import subjects
-from fedbandits.deployment.authority import revoke
-from fedbandits.deployment.member_lists import MemberLists
+from fedbandits.deployment.delivery import subjects
+from fedbandits.deployment.delivery.member_lists import MemberLists
+from fedbandits.deployment.identity.authority import revoke
 from tests.deployment.one_machine import OneMachine
 
 LIST, ASK = subjects.members("clinics"), subjects.ask_members("clinics")

@@ -16,14 +16,15 @@ from collections.abc import AsyncIterator
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
-from fedbandits.deployment import certificates, subjects
-from fedbandits.deployment.authority import load_authority, revoke
-from fedbandits.deployment.broker import Broker
-from fedbandits.deployment.broker_config import authority_context
-from fedbandits.deployment.enrolment import rotate_party
-from fedbandits.deployment.identity import Identity
-from fedbandits.deployment.nats_connection import Connection, Times, explained
-from fedbandits.deployment.nats_transport import NatsTransport, publish_members
+from fedbandits.deployment.delivery import subjects
+from fedbandits.deployment.delivery.broker import Broker
+from fedbandits.deployment.delivery.broker_config import authority_context
+from fedbandits.deployment.delivery.nats_connection import Connection, Times, explained
+from fedbandits.deployment.delivery.nats_transport import NatsTransport, publish_members
+from fedbandits.deployment.identity import certificates
+from fedbandits.deployment.identity.authority import load_authority, revoke
+from fedbandits.deployment.identity.enrolment import rotate_party
+from fedbandits.deployment.identity.identity import Identity
 from fedbandits.errors import SealError, TransportError
 from tests.deployment.one_machine import EVERYBODY, OneMachine
 from tests.deployment.waiting import until

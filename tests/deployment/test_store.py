@@ -10,8 +10,8 @@ import sys
 import pytest
 import sqlalchemy as sa
 
-from fedbandits.deployment import tables
-from fedbandits.deployment.store import MOST_HEADERS, Entry, Header, Store
+from fedbandits.deployment.storage import tables
+from fedbandits.deployment.storage.store import MOST_HEADERS, Entry, Header, Store
 from fedbandits.environments.linear import Linear
 from fedbandits.errors import (
     LedgerError,
@@ -135,7 +135,8 @@ def test_a_second_one_is_refused_at_once(new_database):
         with pytest.raises(StoreBusyError, match="stop it first"):
             opened(where)
         code = (
-            "import sys; from fedbandits.deployment.store import Store; Store.open(*sys.argv[1:])"
+            "import sys; from fedbandits.deployment.storage.store import Store\n"
+            "Store.open(*sys.argv[1:])"
         )
         other = subprocess.run(
             [sys.executable, "-c", code, where, "clinics", "north", "t"],

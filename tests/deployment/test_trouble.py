@@ -13,8 +13,8 @@ import msgspec
 import pytest
 import sqlalchemy as sa
 
-from fedbandits.deployment.events import Kind, Received
-from fedbandits.deployment.store import Store
+from fedbandits.deployment.hosting.events import Kind, Received
+from fedbandits.deployment.storage.store import Store
 from fedbandits.environments.linear import Linear
 from fedbandits.errors import (
     ClockError,

@@ -14,8 +14,8 @@ from fedbandits.cli.endings import FINAL
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from fedbandits.deployment.asking import Asking, Told
-    from fedbandits.deployment.folder import PartyFolder
+    from fedbandits.deployment.process.asking import Asking, Told
+    from fedbandits.deployment.process.folder import PartyFolder
 
 app = typer.Typer(
     help="A federation: its authority, its broker, and all of it on one machine.",
@@ -35,7 +35,7 @@ def example(
     port: Annotated[int, typer.Option(help="Where the broker listens.")] = 4222,
 ) -> None:
     """Print a federation's file to begin with: commented, and it works as it is."""
-    from fedbandits.deployment.examples import example as text
+    from fedbandits.deployment.process.examples import example as text
 
     typer.echo(text(preset, every, port), nl=False)
 
@@ -57,7 +57,7 @@ def init(
     ] = 8420,
 ) -> None:
     """Make a federation: an authority that admits its members, and a broker's configuration."""
-    from fedbandits.deployment.local import init_federation
+    from fedbandits.deployment.process.local import init_federation
 
     made = init_federation(config, out, local, first_port)
     typer.echo(f"{out / 'authority'}: admits members; its fingerprint is {made.fingerprint}")
@@ -83,7 +83,7 @@ def admit(
     ],
 ) -> None:
     """Admit a party: sign its keys. What is written goes back to it."""
-    from fedbandits.deployment.local import admit_here
+    from fedbandits.deployment.process.local import admit_here
 
     admitted = admit_here(folder, request)
     typer.echo(f"{admitted.admission}: send it to the party, for fedbandits party admit")
@@ -95,7 +95,7 @@ def revoke(
     folder: Folder, name: Annotated[str, typer.Argument(metavar="NAME", help="A member.")]
 ) -> None:
     """Take an admission back: the others exchange no more messages with that party."""
-    from fedbandits.deployment.local import revoke_here
+    from fedbandits.deployment.process.local import revoke_here
 
     revoke_here(folder, name)
     typer.echo(f"{name} is revoked")
@@ -107,8 +107,8 @@ def publish(folder: Folder) -> None:
     """Tell all connected parties who is a member now; up does so by itself."""
     import asyncio
 
-    from fedbandits.deployment.local import authority_in
-    from fedbandits.deployment.nats_transport import publish_members
+    from fedbandits.deployment.delivery.nats_transport import publish_members
+    from fedbandits.deployment.process.local import authority_in
 
     asyncio.run(publish_members(authority_in(folder)))
     typer.echo("published")
@@ -118,8 +118,8 @@ def _publish(folder: pathlib.Path) -> None:
     """Tell a broker that runs; who is connected takes the list at once."""
     import asyncio
 
-    from fedbandits.deployment.local import authority_in
-    from fedbandits.deployment.nats_transport import publish_members
+    from fedbandits.deployment.delivery.nats_transport import publish_members
+    from fedbandits.deployment.process.local import authority_in
     from fedbandits.errors import TransportError
 
     try:
@@ -146,11 +146,11 @@ def up(
     """
     import asyncio
 
-    from fedbandits.deployment import supervisor
     from fedbandits.deployment.door import new_loop
-    from fedbandits.deployment.folder import LogSettings
-    from fedbandits.deployment.local import load_parties
-    from fedbandits.deployment.logs import log_to_stderr
+    from fedbandits.deployment.process import supervisor
+    from fedbandits.deployment.process.folder import LogSettings
+    from fedbandits.deployment.process.local import load_parties
+    from fedbandits.deployment.process.logs import log_to_stderr
     from fedbandits.settings.schema import convert
 
     log = convert({"format": log_format, "level": log_level}, LogSettings, "--log")
@@ -177,7 +177,7 @@ def _say(line: str) -> None:
 
 def _compile_ahead(parties: list[PartyFolder]) -> None:
     """Once, before their processes start: each of them would compile it all."""
-    from fedbandits.deployment.warming import warm
+    from fedbandits.deployment.process.warming import warm
 
     began = time.monotonic()
     kernels = warm(
@@ -201,8 +201,8 @@ def status(
     import msgspec
 
     from fedbandits.cli import console
-    from fedbandits.deployment.asking import Asking
-    from fedbandits.deployment.local import load_parties
+    from fedbandits.deployment.process.asking import Asking
+    from fedbandits.deployment.process.local import load_parties
 
     asking = [Asking(party) for party in load_parties(folder)]
     if as_json:

@@ -10,8 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from fedbandits.deployment.asking import Told
-from fedbandits.deployment.inspecting import Transcript
+from fedbandits.deployment.process.asking import Told
+from fedbandits.deployment.process.inspecting import Transcript
 from fedbandits.settings.federation import Federation
 
 #: So many numbers of a statistic are shown.

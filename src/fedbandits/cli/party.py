@@ -25,8 +25,8 @@ def create(
     port: Annotated[int, typer.Option(help="Of its door, on this machine.")] = 8420,
 ) -> None:
     """Make a party's folder with keys of its own, which never leave it."""
-    from fedbandits.deployment.enrolment import create_party
-    from fedbandits.deployment.folder import write_settings
+    from fedbandits.deployment.identity.enrolment import create_party
+    from fedbandits.deployment.process.folder import write_settings
     from fedbandits.settings.federation import load_federation
 
     request = create_party(federation, name, out)
@@ -46,9 +46,9 @@ def admit(
     ] = "",
 ) -> None:
     """Install what the authority has sent back. The first decides which authority is trusted."""
-    from fedbandits.deployment.enrolment import install_admission
-    from fedbandits.deployment.identity import pinned_admission
-    from fedbandits.deployment.members import authority_fingerprint
+    from fedbandits.deployment.identity.enrolment import install_admission
+    from fedbandits.deployment.identity.identity import pinned_admission
+    from fedbandits.deployment.identity.members import authority_fingerprint
 
     members = install_admission(folder, admission, authority)
     pinned = pinned_admission(folder)
@@ -73,8 +73,8 @@ def run(
     attached: Annotated[bool, typer.Option("--attached", hidden=True)] = False,
 ) -> None:
     """Run a party until SIGTERM or Ctrl-C; then it finishes what waits, and saves its state."""
-    from fedbandits.deployment.folder import LogSettings
-    from fedbandits.deployment.process import run_party
+    from fedbandits.deployment.process.folder import LogSettings
+    from fedbandits.deployment.process.process import run_party
     from fedbandits.settings.schema import convert
 
     def log(settings: LogSettings) -> LogSettings:
@@ -108,8 +108,8 @@ def inspect(
     import msgspec
 
     from fedbandits.cli import console, federation_tables
-    from fedbandits.deployment import inspecting
-    from fedbandits.deployment.folder import load_party
+    from fedbandits.deployment.process import inspecting
+    from fedbandits.deployment.process.folder import load_party
 
     party = load_party(folder)
     found = inspecting.inspect(party)
@@ -134,7 +134,7 @@ def inspect(
 @app.command("rotate", epilog="Example: fedbandits party rotate ./north")
 def rotate(folder: Folder) -> None:
     """Make new keys; the old ones are used until the authority has admitted these."""
-    from fedbandits.deployment.enrolment import rotate_party
+    from fedbandits.deployment.identity.enrolment import rotate_party
 
     request = rotate_party(folder)
     typer.echo(f"{request}: send it to the authority, for fedbandits federation admit")
@@ -153,7 +153,7 @@ def token(
 ) -> None:
     """Make, list or revoke tokens, which applications show at the party's door."""
     from fedbandits.deployment.door import make_token, read_tokens, revoke_token
-    from fedbandits.deployment.folder import load_party
+    from fedbandits.deployment.process.folder import load_party
 
     party = load_party(folder)
     if listing:
@@ -180,8 +180,8 @@ def backup(
     To go on from a copy put it in the store's place, and use party run --moved, once. If the party
     has run since, its peers know more than the copy: it is stopped, and needs a new federation.
     """
-    from fedbandits.deployment.folder import load_party
-    from fedbandits.deployment.inspecting import back_up
+    from fedbandits.deployment.process.folder import load_party
+    from fedbandits.deployment.process.inspecting import back_up
 
     typer.echo(f"{back_up(load_party(folder), out)}: as secret as the store itself")
 
@@ -192,8 +192,8 @@ def export(
     out: Annotated[pathlib.Path, typer.Argument(metavar="OUT.npz", help="A new file.")],
 ) -> None:
     """Write the party's model, as of its newest saved state, for others to begin from."""
-    from fedbandits.deployment.folder import load_party
-    from fedbandits.deployment.inspecting import export_model
+    from fedbandits.deployment.process.folder import load_party
+    from fedbandits.deployment.process.inspecting import export_model
 
     model = export_model(load_party(folder), out)
     rows, dimension = model.learned.estimate.shape

@@ -15,13 +15,13 @@ from typing import Any, Self
 
 import tomli_w
 
-from fedbandits.deployment.broker import Broker
-from fedbandits.deployment.frames import Seals
-from fedbandits.deployment.identity import Identity, load_identity
-from fedbandits.deployment.local import BROKER, init_federation
-from fedbandits.deployment.nats_connection import Times
-from fedbandits.deployment.nats_transport import NatsTransport
-from fedbandits.deployment.transport import Receive, Transport
+from fedbandits.deployment.delivery.broker import Broker
+from fedbandits.deployment.delivery.frames import Seals
+from fedbandits.deployment.delivery.nats_connection import Times
+from fedbandits.deployment.delivery.nats_transport import NatsTransport
+from fedbandits.deployment.delivery.transport import Receive, Transport
+from fedbandits.deployment.identity.identity import Identity, load_identity
+from fedbandits.deployment.process.local import BROKER, init_federation
 from fedbandits.settings.federation import Federation, load_federation
 
 #: Nobody waits for long where all are on one machine.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from fedbandits.deployment.transport import Transport
+from fedbandits.deployment.delivery.transport import Transport
 
 
 class OpenSeals:

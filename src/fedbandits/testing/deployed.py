@@ -15,12 +15,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fedbandits.deployment.frames import Seals
-from fedbandits.deployment.memory import MemoryHub
-from fedbandits.deployment.node import Decided, Node
-from fedbandits.deployment.seat import HostedSeat
-from fedbandits.deployment.store import Store
-from fedbandits.deployment.transport import Transport
+from fedbandits.deployment.delivery.frames import Seals
+from fedbandits.deployment.delivery.memory import MemoryHub
+from fedbandits.deployment.delivery.transport import Transport
+from fedbandits.deployment.hosting.node import Decided, Node
+from fedbandits.deployment.hosting.seat import HostedSeat
+from fedbandits.deployment.storage.store import Store
 from fedbandits.environments.base import Environment
 from fedbandits.errors import FedbanditsError
 from fedbandits.federation.roles import Supplies

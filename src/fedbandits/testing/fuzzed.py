@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from fedbandits.deployment import frames
-from fedbandits.deployment.events import Kind, Received
-from fedbandits.deployment.frames import Acknowledgement, Data, Gift, Hello
-from fedbandits.deployment.host import Host
-from fedbandits.deployment.node import Node
-from fedbandits.deployment.store import Store
+from fedbandits.deployment.delivery import frames
+from fedbandits.deployment.delivery.frames import Acknowledgement, Data, Gift, Hello
+from fedbandits.deployment.hosting.events import Kind, Received
+from fedbandits.deployment.hosting.host import Host
+from fedbandits.deployment.hosting.node import Node
+from fedbandits.deployment.storage.store import Store
 from fedbandits.testing.applications import ROUNDS
 from fedbandits.testing.misbehaving import Members
 from fedbandits.testing.mutants import Mutants, require_finite, require_untouched

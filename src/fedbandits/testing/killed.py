@@ -20,14 +20,14 @@ import numpy as np
 
 from fedbandits.client import AsyncClient, DoorError
 from fedbandits.client.problems import DuplicateError, LateError
-from fedbandits.deployment.asking import Asking
 from fedbandits.deployment.door import make_token
-from fedbandits.deployment.folder import load_party
-from fedbandits.deployment.host import Host
-from fedbandits.deployment.running import RunningParty, read_running
-from fedbandits.deployment.seat import HostedSeat
-from fedbandits.deployment.simulated import simulated_supply
-from fedbandits.deployment.store import Store
+from fedbandits.deployment.hosting.host import Host
+from fedbandits.deployment.hosting.seat import HostedSeat
+from fedbandits.deployment.process.asking import Asking
+from fedbandits.deployment.process.folder import load_party
+from fedbandits.deployment.process.running import RunningParty, read_running
+from fedbandits.deployment.process.simulated import simulated_supply
+from fedbandits.deployment.storage.store import Store
 from fedbandits.environments.base import Environment
 from fedbandits.random import Key, replicate_key, uniform
 from fedbandits.testing.applications import asked_of, told_of

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from fedbandits.deployment.node import Node
+from fedbandits.deployment.hosting.node import Node
 from fedbandits.federation.messages import Message
 from fedbandits.testing.absurd import COUNTED, absurd
 from fedbandits.testing.applications import ROUNDS, Setting

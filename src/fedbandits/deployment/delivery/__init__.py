@@ -1,0 +1,1 @@
+"""Sealed frames between members: delivery, what carries it, and the broker."""

@@ -1,0 +1,318 @@
+"""Delivers committed messages: sent again until the receiver, not the carrier, has acknowledged.
+
+Whatever carries frames may lose, repeat, reorder or keep back; so nothing has to be stored on the
+way. Before anything else two hosts greet each other and say where they stand. Whoever learns that
+its peer has seen more of it than it knows of itself was put back from an old backup.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from fedbandits.deployment.delivery import frames
+from fedbandits.deployment.delivery.exchange import FIRST_PAUSE, LONGEST_PAUSE, WINDOW, Exchange
+from fedbandits.deployment.delivery.frames import Acknowledgement, Data, Gift, Hello, Seals
+from fedbandits.deployment.delivery.receiver import Receiver
+from fedbandits.deployment.delivery.transport import Transport
+from fedbandits.errors import FedbanditsError, SealError
+from fedbandits.federation.terms import Terms, cut
+
+_LOG = logging.getLogger("fedbandits.deployment")
+#: Seconds that an acknowledgement waits for a message to go along with; and where one soon will.
+_ACKNOWLEDGE_AFTER, _ACKNOWLEDGE_CHATTER_AFTER = 0.02, 0.2 * FIRST_PAUSE
+#: So many messages are acknowledged at once.
+_MOST_OWED = WINDOW // 4
+#: Seconds between two looks for what was not answered, at least.
+_LEAST_PAUSE = 0.005
+
+
+class Delivery:
+    """Exchanges messages with all peers of one member.
+
+    Parameters
+    ----------
+    member, peers
+        Names of members.
+    terms
+        What all agree on.
+    transport
+        Carries frames.
+    greets, seals
+        Seal greetings, which those with other terms can open, and everything else.
+    receiver
+        Whoever is given what was delivered.
+    chatty
+        Whether messages answer one another all the time.
+    """
+
+    def __init__(
+        self,
+        member: str,
+        peers: Iterable[str],
+        terms: Terms,
+        transport: Transport,
+        greets: Seals,
+        seals: Seals,
+        receiver: Receiver,
+        chatty: bool = False,
+    ) -> None:
+        self.member, self.terms, self.transport = member, terms, transport
+        self._chatty = chatty
+        self._greets, self._seals, self._receiver = greets, seals, receiver
+        self._life = os.urandom(frames.LIFE_BYTES)
+        self.exchanges = {peer: Exchange(peer) for peer in peers}
+        self._wake = asyncio.Event()
+        #: When it is to be looked again for what was not answered.
+        self._sleeps_until = 0.0
+        self._task: asyncio.Task[None] | None = None
+        self._sending: set[asyncio.Task[object]] = set()
+        #: Why frames were refused: names of errors, and how often.
+        self.refused: Counter[str] = Counter()
+
+    async def open(self, outbox: Iterable[tuple[str, int, bytes]]) -> None:
+        """Begin, with messages that had not been acknowledged."""
+        for peer, number, body in outbox:
+            if peer in self.exchanges:
+                self.exchanges[peer].unacknowledged[number] = body
+        self._task = asyncio.create_task(self._repeat())
+        await self.transport.open(self._arrived, self._connected)
+
+    async def close(self) -> None:
+        """End."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await asyncio.gather(*self._sending, return_exceptions=True)
+        await self.transport.close()
+
+    @property
+    def greeted(self) -> tuple[str, ...]:
+        """Peers that have answered in this life."""
+        return tuple(peer for peer, exchange in self.exchanges.items() if exchange.greeted)
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """What is wrong with peers, in a line each."""
+        return {peer: each.problem for peer, each in self.exchanges.items() if each.problem}
+
+    def post(self, peer: str, number: int, body: bytes) -> None:
+        """Send a committed message; once more does no harm."""
+        exchange = self.exchanges[peer]
+        if number < exchange.acknowledged:  # a commit that failed was to forget it
+            self._receiver.acknowledged(peer, exchange.acknowledged)
+            return
+        exchange.unacknowledged[number] = body
+        if exchange.greeted and number < exchange.acknowledged + WINDOW:
+            exchange.begin_waiting(time.monotonic())
+            if exchange.next_try < self._sleeps_until:
+                self._wake.set()
+            self._send_data(exchange, number, body)
+
+    def received(self, peer: str, number: int) -> None:
+        """Messages of a peer below a number were committed: acknowledge them, in a moment."""
+        exchange = self.exchanges[peer]
+        exchange.received = number
+        if not exchange.owes:
+            exchange.owes, exchange.told = True, max(exchange.told, number - 1)
+            wait = _ACKNOWLEDGE_CHATTER_AFTER if self._chatty else _ACKNOWLEDGE_AFTER
+            asyncio.get_running_loop().call_later(wait, self._acknowledge, exchange)
+        elif number - exchange.told >= _MOST_OWED:
+            self._acknowledge(exchange)
+
+    def acknowledge(self) -> None:
+        """Acknowledge what was received, at once."""
+        for exchange in self.exchanges.values():
+            self._acknowledge(exchange)
+
+    def begin_anew(self) -> None:
+        """Greet everybody as after a restart: what could not be taken until now is sent again."""
+        self._life = os.urandom(frames.LIFE_BYTES)
+        for exchange in self.exchanges.values():
+            exchange.greeted = False
+        self._connected()
+
+    def _connected(self) -> None:
+        """A connection has begun: say everything again that was not answered."""
+        for exchange in self.exchanges.values():
+            exchange.hurry()
+        self._wake.set()
+
+    async def _repeat(self) -> None:
+        """Say again what was not answered, after growing pauses."""
+        while True:
+            now, wants = time.monotonic(), bool(self._receiver.wants)
+            for exchange in self.exchanges.values():
+                exchange.wants = wants
+                if exchange.is_due(now):
+                    self._say_again(exchange, now)
+            due = [e.next_try for e in self.exchanges.values() if e.waits]
+            self._sleeps_until = min(due, default=math.inf)
+            pause = max(_LEAST_PAUSE, min(self._sleeps_until, now + LONGEST_PAUSE) - now)
+            self._wake.clear()
+            try:
+                async with asyncio.timeout(pause):  # wait_for may swallow the end of this task
+                    await self._wake.wait()
+            except TimeoutError:
+                continue
+
+    def _say_again(self, exchange: Exchange, now: float) -> None:
+        exchange.grow(now)
+        if not exchange.greeted or exchange.wants or exchange.asks:
+            self._greet(exchange)
+            return
+        for number, body in exchange.in_window():
+            self._send_data(exchange, number, body)
+
+    def _greet(self, exchange: Exchange) -> None:
+        received, sent = self._receiver.counts(exchange.peer)
+        hello = Hello(
+            self._life, exchange.life, exchange.greeted and not exchange.asks, self.terms.digest,
+            received, sent, self._receiver.wants, time.time(),
+            self.terms.content if exchange.has_other_terms else b"",
+        )  # fmt: skip
+        self._send(exchange, self._greets, hello)
+
+    def _send_data(self, exchange: Exchange, number: int, body: bytes) -> None:
+        exchange.owes, exchange.told = False, exchange.received
+        self._send(exchange, self._seals, Data(exchange.received, number, body))
+
+    def _acknowledge(self, exchange: Exchange) -> None:
+        if exchange.owes:
+            exchange.owes, exchange.told = False, exchange.received
+            self._send(exchange, self._seals, Acknowledgement(exchange.received))
+
+    def _send(self, exchange: Exchange, seals: Seals, frame: frames.AnyFrame) -> None:
+        if not self.transport.connected:
+            return
+        try:
+            sealed = seals.seal(exchange.peer, frames.encode(frame))
+        except FedbanditsError as error:  # a peer that has been revoked, or is not admitted yet
+            exchange.problem = f"{type(error).__name__}: {error}"
+            return
+        task = asyncio.get_running_loop().create_task(self.transport.send(exchange.peer, sealed))
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+
+    def _arrived(self, sender: str, sealed: bytes) -> None:
+        """A frame has come, of whoever the transport says."""
+        exchange = self.exchanges.get(sender)
+        if exchange is None:
+            self._refuse(sender, SealError(f"a frame of {cut(repr(sender))}, who is no peer"))
+            return
+        try:
+            frame = self._opened(sender, sealed)
+        except SealError as error:
+            self._refuse(sender, error)
+            return
+        match frame:
+            case Hello():
+                self._greeted(exchange, frame)
+            case Data():
+                self._took(exchange, frame.received)
+                if frame.number >= exchange.received:
+                    self._receiver.receive(sender, frame.body)
+                else:  # again: the acknowledgement was lost
+                    self.received(sender, exchange.received)
+            case Acknowledgement():
+                self._took(exchange, frame.received)
+            case Gift():
+                self._receiver.given(sender, frame.name, frame.value)
+
+    def _opened(self, sender: str, sealed: bytes) -> frames.AnyFrame:
+        """What is in a frame; greetings alone need not be bound to the terms."""
+        try:
+            return frames.decode(self._seals.open(sender, sealed))
+        except SealError:
+            frame = frames.decode(self._greets.open(sender, sealed))
+        if not isinstance(frame, Hello):
+            raise SealError("it is no greeting, and was not sealed for these terms")
+        return frame
+
+    def _refuse(self, sender: str, error: FedbanditsError) -> None:
+        self.refused[type(error).__name__] += 1
+        _LOG.warning("%s: a frame from %s refused: %s", self.member, cut(repr(sender)), error)
+
+    def _greeted(self, exchange: Exchange, hello: Hello) -> None:
+        """A peer is there; if it has repeated our life, we know where it stands."""
+        if hello.terms != self.terms.digest:
+            self._differ(exchange, hello)
+            return
+        anew, exchange.life = exchange.life != hello.life, hello.life
+        if anew:
+            exchange.greeted = False
+        if hello.echo == self._life:
+            self._compare(exchange, hello)
+        if hello.echo != self._life or not hello.known:
+            self._greet(exchange)
+        for name in hello.wants:
+            value = self._receiver.gift(exchange.peer, name)
+            if value is not None and exchange.greeted:
+                self._send(exchange, self._seals, Gift(name, value))
+
+    def _compare(self, exchange: Exchange, hello: Hello) -> None:
+        """Take over where a peer stands, as it has just said."""
+        received, sent = self._receiver.counts(exchange.peer)
+        if hello.received > sent:
+            exchange.problem = (
+                f"{exchange.peer} has seen {hello.received} messages of {self.member}, whose store "
+                f"knows of {sent}: an old backup was put back; what it released since is not in "
+                "its ledger"
+            )
+            exchange.greeted, exchange.saw_more = False, True
+            saw_more = sum(each.saw_more for each in self.exchanges.values())
+            self._receiver.stale(exchange.problem, 2 * saw_more > len(self.exchanges))
+            return
+        exchange.saw_more = False
+        if received > hello.sent:
+            if not exchange.greeted:  # else its own messages have overtaken it
+                exchange.problem = f"an old backup of {exchange.peer} was put back; it must stop"
+                _LOG.error("%s: %s", self.member, exchange.problem)
+            return
+        exchange.problem, exchange.asks = "", False
+        exchange.offset = hello.time - time.time()
+        first = not exchange.greeted
+        exchange.greeted, exchange.received = True, max(exchange.received, received)
+        self._took(exchange, hello.received)
+        if first:
+            exchange.hurry()
+            self._wake.set()
+
+    def _took(self, exchange: Exchange, number: int) -> None:
+        """A peer has taken all messages below a number."""
+        if number <= exchange.acknowledged:
+            return
+        if number > self._receiver.counts(exchange.peer)[1]:
+            self._refuse(exchange.peer, SealError("it has received more than it was sent"))
+            return
+        more = exchange.took(number)
+        self._receiver.acknowledged(exchange.peer, number)
+        if exchange.greeted:
+            for each, body in more:
+                self._send_data(exchange, each, body)
+
+    def _differ(self, exchange: Exchange, hello: Hello) -> None:
+        """Name the first key in which a peer's terms differ, and tell it ours, once a life."""
+        told, exchange.has_other_terms = exchange.has_other_terms, True
+        exchange.greeted = False
+        found: object = f"they are {cut(repr(hello.terms))}, not {self.terms.digest!r}"
+        if hello.content:
+            try:
+                found = self.terms.difference(hello.content) or found
+            except ValueError as broken:
+                found = broken
+        problem = f"OtherTermsError: {exchange.peer} has other terms: {found}"
+        if problem != exchange.problem and (hello.content or not exchange.problem):
+            exchange.problem = problem
+            _LOG.error("%s: %s", self.member, problem)
+        if not told or not hello.content:
+            self._greet(exchange)
+
+    def offsets(self) -> Mapping[str, float]:
+        """By how many seconds the clocks of peers are ahead of ours."""
+        return {peer: each.offset for peer, each in self.exchanges.items() if each.greeted}

@@ -1,0 +1,270 @@
+"""Frames over NATS, for as long as a party runs.
+
+Core subjects alone: the broker stores nothing, and what is lost is sent again by whoever uses
+this. A connection that has ended is not taken up again: a new one is made, so that nothing waits
+in it and comes late.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+import nats.errors
+
+from fedbandits.deployment.delivery import subjects
+from fedbandits.deployment.delivery.broker_config import authority_context
+from fedbandits.deployment.delivery.member_lists import MemberLists
+from fedbandits.deployment.delivery.nats_connection import Connection, Take, Times, explained
+from fedbandits.deployment.delivery.transport import Receive
+from fedbandits.deployment.identity.authority import Path, load_authority
+from fedbandits.deployment.identity.identity import Identity
+from fedbandits.errors import IdentityError, TransportError
+
+_LOG = logging.getLogger("fedbandits.deployment")
+#: How many days before its end a certificate is spoken of.
+_SOON = 14
+
+
+class NatsTransport:
+    """Carries frames of one member through the broker.
+
+    Parameters
+    ----------
+    identity
+        Who the member is.
+    servers
+        Addresses of the broker's servers, ``tls://host:port``.
+    on_members
+        Given every list of members that is published, on the event loop, unchecked. It offers it
+        to the identity's ``members``, as is done if there is none; see
+        :meth:`.identity.members.KnownMembers.offer`. An IdentityError is logged.
+    times
+        How long things take.
+
+    Raises
+    ------
+    TransportError
+        If an address is none.
+    """
+
+    def __init__(
+        self,
+        identity: Identity,
+        servers: tuple[str, ...],
+        on_members: Callable[[bytes], object] | None = None,
+        times: Times | None = None,
+    ) -> None:
+        self._identity, self._servers = identity, tuple(map(_checked, servers))
+        self._times = times or Times()
+        self._lists = MemberLists(
+            identity, on_members or identity.members.offer, self._times.answer
+        )
+        self._connection: Connection | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._problem, self._ending = "not connected yet", False
+
+    @property
+    def connected(self) -> bool:
+        """Whether frames can be sent now."""
+        return self._connection is not None and self._connection.alive
+
+    @property
+    def problem(self) -> str:
+        """Why there is no connection, as it was found last; empty while there is one."""
+        return "" if self.connected else self._problem
+
+    async def open(self, receive: Receive, on_connected: Callable[[], None]) -> None:
+        """Begin; see :class:`~fedbandits.deployment.delivery.transport.Transport`.
+
+        It connects again for ever. What cannot be mended from here, such as a certificate that has
+        expired, is logged and is in :attr:`problem`; it may be mended elsewhere.
+
+        Raises
+        ------
+        IdentityError
+            If a key is damaged, or can be read by others.
+        TransportError
+            If it is open already.
+        """
+        if self._task is not None:
+            raise TransportError("this transport is open already; make another one")
+        context = self._identity.tls_context()
+        takes = self._subscriptions(receive)
+        self._task = asyncio.create_task(self._keep(context, takes, on_connected))
+        self._task.add_done_callback(self._say_ended)
+
+    async def send(self, receiver: str, frame: bytes) -> bool:
+        """Send a frame; whether it was handed over. While there is no connection it was not."""
+        connection = self._connection
+        if connection is None or not connection.alive:
+            return False
+        identity = self._identity
+        try:
+            await connection.publish(
+                subjects.frames(identity.federation, identity.name, receiver), frame
+            )
+        except nats.errors.MaxPayloadError:
+            _LOG.error(
+                "a frame of %d bytes for %s is longer than the broker takes; raise its max_payload",
+                len(frame),
+                receiver,
+            )
+            return False
+        except nats.errors.Error:  # the connection has just ended
+            return False
+        return connection.alive
+
+    async def close(self) -> None:
+        """End, after what was handed over has reached the broker."""
+        task = self._task
+        if task is None:
+            return
+        self._ending = True  # the client may swallow a cancellation
+        if self._connection is not None:
+            with suppress(OSError, nats.errors.Error):  # it is gone, and what was sent with it
+                await self._connection.flushed()
+        if self._connection is not None:
+            self._connection.leave()
+        task.cancel()
+        await asyncio.wait([task])
+        self._task = None
+        if not task.cancelled():
+            task.result()  # it never ends by itself, but by a failure of its own
+
+    async def _keep(
+        self, context: ssl.SSLContext, takes: dict[str, Take], on_connected: Callable[[], None]
+    ) -> None:
+        """Connect, again and again, with pauses that grow while it fails."""
+        pause = self._times.first_pause
+        while not self._ending:
+            for server in self._servers:
+                if await self._once(Connection(server, self._times), context, takes, on_connected):
+                    pause = self._times.first_pause
+            await asyncio.sleep(pause * (0.5 + secrets.randbelow(1000) / 2000))
+            pause = min(2 * pause, self._times.longest_pause)
+
+    async def _once(
+        self,
+        connection: Connection,
+        context: ssl.SSLContext,
+        takes: dict[str, Take],
+        on_connected: Callable[[], None],
+    ) -> bool:
+        """Connect, and stay until that ends; whether there was a connection."""
+        try:
+            self._identity.check()
+            await connection.open(context, takes)
+            if not self._ending:
+                self._connection = connection
+                self._say_connected(connection.server)
+                await self._lists.begin(connection)
+                on_connected()
+                await connection.until_lost()
+        except (IdentityError, TransportError) as error:
+            self._note(str(error))
+        except (OSError, nats.errors.Error) as error:
+            self._note(explained(connection.failure or error, connection.server))
+        finally:
+            began, self._connection = self._connection is connection, None
+            self._lists.end()
+            await connection.end()
+        return began
+
+    def _subscriptions(self, receive: Receive) -> dict[str, Take]:
+        """What is done with what comes on which subject."""
+        here = subjects.frames(self._identity.federation, "*", self._identity.name)
+        frames: dict[str, Take] = {
+            here: lambda subject, data: receive(subjects.sender_of(subject), data)
+        }
+        return frames | self._lists.takes
+
+    def _note(self, problem: str) -> None:
+        """Keep what is wrong, and log it if that is new."""
+        if problem != self._problem:
+            _LOG.warning(
+                "%s: %s; trying again, at least every %.0f s",
+                self._identity.name,
+                problem,
+                self._times.longest_pause,
+            )
+        self._problem = problem
+
+    def _say_ended(self, task: asyncio.Task[None]) -> None:
+        """Say that nothing connects any more, if that is not because of :meth:`close`."""
+        failure = None if task.cancelled() else task.exception()
+        if failure is not None:
+            self._problem = f"it has ended by a failure of its own ({type(failure).__name__})"
+            _LOG.critical("%s: the transport has failed", self._identity.name, exc_info=failure)
+
+    def _say_connected(self, server: str) -> None:
+        self._problem = "the connection has ended"
+        _LOG.info("%s: connected to the broker %s", self._identity.name, server)
+        left = self._identity.days_left()
+        if left < _SOON:
+            _LOG.warning(
+                "the certificate of %s ends in %d days; rotate its keys", self._identity.name, left
+            )
+
+
+def _checked(server: str) -> str:
+    """An address that can be one.
+
+    Raises
+    ------
+    TransportError
+        If it cannot.
+    """
+    try:
+        parts = urlsplit(server)
+        usable = parts.scheme == "tls" and bool(parts.hostname) and parts.port is not None
+    except ValueError:
+        usable = False
+    if not usable or parts.username is not None:
+        raise TransportError(f"transport.servers: given {server!r}, allowed: tls://host:port")
+    return server
+
+
+async def publish_members(
+    authority: Path, servers: tuple[str, ...] = (), times: Times | None = None
+) -> None:
+    """Tell all parties that are connected the authority's newest list of members.
+
+    Parameters
+    ----------
+    authority
+        The authority's folder.
+    servers
+        Addresses of the broker's servers; by default those in the federation's file.
+    times
+        How long things take.
+
+    Raises
+    ------
+    IdentityError
+        If the folder is damaged.
+    TransportError
+        If no broker takes the list.
+    """
+    office, context = load_authority(authority), authority_context(authority)
+    problems: list[str] = []
+    for server in servers or office.federation.transport.servers:
+        connection = Connection(_checked(server), times or Times())
+        try:
+            await connection.open(context, {})
+            await connection.publish(
+                subjects.members(office.federation.name), office.members.encode()
+            )
+            await connection.flushed()
+        except (OSError, nats.errors.Error, TransportError) as error:
+            problems.append(explained(connection.failure or error, server))
+        else:
+            return
+        finally:
+            await connection.end()
+    raise TransportError(f"the list of members was not published: {'; '.join(problems)}")

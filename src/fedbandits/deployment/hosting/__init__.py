@@ -1,0 +1,1 @@
+"""One durable party: events, transactions, its clock, what it tells of itself."""

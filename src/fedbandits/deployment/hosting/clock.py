@@ -1,0 +1,198 @@
+"""Ends rounds by the clock on the wall, and says when nobody need wait any longer.
+
+When something is released follows from the terms and from the time, never from data. A tick is
+numbered: the k-th is due at ``start + k × every``. A party that was away ends the rounds that it
+has missed when it is back, one after the other. What was due before a party was there at all it
+owes only where rounds are shared, see :attr:`.System.ROUNDS_ARE_SHARED`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from fedbandits.deployment.hosting.writing import Batch
+from fedbandits.errors import BudgetExceededError, FedbanditsError, NotReadyError
+from fedbandits.settings.federation import Live
+
+if TYPE_CHECKING:
+    from fedbandits.deployment.hosting.node import Node
+
+_LOG = logging.getLogger("fedbandits.deployment")
+#: Under which name the number of the newest tick is kept.
+TICKS = "ticks"
+#: Seconds between two looks at the clock, at least and at most.
+_LEAST_PAUSE, _LONGEST_PAUSE = 0.02, 5.0
+#: Seconds until a tick that could not be carried out is tried again.
+_AGAIN = 0.2
+
+
+def _uptime() -> float:
+    """Seconds of the machine's other clock, which nobody sets: asleep, too, where it can tell."""
+    clock: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if clock is None else time.clock_gettime(clock)
+
+
+class Clock:
+    """The clock of one member.
+
+    Parameters
+    ----------
+    node
+        Whose clock it is.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node, self._federation = node, node.federation
+        self._tasks: list[asyncio.Task[None]] = []
+        #: The newest tick that was carried out.
+        self.done = 0
+        #: Why no rounds end just now; empty while they do.
+        self.problem = ""
+        self._jump = 0.0
+        self._drift = time.time() - _uptime()
+
+    def start(self) -> None:
+        """Begin."""
+        self._tasks = [asyncio.create_task(self._end_waiting())]
+        if isinstance(self._federation.clock, Live):
+            self._tasks.append(asyncio.create_task(self._tick()))
+        if self._federation.reward_default is not None and self._node.application is not None:
+            self._tasks.append(asyncio.create_task(self._expire()))
+
+    async def stop(self) -> None:
+        """End."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @property
+    def next_tick(self) -> float | None:
+        """When the next round ends, in seconds since 1970; None where no clock ends rounds."""
+        clock = self._federation.clock
+        if not isinstance(clock, Live):
+            return None
+        return clock.start.timestamp() + (self.done + 1) * self._federation.every
+
+    async def _tick(self) -> None:
+        """Carry out ticks as they are due."""
+        self.done = await self._first()
+        while True:
+            due = self.next_tick
+            wait = 0.0 if due is None else due - time.time()
+            if wait > 0:
+                await asyncio.sleep(min(wait, _LONGEST_PAUSE))
+                self._look()
+                continue
+            self._look()
+            if self._node.host.view.next_end is None:  # there is nothing to end, nor to keep
+                self.done = max(self.done + 1, self._elapsed())
+            elif self.problem or self._node.exhausted or not await self._carry_out(self.done + 1):
+                await asyncio.sleep(_AGAIN)
+
+    def _elapsed(self) -> int:
+        """How many ticks are over by now."""
+        clock = self._federation.clock
+        if not isinstance(clock, Live):
+            return 0
+        return max(0, int((time.time() - clock.start.timestamp()) // self._federation.every))
+
+    async def _first(self) -> int:
+        """The newest tick that nobody waits for, as soon as the store can tell.
+
+        Beats are not owed. Nor does a new party owe what was due before it was there, unless rounds
+        are shared: it would release what it has not got, and pay for it.
+        """
+        seat, elapsed = self._node.seat, self._elapsed()
+
+        def find(batch: Batch) -> int:
+            kept = batch.store.number(batch.connection, TICKS)
+            is_new = kept == 0 and batch.event <= 1
+            if seat.is_chatty or (is_new and not self._federation.system.ROUNDS_ARE_SHARED):
+                kept = max(kept, elapsed)
+                batch.store.set_number(batch.connection, TICKS, kept)
+            return kept
+
+        while True:
+            try:
+                return int(await self._node.host.call(find))
+            except FedbanditsError as failed:  # tried again
+                _LOG.warning("%s: its ticks: %s", self._node.member, failed)
+            await asyncio.sleep(_AGAIN)
+
+    async def _carry_out(self, tick: int) -> bool:
+        """End the round whose end comes next; whether that could be done."""
+        node = self._node
+        try:
+            await node.tick(tick)
+        except BudgetExceededError:  # for good, and it has been said
+            return False
+        except NotReadyError:
+            return False
+        except FedbanditsError as failed:  # tried again
+            _LOG.warning("%s: the end of a round: %s", node.member, failed)
+            return False
+        self.done = tick
+        return True
+
+    @property
+    def _patience(self) -> float:
+        """Seconds after which a message that has not come is late."""
+        return 2.0 * self._federation.message_time
+
+    def _look(self) -> None:
+        """Hold the clock against the machine's other one, and against those of peers."""
+        drift = time.time() - _uptime()
+        if abs(drift - self._drift) > self._patience:
+            self._jump += drift - self._drift
+        self._drift = drift
+        offsets = self._node.delivery.offsets()
+        wrong = [peer for peer, offset in offsets.items() if abs(offset) > self._patience]
+        for peer in wrong:  # it may have been set right since, or its greeting was kept back
+            self._node.delivery.exchanges[peer].ask()
+        problem = ""
+        if abs(self._jump) > self._patience:
+            problem = (
+                f"the clock has jumped by {self._jump:+.1f} s: nothing is released until it is "
+                "back, or this party starts again"
+            )
+        elif 2 * len(wrong) > len(offsets):
+            problem = (
+                f"the clocks of most peers differ by more than {self._patience:g} s: nothing is "
+                "released until they agree; set the time by a time server"
+            )
+        if problem and problem != self.problem:
+            _LOG.error("%s: %s", self._node.member, problem)
+        self.problem = problem
+
+    async def _end_waiting(self) -> None:
+        """A deadline for everything that is awaited for too long."""
+        patience = self._patience * self._node.seat.role.patience
+        awaited, since = None, time.monotonic()
+        while True:
+            await asyncio.sleep(min(_LONGEST_PAUSE, max(_LEAST_PAUSE, patience / 10)))
+            now = self._node.host.view.awaited
+            if now != awaited or now is None:
+                awaited, since = now, time.monotonic()
+                continue
+            if time.monotonic() - since > patience:
+                try:
+                    await self._node.deadline(now)
+                except FedbanditsError as failed:  # tried again
+                    _LOG.warning("%s: a deadline: %s", self._node.member, failed)
+                since = time.monotonic()
+
+    async def _expire(self) -> None:
+        """Put the default in the place of every reward that has not come in time."""
+        after = self._federation.reward_after
+        while True:
+            await asyncio.sleep(min(_LONGEST_PAUSE, max(_LEAST_PAUSE, after / 10)))
+            self._look()
+            if self.problem:  # a clock that has jumped ahead would end the time of all rewards
+                continue
+            try:
+                await self._node.expire(time.time() - after)
+            except FedbanditsError as failed:  # tried again
+                _LOG.warning("%s: rewards that are late: %s", self._node.member, failed)

@@ -1,0 +1,111 @@
+"""What a party brings of its own: noise with a ledger, secrets, and what it alone knows."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlalchemy.engine import Connection
+
+from fedbandits.crypto import paillier
+from fedbandits.deployment.storage.store import Store
+from fedbandits.errors import ConfigError, NotReadyError
+from fedbandits.privacy.accounting import Event
+from fedbandits.privacy.ledger import LedgeredNoise
+from fedbandits.privacy.secure_noise import SecureNoise
+
+_SECRET_BYTES = 32
+
+
+class StoredMeans:
+    """What a party brings, from its store and its settings. See :class:`.application.Means`.
+
+    Parameters
+    ----------
+    store
+        Where secrets, noise and charges are kept.
+    member
+        Who pays in the ledger.
+    own
+        What the party alone knows, by name.
+    connection
+        Says in whose transaction to work.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        member: str,
+        own: Mapping[str, Any],
+        connection: Callable[[], Connection],
+    ) -> None:
+        self._store, self._member, self._own = store, member, own
+        self._connection = connection
+        #: Sources of a party whose journal has not been played yet.
+        self._replaying: list[LedgeredNoise] = []
+
+    def noise(self, event: Callable[[int], Event], stream: str = "releases") -> LedgeredNoise:
+        """Secure noise; every step is charged and kept in the transaction of its event."""
+        source = LedgeredNoise(
+            self._store.ledger, self._member, stream, event, SecureNoise(), self._connection,
+            replays=True,
+        )  # fmt: skip
+        self._replaying.append(source)
+        return source
+
+    def end_replay(self) -> None:
+        """The journal was played: no step of any source can be asked for a second time."""
+        while self._replaying:
+            self._replaying.pop().end_replay()
+
+    def secret(self, name: str) -> bytes:
+        """32 random bytes of the party's own, drawn once and kept."""
+        return self._kept(f"own {name}", lambda: secrets.token_bytes(_SECRET_BYTES))
+
+    def shared(self, name: str) -> bytes:
+        """32 random bytes that another party has given.
+
+        Raises
+        ------
+        NotReadyError
+            If it has not yet.
+        """
+        found = self._store.secret(self._connection(), f"shared {name}")
+        if found is None:
+            raise NotReadyError(f"{self._member}: the secret {name!r} has not been handed over yet")
+        return found
+
+    def make_shared(self, name: str) -> bytes:
+        """The party's own secret of that name, which it hands to others."""
+        return self.secret(name)
+
+    def paillier(self, bits: int) -> paillier.PrivateKey:
+        """A private Paillier key, made once and kept."""
+
+        def make() -> bytes:
+            key = paillier.generate(bits)
+            return b"%x %x" % (key.p, key.q)
+
+        p, q = self._kept(f"paillier {bits}", make).split()
+        return paillier.PrivateKey(int(p, 16), int(q, 16))
+
+    def own(self, name: str) -> Any:
+        """What the party's settings say under ``[own]``.
+
+        Raises
+        ------
+        ConfigError
+            If nothing does.
+        """
+        if name not in self._own:
+            raise ConfigError(f"{self._member}: own.{name}: not given; it is in party.toml")
+        return self._own[name]
+
+    def _kept(self, name: str, make: Callable[[], bytes]) -> bytes:
+        connection = self._connection()
+        found = self._store.secret(connection, name)
+        if found is None:
+            found = make()
+            self._store.keep_secret(connection, name, found)
+        return found

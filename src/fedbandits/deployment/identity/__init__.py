@@ -1,0 +1,1 @@
+"""Keys, certificates, the authority, and the list of members."""

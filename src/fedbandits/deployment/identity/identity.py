@@ -1,0 +1,235 @@
+"""Who a party is: its keys, made where it lives, and the authority's admission of them.
+
+A party's folder (see :mod:`.identity.enrolment`) holds, beside ``federation.toml``::
+
+    request.json     what goes to the authority
+    admission.json   what came back; it decides which keys count, and whose authority is trusted
+    members.json     the newest list of members
+    keys/ID/         sealing.key, tls.key, tls.pem, issuer.pem; one folder for each pair of keys
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import pathlib
+import ssl
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from fedbandits.deployment.delivery.sealing import Sealer, sealing_context
+from fedbandits.deployment.identity.certificates import (
+    fingerprint,
+    key_name,
+    load_certificate,
+    load_key,
+    now,
+    public_key_of,
+)
+from fedbandits.deployment.identity.members import (
+    KnownMembers,
+    decode,
+    newest,
+    read_members,
+)
+from fedbandits.deployment.identity.papers import Admission, Request
+from fedbandits.deployment.identity.private_files import (
+    read_file,
+    read_private,
+    refuse_readable,
+)
+from fedbandits.errors import IdentityError
+from fedbandits.federation.terms import cut
+from fedbandits.settings.federation import load_federation
+
+Path = str | os.PathLike[str]
+#: Names in a party's folder.
+FEDERATION, MEMBERS, KEYS = "federation.toml", "members.json", "keys"
+REQUEST, ADMISSION = "request.json", "admission.json"
+#: Names in the folder of a pair of keys.
+SEALING, TLS, CERTIFICATE, ISSUER = "sealing.key", "tls.key", "tls.pem", "issuer.pem"
+
+
+class Identity:
+    """Who a party is, as :func:`load_identity` has found it in its folder.
+
+    Parameters
+    ----------
+    name
+        The member's name.
+    federation, terms
+        The federation's name, and the digest of its terms.
+    sealing
+        Its private sealing key.
+    certificate
+        Its certificate.
+    keys
+        The folder of the keys that were admitted.
+    members
+        The list of members.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        federation: str,
+        terms: str,
+        sealing: X25519PrivateKey,
+        certificate: x509.Certificate,
+        keys: pathlib.Path,
+        members: KnownMembers,
+    ) -> None:
+        self.name, self.federation, self.terms = name, federation, terms
+        self.certificate, self.members = certificate, members
+        self._sealing, self._keys = sealing, keys
+
+    @property
+    def expires(self) -> datetime.datetime:
+        """When its certificate ends."""
+        return self.certificate.not_valid_after_utc
+
+    def days_left(self) -> int:
+        """How many whole days its certificate is still valid."""
+        return (self.expires - now()).days
+
+    def check(self, at: datetime.datetime | None = None) -> None:
+        """Check that the others take this party for what it is.
+
+        Parameters
+        ----------
+        at
+            A time; now, if none is given.
+
+        Raises
+        ------
+        IdentityError
+            If its certificate has expired or is not yet valid, or if it was revoked or replaced.
+        """
+        time, cure = at or now(), "fedbandits party rotate makes new keys, to be admitted"
+        if time > self.expires:
+            raise IdentityError(
+                f"the certificate of {self.name} has expired on {self.expires:%Y-%m-%d}; {cure}"
+            )
+        if time < self.certificate.not_valid_before_utc:
+            raise IdentityError(
+                f"the certificate of {self.name} is not valid yet; set this machine's clock"
+            )
+        member = self.members.current.members.get(self.name)
+        if member is not None and member.revoked:
+            raise IdentityError(f"{self.name} was revoked by the authority; {cure}")
+        if member is None or member.certificate != fingerprint(self.certificate):
+            raise IdentityError(
+                f"the keys of {self.name} were replaced by version "
+                f"{self.members.current.version} of the members; install its newest admission"
+            )
+
+    def sealer(self, peers: tuple[str, ...]) -> Sealer:
+        """Seals frames for peers, under their keys in the list of members."""
+        context = sealing_context(self.federation, self.terms)
+        sealer = Sealer(self.name, self._sealing, context)
+        self.members.set_peers(sealer, peers)
+        return sealer
+
+    def tls_context(self) -> ssl.SSLContext:
+        """TLS 1.3 towards a broker, whose certificate must be of the same authority.
+
+        Raises
+        ------
+        IdentityError
+            If a key is damaged, or can be read by others.
+        """
+        return tls_context(self._keys / ISSUER, self._keys / CERTIFICATE, self._keys / TLS)
+
+
+def tls_context(
+    issuer: pathlib.Path, certificate: pathlib.Path, key: pathlib.Path
+) -> ssl.SSLContext:
+    """TLS 1.3 as a client that shows its certificate, and trusts one authority alone.
+
+    Raises
+    ------
+    IdentityError
+        If one of the files is missing or damaged, or the key can be read by others.
+    """
+    refuse_readable(key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    try:
+        context.load_verify_locations(cafile=issuer)
+        context.load_cert_chain(certificate, key)
+    except OSError as error:  # damaged ones raise an SSLError, which is one
+        raise IdentityError(
+            f"{key.parent}: certificate or key for TLS is missing or damaged ({error.strerror}); "
+            "restore the folder from a backup, or make new keys"
+        ) from None
+    return context
+
+
+def pinned_admission(folder: pathlib.Path) -> Admission | None:
+    """The admission that is in use in a party's folder, if there is one."""
+    path = folder / ADMISSION
+    return decode(Admission, read_file(path), path) if path.exists() else None
+
+
+def check_admission(
+    folder: pathlib.Path, found: Admission, place: pathlib.Path
+) -> tuple[pathlib.Path, x509.Certificate]:
+    """The folder of the keys that were admitted, and their certificate.
+
+    Raises
+    ------
+    IdentityError
+        If it is not for this party as it is.
+    """
+    found.verify(found.authority, place)
+    federation = load_federation(folder / FEDERATION)
+    name = decode(Request, read_file(folder / REQUEST), folder / REQUEST).name
+    if found.name != name:
+        raise IdentityError(f"{place}: admits {cut(repr(found.name))}, but this party is {name}")
+    ours = (federation.name, federation.terms.digest)
+    if (found.members.federation, found.members.terms) != ours:
+        raise IdentityError(
+            f"{place}: is of {found.members.federation!r} under terms {found.members.terms}, not "
+            f"of {ours[0]!r} under {ours[1]}"
+        )
+    certificate = load_certificate(found.certificate.encode(), place)
+    keys = folder / KEYS / key_name(public_key_of(certificate, place))
+    if not keys.is_dir():
+        raise IdentityError(f"{place}: is not for the keys of {name}; admit its newest request")
+    return keys, certificate
+
+
+def load_identity(party: Path) -> Identity:
+    """Who a party is, from its folder.
+
+    Whether its certificate has expired, or it was revoked, is told by :meth:`Identity.check`.
+
+    Raises
+    ------
+    IdentityError
+        If it was not admitted yet, or something is missing, damaged, of another federation, not
+        signed by its authority, or can be read by others.
+    """
+    folder = pathlib.Path(party)
+    found, place = pinned_admission(folder), folder / ADMISSION
+    if found is None:
+        raise IdentityError(
+            f"{folder}: was not admitted yet: give {REQUEST} to the authority, and install the "
+            "admission that comes back"
+        )
+    keys, certificate = check_admission(folder, found, place)
+    sealing = load_key(read_private(keys / SEALING), keys / SEALING)
+    if not isinstance(sealing, X25519PrivateKey):
+        raise IdentityError(f"{keys / SEALING}: is no X25519 key")
+    refuse_readable(keys / TLS)
+    listed = read_members(folder / MEMBERS, found.authority)
+    members = found.members
+    current = newest(members, listed, folder / MEMBERS)
+    own = members.members.get(found.name)
+    if own is None or own.sealing != sealing.public_key().public_bytes_raw():
+        raise IdentityError(f"{keys / SEALING}: is not the key that was admitted")
+    known = KnownMembers(folder / MEMBERS, found.authority, current)
+    return Identity(
+        found.name, members.federation, members.terms, sealing, certificate, keys, known
+    )

@@ -1,0 +1,249 @@
+"""The list of members: whose keys are whose, and who was revoked. The authority signs it."""
+
+from __future__ import annotations
+
+import hashlib
+import pathlib
+from typing import TypeVar
+
+import msgspec
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from fedbandits.deployment.delivery.sealing import Sealer
+from fedbandits.deployment.identity.private_files import only_one, read_file, write_private
+from fedbandits.errors import IdentityError
+
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
+_PACKED = msgspec.msgpack.Encoder(order="sorted")
+
+
+class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One member, as the authority knows it.
+
+    Parameters
+    ----------
+    sealing
+        Its public sealing key, 32 bytes.
+    certificate
+        SHA-256 of its certificate, hexadecimal digits.
+    admitted
+        The version of the list with which it was admitted, for the last time.
+    revoked
+        Whether nobody shall exchange frames with it any more.
+    """
+
+    sealing: bytes
+    certificate: str
+    admitted: int
+    revoked: bool = False
+
+    def user(self, name: str) -> str:
+        """The name in its certificate, by which the broker knows it.
+
+        It is another one after each admission: a certificate that was replaced is worth nothing.
+        """
+        return f"{name}.v{self.admitted}"
+
+
+class Members(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All members that were admitted.
+
+    Parameters
+    ----------
+    federation
+        The federation's name.
+    terms
+        Digest of its terms.
+    version
+        Counts the lists, from 0: of two, the one with the higher version is right.
+    members
+        By their names.
+    signature
+        The authority's, 64 bytes.
+    """
+
+    federation: str
+    terms: str
+    version: int
+    members: dict[str, Member]
+    signature: bytes = b""
+
+    def signed(self, key: Ed25519PrivateKey) -> Members:
+        """The list with the authority's signature."""
+        return msgspec.structs.replace(self, signature=key.sign(signable(self)))
+
+    def verify(self, authority: bytes) -> None:
+        """Check who has signed it.
+
+        Parameters
+        ----------
+        authority
+            The authority's public key, 32 bytes.
+
+        Raises
+        ------
+        IdentityError
+            If it was not the authority.
+        """
+        verify_signature(self, self.signature, authority, f"the members of {self.federation!r}")
+
+    @property
+    def present(self) -> dict[str, Member]:
+        """Those who were not revoked."""
+        return {name: member for name, member in self.members.items() if not member.revoked}
+
+    def encode(self) -> bytes:
+        """The list as it is written to files, and published."""
+        return msgspec.json.format(msgspec.json.encode(self, order="sorted"))
+
+
+def signable(content: msgspec.Struct) -> bytes:
+    """What is signed of something: all but its signature, and what kind of thing it is."""
+    bare = msgspec.structs.replace(content, signature=b"")
+    return b"fedbandits " + type(content).__name__.encode() + b"\0" + _PACKED.encode(bare)
+
+
+def verify_signature(
+    content: msgspec.Struct, signature: bytes, authority: bytes, what: str
+) -> None:
+    """Check an authority's signature.
+
+    Raises
+    ------
+    IdentityError
+        If it is not by that authority.
+    """
+    try:
+        Ed25519PublicKey.from_public_bytes(authority).verify(signature, signable(content))
+    except (InvalidSignature, ValueError):
+        raise IdentityError(
+            f"{what}: not signed by the authority of this federation "
+            f"({authority_fingerprint(authority)}), or altered since"
+        ) from None
+
+
+def authority_fingerprint(authority: bytes) -> str:
+    """A public key in eight groups of digits, for people to compare: the half of its SHA-256."""
+    digits = hashlib.sha256(authority).hexdigest()[:32]
+    return "-".join(digits[i : i + 4] for i in range(0, 32, 4))
+
+
+def decode(kind: type[_Struct], data: bytes, place: object) -> _Struct:
+    """What was written as JSON.
+
+    Raises
+    ------
+    IdentityError
+        If it is damaged, or something else.
+    """
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        what = {"Members": "list of members"}.get(kind.__name__, kind.__name__.lower())
+        raise IdentityError(f"{place}: is damaged, or no {what}") from None
+
+
+def newest(known: Members, other: Members, place: object) -> Members:
+    """The one of two lists, both signed by the authority, that is right.
+
+    Raises
+    ------
+    IdentityError
+        If the other one is of another federation or other terms, or older, or as old and not the
+        same.
+    """
+    if (other.federation, other.terms) != (known.federation, known.terms):
+        raise IdentityError(
+            f"{place}: members of {other.federation!r} under terms {other.terms}, not of "
+            f"{known.federation!r} under {known.terms}"
+        )
+    if other.version < known.version:
+        raise IdentityError(
+            f"{place}: version {other.version} of the members, but {known.version} is known; "
+            "somebody may be trying to bring a revoked member back"
+        )
+    if other.version == known.version and signable(other) != signable(known):
+        raise IdentityError(
+            f"{place}: two lists of members of version {other.version}; the authority's folder was "
+            "used in two places, or put back from a backup"
+        )
+    return other if other.version > known.version else known
+
+
+class KnownMembers:
+    """The newest list that one party has seen, kept in a file.
+
+    Parameters
+    ----------
+    path
+        The file, ``members.json``.
+    authority
+        The authority's public key, 32 bytes.
+    current
+        The list in the file.
+    """
+
+    def __init__(self, path: pathlib.Path, authority: bytes, current: Members) -> None:
+        self._path, self._authority = path, authority
+        #: The newest list.
+        self.current = current
+
+    def offer(self, data: bytes) -> bool:
+        """Take a list that came from anywhere, if it is newer and the authority has signed it.
+
+        It is on disk before it counts.
+
+        Returns
+        -------
+        bool
+            Whether it was newer.
+
+        Raises
+        ------
+        IdentityError
+            If it is damaged, older, or not by the authority; see :func:`newest`.
+        """
+        place = "a published list of members"
+        other = decode(Members, data, place)
+        other.verify(self._authority)
+        before = self.current
+        with only_one(self._path.parent):
+            on_disk = read_members(self._path, self._authority)  # an admission may be newer
+            if on_disk.version > self.current.version:
+                self.current = newest(self.current, on_disk, self._path)
+            following = newest(self.current, other, place)
+            if following is not self.current:
+                write_private(self._path, following.encode(), replace=True)
+                self.current = following
+        return self.current is not before
+
+    def set_peers(self, sealer: Sealer, peers: tuple[str, ...]) -> None:
+        """Exchange frames with those peers that are in the list, under the keys that are there.
+
+        Parameters
+        ----------
+        sealer
+            Of this party.
+        peers
+            Those that it exchanges messages with, by the terms.
+        """
+        present = self.current.present
+        for peer in peers:
+            if peer in present:
+                sealer.set_peer(peer, present[peer].sealing)
+            else:
+                sealer.remove_peer(peer)
+
+
+def read_members(path: pathlib.Path, authority: bytes) -> Members:
+    """A list from its file.
+
+    Raises
+    ------
+    IdentityError
+        If it is missing, damaged, or not by the authority.
+    """
+    members = decode(Members, read_file(path), path)
+    members.verify(authority)
+    return members

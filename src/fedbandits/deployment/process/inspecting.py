@@ -1,0 +1,211 @@
+"""Looks into a party's store without changing it, also while the party runs; and copies it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import sqlite3
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from fedbandits.deployment.hosting.events import Kind, Received
+from fedbandits.deployment.process.folder import PartyFolder, Path
+from fedbandits.deployment.process.unkept import UnkeptSupplies
+from fedbandits.deployment.storage.store import Header
+from fedbandits.deployment.storage.tables import HEADERS, JOURNAL, META, OUTBOX, SCHEMA, SNAPSHOT
+from fedbandits.errors import (
+    DeploymentError,
+    LocalProtocolError,
+    RemoteProtocolError,
+    StoreError,
+    StoreVersionError,
+)
+from fedbandits.federation.messages import Message
+from fedbandits.privacy.ledger.database import engine_that_reads, named_errors, url_of
+from fedbandits.privacy.ledger.files import path_of
+from fedbandits.systems.exported import Model
+
+
+class Seen(NamedTuple):
+    """A message whose content is still kept.
+
+    Parameters
+    ----------
+    way
+        ``sent``, and not acknowledged yet; or ``seen``, since the newest saved state.
+    peer
+        The other member.
+    message
+        The message; None if its bytes were none.
+    """
+
+    way: str
+    peer: str
+    message: Message | None
+
+    def fields(self) -> dict[str, Any]:
+        """What is in it, field by field; statistics as lists of numbers."""
+        if self.message is None:
+            return {}
+        names = self.message.__struct_fields__
+        return {name: _plain(getattr(self.message, name)) for name in names}
+
+
+class Transcript(NamedTuple):
+    """What a party has sent and seen, as far as it is kept.
+
+    Parameters
+    ----------
+    headers
+        Of the newest messages, in order.
+    contents
+        Of those messages that are still kept whole.
+    """
+
+    headers: list[Header]
+    contents: list[Seen]
+
+
+def inspect(party: PartyFolder) -> Transcript:
+    """A party's transcript.
+
+    Raises
+    ------
+    StoreError
+        If there is no store yet, or it cannot be read.
+    StoreVersionError
+        If it has another format.
+    """
+    with _reading(party) as connection, named_errors():
+        headers = [Header(*row[1:]) for row in connection.execute(_ordered(HEADERS, "id"))]
+        contents = [
+            Seen("sent", row.peer, _message(party, row.body))
+            for row in connection.execute(
+                sa.select(OUTBOX).order_by(OUTBOX.c.peer, OUTBOX.c.number)
+            )
+        ]
+        received = _ordered(JOURNAL, "event").where(JOURNAL.c.kind == int(Kind.RECEIVE))
+        for row in connection.execute(received):
+            found = msgspec.msgpack.decode(row.body, type=Received)
+            peer = party.federation.member_of.get(found.sender, "?")
+            contents.append(Seen("seen", peer, _message(party, found.data)))
+    return Transcript(headers, contents)
+
+
+def _ordered(table: sa.Table, column: str) -> Any:
+    return sa.select(table).order_by(table.c[column])
+
+
+def _message(party: PartyFolder, data: bytes) -> Message | None:
+    try:
+        return party.federation.roles.codec.decode(data)
+    except RemoteProtocolError:
+        return None
+
+
+def _plain(value: Any) -> Any:
+    """Statistics travel as float64 bytes; whatever else is bytes is shown as digits."""
+    if isinstance(value, bytes):
+        if value and len(value) % 8 == 0:
+            numbers = np.frombuffer(value, "<f8")
+            if np.isfinite(numbers).all():
+                return numbers.tolist()
+        return value.hex()
+    return msgspec.to_builtins(value)
+
+
+@contextlib.contextmanager
+def _reading(party: PartyFolder) -> Iterator[Connection]:
+    """A connection to a party's store that can change nothing."""
+    path = path_of(url_of(party.store))
+    if path is not None and not os.path.isfile(path):
+        raise StoreError(f"{path}: there is no store yet; {party.member} has never run")
+    engine = engine_that_reads(path) if path else sa.create_engine(url_of(party.store))
+    try:
+        with named_errors(), engine.connect() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execution_options(postgresql_readonly=True)
+            row = connection.execute(
+                sa.select(META.c.value).where(META.c.name == "schema")
+            ).scalar()
+            if row != str(SCHEMA):
+                raise StoreVersionError(
+                    f"the store has format {row}, this program reads {SCHEMA}: use the version of "
+                    "fedbandits that wrote it"
+                )
+            yield connection
+    finally:
+        engine.dispose()
+
+
+def export_model(party: PartyFolder, out: Path) -> Model:
+    """Write a party's model, as of its newest saved state, to a new file.
+
+    A state is saved at each release, and when the party stops.
+
+    Raises
+    ------
+    LocalProtocolError
+        If the party has no model.
+    OutputExistsError
+        If there is something at ``out``.
+    StoreError
+        If there is no saved state yet.
+    """
+    federation = party.federation
+    system, (role, place) = federation.system, federation.seat_of(party.member)
+    if federation.roles.messages_set_pace:
+        raise LocalProtocolError(f"{party.member}: a {role.name} of {system.name} has no model")
+    with _reading(party) as connection, named_errors():
+        body = connection.execute(sa.select(SNAPSHOT.c.body)).scalar()
+    if body is None:
+        raise StoreError(f"{party.member}: has saved no state yet")
+    bring = UnkeptSupplies(federation, {party.member: party.settings.own})
+    made = federation.roles.make(role, place, federation.terms, bring(role.name, place))
+    made.load(body)
+    model = system.export(federation.plan, made)
+    model.save(out)
+    return model
+
+
+def back_up(party: PartyFolder, out: Path) -> pathlib.Path:
+    """Copy a party's store as it is at one moment, also while the party runs.
+
+    A copy is as secret as the store. A party that goes on from a copy, while others have seen more
+    of it since, is stopped by them: what it released since is not in its ledger.
+
+    Raises
+    ------
+    DeploymentError
+        If there is something at ``out``, or the store is a server's database.
+    StoreError
+        If the store cannot be read, or the copy not written.
+    """
+    source, place = path_of(url_of(party.store)), pathlib.Path(out)
+    if source is None:
+        raise DeploymentError("the store is a server's database: use its own tool, pg_dump")
+    with _reading(party):
+        pass  # it is a store of this format
+    try:
+        os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        raise DeploymentError(f"{place}: is there already, and is never written over") from None
+    except OSError as error:
+        raise StoreError(f"{place}: cannot be written ({error.strerror})") from None
+    quoted = pathlib.Path(source).resolve().as_uri()
+    try:
+        with (
+            contextlib.closing(sqlite3.connect(f"{quoted}?mode=ro", uri=True)) as store,
+            contextlib.closing(sqlite3.connect(place)) as copy,
+        ):
+            store.backup(copy)
+    except sqlite3.Error as error:
+        place.unlink(missing_ok=True)
+        raise StoreError(f"{place}: the copy failed ({error})") from None
+    return place

@@ -1,0 +1,202 @@
+"""A federation's folders on one machine: the authority's, the broker's, and parties'.
+
+::
+
+    DIR/authority/   who admits members; in production on a machine of its own
+    DIR/broker/      nats-server -c nats.conf, run there, is the broker
+    DIR/NAME/        a party's folder, for each that lives here
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import pathlib
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from fedbandits.deployment.delivery.broker_config import (
+    CONFIG,
+    LOCAL_HOSTS,
+    make_broker,
+    update_broker,
+)
+from fedbandits.deployment.identity.authority import (
+    Admitted,
+    admit,
+    init_authority,
+    load_authority,
+    revoke,
+)
+from fedbandits.deployment.identity.enrolment import create_party, install_admission
+from fedbandits.deployment.identity.identity import load_identity
+from fedbandits.deployment.identity.members import Members, authority_fingerprint
+from fedbandits.deployment.identity.private_files import new_folder
+from fedbandits.deployment.process.folder import (
+    PartyFolder,
+    Path,
+    is_party,
+    load_party,
+    write_settings,
+)
+from fedbandits.errors import ConfigError
+from fedbandits.settings.federation import Federation, load_federation
+
+AUTHORITY, BROKER = "authority", "broker"
+#: The port of the first party's door; the others' follow.
+FIRST_PORT = 8420
+
+
+class Made(NamedTuple):
+    """What was made.
+
+    Parameters
+    ----------
+    federation
+        The federation.
+    fingerprint
+        Of the authority's key, for people to compare.
+    parties
+        Members whose folders were made, too.
+    """
+
+    federation: Federation
+    fingerprint: str
+    parties: tuple[str, ...]
+
+
+def init_federation(config: Path, out: Path, local: bool, first_port: int = FIRST_PORT) -> Made:
+    """Make a new folder with an authority and a broker's configuration.
+
+    Parameters
+    ----------
+    config
+        The federation's file.
+    out
+        The folder.
+    local
+        Whether to make, and admit, all parties as well: this machine then holds all keys.
+    first_port
+        Where the doors of these are; 0 for any free ports.
+
+    Raises
+    ------
+    ConfigError
+        If the file is wrong.
+    IdentityError
+        If the folder is there already, or cannot be written.
+    """
+    source = pathlib.Path(config)
+    federation = load_federation(source)
+    taken = {AUTHORITY, BROKER} & set(federation.everybody)
+    if taken:
+        raise ConfigError(f"{source}: members: {taken.pop()!r} names a folder of another use here")
+    federation.roles, federation.plan  # noqa: B018  what is wrong in them is found before anything is made
+    names = federation.everybody if local else ()
+    with new_folder(pathlib.Path(out)) as folder:
+        office = init_authority(source, folder / AUTHORITY)
+        for place, name in enumerate(names):
+            request = create_party(source, name, folder)
+            write_settings(folder / name, federation, name, first_port and first_port + place)
+            install_admission(folder / name, admit(office, request).admission)
+        for name in names:  # those who were admitted first know the others, too
+            _tell(folder / name, load_authority(office).members)
+        hosts = tuple(dict.fromkeys((*LOCAL_HOSTS, *_hosts(federation))))
+        make_broker(office, folder / BROKER, hosts, _listens(federation))
+        fingerprint = authority_fingerprint(load_authority(office).public)
+    return Made(federation, fingerprint, names)
+
+
+def _tell(party: pathlib.Path, members: Members) -> None:
+    load_identity(party).members.offer(members.encode())
+
+
+def _hosts(federation: Federation) -> list[str]:
+    """Names and addresses under which the broker is reached."""
+    return [urlsplit(server).hostname or "" for server in federation.transport.servers]
+
+
+def _listens(federation: Federation) -> str:
+    """Where the broker listens: on this machine alone, if nobody is to come from elsewhere."""
+    return "127.0.0.1" if all(map(_is_here, _hosts(federation))) else "0.0.0.0"  # noqa: S104
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def admit_here(folder: Path, request: Path) -> Admitted:
+    """Admit a party, and tell the broker's configuration; see :func:`.authority.admit`."""
+    place = authority_in(folder)
+    admitted = admit(place, request)
+    _update(place)
+    return admitted
+
+
+def revoke_here(folder: Path, name: str) -> None:
+    """Revoke a member, and tell the broker's configuration; see :func:`.authority.revoke`."""
+    place = authority_in(folder)
+    revoke(place, name)
+    _update(place)
+
+
+def _update(place: pathlib.Path) -> None:
+    """A broker beside the authority reads its configuration anew when that changes (up does)."""
+    if (place.parent / BROKER / CONFIG).exists():
+        update_broker(place, place.parent / BROKER)
+
+
+def authority_in(folder: Path) -> pathlib.Path:
+    """The authority's folder: that one, or the one in it.
+
+    Raises
+    ------
+    ConfigError
+        If there is none.
+    """
+    place = pathlib.Path(folder)
+    for each in (place / AUTHORITY, place):
+        if (each / "authority.key").is_file():
+            return each
+    raise ConfigError(
+        f"{place}: no authority is here; make one with: fedbandits federation init CONFIG.toml "
+        "--out DIR"
+    )
+
+
+def load_parties(folder: Path) -> list[PartyFolder]:
+    """Parties: of that folder, or of those in it, in the order of the federation's file.
+
+    Raises
+    ------
+    ConfigError
+        If there are none, or they are of several federations.
+    """
+    place = pathlib.Path(folder)
+    if is_party(place):
+        return [load_party(place)]
+    paths = filter(is_party, place.iterdir()) if place.is_dir() else ()
+    parties = [load_party(path) for path in paths]
+    if not parties:
+        raise ConfigError(
+            f"{place}: no party's folder is here; make some with: fedbandits federation init "
+            "CONFIG.toml --out DIR --local, or fedbandits party create"
+        )
+    terms = {party.federation.terms.digest for party in parties}
+    if len(terms) > 1:
+        raise ConfigError(f"{place}: holds parties of {len(terms)} federations")
+    order = parties[0].federation.everybody
+    return sorted(parties, key=lambda party: order.index(party.member))
+
+
+__all__ = [
+    "FIRST_PORT",
+    "Made",
+    "admit_here",
+    "authority_in",
+    "init_federation",
+    "load_parties",
+    "revoke_here",
+]

@@ -1,0 +1,272 @@
+"""One running party: from its folder to a node, a door, and a connection to the others."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import copy
+import logging
+import os
+import pathlib
+import time
+from typing import Any
+
+import msgspec
+
+from fedbandits.deployment.delivery.nats_transport import NatsTransport
+from fedbandits.deployment.delivery.sealing import Sealer
+from fedbandits.deployment.delivery.transport import Transport
+from fedbandits.deployment.door import Door, make_token, read_tokens, revoke_token
+from fedbandits.deployment.hosting.host import Sent
+from fedbandits.deployment.hosting.node import Node
+from fedbandits.deployment.hosting.seat import HostedSeat
+from fedbandits.deployment.identity.identity import Identity, load_identity
+from fedbandits.deployment.identity.private_files import write_private
+from fedbandits.deployment.process.folder import RUNNING, PartyFolder
+from fedbandits.deployment.process.simulated import simulated_supply
+from fedbandits.deployment.storage.store import Store
+from fedbandits.errors import FedbanditsError
+
+_LOG = logging.getLogger("fedbandits.deployment")
+#: The role that orders runs.
+CUSTOMER = "customer"
+#: The token of whoever can read the folder; a new one each time the party starts.
+_OPERATOR = "(operator of the running party)"
+
+
+class Running(msgspec.Struct, frozen=True, kw_only=True):
+    """What a running party leaves in its folder, for those who may read that.
+
+    Parameters
+    ----------
+    pid
+        Its process.
+    url
+        Where its door is, from this machine.
+    token
+        Opens that door.
+    started
+        When it started, in seconds since 1970.
+    """
+
+    pid: int
+    url: str
+    token: str
+    started: float
+
+
+class PartyNode(Node):
+    """A node that says, besides, what its folder knows of it."""
+
+    #: Who it is.
+    identity: Identity
+
+    def status(self) -> dict[str, Any]:
+        """What can be seen of it; see :func:`.reports.status_of`."""
+        told = super().status()
+        told["protects"] = self.federation.noise == "secure"
+        told["members_version"] = self.identity.members.current.version
+        told["certificate_days"] = self.identity.days_left()
+        return told
+
+
+class CustomerNode(PartyNode):
+    """A customer's: it begins when it is told to order, or has done so before."""
+
+    #: What it has earned, once that was read.
+    total: int | None = None
+    _ordered = False
+
+    async def _begin(self) -> list[Sent]:
+        """A customer orders as soon as it begins."""
+        if not self._ordered:
+            saved = await self.host.call(lambda batch: batch.store.saved(batch.connection))
+            if saved.body is None and not saved.journal:
+                return []
+        return await super()._begin()
+
+    async def order(self) -> None:
+        """Order a run, if that was not done yet, and read how it has ended, once it has."""
+        if not self._begun.is_set():
+            self._ordered = True
+            self._sent(await self._begin())
+            self.delivery.begin_anew()
+            self._wake()
+        self.total = await self.host.call(_total)
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can order, its store works, and it can reach others."""
+        if self._begun.is_set():
+            return super().ready
+        return self.failed is None and not self.host.problem and self.delivery.transport.connected
+
+    def status(self) -> dict[str, Any]:
+        """What can be seen of it, and the total."""
+        return super().status() | {"total": self.total}
+
+
+def _total(batch: Any) -> int | None:
+    found: int | None = batch.hands.party.state.cumulative_reward
+    return found
+
+
+class RunningParty:
+    """A party that runs. Made, then :meth:`start`, then :meth:`stop`.
+
+    Parameters
+    ----------
+    folder
+        Its folder.
+    transport
+        Carries frames to others; NATS, as the federation's file says, by default.
+    moved
+        Whether its store may be a copy of which the original will never be used again.
+
+    Raises
+    ------
+    IdentityError
+        If it was not admitted, its certificate has expired, or it was revoked.
+    """
+
+    def __init__(
+        self, folder: PartyFolder, transport: Transport | None = None, moved: bool = False
+    ) -> None:
+        self.folder, self._moved = folder, moved
+        self.identity = load_identity(folder.path)
+        self.identity.check()
+        self._peers = folder.federation.peers_of(folder.member)
+        self._sealers = _sealers(self.identity, self._peers)
+        self._transport = transport or NatsTransport(
+            self.identity, folder.federation.transport.servers, self.take_members
+        )
+        self._closing = contextlib.AsyncExitStack()
+        #: Set when it cannot go on, for :attr:`failure`.
+        self.ended = asyncio.Event()
+        self.failure: FedbanditsError | None = None
+        self.node: PartyNode
+        self.door: Door
+
+    async def start(self) -> None:
+        """Go on from the store, reach for the others, open the door.
+
+        It does not wait for the broker.
+
+        Raises
+        ------
+        FedbanditsError
+            If it cannot. Nothing is left open then.
+        """
+        async with contextlib.AsyncExitStack() as closing:
+            self.node = node = self._make()
+            closing.push_async_callback(node.stop)
+            await node.start()
+            token = self._new_token()
+            closing.callback(_forget_token, self.folder.path)
+            self.door = Door(node, self.folder.path, self.folder.settings.door)
+            closing.push_async_callback(self.door.stop)
+            await self.door.start()
+            closing.callback((self.folder.path / RUNNING).unlink, missing_ok=True)
+            self._announce(token)
+            self._closing = closing.pop_all()
+        if not self.folder.protects:
+            _LOG.warning(
+                "%s: NOTHING IS PROTECTED: by the terms noise is simulated, from a seed",
+                self.folder.member,
+            )
+        _LOG.info("%s: its door is open at %s", self.folder.member, self.door.url)
+
+    async def stop(self) -> None:
+        """Take no more requests, finish what waits, save the state, close everything."""
+        await self._closing.aclose()
+
+    def take_members(self, data: bytes) -> None:
+        """Take a list of members that was published, if it is newer and the authority's.
+
+        Who is revoked in it is not exchanged frames with from then on.
+
+        Raises
+        ------
+        IdentityError
+            If it is damaged, older, or not the authority's.
+        """
+        members = self.identity.members
+        if not members.offer(data):
+            return
+        for sealer in self._sealers:
+            members.set_peers(sealer, self._peers)
+        gone = [name for name, member in members.current.members.items() if member.revoked]
+        _LOG.warning(
+            "%s: version %d of the members; revoked: %s",
+            self.folder.member,
+            members.current.version,
+            ", ".join(gone) or "nobody",
+        )
+        for exchange in self.node.delivery.exchanges.values():
+            exchange.hurry()
+
+    def _make(self) -> PartyNode:
+        federation, settings = self.folder.federation, self.folder.settings
+        seat = HostedSeat.of(
+            federation,
+            self.folder.member,
+            settings.own,
+            simulated_supply(self.folder),
+            settings.keep_records,
+        )
+        store = Store.open(
+            self.folder.store,
+            federation.name,
+            self.folder.member,
+            seat.terms.digest,
+            synchronous="NORMAL" if seat.is_chatty else "FULL",
+            moved=self._moved,
+        )
+        kind = CustomerNode if seat.role.name == CUSTOMER else PartyNode
+        node = kind(seat, store, self._transport, *self._sealers, self._fail)
+        node.identity = self.identity
+        return node
+
+    def _fail(self, why: FedbanditsError) -> None:
+        self.failure = why
+        self.ended.set()
+
+    def _new_token(self) -> str:
+        """What opens the door for whoever can read the folder."""
+        _forget_token(self.folder.path)
+        return make_token(self.folder.path, _OPERATOR, member=self.folder.member)
+
+    def _announce(self, token: str) -> None:
+        """Write down where the door is, and what opens it."""
+        running = Running(
+            pid=os.getpid(), url=_from_here(self.door.url), token=token, started=time.time()
+        )
+        write_private(self.folder.path / RUNNING, msgspec.json.encode(running), replace=True)
+
+
+def _sealers(identity: Identity, peers: tuple[str, ...]) -> tuple[Sealer, Sealer]:
+    """What seals greetings, which those with other terms can open, and what seals all else."""
+    of_any_terms = copy.copy(identity)
+    of_any_terms.terms = ""
+    return of_any_terms.sealer(peers), identity.sealer(peers)
+
+
+def _forget_token(path: pathlib.Path) -> None:
+    if any(token.name == _OPERATOR for token in read_tokens(path)):
+        revoke_token(path, _OPERATOR)
+
+
+def _from_here(url: str) -> str:
+    """A door's address as this machine reaches it."""
+    return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+
+
+def read_running(path: pathlib.Path) -> Running | None:
+    """What a party that runs has left in its folder; None if there is nothing.
+
+    It stays behind where a process was killed: whether it runs is told by its door.
+    """
+    try:
+        return msgspec.json.decode((path / RUNNING).read_bytes(), type=Running)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None

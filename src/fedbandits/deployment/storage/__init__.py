@@ -1,0 +1,1 @@
+"""A party's database: its tables, its transactions, one process at a time."""

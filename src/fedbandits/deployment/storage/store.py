@@ -1,0 +1,328 @@
+"""A party's store: its state, what it has been told since, what it has to send, and its ledger.
+
+All of it is one database, so that an event is one transaction. What is not committed was not
+answered and not sent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Self
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from fedbandits.deployment.storage.disk import LogFile
+from fedbandits.deployment.storage.lock import StoreLock
+from fedbandits.deployment.storage.tables import (
+    ASKED,
+    EXPIRED,
+    HEADERS,
+    JOURNAL,
+    META,
+    METADATA,
+    OUTBOX,
+    SCHEMA,
+    SECRETS,
+    SNAPSHOT,
+)
+from fedbandits.errors import (
+    LedgerError,
+    StoreError,
+    StoreFullError,
+    StoreMismatchError,
+    StoreVersionError,
+)
+from fedbandits.privacy.ledger import Ledger
+from fedbandits.privacy.ledger.database import Compiled, Synchronous, named_errors
+from fedbandits.privacy.ledger.files import path_of
+
+#: So many headers of messages are kept.
+MOST_HEADERS = 10_000
+#: Noted of a connection that overwrites what it deletes.
+_OVERWRITES = "fedbandits_overwrites"
+_FULL = ("full", "no space", "disk i/o error", "could not extend")
+
+
+class Entry(NamedTuple):
+    """One event in the journal."""
+
+    event: int
+    kind: int
+    body: bytes
+
+
+class Header(NamedTuple):
+    """What is noted of a message: no content."""
+
+    at: float
+    way: str  # "sent" or "seen"
+    peer: str
+    type: str
+    number: int
+    size: int
+    outcome: str
+
+
+class Saved(NamedTuple):
+    """What a party goes on from.
+
+    Parameters
+    ----------
+    event
+        The last event that is in the state.
+    body
+        The state; None for a party that has just begun.
+    journal
+        The events since, in order.
+    """
+
+    event: int
+    body: bytes | None
+    journal: list[Entry]
+
+
+class Store(contextlib.AbstractContextManager["Store"]):
+    """See :meth:`open`. One thread at a time writes, in the transaction of :meth:`begin`."""
+
+    def __init__(self, ledger: Ledger, lock: StoreLock) -> None:
+        self.ledger, self._lock = ledger, lock
+        dialect = ledger.engine.dialect
+
+        def inserting(table: sa.Table) -> Compiled:
+            return Compiled(sa.insert(table), dialect, [c.name for c in table.columns])
+
+        self._inserts = {
+            table.name: inserting(table)
+            for table in (JOURNAL, OUTBOX, HEADERS, ASKED, EXPIRED, SECRETS, SNAPSHOT, META)
+        }
+        forgotten = ASKED.c.number == sa.bindparam("which", type_=sa.BigInteger)
+        self._unask = Compiled(sa.delete(ASKED).where(forgotten), dialect)
+        received = (OUTBOX.c.peer == sa.bindparam("whose")) & (OUTBOX.c.number < sa.bindparam("up"))
+        self._unpost = Compiled(sa.delete(OUTBOX).where(received), dialect)
+        path = path_of(ledger.engine.url)
+        self._log = None if path is None else LogFile(path)
+        self._next_header = 0
+
+    @classmethod
+    def open(
+        cls,
+        where: str | os.PathLike[str],
+        federation: str,
+        member: str,
+        terms: str,
+        *,
+        synchronous: Synchronous = "FULL",
+        busy_timeout: float = 30.0,
+        moved: bool = False,
+    ) -> Self:
+        """Open a party's store, or create it.
+
+        Parameters
+        ----------
+        where
+            A file, or the URL of a database that is this party's alone.
+        federation, member, terms
+            Name of the federation and of the member, and digest of the terms.
+        synchronous, busy_timeout, moved
+            See :meth:`.book.Ledger.open`.
+
+        Raises
+        ------
+        StoreBusyError
+            If another process uses it.
+        StoreVersionError, StoreMismatchError
+            If it has another format, or is another party's, or of other terms.
+        LedgerError
+            If its ledger cannot be used, see :meth:`.book.Ledger.open`.
+        """
+        with contextlib.ExitStack() as on_failure:
+            lock = on_failure.enter_context(StoreLock(where))
+            ledger = on_failure.enter_context(
+                Ledger.open(
+                    where,
+                    federation,
+                    synchronous=synchronous,
+                    busy_timeout=busy_timeout,
+                    moved=moved,
+                )
+            )
+            lock.hold(ledger.engine)
+            store = cls(ledger, lock)
+            store._prepare({"schema": str(SCHEMA), "member": member, "terms": terms})
+            on_failure.pop_all()
+        return store
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections and let others in."""
+        self.ledger.close()
+        self._lock.close()
+
+    @contextlib.contextmanager
+    def begin(self) -> Iterator[Connection]:
+        """A connection in a write transaction; see :meth:`.book.Ledger.begin`.
+
+        Raises
+        ------
+        StoreFullError
+            If the disk is full. Nothing was written.
+        """
+        try:
+            with self.ledger.begin() as connection:
+                if self._log is not None and _OVERWRITES not in connection.info:
+                    connection.exec_driver_sql("PRAGMA secure_delete = ON").close()
+                    connection.info[_OVERWRITES] = True  # what is deleted is overwritten, too
+                self._lock.require(connection)
+                yield connection
+        except LedgerError as error:
+            raise _named(error) from error
+
+    def sync(self) -> None:
+        """Wait until all that was committed is on the disk, where commits do not wait for it."""
+        if self._log is not None:
+            self._log.sync()
+
+    def _prepare(self, identity: Mapping[str, str]) -> None:
+        with self.begin() as connection, named_errors():
+            if not sa.inspect(connection).has_table(META.name):
+                METADATA.create_all(connection)
+                rows = [{"name": name, "value": value} for name, value in identity.items()]
+                connection.execute(sa.insert(META), rows)
+            found = {row.name: row.value for row in connection.execute(sa.select(META))}
+            newest = connection.execute(sa.select(sa.func.max(HEADERS.c.id))).scalar()
+            self._next_header = (newest or 0) + 1
+        if found.get("schema") != identity["schema"]:
+            raise StoreVersionError(
+                f"the store has format {found.get('schema')}, this program reads and writes "
+                f"{SCHEMA}: use the version of fedbandits that wrote it"
+            )
+        for key, what in (("member", "party"), ("terms", "terms")):
+            if found.get(key) != identity[key]:
+                raise StoreMismatchError(
+                    f"the store is of the {what} {found.get(key)!r}, this is {identity[key]!r}"
+                )
+
+    def saved(self, connection: Connection) -> Saved:
+        """The state, and the events since."""
+        with named_errors():
+            newest = connection.execute(sa.select(SNAPSHOT.c.event, SNAPSHOT.c.body)).first()
+            since = sa.select(JOURNAL).order_by(JOURNAL.c.event)
+            journal = [Entry(*row) for row in connection.execute(since)]
+        event, body = (0, None) if newest is None else newest
+        # A kept journal may begin before the state.
+        return Saved(event, body, [entry for entry in journal if entry.event > event])
+
+    def outbox(self, connection: Connection) -> list[tuple[str, int, bytes]]:
+        """All messages that are not acknowledged, (peer, number, bytes), in order."""
+        with named_errors():
+            ordered = sa.select(OUTBOX).order_by(OUTBOX.c.peer, OUTBOX.c.number)
+            return [(row.peer, row.number, row.body) for row in connection.execute(ordered)]
+
+    def note(self, connection: Connection, entries: Iterable[Entry]) -> None:
+        """Write events to the journal."""
+        self._insert(connection, JOURNAL, [entry._asdict() for entry in entries])
+
+    def post(self, connection: Connection, messages: Iterable[tuple[str, int, bytes]]) -> None:
+        """Put messages into the outbox, (peer, number, bytes)."""
+        rows = [{"peer": peer, "number": n, "body": body} for peer, n, body in messages]
+        self._insert(connection, OUTBOX, rows)
+
+    def acknowledged(self, connection: Connection, up_to: Mapping[str, int]) -> None:
+        """Delete messages below a number, by peer: they have been received."""
+        if up_to:
+            rows = [{"whose": peer, "up": number} for peer, number in up_to.items()]
+            self._unpost.many(connection, rows)
+
+    def head(self, connection: Connection, headers: Iterable[Header]) -> None:
+        """Note headers of messages."""
+        rows = []
+        for header in headers:
+            rows.append({"id": self._next_header, **header._asdict()})
+            self._next_header += 1
+        self._insert(connection, HEADERS, rows)
+
+    def headers(self, connection: Connection) -> list[Header]:
+        """Headers that are kept, in order."""
+        with named_errors():
+            rows = connection.execute(sa.select(HEADERS).order_by(HEADERS.c.id))
+            return [Header(*row[1:]) for row in rows]
+
+    def keep_state(
+        self, connection: Connection, event: int, body: bytes, keep_journal: bool
+    ) -> None:
+        """Save the state after an event, and delete what it makes needless."""
+        with named_errors():
+            connection.execute(sa.delete(SNAPSHOT))
+            if not keep_journal:
+                connection.execute(sa.delete(JOURNAL).where(JOURNAL.c.event <= event))
+            old = HEADERS.c.id < self._next_header - MOST_HEADERS
+            connection.execute(sa.delete(HEADERS).where(old))
+        self._insert(connection, SNAPSHOT, [{"id": 1, "event": event, "body": body}])
+
+    def asked(self, connection: Connection, numbers: Iterable[int], at: float) -> None:
+        """Note when decisions were asked for."""
+        self._insert(connection, ASKED, [{"number": n, "at": at} for n in numbers])
+
+    def answered(self, connection: Connection, numbers: Iterable[int]) -> None:
+        """Forget when decisions were asked for: their rewards have come."""
+        rows = [{"which": number} for number in numbers]
+        if rows:
+            self._unask.many(connection, rows)
+
+    def overdue(self, connection: Connection, before: float) -> list[int]:
+        """Open decisions that were asked for before a time."""
+        with named_errors():
+            old = sa.select(ASKED.c.number).where(ASKED.c.at < before).order_by(ASKED.c.number)
+            return list(connection.execute(old).scalars())
+
+    def expire(self, connection: Connection, number: int) -> None:
+        """Note that a decision's reward did not come in time."""
+        self._insert(connection, EXPIRED, [{"number": number}])
+
+    def has_expired(self, connection: Connection, number: int) -> bool:
+        """Whether a decision's reward did not come in time."""
+        with named_errors():
+            here = sa.select(EXPIRED.c.number).where(EXPIRED.c.number == number)
+            return connection.execute(here).first() is not None
+
+    def secret(self, connection: Connection, name: str) -> bytes | None:
+        """A secret that is kept, if it is."""
+        with named_errors():
+            here = sa.select(SECRETS.c.value).where(SECRETS.c.name == name)
+            return connection.execute(here).scalar()
+
+    def keep_secret(self, connection: Connection, name: str, value: bytes) -> None:
+        """Keep a secret; it cannot be replaced."""
+        self._insert(connection, SECRETS, [{"name": name, "value": value}])
+
+    def number(self, connection: Connection, name: str) -> int:
+        """A small number that is kept under a name, 0 at first."""
+        with named_errors():
+            found = connection.execute(sa.select(META.c.value).where(META.c.name == name)).scalar()
+        return int(found or 0)
+
+    def set_number(self, connection: Connection, name: str, value: int) -> None:
+        """Keep a small number under a name."""
+        with named_errors():
+            connection.execute(sa.delete(META).where(META.c.name == name))
+        self._insert(connection, META, [{"name": name, "value": str(value)}])
+
+    def _insert(self, connection: Connection, table: sa.Table, rows: list[dict[str, Any]]) -> None:
+        if rows:
+            self._inserts[table.name].many(connection, rows)
+
+
+def _named(error: LedgerError) -> Exception:
+    """A full disk by its own name; anything else as it is."""
+    text = str(error).lower()
+    if any(sign in text for sign in _FULL):
+        return StoreFullError(
+            "the store cannot be written, its disk is full or fails: free some space; nothing was "
+            f"changed ({error})"
+        )
+    return error if type(error) is not LedgerError else StoreError(str(error))
