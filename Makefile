@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # How many processes play tests; 0 is this one alone, which a debugger can follow.
 WORKERS ?= 2
 
-.PHONY: quickstart federation test lint types clean
+.PHONY: quickstart federation test test-all lint types clean
 
 quickstart: $(VENV)/installed ## install, then run the main example
 	$(BIN)/fedbandits run examples/quickstart.toml
@@ -15,6 +15,9 @@ federation: $(VENV)/installed-federation ## install, then three clinics learn to
 
 test: $(VENV)/installed-test lint types ## install what tests need, run all of them
 	$(BIN)/python -m pytest -q -n $(WORKERS)
+
+test-all: $(VENV)/installed-test lint types ## the same, and what takes long: other variants, whole examples
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m ""
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .

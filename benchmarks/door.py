@@ -23,7 +23,6 @@ import os
 import pathlib
 import resource
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -40,7 +39,6 @@ from fedbandits.deployment.door import Door, DoorSettings, make_token, new_loop
 from fedbandits.deployment.door.server import Listener
 from fedbandits.deployment.hosting.node import Decided, Node
 from fedbandits.deployment.hosting.seat import HostedSeat
-from fedbandits.deployment.process.process import SWITCH_INTERVAL
 from fedbandits.deployment.storage.store import Store
 from fedbandits.settings.federation import read_federation
 from fedbandits.testing.deployed import OpenSeals
@@ -115,7 +113,6 @@ def serve(folder: str, told: Any) -> None:
         await node.stop()
         told.send("stopped")
 
-    sys.setswitchinterval(SWITCH_INTERVAL)  # as a party's process has it
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(run())
 

@@ -34,14 +34,12 @@ from nats.aio.client import Client
 from fedbandits.deployment.delivery import subjects
 from fedbandits.deployment.delivery.transport import Receive, Transport
 from fedbandits.deployment.hosting.node import Node
-from fedbandits.deployment.process.process import SWITCH_INTERVAL
 from fedbandits.environments import Bernoulli
 from fedbandits.random import replicate_key
 from fedbandits.testing.brokered import Brokered
 from fedbandits.testing.deployed import DeployedFederation, simulated
 
 ASKED, SEED = 0.4, 1
-sys.setswitchinterval(SWITCH_INTERVAL)  # as processes of parties do
 logging.getLogger("asyncio").setLevel(logging.ERROR)  # the client's ends of connections
 #: Steps before the clock is read: everything is compiled and warm then.
 WARM = 30

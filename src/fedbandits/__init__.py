@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.settings.experiment import Experiment, Variant, load, system
     from fedbandits.systems import System, register
+    from fedbandits.systems.exported import load_model
 
 __version__ = "0.1.0"
 
@@ -46,6 +47,7 @@ __all__ = [
     "__version__",
     "environments",
     "load",
+    "load_model",
     "register",
     "run",
     "system",
@@ -60,6 +62,7 @@ _HOMES = {
     "System": "fedbandits.systems",
     "Variant": "fedbandits.settings.experiment",
     "load": "fedbandits.settings.experiment",
+    "load_model": "fedbandits.systems.exported",
     "register": "fedbandits.systems",
     "run": "fedbandits.experiments.run",
     "system": "fedbandits.settings.experiment",

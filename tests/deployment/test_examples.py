@@ -72,6 +72,7 @@ def test_three_clinics_one_of_which_is_killed(tmp_path):
     assert out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_an_order_of_samba_with_four_owners(tmp_path):
     said = play("samba", tmp_path / "samba", "--rounds", "16", "--begins", "0")
     found = re.search(r"has decrypted (\d+); the owners' clicks add up to (\d+)", said)
@@ -80,6 +81,7 @@ def test_an_order_of_samba_with_four_owners(tmp_path):
     assert sum(int(n) for n in re.findall(r"shown (\d+) times", said)) == 16
 
 
+@pytest.mark.slow
 def test_two_shops(tmp_path):
     out = tmp_path / "shops"
     said = play("shops", out, "--in-process", "--seconds", "3", "--every", "10 s", "--begins", "0")
@@ -88,6 +90,7 @@ def test_two_shops(tmp_path):
     assert (out / "downtown.npz").exists()
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_nothing_behind(tmp_path):
     out = tmp_path / "shops"
     with start("shops", out, "--seconds", "600", "--begins", "0") as process:

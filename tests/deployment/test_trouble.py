@@ -129,7 +129,9 @@ def test_ticks_go_on_after_a_store_that_failed_at_first(tmp_path, monkeypatch):
     running(federation, tmp_path, work)
 
 
-def test_clocks_of_peers_that_were_set_right_are_believed(tmp_path):
+def test_clocks_of_peers_that_were_set_right_are_believed(tmp_path, monkeypatch):
+    monkeypatch.setattr("fedbandits.deployment.hosting.clock._LONGEST_PAUSE", 0.1)
+    monkeypatch.setattr("fedbandits.deployment.delivery.delivery.LONGEST_PAUSE", 0.1)
     start = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
     federation = clinics(start=start, every="1 min", message_time="1 s")
 

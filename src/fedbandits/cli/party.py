@@ -197,7 +197,8 @@ def export(
 
     model = export_model(load_party(folder), out)
     rows, dimension = model.learned.estimate.shape
-    typer.echo(f"{out}: {rows} x {dimension} numbers, {model.learned.counted} behind them")
+    behind = f"{model.learned.counts.sum():g} {model.learned.counted}"
+    typer.echo(f"{out}: {rows} x {dimension} numbers, {behind} behind them")
     if model.learned.contains_own_records:
         typer.echo(
             "It contains this party's own records without noise: no claim covers handing it out."

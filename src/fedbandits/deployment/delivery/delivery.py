@@ -28,6 +28,8 @@ _LOG = logging.getLogger("fedbandits.deployment")
 _ACKNOWLEDGE_AFTER, _ACKNOWLEDGE_CHATTER_AFTER = 0.02, 0.2 * FIRST_PAUSE
 #: So many messages are acknowledged at once.
 _MOST_OWED = WINDOW // 4
+#: So many frames may wait for a transport that does not take them.
+_MOST_SENDING = 4_096
 #: Seconds between two looks for what was not answered, at least.
 _LEAST_PAUSE = 0.005
 
@@ -188,8 +190,8 @@ class Delivery:
             self._send(exchange, self._seals, Acknowledgement(exchange.received))
 
     def _send(self, exchange: Exchange, seals: Seals, frame: frames.AnyFrame) -> None:
-        if not self.transport.connected:
-            return
+        if not self.transport.connected or len(self._sending) >= _MOST_SENDING:
+            return  # it is said again
         try:
             sealed = seals.seal(exchange.peer, frames.encode(frame))
         except FedbanditsError as error:  # a peer that has been revoked, or is not admitted yet
@@ -235,8 +237,12 @@ class Delivery:
         return frame
 
     def _refuse(self, sender: str, error: FedbanditsError) -> None:
-        self.refused[type(error).__name__] += 1
-        _LOG.warning("%s: a frame from %s refused: %s", self.member, cut(repr(sender)), error)
+        kind = type(error).__name__
+        self.refused[kind] += 1
+        times = self.refused[kind]
+        if times & (times - 1) == 0:  # the 1st, 2nd, 4th, …: nobody can fill a disk with them
+            whom = cut(repr(sender))
+            _LOG.warning("%s: frame %d refused, from %s: %s", self.member, times, whom, error)
 
     def _greeted(self, exchange: Exchange, hello: Hello) -> None:
         """A peer is there; if it has repeated our life, we know where it stands."""

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -34,6 +35,8 @@ from fedbandits.errors import (
 _LOG = logging.getLogger("fedbandits.deployment")
 #: So many events at most share a transaction: nobody waits for more than these.
 _MOST_TOGETHER = 256
+#: Seconds that events are waited for, where several came together before.
+_GATHER = 0.002
 #: Seconds between two tries to go on after a commit has failed, at first and at most.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
 #: Under which name the number of commits that failed is kept.
@@ -183,7 +186,7 @@ class Host:
     # --- everything below runs on the party's own thread, but for _tell ---
 
     def _work(self) -> None:
-        pause = _FIRST_PAUSE
+        pause, together = _FIRST_PAUSE, 0
         while True:
             try:
                 job = self._jobs.get(timeout=None if self._broken is None else pause)
@@ -191,6 +194,8 @@ class Host:
                 self._commit([])
                 pause = min(2.0 * pause, _LONGEST_PAUSE)
                 continue
+            if together > 1 and self._jobs.qsize() < together and not self.seat.is_chatty:
+                time.sleep(_GATHER)  # many ask at once: a commit costs as much for all of them
             jobs: list[_Job] = []
             while job is not None:
                 jobs.append(job)
@@ -199,6 +204,7 @@ class Host:
                 job = self._jobs.get_nowait()
             while not self._first.empty():
                 self._commit([self._first.get_nowait()])
+            together = len(jobs)
             if jobs:
                 self._commit(jobs)
                 pause = _FIRST_PAUSE

@@ -18,8 +18,6 @@ from fedbandits.deployment.process.running import RunningParty
 from fedbandits.deployment.process.warming import warm
 
 _LOG = logging.getLogger("fedbandits.deployment")
-#: Seconds that one thread may keep the other waiting: that which answers, or that which commits.
-SWITCH_INTERVAL = 0.0005
 
 
 def run_party(
@@ -56,7 +54,6 @@ def run_party(
     kernels = warm(party.federation, {party.member: party.settings.own})
     if kernels:
         _LOG.info("%s: compiled %d kernels, which are kept", party.member, kernels)
-    sys.setswitchinterval(SWITCH_INTERVAL)
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(_serve(running, attached))
 
