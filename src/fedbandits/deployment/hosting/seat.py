@@ -36,6 +36,9 @@ class HostedSeat(NamedTuple):
         What it brings; by default what its system says for parties between machines.
     keep_journal
         Whether events stay in the journal when a state covers them.
+    earlier
+        μ of what earlier federations have released of the same records; the account goes on from
+        it.
     """
 
     federation: Federation
@@ -47,6 +50,7 @@ class HostedSeat(NamedTuple):
     own: Mapping[str, Any]
     supply: Supply
     keep_journal: bool = False
+    earlier: float = 0.0
 
     @classmethod
     def of(

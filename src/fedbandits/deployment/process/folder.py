@@ -83,6 +83,9 @@ class PartySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         What is logged.
     simulated
         Where simulated noise comes from, if the terms have such.
+    earlier
+        Stores of earlier federations that have released of the same records, files, from the
+        folder: the account goes on from what they have spent.
     """
 
     store: Annotated[str, Meta(min_length=1)] = "store.db"
@@ -91,6 +94,7 @@ class PartySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     door: DoorSettings = DoorSettings()
     log: LogSettings = LogSettings()
     simulated: Simulated | None = None
+    earlier: tuple[str, ...] = ()
 
 
 class PartyFolder(NamedTuple):

@@ -18,6 +18,7 @@ from fedbandits.deployment.delivery.sealing import Sealer
 from fedbandits.deployment.delivery.transport import Transport
 from fedbandits.deployment.door import Door, make_token, read_tokens, revoke_token
 from fedbandits.deployment.hosting.host import Sent
+from fedbandits.deployment.hosting.ledgers import spent_before
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.deployment.identity.identity import Identity, load_identity
@@ -214,6 +215,8 @@ class RunningParty:
             simulated_supply(self.folder),
             settings.keep_records,
         )
+        before = [self.folder.path / store for store in settings.earlier]
+        seat = seat._replace(earlier=spent_before(before))
         store = Store.open(
             self.folder.store,
             federation.name,

@@ -1,0 +1,82 @@
+"""A federation that is renewed goes on with the account of the one before it."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+
+import pytest
+
+from fedbandits.deployment.delivery.memory import MemoryHub
+from fedbandits.deployment.hosting.ledgers import claim_of, spent_before
+from fedbandits.deployment.hosting.node import Node
+from fedbandits.deployment.hosting.seat import HostedSeat
+from fedbandits.deployment.storage.store import Store
+from fedbandits.errors import LedgerError, LedgerMismatchError
+from fedbandits.privacy import gaussian
+from fedbandits.testing.deployed import DeployedFederation, until
+from tests.deployment.federations import clinics
+
+
+def released(federation, folder, ticks):
+    """Let a federation release so many times."""
+
+    async def play():
+        deployed = DeployedFederation(federation, folder)
+        await deployed.start()
+        await deployed.greeted()
+        node = deployed.nodes["clinic-0"]
+        for tick in range(1, ticks + 1):
+            await node.tick(tick)
+        await deployed.stop()
+
+    asyncio.run(play())
+
+
+def test_what_was_spent_before_is_spent(tmp_path):
+    first, renewed = clinics(noise="secure"), clinics(noise="secure", rounds=50)
+    released(first, tmp_path, 2)
+    before = tmp_path / "clinic-0.db"
+    spent = spent_before([before])
+    assert spent > 0.0
+    seat = HostedSeat.of(renewed, "clinic-0")._replace(earlier=spent)
+    alone, together = claim_of(seat._replace(earlier=0.0)), claim_of(seat)
+    assert together.mu == pytest.approx(math.hypot(alone.mu, spent), rel=1e-12)
+    assert together.epsilon > alone.epsilon
+    assert together.epsilon == pytest.approx(gaussian.epsilon_of(together.mu, together.delta))
+
+    async def play(seat, releases):
+        store = Store.open(tmp_path / "new.db", "clinics", "clinic-0", seat.terms.digest)
+        hub = MemoryHub()
+        deployed = DeployedFederation(renewed, tmp_path / "others")
+        deployed.hub = hub
+        (tmp_path / "others").mkdir(exist_ok=True)
+        seals = deployed._seals("clinic-0")
+        node = Node(seat, store, hub.transport("clinic-0"), *seals)
+        try:
+            await node.start()
+            told = await node.privacy()
+            if releases:
+                await deployed.start("hub")
+                await until(lambda: bool(node.delivery.greeted))
+                for tick in range(1, releases + 1):
+                    await node.tick(tick)
+            return told, await node.privacy()
+        finally:
+            await node.stop()
+            await deployed.stop()
+
+    most = renewed.plan.schedule.releases
+    told, after = asyncio.run(play(seat, most))
+    assert told["epsilon_spent"] == pytest.approx(gaussian.epsilon_of(spent, 1e-5))
+    assert after["releases"] == 1 + most  # all that was planned can be paid for
+    assert after["epsilon_spent"] == pytest.approx(together.epsilon, rel=1e-9)
+    # Started again it is charged once; an earlier federation that went on is noticed.
+    assert asyncio.run(play(seat, 0))[1] == after
+    with pytest.raises(LedgerMismatchError):
+        asyncio.run(play(seat._replace(earlier=2 * spent), 0))
+
+
+def test_a_store_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(LedgerError, match="no ledger there"):
+        spent_before([tmp_path / "gone.db"])
