@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import inspect
 
+from fedbandits._suggest import did_you_mean
 from fedbandits.errors import ConfigError
 
 _Struct = TypeVar("_Struct")
@@ -140,9 +140,7 @@ def _explain(message: str, raw: Mapping[str, Any], target: Any, place: str) -> s
 def _unknown_key(where: str, key: str, info: inspect.Type | None, tag: Any) -> str:
     structs = [s for s in _structs(info) if s.tag == tag] or _structs(info)
     known = [field.encode_name for s in structs for field in s.fields]
-    close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    return f"{where}: unknown key; {hint}known keys: {', '.join(known)}"
+    return f"{where}: unknown key; {did_you_mean(key, known)}known keys: {', '.join(known)}"
 
 
 _ABSENT = object()
