@@ -79,7 +79,13 @@ class Environment(
 
 
 class ContextualEnvironment(Environment, frozen=True, kw_only=True):
-    """Where contexts come from too: every round each agent sees a decision set."""
+    """Where contexts come from too: every round each agent sees a decision set.
+
+    Parameters
+    ----------
+    agents
+        Number of agents, M.
+    """
 
     FACTS: ClassVar[type[Facts]] = ContextualFacts
 

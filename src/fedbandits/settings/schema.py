@@ -55,6 +55,16 @@ def shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text):,} characters)"
 
 
+def limits_in_words(info: inspect.IntType | inspect.FloatType) -> str:
+    """What a number must lie between, as ``≥ 1 and ≤ 1,000``; empty if it can be any."""
+    signs = ((">", info.gt), ("≥", info.ge), ("<", info.lt), ("≤", info.le))
+    return " and ".join(
+        f"{sign} {limit:,}" if isinstance(limit, int) else f"{sign} {limit:g}"
+        for sign, limit in signs
+        if limit is not None
+    )
+
+
 def _refuse_odd_numbers(value: Any, place: str) -> None:
     if isinstance(value, Mapping):
         for key, inner in value.items():
@@ -220,12 +230,7 @@ def _describe(info: inspect.Type | None) -> str:
             return ", ".join(repr(value) for value in info.values)
         case inspect.IntType() | inspect.FloatType():
             noun = "a whole number" if isinstance(info, inspect.IntType) else "a number"
-            limits = [
-                f"{sign} {limit:,}" if isinstance(limit, int) else f"{sign} {limit:g}"
-                for sign, limit in ((">", info.gt), ("≥", info.ge), ("<", info.lt), ("≤", info.le))
-                if limit is not None
-            ]
-            return " ".join([noun, " and ".join(limits)]).strip()
+            return f"{noun} {limits_in_words(info)}".strip()
         case inspect.BoolType():
             return "true or false"
         case inspect.StrType():

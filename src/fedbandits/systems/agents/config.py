@@ -89,7 +89,13 @@ class Toeplitz(_Part, frozen=True, tag="toeplitz"):
 
 
 class Tree(_Part, frozen=True, tag="tree"):
-    """Binary tree; ``noise`` is ``calibrated`` to (ε, δ) or the paper's ``published`` constant."""
+    """Binary tree; ``noise`` is ``calibrated`` to (ε, δ) or the paper's ``published`` constant.
+
+    Parameters
+    ----------
+    noise
+        ``calibrated``: as much as (ε, δ) needs. ``published``: the constant that the paper prints.
+    """
 
     noise: Literal["calibrated", "published"] = "calibrated"
 

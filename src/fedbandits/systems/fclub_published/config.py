@@ -90,7 +90,13 @@ Privatizer = NoNoise | Published
 
 
 class Practical(Part, frozen=True, tag="practical"):
-    """β = ½ √(2 ln(2/α) + d ln(3 + T/d)), T the model's observations: the authors' code."""
+    """β = ½ √(2 ln(2/α) + d ln(3 + T/d)), T the model's observations: the authors' code.
+
+    Parameters
+    ----------
+    alpha
+        α in that formula: the smaller it is, the more is explored.
+    """
 
     alpha: Positive = 1.5
 

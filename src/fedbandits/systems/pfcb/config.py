@@ -27,7 +27,13 @@ class Powers(_Part, frozen=True, tag="powers"):
 
 
 class Growing(_Part, frozen=True, tag="growing"):
-    """Exchange when the window opens, then whenever the round has grown by ``factor``."""
+    """Exchange when the window opens, then whenever the round has grown by ``factor``.
+
+    Parameters
+    ----------
+    factor
+        Ratio of the round of an exchange to that of the one before.
+    """
 
     factor: Annotated[float, Meta(gt=1.0, le=1e6)] = 1.5
 
@@ -99,7 +105,13 @@ class WithinRadius(_Part, frozen=True, tag="within-radius"):
 
 
 class WithinDeviations(_Part, frozen=True, tag="within-deviations"):
-    """Take what lies within so many standard deviations, the report's noise included."""
+    """Take what lies within so many standard deviations, the report's noise included.
+
+    Parameters
+    ----------
+    deviations
+        How many standard deviations.
+    """
 
     deviations: Positive = 4.0
 
@@ -112,7 +124,13 @@ Acceptance = WithinRadius | WithinDeviations | Always
 
 
 class Constant(_Part, frozen=True, tag="constant"):
-    """Procedure 1: a reported unit counts as ω₂ own ones."""
+    """Procedure 1: a reported unit counts as ω₂ own ones.
+
+    Parameters
+    ----------
+    omega2
+        ω₂, how many own units a reported one counts as.
+    """
 
     omega2: Positive = 10.0
 
