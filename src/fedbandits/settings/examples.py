@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from fedbandits._suggest import did_you_mean
 from fedbandits.errors import ConfigError
+from fedbandits.systems.registry import find_preset
 
 _ROOM = pathlib.Path(__file__).parents[1]
 #: In a wheel the files lie in the package. In a checkout they lie beside ``src``.
@@ -71,6 +72,11 @@ def experiment_file(given: str | pathlib.Path) -> pathlib.Path:
         return path
     if name in examples():
         return examples()[name].path
+    if find_preset(name) is not None:
+        raise ConfigError(
+            f"{name}: no such file; it is a preset: `fedbandits init --from {name}` writes a file "
+            "with it, ready to run"
+        )
     raise ConfigError(
         f"{name}: no such file, and no bundled example of that name; "
         f"{did_you_mean(name, examples())}bundled: {', '.join(examples()) or 'none'}"

@@ -87,7 +87,7 @@ TERMS: dict[str, str] = {
     "s.e.": "Standard error of a mean over replicates.",
     "claim": "What a system promises about privacy: who is protected, from whom, how much, under "
     "which conditions, and what is not protected. `fedbandits privacy CONFIG.toml` shows it.",
-    "sync": "An exchange: parties release what they have learned, and take up what others released.",
+    "sync": "An exchange: parties release what they have learned, and take up what others did.",
     "replicate": "One repetition of an experiment, with a world and draws of its own.",
     "preset": "A named variant of a system: a composition of parts, each of which can be changed.",
 }

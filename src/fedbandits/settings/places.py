@@ -1,21 +1,24 @@
-"""Every key of every configuration, and who has it: what ``fedbandits explain`` looks things up in."""
+"""Every key of every configuration, and who has it: where ``fedbandits explain`` looks."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from fedbandits.environments import ENVIRONMENTS
+from fedbandits.environments import Environment
+from fedbandits.environments import registry as worlds
 from fedbandits.settings.experiment import Experiment, Variant, _Head
+from fedbandits.settings.modules import _Keys
 from fedbandits.settings.reference import Key, Part, keys_of, nested
 from fedbandits.systems.base import System
 from fedbandits.systems.registry import BUILT_IN, find_system
 
 #: Keys of an experiment that are tables of their own.
 _TABLES = {
-    "environment": "a table: [environment], with a kind and the keys of that kind",
-    "systems": "tables, one for each system: [[systems]], with a preset and its keys",
+    "environment": "a table [environment], with a kind and the keys of that kind",
+    "systems": "tables [[systems]], one for each, with a preset and its keys",
+    "module_digests": "a table",
 }
 
 
@@ -35,14 +38,19 @@ class Place(NamedTuple):
     owners: tuple[str, ...]
 
 
-def built_in_systems() -> list[System]:  # type: ignore[type-arg]
+def built_in_systems() -> list[System[Any]]:
     """The systems of this package; nobody else's code is run for that."""
     return [find_system(name) for name in BUILT_IN]
 
 
+def built_in_environments() -> dict[str, type[Environment]]:
+    """The environments of this package, by kind; nobody else's code is run for that."""
+    return {kind: worlds.find_environment(kind) for kind in worlds.BUILT_IN}
+
+
 def head_keys() -> tuple[Key, ...]:
     """The keys of an experiment that belong to no system and no environment."""
-    keys = keys_of(_Head, documented=Experiment)
+    keys = (*keys_of(_Head, documented=Experiment), *keys_of(_Keys))
     return tuple(
         key._replace(allowed=_TABLES[key.path], type_in_words="a table", parts=())
         if key.path in _TABLES
@@ -66,19 +74,15 @@ def entry_keys() -> tuple[Key, ...]:
     )
 
 
-def environment_keys(kind: str) -> tuple[Key, ...]:
-    """The keys of a kind of environment."""
-    return keys_of(ENVIRONMENTS[kind])
-
-
 def places() -> list[Place]:
     """Every key, its path from the root of a file; once for all that mean the same by it."""
     found: dict[Key, list[str]] = {key: [] for key in head_keys()}
-    kinds = ", ".join(f'"{kind}"' for kind in ENVIRONMENTS)
+    known = built_in_environments()
+    kinds = ", ".join(f'"{kind}"' for kind in known)
     which = Key("environment.kind", "a word", None, kinds, "Which environment it is.")
     found[which] = []
-    for kind in ENVIRONMENTS:
-        for key in nested(_below("environment", environment_keys(kind))):
+    for kind, environment in known.items():
+        for key in nested(_below("environment", keys_of(environment))):
             found.setdefault(key, []).append(kind)
     for key in _below("systems", entry_keys()):
         found[key] = []
@@ -112,7 +116,12 @@ def parts() -> dict[str, list[tuple[Part, str, str]]]:
 
 
 def _matching(steps: list[str], among: list[Place]) -> list[Place]:
-    return [place for place in among if _fits(steps, place.key.path.split("."))]
+    """The shortest paths come first; a path that was written in full finds nothing else."""
+    exact = [place for place in among if place.key.path.split(".") == steps]
+    if exact and len(steps) > 1:
+        return exact
+    fitting = [place for place in among if _fits(steps, place.key.path.split("."))]
+    return sorted(fitting, key=lambda place: place.key.path.count("."))
 
 
 def _fits(steps: list[str], path: list[str]) -> bool:
