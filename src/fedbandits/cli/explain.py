@@ -44,8 +44,10 @@ def explain(
         _place(page, place)
     words = _words(key)
     for where, word, meaning in words:
-        page.title(where, word)
+        page.title("", word, where)
         page.text(meaning)
+    if any(place.key.path.startswith("systems.") for place in found):
+        page.title("", "fedbandits list PRESET", "a preset's own defaults, which may differ")
     if not found and not words:
         raise ConfigError(_unknown(key, known))
 
@@ -64,8 +66,6 @@ def _place(page: Page, place: Place) -> None:
     )
     if key.parts:
         page.facts([(part.written, part.meaning) for part in key.parts], 4)
-    if place.key.path.startswith("systems."):
-        page.text("A preset may have another default: fedbandits list PRESET")
 
 
 def _words(asked: str) -> list[tuple[str, str, str]]:

@@ -13,6 +13,7 @@ from fedbandits.cli import federation, party, samba
 from fedbandits.cli.audit import audit
 from fedbandits.cli.endings import code_of
 from fedbandits.cli.explain import explain
+from fedbandits.cli.init import init
 from fedbandits.cli.list import list_everything
 from fedbandits.cli.privacy import privacy
 from fedbandits.cli.reproduce import reproduce
@@ -49,6 +50,7 @@ for command in (run, privacy, audit, reproduce):
     app.command()(command)
 app.command("list")(list_everything)
 app.command()(explain)
+app.command()(init)
 for name, room in (("federation", federation), ("party", party), ("samba", samba)):
     app.add_typer(room.app, name=name)
 

@@ -83,11 +83,9 @@ class Page:
         self.facts([(part.written, part.meaning) for part in parts], indent)
 
     def toml(self, text: str) -> None:
-        """Lines to copy."""
+        """Lines to copy; they are never broken."""
         for line in text.splitlines():
-            self._console.print(
-                Padding(Text(line, "green"), (0, 0, 0, 4), expand=False), soft_wrap=True
-            )
+            self._console.print(Text(f"    {line}", "green"), soft_wrap=True)
 
 
 def _plain(line: Text) -> Text:
