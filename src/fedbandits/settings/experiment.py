@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import tomllib
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -338,6 +339,11 @@ def _with_key(environment: Environment, message: str) -> str:
         if isinstance(value, str) and value and message.startswith((value, repr(value))):
             return f"environment.{field.name}: {message}"
     return message
+
+
+def is_name(name: str) -> bool:
+    """Whether an experiment can be called so."""
+    return re.match(_NAME, name) is not None
 
 
 def _is_label(label: str) -> bool:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import pathlib
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fedbandits._suggest import close_names
 from fedbandits.environments import Environment, environments
 from fedbandits.errors import ConfigError
 from fedbandits.settings.docstrings import summary_of
 from fedbandits.settings.examples import examples
-from fedbandits.settings.experiment import Variant, system
+from fedbandits.settings.experiment import Variant, is_name, system
 from fedbandits.settings.places import head_keys
 from fedbandits.settings.reference import Key, in_toml, keys_of
 from fedbandits.systems.registry import find_preset, find_system, preset_names
@@ -18,23 +19,26 @@ from fedbandits.systems.registry import find_preset, find_system, preset_names
 #: So few that every preset is done in seconds.
 _ROUNDS, _REPLICATES = 1000, 2
 _WIDTH = 96
-_HEAD = """\
-Run it with   fedbandits run {name}
-What it claims about privacy:   fedbandits privacy {name}
+_HEAD = (
+    "Run it:                 fedbandits run {path}",
+    "See what it promises:   fedbandits privacy {path}",
+    "",
+    "Lines that begin with # and a space explain. Lines that begin with # and a key, such as "
+    "#seed, show the default of that key: remove the # to change it.",
+)
+#: Keys of an experiment, in the order of the file.
+_ORDER = ("name", "rounds", "replicates", "seed", "checkpoints", "module")
 
-A line that begins with # and a space explains. A line that begins with # and a key, such as #seed,
-shows the default of that key: remove the # to change it."""
 
-
-def template(sources: Sequence[str], name: str = "experiment.toml") -> str:
+def template(sources: Sequence[str], path: str | pathlib.Path = "experiment.toml") -> str:
     """A configuration as TOML text.
 
     Parameters
     ----------
     sources
         Names of presets that play in one environment; or the name of one bundled example.
-    name
-        What the file will be called.
+    path
+        Where the file will be; it names the experiment too.
 
     Raises
     ------
@@ -47,7 +51,10 @@ def template(sources: Sequence[str], name: str = "experiment.toml") -> str:
             return _copied(source, presets)
     variants = [_variant(preset) for preset in presets]
     kind, world = _shared_world(variants)
-    lines = [*_comment(_HEAD.format(name=name).split("\n")), "", *_head_lines()]
+    name = pathlib.Path(path).stem
+    given = {"rounds": str(_ROUNDS), "replicates": str(_REPLICATES)}
+    given |= {"name": in_toml(name)} if is_name(name) else {}
+    lines = [*_comment(line.format(path=path) for line in _HEAD), *_head_lines(given)]
     lines += ["", *_comment([f"The world: {summary_of(world)}"])]
     lines += ["[environment]", f"kind = {in_toml(kind)}", *_settings(keys_of(world))]
     seen: dict[str, Variant] = {}
@@ -88,17 +95,13 @@ def _shared_world(variants: Iterable[Variant]) -> tuple[str, type[Environment]]:
     raise ConfigError(f"init --from: these presets share no environment: {played}")
 
 
-def _head_lines() -> list[str]:
-    given = {"rounds": str(_ROUNDS), "replicates": str(_REPLICATES)}
-    left_out = ("environment", "systems", "module_digests")
+def _head_lines(given: Mapping[str, str]) -> list[str]:
+    keys = {key.path: key for key in head_keys()}
     lines: list[str] = []
-    for key in head_keys():
-        if key.path not in left_out:
-            lines += ["", *_explained(key)] if lines else _explained(key)
-            value = given.get(key.path)
-            lines.append(
-                f"#{key.path} = {key.default}" if value is None else f"{key.path} = {value}"
-            )
+    for name in _ORDER:
+        value = given.get(name)
+        set_or_default = _assigned(keys[name]) if value is None else f"{name} = {value}"
+        lines += ["", *_explained(keys[name]), set_or_default]
     return lines
 
 
@@ -110,7 +113,13 @@ def _system_lines(variant: Variant, first: Variant) -> list[str]:
     keys = keys_of(found.config_type, variant.config)
     if variant is first:
         label = f"#label = {in_toml(variant.label)}"
-        return [*lines, "", *_comment(["Its name in results."]), label, *_settings(keys)]
+        return [
+            *lines,
+            "",
+            *_comment(["Its name in results, and in --set systems.LABEL.key=value."]),
+            label,
+            *_settings(keys),
+        ]
     before = keys_of(found.config_type, first.config)
     other = [key for key, old in zip(keys, before, strict=True) if key.default != old.default]
     same = f"All keys are those of {first.preset}, with the same defaults but these:"

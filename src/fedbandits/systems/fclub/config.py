@@ -57,8 +57,10 @@ class FCLUB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     exploration_scale
         Items are scored by their mean reward plus so many of its standard deviations, a single
         reward's deviation being taken for ½.
-    epsilon, delta
-        The budget of all releases of a server's users together.
+    epsilon
+        ε of the budget of all releases of a server's users together.
+    delta
+        δ of that budget: the probability with which the promise of ε may fail.
     """
 
     schedule: Growing = msgspec.field(default_factory=Growing)

@@ -179,13 +179,17 @@ class PublishedFCLUB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     regularization
         Ridge parameter λ when recommending; with ``published`` noise its own shift takes that
         place.
-    edge_regularization, merge_regularization
-        Ridge parameters λ of users' estimates in equation 3 and of clusters' estimates in equation
-        4. SCLUB's clusters are compared as they recommend.
+    edge_regularization
+        Ridge parameter λ of users' estimates in equation 3.
+    merge_regularization
+        Ridge parameter λ of clusters' estimates in equation 4. SCLUB's clusters are compared as
+        they recommend.
     failure_probability
         α of Lemma 1 and of the bound on the noise.
-    epsilon, delta
-        What the paper promises for the ``published`` noise.
+    epsilon
+        ε that the paper promises for the ``published`` noise.
+    delta
+        δ that the paper promises for the ``published`` noise.
     """
 
     clustering: Clustering = msgspec.field(default_factory=Phased)

@@ -217,10 +217,13 @@ class PFCB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         units are in W already, so n is in it twice.
     exploration_scale
         The radius is multiplied by it.
-    zeta, y
-        The pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at most. The
-        paper states neither; ``agents`` stands for n. With ζ = 0.6 that is 5 rounds at the paper's
-        scale: its Figure 5 leaves no room for many more.
+    zeta
+        ζ: the pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at most.
+        The paper does not state it. With ζ = 0.6 that is 5 rounds at the paper's scale: its
+        Figure 5 leaves no room for many more.
+    y
+        y in the length of the pure exploration, see ``zeta``; ``agents`` stands for n. The paper
+        does not state it.
     exploration_log
         Whether that is the log of yT (``horizon``, Algorithm 2), or of yt, as long as it holds
         (``round``, Algorithm 1).
@@ -234,8 +237,10 @@ class PFCB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         outcome that comes after it is refused. ``late``: any time, and it counts in the report
         after it. A purchase can then move from one report to another, so there is more noise, by
         up to √2. In a simulation all inspections are immediate.
-    epsilon, delta
-        The budget of every buyer, for all it ever sends.
+    epsilon
+        ε of the budget of every buyer, for all it ever sends.
+    delta
+        δ of that budget: the probability with which the promise of ε may fail.
     """
 
     schedule: Schedule = msgspec.field(default_factory=Growing)
