@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from fedbandits.errors import ConfigError
+from fedbandits.learners.learner import Learner
+from fedbandits.systems.python_learners import LearnerSystem
 
 #: What packages offer, by the names of their entry points.
 _GROUPS = {
@@ -26,7 +27,9 @@ def offers() -> list[tuple[str, str, str]]:
 
 
 def load_offered(name: str) -> Any:
-    """What is offered by that name; None if nothing is. The code of its package is run.
+    """The system or environment that is offered by that name; None if nothing is.
+
+    The code of its package is run. A learner comes as the system that plays it.
 
     Raises
     ------
@@ -37,13 +40,15 @@ def load_offered(name: str) -> Any:
     if not points:
         return None
     try:
-        with warnings.catch_warnings():
-            return points[0].load()
+        found = points[0].load()
+        if isinstance(found, type) and issubclass(found, Learner):
+            return LearnerSystem(found)
     except Exception as error:  # it is another package's code, which may raise whatever it likes
         raise ConfigError(
             f"list: {name} is offered by {_package(points[0])}, which fails when it is imported: "
             f"{type(error).__name__}: {error}"
         ) from error
+    return found
 
 
 def _package(point: EntryPoint) -> str:

@@ -17,11 +17,10 @@ from typing import Any
 
 import msgspec
 
+from fedbandits.environments.registry import MODULE_PREFIX
 from fedbandits.errors import ConfigError, FedbanditsError
 from fedbandits.settings.schema import shown
 
-#: Names of such modules begin so: a file called random.py must not hide Python's own.
-_PREFIX = "fedbandits_module_"
 #: Larger files are data, not code.
 _LARGEST = 4 << 20
 
@@ -87,7 +86,7 @@ def take_modules(raw: dict[str, Any], folder: pathlib.Path) -> tuple[Module, ...
     ConfigError
         If a module is missing, is another one than recorded, fails, or its name is taken.
     """
-    given = {key: raw.pop(key) for key in ("module", "module_digests") if key in raw}
+    given = drop_module_keys(raw)
     try:
         keys = msgspec.convert(given, _Keys)
     except msgspec.ValidationError:
@@ -104,6 +103,19 @@ def take_modules(raw: dict[str, Any], folder: pathlib.Path) -> tuple[Module, ...
         _refuse_other(module, keys.module_digests)
         load_module(module, (folder / path).resolve())
     return modules
+
+
+def drop_module_keys(raw: dict[str, Any]) -> dict[str, Any]:
+    """Take the keys about modules out of a table; return them."""
+    return {key: raw.pop(key) for key in ("module", "module_digests") if key in raw}
+
+
+def write_modules(modules: tuple[Module, ...], folder: pathlib.Path) -> None:
+    """Write modules into a folder, from which :func:`take_modules` reads them again."""
+    for module in modules:
+        for path, text in module.files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(text)
 
 
 def table_of(modules: tuple[Module, ...]) -> dict[str, Any]:
@@ -164,7 +176,7 @@ def load_module(module: Module, path: pathlib.Path) -> None:
     ConfigError
         Naming its line, if it fails.
     """
-    name = _PREFIX + path.stem
+    name = MODULE_PREFIX + path.stem
     there = sys.modules.get(name)
     if there is not None and getattr(there, "__fedbandits_digest__", "") == module.digest:
         return

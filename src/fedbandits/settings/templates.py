@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -11,7 +12,7 @@ from fedbandits.environments import Environment, environments
 from fedbandits.errors import ConfigError
 from fedbandits.settings.docstrings import summary_of
 from fedbandits.settings.examples import examples
-from fedbandits.settings.experiment import Variant, is_name, system
+from fedbandits.settings.experiment import _NAME, Variant, system
 from fedbandits.settings.places import head_keys
 from fedbandits.settings.reference import Key, in_toml, keys_of
 from fedbandits.systems.registry import find_preset, find_system, preset_names
@@ -53,7 +54,7 @@ def template(sources: Sequence[str], path: str | pathlib.Path = "experiment.toml
     kind, world = _shared_world(variants)
     name = pathlib.Path(path).stem
     given = {"rounds": str(_ROUNDS), "replicates": str(_REPLICATES)}
-    given |= {"name": in_toml(name)} if is_name(name) else {}
+    given |= {"name": in_toml(name)} if re.match(_NAME, name) else {}
     lines = [*_comment(line.format(path=path) for line in _HEAD), *_head_lines(given)]
     lines += ["", *_comment([f"The world: {summary_of(world)}"])]
     lines += ["[environment]", f"kind = {in_toml(kind)}", *_settings(keys_of(world))]

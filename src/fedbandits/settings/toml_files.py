@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import re
 import tomllib
 from typing import Any
@@ -27,6 +28,24 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise tomllib.TOMLDecodeError("brackets or keys are nested too deeply") from None
     except (ValueError, OverflowError):
         raise tomllib.TOMLDecodeError("a number or a date is out of range") from None
+
+
+def read_toml(file: pathlib.Path) -> dict[str, Any]:
+    """A TOML file as a table.
+
+    Raises
+    ------
+    ConfigError
+        If it is not there, cannot be read, or is no TOML.
+    """
+    try:
+        return parse_toml(file.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise ConfigError(f"{file}: no such file") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{file}: not valid TOML: {error}") from None
+    except (OSError, ValueError) as error:  # ValueError: no text, or a path that cannot be one
+        raise ConfigError(f"{str(file)!r}: cannot be read: {type(error).__name__}") from None
 
 
 def assign(raw: dict[str, Any], assignment: str) -> None:
