@@ -23,16 +23,7 @@ def explain(
         ),
     ],
 ) -> None:
-    r"""Explain a key of a configuration, a column of results, or a term of a report.
-
-    \b
-    fedbandits explain epsilon            whatever is called so, and whose it is
-    fedbandits explain environment.agents
-    fedbandits explain schedule.factor    a key of a part
-    fedbandits explain epsilon_accounted  a column of summary.csv
-    fedbandits explain tightness          a term of an audit
-    fedbandits explain 14                 an exit code
-    """
+    """Explain a key of a configuration, a column of results, or a term of a report."""
     from fedbandits.cli.pages import Page
     from fedbandits.errors import ConfigError
     from fedbandits.settings.places import find_places, places

@@ -11,9 +11,9 @@ from fedbandits.cli.completion import sources
 
 
 def init(
-    path: Annotated[
-        pathlib.Path, typer.Argument(metavar="[PATH]", help="The file.")
-    ] = pathlib.Path("experiment.toml"),
+    path: Annotated[pathlib.Path, typer.Argument(metavar="PATH", help="The file.")] = pathlib.Path(
+        "experiment.toml"
+    ),
     presets: Annotated[
         list[str] | None,
         typer.Option(
@@ -26,15 +26,9 @@ def init(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
 ) -> None:
-    r"""Write a configuration with comments: every key, what it means, and its default.
+    """Write a configuration with comments: every key, what it means, and its default.
 
     It is ready to be run, and done in seconds.
-
-    \b
-    fedbandits init                                     experiment.toml, with feducb
-    fedbandits init --from pfcb buyers.toml
-    fedbandits init --from feducb --from linucb-alone   two systems, to compare them
-    fedbandits init --from quickstart mine.toml         a copy of an example
     """
     from fedbandits.errors import ConfigError, OutputExistsError
     from fedbandits.settings.templates import template

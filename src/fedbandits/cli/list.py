@@ -13,19 +13,13 @@ def list_everything(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME]",
+            metavar="NAME",
             help="A preset, system, environment, example, figure, or part such as growing.",
             autocompletion=listed_names,
         ),
     ] = None,
 ) -> None:
-    r"""List what there is. With a NAME: everything about it, and lines to copy.
-
-    \b
-    fedbandits list                   systems, presets, environments, examples, figures
-    fedbandits list feducb-published  its keys and defaults, its claim, where it plays
-    fedbandits list linear            an environment: its keys, and who plays in it
-    fedbandits list growing           a part that variants are composed of
+    """List what there is. With a NAME: everything about it, and lines to copy.
 
     What installed packages offer is named. Their code is not run unless NAME asks for it.
     """
