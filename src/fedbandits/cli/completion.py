@@ -38,7 +38,8 @@ def configurations(incomplete: str) -> list[str]:
     """Bundled examples, and TOML files and folders that a path may go on with."""
     import pathlib
 
-    folder = pathlib.Path(incomplete if incomplete.endswith("/") else f"{incomplete}x").parent
+    begun = pathlib.Path(incomplete)
+    folder = begun if incomplete.endswith("/") else begun.parent
     try:
         there = sorted(folder.iterdir())
     except OSError:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from fedbandits._suggest import did_you_mean
 from fedbandits.errors import ConfigError
-from fedbandits.systems.registry import find_preset
 
 _ROOM = pathlib.Path(__file__).parents[1]
 #: In a wheel the files lie in the package. In a checkout they lie beside ``src``.
@@ -72,6 +71,8 @@ def experiment_file(given: str | pathlib.Path) -> pathlib.Path:
         return path
     if name in examples():
         return examples()[name].path
+    from fedbandits.systems.registry import find_preset  # a shell that completes needs none of it
+
     if find_preset(name) is not None:
         raise ConfigError(
             f"{name}: no such file; it is a preset: `fedbandits init --from {name}` writes a file "
