@@ -188,16 +188,3 @@ def test_all_columns_and_variables_are_in_the_glossary():
     assert set(COLUMNS) == set(SUMMARY_COLUMNS)
     assert {*TRACED, "seconds"} <= set(VARIABLES)
     assert all(text.endswith(".") for words in WORDS.values() for text in words.values())
-
-
-OWN_METRICS = {"fclub": "clustered", "fclub-published": "clustered", "pfcb": "procurement"}
-
-
-@pytest.mark.parametrize(("preset", "kind"), list(OWN_METRICS.items()))
-def test_metrics_of_a_system_s_own_are_in_the_glossary(preset, kind):
-    experiment = fb.Experiment(
-        rounds=3, environment=environments()[kind](), systems=[fb.system(preset)]
-    )
-    own = set(fb.run(experiment).data_vars) - {*TRACED, "seconds"}
-    assert own
-    assert own <= set(VARIABLES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -73,7 +74,7 @@ def _words(asked: str) -> list[tuple[str, str, str]]:
     ]
 
 
-def _unknown(asked: str, known: list[Place]) -> str:
+def _unknown(asked: str, known: Sequence[Place]) -> str:
     from fedbandits._suggest import did_you_mean
     from fedbandits.cli.completion import listed_names
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -74,7 +75,8 @@ def entry_keys() -> tuple[Key, ...]:
     )
 
 
-def places() -> list[Place]:
+@functools.cache
+def places() -> tuple[Place, ...]:
     """Every key, its path from the root of a file; once for all that mean the same by it."""
     found: dict[Key, list[str]] = {key: [] for key in head_keys()}
     known = built_in_environments()
@@ -89,7 +91,7 @@ def places() -> list[Place]:
     for system in built_in_systems():
         for key in nested(_below("systems", keys_of(system.config_type))):
             found.setdefault(key, []).append(system.name)
-    return [Place(key, tuple(owners)) for key, owners in found.items()]
+    return tuple(Place(key, tuple(owners)) for key, owners in found.items())
 
 
 def find_places(asked: str, among: Iterable[Place]) -> list[Place]:
@@ -105,6 +107,7 @@ def find_places(asked: str, among: Iterable[Place]) -> list[Place]:
     return _matching(steps, among)
 
 
+@functools.cache
 def parts() -> dict[str, list[tuple[Part, str, str]]]:
     """The parts that variants are composed of: by kind, each with its key and its system."""
     found: dict[str, list[tuple[Part, str, str]]] = {}
