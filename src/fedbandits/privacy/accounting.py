@@ -59,7 +59,7 @@ class Parallel(msgspec.Struct, frozen=True, tag=True):
 
 
 class Encrypted(msgspec.Struct, frozen=True, tag=True):
-    """What leaves under encryption alone: nothing is charged, and no ε comes of it."""
+    """What leaves under encryption alone: nothing is charged, and it gives no ε."""
 
     by: str
 
@@ -261,7 +261,7 @@ def describe(event: Event) -> str:
             )
         case Parallel():
             costliest = describe(max(event.parts, key=mu)) if event.parts else "nothing"
-            return f"disjoint records, the costliest release: {costliest}"
+            return f"the costliest of releases about disjoint records: {costliest}"
         case Encrypted():
             return f"encrypted, nothing charged: {event.by}"
         case Clear():
