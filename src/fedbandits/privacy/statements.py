@@ -51,7 +51,7 @@ OUTSIDE_THE_SERVER = (
     "everybody outside the user's server: the other servers and the global server together"
 )
 #: A condition, where users belong to servers.
-ITEMS_BOUNDED = "‖x‖ ≤ 1 and 0 ≤ y ≤ 1. The environment sees to this."
+ITEMS_BOUNDED = "‖x‖ ≤ 1 and 0 ≤ y ≤ 1. The environment makes sure of this."
 #: A condition, where users arrive.
 SAME_ARRIVALS = (
     "Neighbours differ only in one recommended item and its reward: the same users arrive at the "
