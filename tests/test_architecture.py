@@ -15,7 +15,7 @@ ROOT = pathlib.Path(fedbandits.__file__).parent
 #: A room may import from rooms at its own level or below.
 LEVELS = {
     "errors": 0, "client": 1, "_typing": 0, "_compile": 0, "_suggest": 0, "_html": 0,
-    "random": 1,
+    "random": 1, "draws": 1,
     "environments": 2, "learners": 2, "privacy": 2, "crypto": 2, "federation": 3, "systems": 4,
     "settings": 5,
     "experiments": 6, "deployment": 6, "testing": 7, "reproduce": 8, "cli": 9,
@@ -83,7 +83,7 @@ def test_a_system_has_the_rooms_of_every_other(system):
 def test_every_folder_of_systems_is_registered():
     """Or is one that systems share."""
     folders = {path.parent.name for path in (ROOT / "systems").glob("*/__init__.py")}
-    assert folders - {"agents", "servers"} == set(BUILT_IN)
+    assert folders - {"agents", "servers", "python_learners"} == set(BUILT_IN)
 
 
 def test_modules_stay_readable():

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fedbandits import environments
     from fedbandits.client import AsyncClient, Client
     from fedbandits.experiments.run import run
+    from fedbandits.learners.learner import Learner
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.settings.experiment import Experiment, Variant, load, system
     from fedbandits.systems import System, register
@@ -38,6 +39,7 @@ __all__ = [
     "DataError",
     "Experiment",
     "FedbanditsError",
+    "Learner",
     "OutputExistsError",
     "PrivacyClaim",
     "ReleaseRefusedError",
@@ -58,6 +60,7 @@ _HOMES = {
     "AsyncClient": "fedbandits.client",
     "Client": "fedbandits.client",
     "Experiment": "fedbandits.settings.experiment",
+    "Learner": "fedbandits.learners.learner",
     "PrivacyClaim": "fedbandits.privacy.claims",
     "System": "fedbandits.systems",
     "Variant": "fedbandits.settings.experiment",

@@ -41,6 +41,12 @@ UNROUNDED_SUMS = Limit(
 #: Not protected where there is no noise.
 IN_CLEAR = Limit("anything that is sent", "Statistics leave in clear, without noise.")
 
+#: Not protected, whatever leaves an agent.
+OWN_RECORDS = Limit(
+    "an agent's own records, from that agent",
+    "The agent sees them. The person for whom a decision is made sees that decision.",
+)
+
 #: Units.
 AGENT_INTERACTION = "one interaction (the chosen action, its context and its reward) of one agent"
 USER_INTERACTION = (

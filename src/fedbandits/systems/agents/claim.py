@@ -13,6 +13,7 @@ from fedbandits.privacy.statements import (
     COMPUTING_SHOWS,
     IN_CLEAR,
     ON_A_CLOCK,
+    OWN_RECORDS,
     SECURE_NOISE,
     exact_sums,
 )
@@ -24,10 +25,6 @@ _COUNTS = "These are public: who takes part, how many rounds each plays, and the
 _BUDGETS = "Every agent's ε is public, because radii follow from it."
 _REFUSAL = (
     "Every record of both neighbours keeps the bounds L and B. If one does not, the run stops."
-)
-_SELF = Limit(
-    "an agent's own records, from that agent",
-    "The agent sees them. The person for whom a decision is made sees that decision.",
 )
 _TIMING = Limit(
     "when messages are sent",
@@ -126,7 +123,7 @@ def _holds_for(
 
 def _not_protected(plan: AgentsPlan, mu: float, leaks_timing: bool) -> tuple[Limit, ...]:
     config = plan.config
-    limits = [_SELF, IN_CLEAR] if math.isinf(mu) else [_SELF]
+    limits = [OWN_RECORDS, IN_CLEAR] if math.isinf(mu) else [OWN_RECORDS]
     if leaks_timing:
         limits.append(_TIMING)
     if config.local_view == "raw" and not isinstance(config.schedule, Never):
