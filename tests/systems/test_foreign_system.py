@@ -19,7 +19,7 @@ from fedbandits.federation.messages import Message, OutOfOrderError
 from fedbandits.federation.party import Party
 from fedbandits.federation.roles import Role, Roles
 from fedbandits.federation.state import PartyState, Step
-from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.claims import Limit, PrivacyClaim
 from fedbandits.systems import Plan, Preset, System, registry
 from fedbandits.testing.systems import CHECKS
 
@@ -99,7 +99,7 @@ class CrowdSystem(System[Plan]):
         return PrivacyClaim(
             unit="a visit", from_whom="the clerk", relation="replace-one", holds_for="nothing",
             epsilon=math.inf, epsilon_contents=math.inf, delta=0.0, mu=math.inf,
-            conditional_on=(), not_protected=("all of it: votes leave in clear",),
+            conditional_on=(), not_protected=(Limit("all of it", "Votes leave in clear."),),
         )  # fmt: skip
 
     def roles(self, plan: Plan) -> Roles:
