@@ -102,7 +102,7 @@ def _claim(system: System[Any], preset: str) -> list[tuple[str, str]]:
              f"{f', asked for {asked}' if asked else ''})"),
         ("protects", claim.unit),
         ("from", claim.from_whom),
-        ("but not", "; ".join(claim.limits)),
+        *zip(("but not", *[""] * len(claim.limits)), claim.limits, strict=False),
     ]  # fmt: skip
 
 
