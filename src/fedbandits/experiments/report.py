@@ -8,6 +8,7 @@ from typing import Any
 
 import xarray as xr
 
+from fedbandits._html import table
 from fedbandits.experiments.audit import Audit
 from fedbandits.experiments.audit_report import audit_section
 from fedbandits.experiments.claims_page import OVERVIEW, OVERVIEW_NOTE, overview
@@ -181,12 +182,9 @@ def _unbroken(cell: str) -> str:
 
 def _claim(label: str, claim: PrivacyClaim) -> str:
     kind = "" if claim.is_private else " broken" if claim.paper_claims else " clear"
-    body = "".join(
-        f"<tr><th>{as_text(title)}</th><td>{'<br>'.join(map(as_text, lines))}</td></tr>"
-        for title, lines in claim.rows()
-    )
+    body = table((title, "\n".join(lines)) for title, lines in claim.rows())
     headline = f"<p><b>{as_text(label)}</b>: {as_text(claim.headline)}</p>"
-    return f'<div class="claim{kind}">{headline}<table>{body}</table></div>'
+    return f'<div class="claim{kind}">{headline}{body}</div>'
 
 
 def _versions(result: xr.Dataset) -> str:
