@@ -6,10 +6,10 @@ federation state them.
 
 from __future__ import annotations
 
-import msgspec
+from fedbandits._checked import Checked
 
 
-class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Facts(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Facts of any world.
 
     Parameters
