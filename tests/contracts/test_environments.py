@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from fedbandits.environments import (
-    ENVIRONMENTS,
     Classification,
     ContextualEnvironment,
     Linear,
     RatingData,
+    environments,
 )
 from fedbandits.random import replicate_key
 from tests.worlds import decision_set
@@ -36,7 +36,7 @@ EXAMPLES = {
 KEY = replicate_key(11, 2)
 
 
-CONTEXTUAL = {k for k, e in ENVIRONMENTS.items() if issubclass(e, ContextualEnvironment)}
+CONTEXTUAL = {k for k, e in environments().items() if issubclass(e, ContextualEnvironment)}
 
 
 def test_every_environment_has_an_example_here():

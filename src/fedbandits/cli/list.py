@@ -8,7 +8,7 @@ def list_everything() -> None:
     from rich.table import Table
 
     from fedbandits.cli import console
-    from fedbandits.environments import ENVIRONMENTS
+    from fedbandits.environments import environments
     from fedbandits.reproduce import FIGURES
     from fedbandits.systems import systems
 
@@ -23,7 +23,7 @@ def list_everything() -> None:
     table = Table(title="environments", title_justify="left", box=None)
     table.add_column("kind", style="bold", no_wrap=True)
     table.add_column("what it is")
-    for kind, environment in ENVIRONMENTS.items():
+    for kind, environment in environments().items():
         table.add_row(kind, (environment.__doc__ or "").partition("\n")[0])
     shown.print(table, "")
     table = Table(title="figures", title_justify="left", box=None)

@@ -12,8 +12,9 @@ import msgspec
 import tomli_w
 from msgspec import Meta
 
-from fedbandits.environments import ENVIRONMENTS, AnyEnvironment, Environment
+from fedbandits.environments import Environment, environments, find_environment, kind_of
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
+from fedbandits.settings.modules import Module, table_of, take_modules
 from fedbandits.settings.schema import convert, shown
 from fedbandits.settings.toml_files import assign, parse_toml
 from fedbandits.systems import Plan, find_preset, find_system, preset_names
@@ -56,7 +57,7 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The keys of a configuration, as they stand in the file."""
 
     rounds: Annotated[int, Meta(ge=1, le=4_000_000_000)]
-    environment: AnyEnvironment
+    environment: dict[str, Any]
     systems: list[dict[str, Any]]
     name: Annotated[str, Meta(pattern=_NAME)] = "experiment"
     replicates: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
@@ -83,50 +84,74 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         Together with the replicate's number it names every draw.
     checkpoints
         How many rounds are kept in the result, log-spaced.
+    modules
+        Code that registers what is not built in; :func:`load` fills it in from ``module``.
     """
 
     rounds: int
-    environment: AnyEnvironment
+    environment: Environment
     systems: tuple[Variant, ...]
     name: str = "experiment"
     replicates: int = 1
     seed: int = 0
     checkpoints: int = 60
+    modules: tuple[Module, ...] = ()
 
     def __post_init__(self) -> None:
         # Built from Python, it passes the same checks as a file does.
+        if not isinstance(self.environment, Environment):
+            raise ConfigError(
+                f"environment: given {shown(self.environment)}, allowed: one of fb.environments"
+            )
         head = _head(self._head_table() | {"systems": []})
-        for key in ("rounds", "replicates", "seed", "checkpoints", "environment"):
+        for key in ("rounds", "replicates", "seed", "checkpoints"):
             msgspec.structs.force_setattr(self, key, getattr(head, key))
+        checked = environment_of(head.environment, type(self.environment))
+        msgspec.structs.force_setattr(self, "environment", checked)
         msgspec.structs.force_setattr(self, "systems", _checked_systems(self.systems))
 
     @classmethod
-    def from_table(cls, raw: Mapping[str, Any]) -> Experiment:
-        """Build from a table as TOML gives it; raises ConfigError naming the key's path."""
-        head = _head(raw)
+    def from_table(cls, raw: Mapping[str, Any], folder: str | pathlib.Path = ".") -> Experiment:
+        """Build from a table as TOML gives it; raises ConfigError naming the key's path.
+
+        Parameters
+        ----------
+        raw
+            The table.
+        folder
+            Where modules lie that it names.
+        """
+        table = dict(raw)
+        modules = take_modules(table, pathlib.Path(folder))
+        head = _head(table)
         systems = tuple(variant(entry, f"systems[{i}]") for i, entry in enumerate(head.systems))
         return cls(
             rounds=head.rounds,
-            environment=head.environment,
+            environment=environment_of(head.environment),
             systems=systems,
             name=head.name,
             replicates=head.replicates,
             seed=head.seed,
             checkpoints=head.checkpoints,
+            modules=modules,
         )
 
     def to_table(self) -> dict[str, Any]:
         """The resolved configuration: every part written out, ready to be run again."""
-        return self._head_table() | {
-            "systems": [
-                {
-                    "preset": s.preset,
-                    "label": s.label,
-                    **_without_none(msgspec.to_builtins(s.config)),
-                }
-                for s in self.systems
-            ]
-        }
+        return (
+            table_of(self.modules)
+            | self._head_table()
+            | {
+                "systems": [
+                    {
+                        "preset": s.preset,
+                        "label": s.label,
+                        **_without_none(msgspec.to_builtins(s.config)),
+                    }
+                    for s in self.systems
+                ]
+            }
+        )
 
     def to_toml(self) -> str:
         """:meth:`to_table` as TOML text."""
@@ -174,11 +199,10 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     def _plan(self, index: int, entry: Variant) -> Plan:
         system = find_system(entry.system)
         if not system.plays_in(type(self.environment)):
-            fitting = [kind for kind, found in ENVIRONMENTS.items() if system.plays_in(found)]
-            kind = next(k for k, e in ENVIRONMENTS.items() if isinstance(self.environment, e))
+            fitting = [kind for kind, found in environments().items() if system.plays_in(found)]
             raise ConfigError(
                 f"systems[{index}].preset: {entry.preset!r} does not play in environment "
-                f"{kind!r}; allowed: {', '.join(fitting)}"
+                f"{kind_of(self.environment)!r}; allowed: {', '.join(fitting)}"
             )
         facts = self.environment.facts
         try:
@@ -240,7 +264,40 @@ def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
         raise ConfigError(f"{str(file)!r}: cannot be read: {type(error).__name__}") from None
     for assignment in overrides:
         assign(raw, assignment)
-    return Experiment.from_table(raw)
+    return Experiment.from_table(raw, file.parent)
+
+
+def environment_of(table: Mapping[str, Any], given: type[Environment] | None = None) -> Environment:
+    """An environment from its table.
+
+    Parameters
+    ----------
+    table
+        As TOML gives it, with its ``kind``.
+    given
+        The class that it must be of, where it was made in Python.
+
+    Raises
+    ------
+    ConfigError
+        Naming the key's path.
+    """
+    kind = table.get("kind")
+    if not isinstance(kind, str):
+        what = "missing" if kind is None else f"given {shown(kind)}"
+        allowed = ", ".join(map(repr, environments()))
+        raise ConfigError(f"environment.kind: {what}, allowed: {allowed}")
+    try:
+        found = find_environment(kind)
+    except ConfigError as error:
+        raise ConfigError(f"environment.kind: {error}") from None
+    if given is not None and found is not given:
+        raise ConfigError(
+            f"environment: {given.__qualname__} is not registered; call fb.register"
+            f"({given.__qualname__}) first"
+        )
+    environment: Environment = convert(table, found, "environment")
+    return environment
 
 
 def _head(raw: Mapping[str, Any]) -> _Head:

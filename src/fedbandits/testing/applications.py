@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fedbandits.environments import AnyEnvironment
+from fedbandits.environments import Environment
 from fedbandits.environments.arrivals import Arrival
 from fedbandits.errors import FedbanditsError
 from fedbandits.federation.events import Decision
@@ -56,7 +56,7 @@ class Setting:
         assert found is not None, f"no preset is called {preset!r}"
         self.preset = preset
         self.system: System[Any] = found
-        self.world: AnyEnvironment = small_world(found)
+        self.world: Environment = small_world(found)
         self.stated: Any = self.world.stage(replicate_key(1, 0)).world
         facts: Any = self.world.facts
         if hasattr(facts, "capacities"):

@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any
 
 import fedbandits
-from fedbandits.environments import AnyEnvironment
+from fedbandits.environments import Environment
 from fedbandits.federation.events import Decision
 from fedbandits.federation.links import Receipt
 from fedbandits.federation.messages import Message
@@ -35,9 +35,7 @@ class Watch:
         Names the data.
     """
 
-    def __init__(
-        self, system: System[Any], plan: Plan, world: AnyEnvironment, replicate: int
-    ) -> None:
+    def __init__(self, system: System[Any], plan: Plan, world: Environment, replicate: int) -> None:
         #: For every release the functions that were called before it left.
         self.releases: list[tuple[str, ...]] = []
         #: Whether a party is being told that a round is over.

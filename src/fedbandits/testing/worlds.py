@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedbandits.environments import AnyEnvironment, Bernoulli, Clustered, Linear, Procurement
+from fedbandits.environments import Bernoulli, Clustered, Environment, Linear, Procurement
 from fedbandits.environments.facts import Facts
 from fedbandits.systems import System
 
 #: One for each kind of facts. Whoever brings a new kind adds a world of it.
-SMALL_WORLDS: dict[type[Facts], AnyEnvironment] = {
+SMALL_WORLDS: dict[type[Facts], Environment] = {
     world.FACTS: world
     for world in (
         Linear(agents=3, dim=3, arms=4),
@@ -21,7 +21,7 @@ SMALL_WORLDS: dict[type[Facts], AnyEnvironment] = {
 }
 
 
-def small_world(system: System[Any]) -> AnyEnvironment:
+def small_world(system: System[Any]) -> Environment:
     """A world that a system can play in."""
     for world in SMALL_WORLDS.values():
         if system.plays_in(type(world)):
