@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
+from fedbandits._brief import brief, call_of, titled
+from fedbandits._html import table
 from fedbandits._schema import expand, explain, refuse_odd_numbers
 from fedbandits.errors import ConfigError
 
@@ -48,6 +50,35 @@ class Checked(msgspec.Struct, frozen=True):
             Saying what does not fit. Where one field is to blame, the text begins with its name
             and a colon.
         """
+
+    def __repr__(self) -> str:
+        return call_of(type(self).__name__, _changed(self))
+
+    def _repr_html_(self) -> str:
+        return titled(
+            type(self).__name__,
+            table((name, brief(getattr(self, name))) for name in self.__struct_fields__),
+        )
+
+
+def _changed(made: Checked) -> dict[str, Any]:
+    """The fields that are not what they are when nothing is given."""
+    usual = _usual(type(made))
+    return {
+        name: getattr(made, name)
+        for name in made.__struct_fields__
+        if getattr(made, name) != usual[name]
+    }
+
+
+@functools.cache
+def _usual(kind: type[Checked]) -> dict[str, Any]:
+    """What every field is when it is not given; ``NODEFAULT`` where it must be."""
+    return {
+        field.name: field.default if field.required or field.default_factory is msgspec.NODEFAULT
+        else field.default_factory()
+        for field in msgspec.structs.fields(kind)
+    }  # fmt: skip
 
 
 def _hold(made: Checked) -> None:

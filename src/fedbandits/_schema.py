@@ -229,7 +229,7 @@ def _describe(info: inspect.Type | None) -> str:
             return "a string"
         case inspect.StructType() if info.tag_field:
             return f"{info.tag!r}"
-        case inspect.StructType():
+        case inspect.StructType() | inspect.DictType():
             return "a table"
         case inspect.ListType() | inspect.VarTupleType():
             return "a list"
