@@ -67,8 +67,13 @@ def _changed(made: Checked) -> dict[str, Any]:
     return {
         name: getattr(made, name)
         for name in made.__struct_fields__
-        if getattr(made, name) != usual[name]
+        if not _same(getattr(made, name), usual[name])
     }
+
+
+def _same(value: Any, usual: Any) -> bool:
+    """Whether two values are equal. Arrays, which compare entry by entry, count as different."""
+    return value is usual or (not hasattr(value, "__array__") and bool(value == usual))
 
 
 @functools.cache
