@@ -30,6 +30,7 @@ __all__ = [
     "DataError",
     "Experiment",
     "FedbanditsError",
+    "Learner",
     "OutputExistsError",
     "PrivacyClaim",
     "ReleaseRefusedError",
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from fedbandits.client import AsyncClient, Client
     from fedbandits.experiments.audit import audit
     from fedbandits.experiments.run import run
+    from fedbandits.learners.learner import Learner
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.settings.experiment import Experiment, Variant, load, system
     from fedbandits.systems import System, register
@@ -81,6 +83,7 @@ else:
             "AsyncClient": "fedbandits.client:AsyncClient",
             "Client": "fedbandits.client:Client",
             "Experiment": "fedbandits.settings.experiment:Experiment",
+            "Learner": "fedbandits.learners.learner:Learner",
             "PrivacyClaim": "fedbandits.privacy.claims:PrivacyClaim",
             "System": "fedbandits.systems:System",
             "Variant": "fedbandits.settings.experiment:Variant",

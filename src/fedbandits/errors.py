@@ -193,5 +193,9 @@ class WrongTypeError(LocalProtocolError, TypeError):
     """
 
 
+class LearnerError(FedbanditsError):
+    """A learner in plain Python that returned, or keeps, what cannot be used."""
+
+
 class NoiseError(LocalProtocolError):
     """A source of noise that gave something else. Nothing was released."""

@@ -138,7 +138,7 @@ class Shown(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def begun(environment: PythonEnvironment, key: Key) -> Any:
-    """The world of a replicate: made when it is first asked for, and again when it was forgotten."""
+    """The world of a replicate; made anew when it was forgotten, which changes nothing."""
     return environment.begin(Draws(key, 0, 0, Purpose.WORLD))
 
 

@@ -12,12 +12,14 @@ import msgspec
 import tomli_w
 from msgspec import Meta
 
-from fedbandits.environments import Environment, environments, find_environment, kind_of
+from fedbandits.environments import Environment, environments, kind_of
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
 from fedbandits.settings.modules import Module, table_of, take_modules
+from fedbandits.settings.plain import plain, without_none
 from fedbandits.settings.schema import convert, shown
 from fedbandits.settings.showing import ShownExperiment, ShownVariant
 from fedbandits.settings.toml_files import assign, parse_toml
+from fedbandits.settings.worlds import environment_of, with_key
 from fedbandits.systems import Plan, find_preset, find_system, preset_names
 
 if TYPE_CHECKING:  # a configuration is read without what prices it
@@ -147,7 +149,7 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
                     {
                         "preset": s.preset,
                         "label": s.label,
-                        **_without_none(msgspec.to_builtins(s.config)),
+                        **without_none(msgspec.to_builtins(s.config)),
                     }
                     for s in self.systems
                 ]
@@ -174,7 +176,7 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
         try:
             self.environment.prepare()
         except DataError as error:
-            raise DataError(_with_key(self.environment, str(error))) from None
+            raise DataError(with_key(self.environment, str(error))) from None
         plans = tuple(self._plan(index, entry) for index, entry in enumerate(self.systems))
         for index, (entry, plan) in enumerate(zip(self.systems, plans, strict=True)):
             for caution in find_system(entry.system).cautions(plan):
@@ -217,7 +219,7 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
             key: getattr(self, key)
             for key in ("name", "rounds", "replicates", "seed", "checkpoints", "environment")
         }
-        cleaned: dict[str, Any] = _without_none(msgspec.to_builtins(table, enc_hook=_plain))
+        cleaned: dict[str, Any] = without_none(msgspec.to_builtins(table, enc_hook=plain))
         return cleaned
 
 
@@ -239,8 +241,8 @@ def system(preset: str, *, label: str | None = None, **settings: Any) -> Variant
         For an unknown preset or part, or an impossible value.
     """
     name = preset if label is None else label
-    plain = msgspec.to_builtins(settings, enc_hook=_plain)
-    return variant({"preset": preset, "label": name} | plain, "system")
+    given = msgspec.to_builtins(settings, enc_hook=plain)
+    return variant({"preset": preset, "label": name} | given, "system")
 
 
 def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
@@ -268,39 +270,6 @@ def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
     return Experiment.from_table(raw, file.parent)
 
 
-def environment_of(table: Mapping[str, Any], given: type[Environment] | None = None) -> Environment:
-    """An environment from its table.
-
-    Parameters
-    ----------
-    table
-        As TOML gives it, with its ``kind``.
-    given
-        The class that it must be of, where it was made in Python.
-
-    Raises
-    ------
-    ConfigError
-        Naming the key's path.
-    """
-    kind = table.get("kind")
-    if not isinstance(kind, str):
-        what = "missing" if kind is None else f"given {shown(kind)}"
-        allowed = ", ".join(map(repr, environments()))
-        raise ConfigError(f"environment.kind: {what}, allowed: {allowed}")
-    try:
-        found = find_environment(kind)
-    except ConfigError as error:
-        raise ConfigError(f"environment.kind: {error}") from None
-    if given is not None and found is not given:
-        raise ConfigError(
-            f"environment: {given.__qualname__} is not registered; call fb.register"
-            f"({given.__qualname__}) first"
-        )
-    environment: Environment = convert(table, found, "environment")
-    return environment
-
-
 def _head(raw: Mapping[str, Any]) -> _Head:
     head: _Head = convert(raw, _Head, "")
     return head
@@ -324,25 +293,9 @@ def variant(entry: Mapping[str, Any], place: str) -> Variant:
     return Variant(str(preset), label, found.name, convert(table, found.config_type, place))
 
 
-def _with_key(environment: Environment, message: str) -> str:
-    """What is wrong with a file, behind the key that names the file."""
-    for field in msgspec.structs.fields(environment):
-        value = getattr(environment, field.name)
-        if isinstance(value, str) and value and message.startswith((value, repr(value))):
-            return f"environment.{field.name}: {message}"
-    return message
-
-
 def _is_label(label: str) -> bool:
     fits = 0 < len(label) <= 60 and label.isprintable() and label == label.strip()
     return fits and not label.startswith("_")
-
-
-def _plain(value: Any) -> Any:
-    """Numbers and arrays of numpy as Python's own."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise ConfigError(f"given {shown(value)}, allowed: what a TOML file can hold")
 
 
 def _checked_systems(given: Any) -> tuple[Variant, ...]:
@@ -361,12 +314,3 @@ def _checked_systems(given: Any) -> tuple[Variant, ...]:
             )
         seen.add(entry.label)
     return systems
-
-
-def _without_none(table: Any) -> Any:
-    """TOML has no null: what is not given is left out."""
-    if isinstance(table, dict):
-        return {key: _without_none(value) for key, value in table.items() if value is not None}
-    if isinstance(table, list | tuple):
-        return [_without_none(value) for value in table]
-    return table

@@ -13,6 +13,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from fedbandits.errors import ConfigError, ConfigWarning
+from fedbandits.learners.learner import Learner
 from fedbandits.systems.base import System
 
 #: Folders of the systems that come with this package, in the order in which they are listed.
@@ -25,13 +26,14 @@ BUILT_IN = (
     "pfcb",
     "fclub_published",
 )
-#: Packages offer systems under this name.
+#: Packages offer systems, and learners in plain Python, under these names.
 ENTRY_POINTS = "fedbandits.systems"
+LEARNER_POINTS = "fedbandits.learners"
 
 _registered: dict[str, System[Any]] = {}
 
 
-def register(system: System[Any]) -> None:
+def register_system(system: System[Any]) -> None:
     """Make a system known for as long as this process runs, in place of an earlier one of its kind.
 
     Raises
@@ -65,7 +67,14 @@ def code_of(system: System[Any]) -> str:
     """Which code a system is: empty for this package's, which is told by its version and text."""
     if system.name in BUILT_IN:
         return ""
-    file = getattr(sys.modules.get(type(system).__module__), "__file__", None)
+    return text_of(getattr(system, "learner", type(system)))
+
+
+def text_of(cls: type) -> str:
+    """Digest of the module that a class stands in; empty for this package's own."""
+    if cls.__module__.startswith("fedbandits."):
+        return ""
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
     return hashlib.sha256(pathlib.Path(file).read_bytes()).hexdigest() if file else "unknown"
 
 
@@ -94,9 +103,9 @@ def _built_in(folder: str) -> System[Any]:
 def _offered() -> tuple[System[Any], ...]:
     """Systems that other packages offer. One that cannot be had is warned of and left out."""
     found = [_built_in(folder) for folder in BUILT_IN]
-    for point in entry_points(group=ENTRY_POINTS):
+    for point in [*entry_points(group=ENTRY_POINTS), *entry_points(group=LEARNER_POINTS)]:
         try:
-            system = point.load()
+            system = _as_system(point.load())
             _refuse_stranger(system)
             _refuse_taken(system, found)
         except Exception as error:  # whatever another package does must not keep this one from use
@@ -108,6 +117,15 @@ def _offered() -> tuple[System[Any], ...]:
         else:
             found.append(system)
     return tuple(found[len(BUILT_IN) :])
+
+
+def _as_system(found: Any) -> Any:
+    """A learner as its system; everything else as it is."""
+    if isinstance(found, type) and issubclass(found, Learner):
+        from fedbandits.systems.python_learners import LearnerSystem
+
+        return LearnerSystem(found)
+    return found
 
 
 def _all() -> Iterator[System[Any]]:
