@@ -64,9 +64,6 @@ if TYPE_CHECKING:
         privacy,
         systems,
     )
-    from fedbandits import experiments as experiments
-    from fedbandits import federation as federation
-    from fedbandits import random as random
     from fedbandits.client import AsyncClient, Client
     from fedbandits.experiments.audit import audit
     from fedbandits.experiments.run import run
@@ -89,8 +86,6 @@ else:
             "Variant": "fedbandits.settings.experiment:Variant",
             "audit": "fedbandits.experiments.audit:audit",
             "environments": "fedbandits.environments",
-            "experiments": "fedbandits.experiments",
-            "federation": "fedbandits.federation",
             "learners": "fedbandits.learners",
             "ledger": "fedbandits.ledger",
             "load": "fedbandits.settings.experiment:load",
@@ -98,7 +93,6 @@ else:
             "parties": "fedbandits.parties",
             "presets": "fedbandits.presets",
             "privacy": "fedbandits.privacy",
-            "random": "fedbandits.random",
             "register": "fedbandits.systems:register",
             "run": "fedbandits.experiments.run:run",
             "system": "fedbandits.settings.experiment:system",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -16,7 +17,6 @@ from fedbandits._schema import expand, explain, refuse_odd_numbers
 from fedbandits.errors import ConfigError
 
 _FIRST_KEY = re.compile(r"at `\$\.(?P<key>[^.\[`]+)")
-_NO_PART = re.compile(r"Object missing required field `\w+` - at `\$\.(?P<key>\w+)`\Z")
 _FIELD_BEFORE = re.compile(r"(?P<key>[a-z]\w*): ")
 #: Beyond it a whole number is refused, as in a file.
 _LARGEST = 2**63
@@ -88,53 +88,80 @@ def _usual(kind: type[Checked]) -> dict[str, Any]:
 
 def _hold(made: Checked) -> None:
     """Hold every field to its type, and put what it was converted to in its place."""
-    twin = _twin(type(made))
-    try:
-        right = msgspec.convert(made, twin, from_attributes=True)
-    except msgspec.ValidationError as error:
-        right = _converted(made, twin, error)
-    for name in twin.__struct_fields__:
+    kind = type(made)
+    parts = _parts(kind)
+    if all(isinstance(getattr(made, name), kinds) for name, kinds in parts.items()):
+        try:
+            right: Any = msgspec.convert(made, _twin(kind, frozenset(parts)), from_attributes=True)
+        except msgspec.ValidationError:
+            right = _converted(made)
+    else:
+        right = _converted(made)
+    for name in kind.__struct_fields__:
         old, new = getattr(made, name), getattr(right, name)
         if not _is_finite(new):
-            refuse_odd_numbers(new, f"{type(made).__name__}.{name}")
+            refuse_odd_numbers(new, f"{kind.__name__}.{name}")
         if new is not old:
             msgspec.structs.force_setattr(made, name, new)
 
 
 @functools.cache
-def _twin(kind: type[Checked]) -> type[msgspec.Struct]:
-    """A struct with the same fields and without checks of its own, to convert to."""
-    fields = [(field.name, field.type) for field in msgspec.structs.fields(kind)]
+def _parts(kind: type[Checked]) -> dict[str, tuple[type, ...]]:
+    """The fields that hold structs, which were checked when they were made, and their classes."""
+    found = {}
+    for field in msgspec.structs.fields(kind):
+        info = inspect.type_info(field.type)
+        each = info.types if isinstance(info, inspect.UnionType) else (info,)
+        if any(isinstance(one, inspect.StructType) for one in each):
+            nothing = (type(None),) if any(isinstance(o, inspect.NoneType) for o in each) else ()
+            found[field.name] = nothing + tuple(
+                one.cls for one in each if isinstance(one, inspect.StructType)
+            )
+    return found
+
+
+@functools.cache
+def _twin(kind: type[Checked], loose: frozenset[str] = frozenset()) -> type[msgspec.Struct]:
+    """A struct with the same fields and no checks of its own, to convert to.
+
+    ``loose`` fields take anything.
+    """
+    fields = [
+        (field.name, Any if field.name in loose else field.type)
+        for field in msgspec.structs.fields(kind)
+    ]
     return msgspec.defstruct(kind.__name__, fields)
 
 
-def _converted(made: Checked, twin: type[msgspec.Struct], error: msgspec.ValidationError) -> Any:
+def _converted(made: Checked) -> Any:
     """The same once more, with what is not Python's own and what is written short in full."""
-    place = type(made).__name__
-    given = {name: getattr(made, name) for name in twin.__struct_fields__}
-    tried: set[str] = set()
+    kind, place = type(made), type(made).__name__
+    given = {name: getattr(made, name) for name in kind.__struct_fields__}
+    done = {name for name, kinds in _parts(kind).items() if isinstance(given[name], kinds)}
+    for name in _parts(kind).keys() - done:
+        given[name] = _in_full(kind, name, given[name])
+    twin, tried = _twin(kind, frozenset(done)), set[str]()
     while True:
-        wrong = _FIRST_KEY.search(str(error))
-        if wrong is None or wrong["key"] in tried:
-            raise ConfigError(explain(_as_given(error, given), given, twin, place)) from None
-        name = wrong["key"]
-        tried.add(name)
-        plain = _plain(given[name])
-        refuse_odd_numbers(plain, f"{place}.{name}")
-        short = expand({name: plain}, inspect.type_info(twin), place) if type(plain) is str else {}
-        given[name] = short.get(name, plain)
         try:
             return msgspec.convert(given, twin, from_attributes=True)
-        except msgspec.ValidationError as following:
-            error = following
+        except msgspec.ValidationError as error:
+            wrong = _FIRST_KEY.search(str(error))
+            if wrong is None or wrong["key"] in tried:
+                raise ConfigError(explain(error, given, _twin(kind), place)) from None
+            name = wrong["key"]
+        tried.add(name)
+        given[name] = _plain(given[name])
+        refuse_odd_numbers(given[name], f"{place}.{name}")
 
 
-def _as_given(error: msgspec.ValidationError, given: dict[str, Any]) -> msgspec.ValidationError:
-    """What was given for a part and is none lacks no key: it is something else."""
-    wrong = _NO_PART.match(str(error))
-    if wrong is None or isinstance(given[wrong["key"]], dict):
-        return error
-    return msgspec.ValidationError(f"Expected a part - at `$.{wrong['key']}`")
+def _in_full(kind: type[Checked], name: str, value: Any) -> Any:
+    """A part that was given short, or as a table; what is neither is refused."""
+    if isinstance(value, str):
+        return expand({name: value}, inspect.type_info(_twin(kind)), kind.__name__)[name]
+    if isinstance(value, Mapping):
+        return _plain(dict(value))
+    error = msgspec.ValidationError(f"Expected a part - at `$.{name}`")
+    raise ConfigError(explain(error, {name: value}, _twin(kind), kind.__name__))
 
 
 def _plain(value: Any) -> Any:
