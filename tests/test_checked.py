@@ -82,7 +82,10 @@ def test_every_field_refuses_what_is_none_of_its_values(kind, name):
         (lambda: fb.environments.Bernoulli(means=[0.5, 2]), "Bernoulli.means[1]: given 2, allowed"),
         (lambda: Growing(factor=0.5), "Growing.factor: given 0.5, allowed: a number > 1"),
         (lambda: AgentsConfig(epsilon=-1), "AgentsConfig.epsilon: given -1, allowed: a number > 0"),
-        (lambda: FedUCB(schedule=pfcb.Never()), "FedUCB.schedule: given Never(), allowed: 'every'"),
+        (
+            lambda: FedUCB(schedule=pfcb.Never()),
+            "FedUCB.schedule: given Never() of fedbandits.systems.pfcb.config, allowed: 'every'",
+        ),
         (lambda: FedUCB(schedule=Growing), "FedUCB.schedule: given <class"),
         (lambda: FedUCB(schedule="growin"), "FedUCB.schedule: given 'growin', allowed: every, "),
         (lambda: FedUCB(schedule={"kind": "every", "round": 1}), "did you mean 'rounds'?"),

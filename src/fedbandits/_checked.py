@@ -13,7 +13,7 @@ from msgspec import inspect
 
 from fedbandits._brief import brief, call_of, titled
 from fedbandits._html import table
-from fedbandits._schema import expand, explain, refuse_odd_numbers
+from fedbandits._schema import allowed, expand, explain, refuse_odd_numbers, shown
 from fedbandits.errors import ConfigError
 
 _FIRST_KEY = re.compile(r"at `\$\.(?P<key>[^.\[`]+)")
@@ -109,14 +109,13 @@ def _hold(made: Checked) -> None:
 def _parts(kind: type[Checked]) -> dict[str, tuple[type, ...]]:
     """The fields that hold structs, which were checked when they were made, and their classes."""
     found = {}
-    for field in msgspec.structs.fields(kind):
-        info = inspect.type_info(field.type)
+    for name, annotation in _types(kind).items():
+        info = inspect.type_info(annotation)
         each = info.types if isinstance(info, inspect.UnionType) else (info,)
-        if any(isinstance(one, inspect.StructType) for one in each):
-            nothing = (type(None),) if any(isinstance(o, inspect.NoneType) for o in each) else ()
-            found[field.name] = nothing + tuple(
-                one.cls for one in each if isinstance(one, inspect.StructType)
-            )
+        classes = [one.cls for one in each if isinstance(one, inspect.StructType)]
+        nothing = [type(None) for one in each if isinstance(one, inspect.NoneType)]
+        if classes and len(classes) + len(nothing) == len(each):
+            found[name] = (*classes, *nothing)
     return found
 
 
@@ -126,11 +125,14 @@ def _twin(kind: type[Checked], loose: frozenset[str] = frozenset()) -> type[msgs
 
     ``loose`` fields take anything.
     """
-    fields = [
-        (field.name, Any if field.name in loose else field.type)
-        for field in msgspec.structs.fields(kind)
-    ]
-    return msgspec.defstruct(kind.__name__, fields)
+    types = _types(kind) | dict.fromkeys(loose, Any)
+    return msgspec.defstruct(kind.__name__, list(types.items()))
+
+
+@functools.cache
+def _types(kind: type[Checked]) -> dict[str, Any]:
+    """The annotations of all fields, by name."""
+    return {field.name: field.type for field in msgspec.structs.fields(kind)}
 
 
 def _converted(made: Checked) -> Any:
@@ -138,8 +140,9 @@ def _converted(made: Checked) -> Any:
     kind, place = type(made), type(made).__name__
     given = {name: getattr(made, name) for name in kind.__struct_fields__}
     done = {name for name, kinds in _parts(kind).items() if isinstance(given[name], kinds)}
-    for name in _parts(kind).keys() - done:
-        given[name] = _in_full(kind, name, given[name])
+    for name in _parts(kind):
+        if name not in done:
+            given[name] = _in_full(kind, name, given[name])
     twin, tried = _twin(kind, frozenset(done)), set[str]()
     while True:
         try:
@@ -160,8 +163,9 @@ def _in_full(kind: type[Checked], name: str, value: Any) -> Any:
         return expand({name: value}, inspect.type_info(_twin(kind)), kind.__name__)[name]
     if isinstance(value, Mapping):
         return _plain(dict(value))
-    error = msgspec.ValidationError(f"Expected a part - at `$.{name}`")
-    raise ConfigError(explain(error, {name: value}, _twin(kind), kind.__name__))
+    of = f" of {type(value).__module__}" if isinstance(value, msgspec.Struct) else ""
+    words = allowed(inspect.type_info(_types(kind)[name]))
+    raise ConfigError(f"{kind.__name__}.{name}: given {shown(value)}{of}, allowed: {words}")
 
 
 def _plain(value: Any) -> Any:

@@ -112,14 +112,14 @@ def explain(error: msgspec.ValidationError, raw: Mapping[str, Any], target: Any,
         tag = _value_at(raw, f"{path}.kind")
         return _unknown_key(_join(where, unknown[1]), unknown[1], info, tag)
     if missing:
-        allowed = _allowed(_field(info, missing[1]), ", allowed: ")
-        return f"{_join(where, missing[1])}: missing{allowed}"
+        words = allowed(_field(info, missing[1]))
+        return f"{_join(where, missing[1])}: missing{words and f', allowed: {words}'}"
     given = _value_at(raw, path)
     if path and given is not _ABSENT and what.startswith(("Expected", "Invalid")):
         parent, _, key = path.rpartition(".")
         if key == "kind":  # a tag that no part carries
             info = _type_at(inspect.type_info(target), raw, parent)
-        expected = _allowed(info, "") or what[:1].lower() + what[1:].replace("`", "")
+        expected = allowed(info) or what[:1].lower() + what[1:].replace("`", "")
         return f"{where}: given {shown(given)}, allowed: {expected}"
     return f"{where}: {what}" if where else what
 
@@ -204,11 +204,10 @@ def _structs(info: inspect.Type | None) -> list[inspect.StructType]:
     return []
 
 
-def _allowed(info: inspect.Type | None, prefix: str) -> str:
+def allowed(info: inspect.Type | None) -> str:
     """What a place admits, in words; empty if there is nothing better to say than msgspec does."""
     kinds = list(info.types) if isinstance(info, inspect.UnionType) else [info]
-    words = [word for kind in kinds if (word := _describe(kind))]
-    return prefix + " or ".join(words) if words else ""
+    return " or ".join(word for kind in kinds if (word := _describe(kind)))
 
 
 def _describe(info: inspect.Type | None) -> str:
