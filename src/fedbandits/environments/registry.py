@@ -24,6 +24,9 @@ BUILT_IN = {
 }
 #: Packages offer environments under this name.
 ENTRY_POINTS = "fedbandits.environments"
+#: Code that a configuration names is imported under a name that begins so. A file called random.py
+#: does not hide Python's own then.
+MODULE_PREFIX = "fedbandits_module_"
 
 _registered: dict[str, type[Environment]] = {}
 
@@ -83,9 +86,25 @@ def find_or_none(kind: str) -> type[Environment] | None:
     return next((found for name, found in _all() if name == kind), None)
 
 
-def is_registered_here(kind: str) -> bool:
-    """Whether this process alone knows an environment."""
-    return kind in _registered
+def modules_of_registered() -> set[str]:
+    """Names of the modules that have registered environments."""
+    return {environment.__module__ for environment in _registered.values()}
+
+
+def refuse_registered(kind: str) -> None:
+    """Refuse an environment that this process alone knows, for runs on other machines.
+
+    Raises
+    ------
+    ConfigError
+        If it was registered by a call, not by a module that the configuration names.
+    """
+    if kind in _registered and not _registered[kind].__module__.startswith(MODULE_PREFIX):
+        raise ConfigError(
+            f"environment {kind!r} was registered in this process, which the machines of a cluster "
+            f'do not see; name its module in the configuration (module = "FILE.py"), or let a '
+            f"package offer it under the entry point {ENTRY_POINTS!r}"
+        )
 
 
 def _all() -> Iterator[tuple[str, type[Environment]]]:

@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from fedbandits.environments import Environment, environments, kind_of
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
-from fedbandits.settings.modules import Module, table_of, take_modules
+from fedbandits.settings.modules import Module, drop_module_keys, table_of, take_modules
 from fedbandits.settings.plain import plain, without_none
 from fedbandits.settings.schema import convert, shown
 from fedbandits.settings.showing import ShownExperiment, ShownVariant
@@ -114,7 +114,12 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
         msgspec.structs.force_setattr(self, "systems", _checked_systems(self.systems))
 
     @classmethod
-    def from_table(cls, raw: Mapping[str, Any], folder: str | pathlib.Path = ".") -> Experiment:
+    def from_table(
+        cls,
+        raw: Mapping[str, Any],
+        folder: str | pathlib.Path = ".",
+        modules: tuple[Module, ...] | None = None,
+    ) -> Experiment:
         """Build from a table as TOML gives it; raises ConfigError naming the key's path.
 
         Parameters
@@ -122,10 +127,15 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
         raw
             The table.
         folder
-            Where modules lie that it names.
+            Where modules lie that it names. Their code is run.
+        modules
+            Those modules, where they are imported already.
         """
         table = dict(raw)
-        modules = take_modules(table, pathlib.Path(folder))
+        if modules is None:
+            modules = take_modules(table, pathlib.Path(folder))
+        else:
+            drop_module_keys(table)
         head = _head(table)
         systems = tuple(variant(entry, f"systems[{i}]") for i, entry in enumerate(head.systems))
         return cls(

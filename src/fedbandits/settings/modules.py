@@ -17,11 +17,12 @@ from typing import Any
 
 import msgspec
 
+from fedbandits.environments import registry as environment_registry
+from fedbandits.environments.registry import MODULE_PREFIX
 from fedbandits.errors import ConfigError, FedbanditsError
 from fedbandits.settings.schema import shown
+from fedbandits.systems import registry
 
-#: Names of such modules begin so: a file called random.py must not hide Python's own.
-_PREFIX = "fedbandits_module_"
 #: Larger files are data, not code.
 _LARGEST = 4 << 20
 
@@ -77,7 +78,7 @@ def take_modules(raw: dict[str, Any], folder: pathlib.Path) -> tuple[Module, ...
     ConfigError
         If a module is missing, is another one than recorded, fails, or its name is taken.
     """
-    given = {key: raw.pop(key) for key in ("module", "module_digests") if key in raw}
+    given = drop_module_keys(raw)
     try:
         keys = msgspec.convert(given, _Keys)
     except msgspec.ValidationError:
@@ -94,6 +95,19 @@ def take_modules(raw: dict[str, Any], folder: pathlib.Path) -> tuple[Module, ...
         _refuse_other(module, keys.module_digests)
         load_module(module, (folder / path).resolve())
     return modules
+
+
+def drop_module_keys(raw: dict[str, Any]) -> dict[str, Any]:
+    """Take the keys about modules out of a table; return them."""
+    return {key: raw.pop(key) for key in ("module", "module_digests") if key in raw}
+
+
+def write_modules(modules: tuple[Module, ...], folder: pathlib.Path) -> None:
+    """Write modules into a folder, from which :func:`take_modules` reads them again."""
+    for module in modules:
+        for path, text in module.files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(text)
 
 
 def table_of(modules: tuple[Module, ...]) -> dict[str, Any]:
@@ -154,7 +168,7 @@ def load_module(module: Module, path: pathlib.Path) -> None:
     ConfigError
         Naming its line, if it fails.
     """
-    name = _PREFIX + path.stem
+    name = MODULE_PREFIX + path.stem
     there = sys.modules.get(name)
     if there is not None and getattr(there, "__fedbandits_digest__", "") == module.digest:
         return
@@ -175,7 +189,17 @@ def load_module(module: Module, path: pathlib.Path) -> None:
         if not isinstance(error, Exception):
             raise
         raise ConfigError(f"module {path.name}{_line_of(error, made)}: {error!r}") from error
+    if not any(each.split(".")[0] == name for each in _registering()):
+        raise ConfigError(
+            f"module {path.name}: registers nothing; put @fb.register above each class that it "
+            "brings"
+        )
     made.__fedbandits_digest__ = module.digest  # type: ignore[attr-defined]
+
+
+def _registering() -> set[str]:
+    """Modules that have registered something."""
+    return registry.modules_of_registered() | environment_registry.modules_of_registered()
 
 
 def _line_of(error: BaseException, module: ModuleType) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
 from typing import Any
 
+from fedbandits.environments.registry import MODULE_PREFIX
 from fedbandits.errors import ConfigError, ConfigWarning
 from fedbandits.learners.learner import Learner
 from fedbandits.systems.base import System
@@ -47,6 +48,11 @@ def register_system(system: System[Any]) -> None:
         _registered[system.name] = system
 
 
+def modules_of_registered() -> set[str]:
+    """Names of the modules that have registered systems or learners."""
+    return {class_of(system).__module__ for system in _registered.values()}
+
+
 def refuse_registered(names: Iterable[str]) -> None:
     """Refuse systems that this process alone knows, for those that others are to play.
 
@@ -56,10 +62,13 @@ def refuse_registered(names: Iterable[str]) -> None:
         If there are some.
     """
     for name in names:
-        if name in _registered:
+        if name in _registered and not class_of(_registered[name]).__module__.startswith(
+            MODULE_PREFIX
+        ):
             raise ConfigError(
                 f"system {name!r} was registered in this process, which the machines of a cluster "
-                f"do not see; let a package offer it under the entry point {ENTRY_POINTS!r}"
+                f'do not see; name its module in the configuration (module = "FILE.py"), or let '
+                f"a package offer it under the entry point {ENTRY_POINTS!r}"
             )
 
 
@@ -67,7 +76,13 @@ def code_of(system: System[Any]) -> str:
     """Which code a system is: empty for this package's, which is told by its version and text."""
     if system.name in BUILT_IN:
         return ""
-    return text_of(getattr(system, "learner", type(system)))
+    return text_of(class_of(system))
+
+
+def class_of(system: System[Any]) -> type:
+    """The class that somebody wrote: a learner's own, where a system wraps one."""
+    found: type = getattr(system, "learner", type(system))
+    return found
 
 
 def text_of(cls: type) -> str:
