@@ -57,6 +57,34 @@ missing = fb.errors.MissingExtraError("x")
 growing = Growing(factor=1.5)
 model = fb.load_model("model.bin")
 client = fb.Client("http://127.0.0.1:8420", "token")
+
+
+@fb.register
+class Coins(fb.environments.PythonEnvironment, frozen=True, tag="typed-coins"):
+    coins: int = 5
+
+    @property
+    def dimension(self) -> int:
+        return self.coins
+
+
+@fb.register
+class Tosser(fb.Learner):
+    explore: float = 0.1
+
+    def begin(self) -> None:
+        self.heads = np.zeros(self.facts.arms)
+
+
+class Own(fb.systems.Checked, frozen=True):
+    low: int = 1
+
+    def validate(self) -> None:
+        if self.low < 0:
+            raise ValueError("low: must not be negative")
+
+
+mine: Coins = Coins(agents=3, coins=4)
 """
 
 WRONG = """
@@ -70,6 +98,7 @@ fb.presets.feducb(graph="ring")  # Unexpected keyword argument "graph"
 fb.presets.feducbb()  # Module has no attribute "feducbb"
 fb.environments.Linear(agents="3")  # incompatible type "str"
 fb.environments.Linear(agent=3)  # Unexpected keyword argument "agent"
+fb.register(3)  # Value of type variable "AnyThing"
 fb.enviroments  # Module has no attribute "enviroments"
 fb.parties.federat  # Module has no attribute "federat"
 fb.privacy.gausian  # Module has no attribute "gausian"
