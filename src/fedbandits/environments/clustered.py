@@ -27,8 +27,11 @@ from fedbandits.random import Key
 #: Most rated items that users are told apart by; Liu et al. (2022) take as many as users.
 _RATED_ITEMS = 1000
 #: What a privacy claim takes as public.
-_ARRIVALS = "who arrives when, on which server each user lives, and the items of every round"
-_COMPUTED = "the preference vectors, computed here from all ratings"
+_ARRIVALS = (
+    "These are public: who arrives when, on which server each user lives, and the items of every "
+    "round."
+)
+_COMPUTED = "The preference vectors are public. They are computed here from all ratings."
 
 Users = Annotated[int, Meta(ge=1, le=100_000)]
 Dimension = Annotated[int, Meta(ge=2, le=2_000)]

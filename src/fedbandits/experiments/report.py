@@ -134,8 +134,8 @@ def _results_table(rows: list[dict[str, Any]]) -> str:
     cells = ([as_number(row[key]) for key in columns] for row in rows)
     return (
         f"{as_table(columns.values(), cells, str)}<p class=note>"
-        "ε claimed is what the paper states for a published variant, else what accounting "
-        "supports; ε accounted is what accounting supports for everything that "
+        "ε claimed: what the paper states for a published variant, and for others what accounting "
+        "supports. ε accounted: what accounting supports for everything that "
         f"leaves an agent, {MESSAGE_TIMES}.</p>"
     )
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 
+from fedbandits.privacy.accounting import Clear
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.privacy.statements import AGENT_INTERACTION, IN_CLEAR
+from fedbandits.privacy.statements import AGENT_INTERACTION, IN_CLEAR, OWN_RECORDS
 from fedbandits.systems.python_learners.plan import LearnerPlan
-
-_SELF = "an agent's records from that agent, and a decision from the person it is made for"
 
 
 def claim(plan: LearnerPlan) -> PrivacyClaim:
@@ -24,6 +23,7 @@ def claim(plan: LearnerPlan) -> PrivacyClaim:
         epsilon_contents=epsilon,
         delta=0.0,
         mu=epsilon,
-        conditional_on=(*plan.facts.public,),
-        not_protected=(_SELF, IN_CLEAR) if shares else (_SELF,),
+        conditional_on=plan.facts.public,
+        not_protected=(OWN_RECORDS, IN_CLEAR) if shares else (OWN_RECORDS,),
+        events=(Clear(),) if shares else (),
     )
