@@ -87,7 +87,7 @@ def test_every_field_refuses_what_is_none_of_its_values(kind, name):
             "FedUCB.schedule: given Never() of fedbandits.systems.pfcb.config, allowed: 'every'",
         ),
         (lambda: FedUCB(schedule=Growing), "FedUCB.schedule: given <class"),
-        (lambda: FedUCB(schedule="growin"), "FedUCB.schedule: given 'growin', did you mean 'growing'? "),
+        (lambda: FedUCB(schedule="growin"), "FedUCB.schedule: given 'growin', allowed: every, "),
         (lambda: FedUCB(schedule={"kind": "every", "round": 1}), "did you mean 'rounds'?"),
         (lambda: FedUCB(schedule=Determinant()), "FedUCB: the toeplitz privatizer needs"),
         (lambda: pfcb.PFCB(window=[1]), "PFCB.window: given [1], allowed: a list of 2 or 'auto'"),

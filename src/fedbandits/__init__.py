@@ -31,6 +31,7 @@ __all__ = [
     "Experiment",
     "FedbanditsError",
     "Learner",
+    "Limit",
     "OutputExistsError",
     "PrivacyClaim",
     "ReleaseRefusedError",
@@ -68,7 +69,7 @@ if TYPE_CHECKING:
     from fedbandits.experiments.audit import audit
     from fedbandits.experiments.run import run
     from fedbandits.learners.learner import Learner
-    from fedbandits.privacy.claims import PrivacyClaim
+    from fedbandits.privacy.claims import Limit, PrivacyClaim
     from fedbandits.settings.experiment import Experiment, Variant, load, system
     from fedbandits.systems import System, register
     from fedbandits.systems.exported import load_model
@@ -81,6 +82,7 @@ else:
             "Client": "fedbandits.client:Client",
             "Experiment": "fedbandits.settings.experiment:Experiment",
             "Learner": "fedbandits.learners.learner:Learner",
+            "Limit": "fedbandits.privacy.claims:Limit",
             "PrivacyClaim": "fedbandits.privacy.claims:PrivacyClaim",
             "System": "fedbandits.systems:System",
             "Variant": "fedbandits.settings.experiment:Variant",

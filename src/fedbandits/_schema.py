@@ -65,10 +65,8 @@ def _expanded(text: str, parts: Mapping[str, inspect.StructType], place: str) ->
     if match is None or match["kind"] not in parts:
         known = ", ".join(parts)
         path = ", or a file's path, which has a . or / in it" if "file" in parts else ""
-        meant = did_you_mean(match["kind"] if match else text, parts)
         raise ConfigError(
-            f"{place}: given {shown(text)}, {meant}allowed: {known}, with arguments in "
-            f"brackets{path}"
+            f"{place}: given {shown(text)}, allowed: {known}, with arguments in brackets{path}"
         )
     part = parts[match["kind"]]
     values = [] if not match["arguments"] else match["arguments"].split(",")

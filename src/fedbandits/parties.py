@@ -36,11 +36,12 @@ __all__ = [
 
 if TYPE_CHECKING:
     from fedbandits.errors import LocalProtocolError, RemoteProtocolError, SnapshotError
+    from fedbandits.federation.acting import ActingParty
     from fedbandits.federation.events import Decision
     from fedbandits.federation.links import Receipt
     from fedbandits.federation.memory import MemoryNetwork, Route
     from fedbandits.federation.messages import Message
-    from fedbandits.federation.party import ActingParty, Party
+    from fedbandits.federation.party import Party
     from fedbandits.federation.roles import Roles, Supplies
     from fedbandits.federation.run import PartiesRun
     from fedbandits.federation.terms import Terms
@@ -56,7 +57,7 @@ else:
         __name__,
         __all__,
         {
-            "ActingParty": f"{_FEDERATION}.party:ActingParty",
+            "ActingParty": f"{_FEDERATION}.acting:ActingParty",
             "Decision": f"{_FEDERATION}.events:Decision",
             "LedgeredNoise": "fedbandits.privacy.ledger:LedgeredNoise",
             "LocalProtocolError": "fedbandits.errors:LocalProtocolError",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fedbandits._lazy import lazily
 
 __all__ = [
+    "Limit",
     "PrivacyClaim",
     "SecureNoise",
     "accounting",
@@ -28,13 +29,14 @@ if TYPE_CHECKING:
         running_sum,
         secure_noise,
     )
-    from fedbandits.privacy.claims import PrivacyClaim
+    from fedbandits.privacy.claims import Limit, PrivacyClaim
     from fedbandits.privacy.secure_noise import SecureNoise
 else:
     __getattr__, __dir__ = lazily(
         __name__,
         __all__,
         {
+            "Limit": f"{__name__}.claims:Limit",
             "PrivacyClaim": f"{__name__}.claims:PrivacyClaim",
             "SecureNoise": f"{__name__}.secure_noise:SecureNoise",
         }
