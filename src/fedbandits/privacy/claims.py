@@ -34,8 +34,8 @@ _REACH = {
 
 #: Fields that make a promise; the others explain it, and may be said better one day.
 _PROMISED = (
-    "unit", "relation", "holds_for", "epsilon", "epsilon_contents", "delta", "mu", "paper_claims", "events",
-    "epsilon_each",
+    "unit", "relation", "holds_for", "epsilon", "epsilon_contents", "delta", "mu", "paper_claims",
+    "events", "epsilon_each",
 )  # fmt: skip
 
 
