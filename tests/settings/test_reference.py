@@ -91,7 +91,7 @@ def test_keys_have_type_default_limits_and_meaning():
     assert keys["given"].default is None
     assert keys["given"].meaning == ""
     assert keys["sizes"].allowed == 'a list of whole numbers ≥ 1, or "auto"'
-    assert keys["part"].default == '"part(2)"'
+    assert keys["part"].default == '"part(2, a)"'
     assert keys["part"].allowed == '"part(size, word)", "other"'
     paths = [key.path for key in nested(keys_of(Config))]
     assert paths.index("part.part.size") == paths.index("part") + 1
@@ -107,7 +107,7 @@ def test_docstrings_are_read_as_text():
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (Part(), '"part(2)"'),
+        (Part(), '"part(2, a)"'),
         (Part(3, "b"), '"part(3, b)"'),
         (Other(), '"other"'),
         (1e-5, "1e-05"),

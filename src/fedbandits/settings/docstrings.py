@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 
-import msgspec
-
 _ENTRY = re.compile(r"^(?P<names>\w+(?:, \w+)*)(?: : .*)?$")
 _ROLE = re.compile(r":\w+:`[~.\w]*?(\w+)`")
 _UNDERLINE = re.compile(r"^-{3,}$")
@@ -19,19 +17,24 @@ def summary_of(kind: type) -> str:
 
 def description_of(kind: type) -> list[str]:
     """The paragraphs of a class's docstring, without its sections, a line of text each."""
-    return _paragraphs(_before_sections(_lines(kind)))
+    return [_plain(text) for text in _paragraphs(_before_sections(_lines(kind)))]
 
 
 def meanings_of(kind: type) -> dict[str, str]:
-    """What each field of a struct means, by its name.
+    """What each field of a struct means, by its name, as plain text in one paragraph."""
+    return {name: _plain(text) for name, text in marked_meanings_of(kind).items()}
 
-    Read from the section "Parameters" of its docstring, and of those of its base classes.
+
+def marked_meanings_of(kind: type) -> dict[str, str]:
+    """The same as it is written, with the marks of reStructuredText.
+
+    Read from the section "Parameters" of its docstring, and of those of its base classes. A field
+    that none of them names is left out.
     """
     found: dict[str, str] = {}
     for base in kind.__mro__:
-        if base not in (msgspec.Struct, object):
-            for name, meaning in _parameters(_lines(base)).items():
-                found.setdefault(name, meaning)
+        for name, meaning in _parameters(_lines(base)).items():
+            found.setdefault(name, meaning)
     return found
 
 
@@ -69,7 +72,7 @@ def _parameters(lines: list[str]) -> dict[str, str]:
 
 def _paragraphs(lines: list[str]) -> list[str]:
     blocks = "\n".join(line.strip() for line in lines).strip().split("\n\n")
-    return [_plain(" ".join(block.split())) for block in blocks if block.strip()]
+    return [" ".join(block.split()) for block in blocks if block.strip()]
 
 
 def _plain(text: str) -> str:

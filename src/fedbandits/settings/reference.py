@@ -6,15 +6,16 @@ their docstrings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 import tomli_w
 from msgspec import inspect
 
+from fedbandits._schema import limits_in_words
 from fedbandits.settings.docstrings import meanings_of, summary_of
-from fedbandits.settings.schema import limits_in_words
+from fedbandits.settings.written import written
 
 
 class Part(NamedTuple):
@@ -121,26 +122,14 @@ def nested(keys: tuple[Key, ...]) -> Iterator[Key]:
 
 
 def in_toml(value: Any) -> str:
-    """A value in TOML notation, on one line; parts are written short."""
+    """A value in TOML notation, on one line; parts are written short where they can be."""
     if isinstance(value, msgspec.Struct):
-        return _short(value)
+        return in_toml(written(value))
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{key} = {in_toml(inner)}' for key, inner in value.items())} }}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(in_toml, value))}]"
     return tomli_w.dumps({"x": value}).removeprefix("x = ").strip()
-
-
-def _short(part: msgspec.Struct) -> str:
-    """``"growing(1.5)"``: words that are the default are left out from the end."""
-    fields, tag = msgspec.structs.fields(part), part.__struct_config__.tag
-    values = [getattr(part, field.name) for field in fields]
-    if any(isinstance(value, bool | tuple | msgspec.Struct) for value in values):
-        pairs = zip(fields, values, strict=True)
-        inner = [f"{field.encode_name} = {in_toml(value)}" for field, value in pairs]
-        return f"{{ {', '.join([f'kind = {in_toml(tag)}', *inner])} }}"
-    while values and isinstance(values[-1], str) and values[-1] == fields[len(values) - 1].default:
-        values.pop()
-    arguments = f"({', '.join(map(str, values))})" if values else ""
-    return in_toml(f"{tag}{arguments}")
 
 
 def _default(field: inspect.Field) -> str | None:
