@@ -24,7 +24,7 @@ class PrivateGreedy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """
 
     explore: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.1
-    releases: Annotated[int, Meta(ge=1, le=4096)] = 16
+    releases: Annotated[int, Meta(ge=1, le=256)] = 16
     epsilon: Annotated[float, Meta(gt=0.0)] = 1.0
     delta: Annotated[float, Meta(gt=0.0, lt=1.0)] = 1e-5
     noise: Literal["gaussian", "none"] = "gaussian"
