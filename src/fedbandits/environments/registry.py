@@ -86,6 +86,11 @@ def find_or_none(kind: str) -> type[Environment] | None:
     return next((found for name, found in _all() if name == kind), None)
 
 
+def modules_of_registered() -> set[str]:
+    """Names of the modules that have registered environments."""
+    return {environment.__module__ for environment in _registered.values()}
+
+
 def refuse_registered(kind: str) -> None:
     """Refuse an environment that this process alone knows, for runs on other machines.
 

@@ -133,8 +133,6 @@ class Federation:
     """
 
     def __init__(self, file: FederationFile) -> None:
-        _refuse_code(file.system, "system")
-        _refuse_code(file.facts, "facts")
         self.name, self.rounds, self.noise = file.name, file.rounds, file.noise
         self.clock, self.transport = file.clock, file.transport
         self.every = 0.0
@@ -273,13 +271,14 @@ class Federation:
 def _refuse_code(table: Mapping[str, Any], place: str) -> None:
     """Refuse code that is named in terms: every member would run what one of them wrote."""
     for key, value in table.items():
+        where = f"{place}.{key}" if place else key
         if key in ("module", "code"):
             raise ConfigError(
-                f"{place}.{key}: code cannot be named in the terms of a federation, every member "
+                f"{where}: code cannot be named in the terms of a federation, every member "
                 "would run it; install it as a package that offers a system"
             )
         if isinstance(value, Mapping):
-            _refuse_code(value, f"{place}.{key}")
+            _refuse_code(value, where)
 
 
 def federation_of(table: Mapping[str, Any]) -> Federation:
@@ -290,6 +289,7 @@ def federation_of(table: Mapping[str, Any]) -> Federation:
     ConfigError
         Naming the key, what was given and what is allowed.
     """
+    _refuse_code(table, "")
     return Federation(convert(table, FederationFile, ""))
 
 

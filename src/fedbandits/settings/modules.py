@@ -17,9 +17,11 @@ from typing import Any
 
 import msgspec
 
+from fedbandits.environments import registry as environment_registry
 from fedbandits.environments.registry import MODULE_PREFIX
 from fedbandits.errors import ConfigError, FedbanditsError
 from fedbandits.settings.schema import shown
+from fedbandits.systems import registry
 
 #: Larger files are data, not code.
 _LARGEST = 4 << 20
@@ -187,7 +189,17 @@ def load_module(module: Module, path: pathlib.Path) -> None:
         if not isinstance(error, Exception):
             raise
         raise ConfigError(f"module {path.name}{_line_of(error, made)}: {error!r}") from error
+    if not any(each.split(".")[0] == name for each in _registering()):
+        raise ConfigError(
+            f"module {path.name}: registers nothing; put @fb.register above each class that it "
+            "brings"
+        )
     made.__fedbandits_digest__ = module.digest  # type: ignore[attr-defined]
+
+
+def _registering() -> set[str]:
+    """Modules that have registered something."""
+    return registry.modules_of_registered() | environment_registry.modules_of_registered()
 
 
 def _line_of(error: BaseException, module: ModuleType) -> str:

@@ -48,6 +48,11 @@ def register_system(system: System[Any]) -> None:
         _registered[system.name] = system
 
 
+def modules_of_registered() -> set[str]:
+    """Names of the modules that have registered systems or learners."""
+    return {class_of(system).__module__ for system in _registered.values()}
+
+
 def refuse_registered(names: Iterable[str]) -> None:
     """Refuse systems that this process alone knows, for those that others are to play.
 
