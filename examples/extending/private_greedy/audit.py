@@ -14,7 +14,7 @@ from fedbandits.environments import Linear
 from fedbandits.federation.messages import Message, unpack
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.auditing import Game
-from fedbandits.privacy.likelihood import attacker, stated_deviations, telling_releases
+from fedbandits.privacy.likelihood import attacker_of, stated_deviations, telling_releases
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.random import Purpose, normals
 from fedbandits.systems import System
@@ -84,7 +84,7 @@ def _look(plan: GreedyPlan, late: bool, world: int, first: int, count: int) -> L
             plan.mechanism, state, sums, pattern, lambda step: draws[:, step - 1].reshape(-1)
         )
         values[:, place] = noisy.reshape(count, size)
-    sees = attacker(plan.mechanism, pair, steps, plan.pattern)
+    sees = attacker_of(plan.mechanism, pair, steps, plan.pattern)
     scores = sees.scores(values, entered, np.ones(count))
     return Look(values.reshape(count, -1), scores, sees.bare(values, entered))
 

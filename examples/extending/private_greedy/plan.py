@@ -12,7 +12,7 @@ from fedbandits.federation.terms import Schedule
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, epsilon
 from fedbandits.privacy.continual import ContinualPlan, calibrated
-from fedbandits.privacy.rounding import require_room, rounding_constant
+from fedbandits.privacy.rounding import require_room_for_vectors, rounding_constant
 from fedbandits.systems import Plan
 
 from .config import PrivateGreedy
@@ -87,10 +87,9 @@ def make_plan(config: PrivateGreedy, facts: ContextualFacts, rounds: int) -> Gre
     norm = math.sqrt(2.0 + 2.0 * most * most)
     mechanism = ContinualPlan("none", releases, 0.0)
     if config.noise == "gaussian":
-        require_room(rounds, 2 * facts.arms, releases)
-        mechanism = calibrated(
-            "toeplitz", releases, gaussian.mu_of(config.epsilon, config.delta), norm
-        )
+        mu = gaussian.mu_of(config.epsilon, config.delta)
+        require_room_for_vectors(rounds, 2 * facts.arms, releases, mu)
+        mechanism = calibrated("toeplitz", releases, mu, norm)
     return GreedyPlan(
         config=config, facts=facts, rounds=rounds, ends=ends, mechanism=mechanism,
         record_norm=norm, rounding=rounding_constant(rounds, max(most, 1.0)),

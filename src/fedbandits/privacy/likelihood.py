@@ -144,28 +144,36 @@ def _count_bare(
                         found[run] -= 1.0
 
 
-def attacker(
-    plan: ContinualPlan, pair: tuple[Floats, Floats], releases: Ints, pattern: Floats | None = None
-) -> Attacker:
-    """Who looks at some releases of running sums.
+def attacker(plan: ContinualPlan, pair: tuple[Floats, Floats], releases: Ints) -> Attacker:
+    """Who looks at some releases of packed statistics of one model.
 
     Parameters
     ----------
     plan : ContinualPlan
         The mechanism, which must have noise.
     pair : two (size,) float64
-        What the record of either world adds to a sum.
+        The packed record of either world.
     releases : ints
         The numbers of those that are looked at.
-    pattern : (size,) float64, optional
-        Deviation of the noise of each number, relative to the plan's scale. By default that of
-        packed statistics of one model.
+    """
+    # size = d (d + 3) / 2
+    dimension = int((np.sqrt(9.0 + 8.0 * len(pair[0])) - 3.0) / 2.0 + 0.5)
+    return attacker_of(plan, pair, releases, stated_pattern(1, dimension))
+
+
+def attacker_of(
+    plan: ContinualPlan, pair: tuple[Floats, Floats], releases: Ints, pattern: Floats
+) -> Attacker:
+    """Who looks at some releases of any vectors.
+
+    Parameters
+    ----------
+    plan, pair, releases
+        See :func:`attacker`.
+    pattern : (size,) float64
+        Stated deviations of the noise in a release's numbers, relative to its scale.
     """
     zero, one = pair
-    if pattern is None:
-        # size = d (d + 3) / 2
-        dimension = int((np.sqrt(9.0 + 8.0 * len(zero)) - 3.0) / 2.0 + 0.5)
-        pattern = stated_pattern(1, dimension)
     deviation = plan.scale * pattern
     mixing = decoder(plan, releases)
     over_time = np.asarray(np.linalg.inv(mixing @ mixing.T), dtype=np.float64)
