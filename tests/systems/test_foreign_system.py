@@ -13,9 +13,10 @@ import fedbandits as fb
 import fedbandits.errors
 from fedbandits._typing import Floats
 from fedbandits.environments.facts import ContextualFacts
+from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decide, Decision, Observe
 from fedbandits.federation.messages import Message, OutOfOrderError
-from fedbandits.federation.party import ActingParty, Party
+from fedbandits.federation.party import Party
 from fedbandits.federation.roles import Role, Roles
 from fedbandits.federation.state import PartyState, Step
 from fedbandits.privacy.claims import Limit, PrivacyClaim

@@ -32,6 +32,13 @@ _REACH = {
 }
 
 
+#: Fields that make a promise; the others explain it, and may be said better one day.
+_PROMISED = (
+    "unit", "relation", "holds_for", "epsilon", "epsilon_contents", "delta", "mu", "paper_claims",
+    "events", "epsilon_each",
+)  # fmt: skip
+
+
 class Limit(msgspec.Struct, frozen=True):
     """One thing that a claim does not protect.
 
@@ -150,6 +157,10 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
         """The whole claim as a table, as a notebook shows it."""
         rows = table((title, "\n".join(lines)) for title, lines in self.rows())
         return f"<p><b>{text(self.headline)}</b></p>{rows}"
+
+    def promises_as(self, other: PrivacyClaim) -> bool:
+        """Whether another claim promises the same; its words may be of another version."""
+        return all(getattr(self, name) == getattr(other, name) for name in _PROMISED)
 
     @property
     def is_private(self) -> bool:

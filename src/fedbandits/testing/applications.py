@@ -19,9 +19,10 @@ import numpy as np
 from fedbandits.environments import Environment
 from fedbandits.environments.arrivals import Arrival
 from fedbandits.errors import FedbanditsError
+from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
 from fedbandits.federation.messages import Message
-from fedbandits.federation.party import ActingParty, Party
+from fedbandits.federation.party import Party
 from fedbandits.federation.run import PartiesRun
 from fedbandits.privacy.ledger import Ledger
 from fedbandits.random import replicate_key

@@ -11,10 +11,10 @@ from typing import Any
 
 import fedbandits
 from fedbandits.environments import Environment
+from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
 from fedbandits.federation.links import Receipt
 from fedbandits.federation.messages import Message
-from fedbandits.federation.party import ActingParty
 from fedbandits.federation.roles import Supplies
 from fedbandits.privacy.secure_noise import GRID_BITS, SecureNoise
 from fedbandits.random import Purpose, normals, replicate_key

@@ -18,6 +18,8 @@ async def privacy_of(node: Node) -> dict[str, Any]:
     told: dict[str, Any] = {
         "party": node.member,
         "claim": claim.headline,
+        "unit": claim.unit,
+        "from_whom": claim.from_whom,
         "conditional_on": list(claim.conditional_on),
         "not_protected": msgspec.to_builtins(claim.not_protected),
         "exhausted": node.exhausted,

@@ -27,7 +27,7 @@ COMP_LEARNS: dict[type, str] = {
     UCB: (
         "UCB scores have a public form, known up to one factor a step. From its own transcript "
         "Comp recovers every arm's rewards sᵢ and pulls nᵢ, hence the cumulative reward, in 99.9% "
-        "of steps or more (measured, docs/samba.md). Only which owner has which stays hidden."
+        "of steps or more (measured, docs/samba.md). Only whose they are stays hidden."
     ),
     Thompson: (
         "Comp learns the ratios of all posterior draws of a step, without names. They narrow down "
@@ -48,15 +48,15 @@ COMP_LEARNS: dict[type, str] = {
 _FOLLOWED = (
     "All parties follow the protocol, and no two of them pool what they see (honest but curious, "
     "section 2.1). Comp has the owners' key, and the customer can decrypt every sum: neither "
-    "listens on the links of others."
+    "of them listens on the links of others."
 )
 _PLACES = (
     "The Controller gives every owner a place of its own, and every run a fresh name. Keys, masks, "
-    "places and draws are made of a secret and of that name."
+    "places and draws are derived from a secret and that name."
 )
 _BEAT = (
     "Owners answer on a beat. It is the same for all, and lasts at least as long as the longest "
-    "pull. An answer that comes later names the arm."
+    "pull. An answer that comes later tells who pulled."
 )
 _HARD = (
     "AES is a pseudo-random permutation, and deciding composite residuosity is hard. The "
@@ -80,14 +80,14 @@ _RESULT = Limit(
     "the cumulative reward, from the customer", "It is the result, exact and without noise."
 )
 _TOGETHER = Limit(
-    "all of it, from the Controller and one owner together",
+    "everything, from the Controller and one owner together",
     "The owner's key opens every score and bit, and the Controller knows whose each is and gave "
     "out the masks. So they read every owner's statistics, pulls and rewards by name. So do Comp "
     "and the Controller together.",
 )
 _PULLS_ELSEWHERE = Limit(
-    "a pull that can be watched elsewhere than in messages",
-    "It may show in the load of an owner's machine, or to whoever its arm serves.",
+    "a pull that shows elsewhere than in messages",
+    "Examples: the load of an owner's machine, or whoever its arm serves.",
 )
 _EXPLORES = Limit(
     "which steps explore, from the Controller and the owners",
@@ -106,7 +106,8 @@ _DRAWN = Limit(
     "exploration_shortcut = empty ends it.",
 )
 _SHORTER = Limit(
-    "which steps explore, from whoever sees the messages", "Nothing is sealed in their scores."
+    "which steps explore, from whoever sees the messages",
+    "In such steps nothing is sealed in the scores.",
 )
 _TWO_OWNERS = Limit(
     "the other owner's sums, from an owner, as there are two",
