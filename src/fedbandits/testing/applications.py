@@ -101,9 +101,9 @@ def asked_of(situation: Any, application: Application[Any]) -> dict[str, Any]:
     """A situation of a simulated world as an application would ask with: the inverse."""
     if isinstance(situation, Arrival):
         return {"user": int(situation.user), "items": situation.items.T.tolist()}
-    if situation is None:
+    if situation is None or not application.ASKED.__struct_fields__:
         return {}
-    (field, *_) = application.ASKED.__struct_fields__
+    field = application.ASKED.__struct_fields__[0]
     rows = situation.T.tolist()
     return {field: rows if field == "actions" else rows[0]}
 
