@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fedbandits._suggest import did_you_mean
 from fedbandits.cli.completion import listed_names
@@ -18,6 +18,9 @@ from fedbandits.settings.experiment import system as variant_of
 from fedbandits.settings.places import built_in_environments, built_in_systems, parts, paths
 from fedbandits.settings.reference import Key, in_toml, keys_of
 from fedbandits.systems.base import System
+
+if TYPE_CHECKING:
+    from fedbandits.privacy.claims import PrivacyClaim
 
 
 def describe(name: str) -> None:
@@ -100,10 +103,16 @@ def _claim(system: System[Any], preset: str) -> list[tuple[str, str]]:
         ("claims", claim.headline),
         ("", f"(in a world of {world.parties} {world.PARTIES} and {rounds:,} rounds"
              f"{f', asked for {asked}' if asked else ''})"),
+        ("the paper", _stated(claim)),
         ("protects", claim.unit),
         ("from", claim.from_whom),
         *zip(("but not", *[""] * len(claim.limits)), claim.limits, strict=False),
     ]  # fmt: skip
+
+
+def _stated(claim: PrivacyClaim) -> str:
+    """What the paper claims, where there is one that does."""
+    return "" if claim.paper_claims is None else "ε = {:g}, δ = {:g}".format(*claim.paper_claims)
 
 
 def _system(page: Page, system: System[Any], worlds: dict[str, Any]) -> None:

@@ -28,7 +28,8 @@ def init(
 ) -> None:
     """Write a configuration with comments: every key, what it means, and its default.
 
-    It is ready to be run, and done in seconds.
+    It is ready to be run, and done in seconds. The first run of a system takes up to a minute
+    longer, since its code is compiled then.
     """
     from fedbandits.errors import ConfigError, OutputExistsError
     from fedbandits.settings.templates import template
