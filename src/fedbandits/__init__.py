@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fedbandits.client import AsyncClient, Client
     from fedbandits.experiments.run import run
     from fedbandits.learners.learner import Learner
+    from fedbandits.learners.private_learner import PrivateLearner
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.settings.experiment import Experiment, Variant, load, system
     from fedbandits.systems import System, register
@@ -42,6 +43,7 @@ __all__ = [
     "Learner",
     "OutputExistsError",
     "PrivacyClaim",
+    "PrivateLearner",
     "ReleaseRefusedError",
     "System",
     "UnknownEventError",
@@ -62,6 +64,7 @@ _HOMES = {
     "Experiment": "fedbandits.settings.experiment",
     "Learner": "fedbandits.learners.learner",
     "PrivacyClaim": "fedbandits.privacy.claims",
+    "PrivateLearner": "fedbandits.learners.private_learner",
     "System": "fedbandits.systems",
     "Variant": "fedbandits.settings.experiment",
     "load": "fedbandits.settings.experiment",

@@ -195,6 +195,7 @@ def settings_of(learner: type[Learner]) -> Mapping[str, Any]:
         for name, hint in hints.items()
         if name not in base
         and not name.startswith("_")
+        and not isinstance(getattr(learner, name, None), property)  # it is worked out
         and typing.get_origin(hint) is not ClassVar
         and hint is not ClassVar
     }

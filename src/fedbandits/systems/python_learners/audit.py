@@ -1,0 +1,2 @@
+def games(*a): return ()
+def noise_checks(*a): return ()
