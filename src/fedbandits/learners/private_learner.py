@@ -144,8 +144,3 @@ class PrivateLearner(Learner):
                 "released is the sum of records, under noise"
             )
         return True
-
-    @classmethod
-    def sees_own_records(cls) -> bool:
-        """Whether an agent learns from its own records before any noise covers them."""
-        return cls.observe is not Learner.observe

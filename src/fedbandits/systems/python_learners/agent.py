@@ -261,9 +261,7 @@ class LearnerAgent(ActingParty[AgentState]):
         """The number of every agent's release in a sum."""
         state, agents, most = self._state, self._plan.facts.parties, len(self._plan.ends)
         if not state.totals < message.release <= most:
-            raise OutOfOrderError(
-                f"{self.name}: sum {message.release} after sum {state.totals}"
-            )
+            raise OutOfOrderError(f"{self.name}: sum {message.release} after sum {state.totals}")
         newest = message.newest or (message.release,) * agents
         if (
             len(newest) != agents

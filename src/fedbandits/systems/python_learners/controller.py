@@ -117,8 +117,6 @@ class LearnerController(Party[ControllerState]):
         packed, alike = pack(total), bool((state.newest == number).all())
         newest = () if alike else tuple(state.newest.tolist())
         return [
-            Total(
-                sender=self.name, receiver=agent, release=number, statistic=packed, newest=newest
-            )
+            Total(sender=self.name, receiver=agent, release=number, statistic=packed, newest=newest)
             for agent in self._agents
         ]
