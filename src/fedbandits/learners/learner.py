@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 #: Settings of learners that were asked for: to read annotations takes long.
-_settings: weakref.WeakKeyDictionary[type[Learner], Mapping[str, Any]] = (
-    weakref.WeakKeyDictionary()
-)
+_settings: weakref.WeakKeyDictionary[type[Learner], Mapping[str, Any]] = weakref.WeakKeyDictionary()
 
 
 class Learner:

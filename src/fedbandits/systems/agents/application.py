@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Meta
 
 from fedbandits._typing import Floats32
-from fedbandits.federation.party import ActingParty
+from fedbandits.federation.acting import ActingParty
 from fedbandits.privacy.bounds import contexts_fault, require_within
 from fedbandits.random import Key
 from fedbandits.systems.agents.held import ContextualPlan, Held

@@ -3,77 +3,90 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from fedbandits.privacy import gaussian
-from fedbandits.privacy.accounting import total_mu
-from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.accounting import Clear, total_mu
+from fedbandits.privacy.claims import Limit, PrivacyClaim
 from fedbandits.privacy.statements import (
     AGENT_INTERACTION,
     IN_CLEAR,
     ON_A_CLOCK,
+    OWN_RECORDS,
     SECURE_NOISE,
     exact_sums,
 )
+from fedbandits.systems.agents.claim import per_person
 from fedbandits.systems.python_learners.plan import LearnerPlan
 
-_SELF = "an agent's records from that agent, and a decision from the person it is made for"
-_LATER = (
-    "the effect of a record on later decisions of its own agent, which learns from its own records "
-    "at once: the guarantee is for a log whose other records stay as they are"
-)
-_SEVERAL = (
-    "a person rather than a visit: each of a person's interactions counts, and k of them cost k "
-    "times μ"
-)
 _EVERYBODY = "everybody but the agent itself"
 _PUBLIC = (
-    "who takes part, how many rounds each plays, and record_bound are public",
-    "the rounds at whose end agents release are fixed in advance and public",
+    "These are public: who takes part, how many rounds each plays, and record_bound.",
+    "The rounds at whose end agents release are fixed in advance and public.",
 )
 _RECORD = (
-    "the learner's record follows from its arguments alone: it is called on a learner that has "
-    "learned nothing, but nobody can check what code keeps elsewhere"
+    "The learner's record follows from its arguments alone. It is called on a learner that has "
+    "learned nothing, and may not change it. What its code keeps elsewhere, nobody can check."
 )
 _DECIDE = (
-    "the learner's decide follows from its arguments and from what was received: it is refused "
-    "if it changes the learner, but nobody can check what code keeps elsewhere"
+    "The learner's decide follows from its arguments and from what it has received. It may not "
+    "change the learner. What its code keeps elsewhere, nobody can check."
 )
-_REFUSAL = (
-    "every record of both neighbours has a norm of at most record_bound: one that is longer stops "
-    "the run"
+_REFUSAL = "Every record of both neighbours keeps record_bound. If one does not, the run stops."
+_LATER = Limit(
+    "the effect of a record on later decisions of its own agent",
+    "The agent learns from its own records at once. The guarantee is for a fixed log, whose other "
+    "records stay as they are.",
+)
+_SEVERAL = Limit(
+    "a person with several interactions",
+    "The guarantee is for one interaction. Each of a person's counts: k of them cost k times μ.",
 )
 
 
 def claim(plan: LearnerPlan) -> PrivacyClaim:
     """The claim of one agent for a whole run."""
     if not plan.release.releases:
-        return _without_noise(plan, 0.0, "interactive", (_SELF,))
-    if plan.release.mechanism == "none":
-        return _without_noise(plan, math.inf, "nothing", (_SELF, IN_CLEAR))
-    return _under_noise(plan)
+        return _nothing_leaves(plan)
+    return _in_clear(plan) if plan.release.mechanism == "none" else _under_noise(plan)
 
 
-def _without_noise(plan: LearnerPlan, epsilon: float, holds_for: Any, limits: Any) -> PrivacyClaim:
+def _nothing_leaves(plan: LearnerPlan) -> PrivacyClaim:
     return PrivacyClaim(
         unit=AGENT_INTERACTION,
         from_whom=_EVERYBODY,
         relation="replace-one",
-        holds_for=holds_for,
-        epsilon=epsilon,
-        epsilon_contents=epsilon,
+        holds_for="interactive",
+        epsilon=0.0,
+        epsilon_contents=0.0,
         delta=0.0,
-        mu=epsilon,
-        conditional_on=(*plan.facts.public,),
-        not_protected=limits,
+        mu=0.0,
+        conditional_on=plan.facts.public,
+        not_protected=(OWN_RECORDS,),
+    )
+
+
+def _in_clear(plan: LearnerPlan) -> PrivacyClaim:
+    return PrivacyClaim(
+        unit=AGENT_INTERACTION,
+        from_whom=_EVERYBODY,
+        relation="replace-one",
+        holds_for="nothing",
+        epsilon=math.inf,
+        epsilon_contents=math.inf,
+        delta=0.0,
+        mu=math.inf,
+        conditional_on=plan.facts.public,
+        not_protected=(OWN_RECORDS, IN_CLEAR),
+        events=(Clear(),),
     )
 
 
 def _under_noise(plan: LearnerPlan) -> PrivacyClaim:
-    events = (plan.event(),)
-    mu, learner = total_mu(events), plan.learner
-    epsilon = gaussian.epsilon_of(mu, plan.config.delta)
-    raw = learner.sees_own_records()
+    events, raw = (plan.event(),), plan.learner.sees_own_records()
+    mu, delta = total_mu(events), plan.config.delta
+    epsilon = gaussian.epsilon_of(mu, delta)
+    visits = plan.facts.visits_per_person(plan.rounds)
+    persons = _SEVERAL if visits is None else per_person(delta, visits, mu)
     return PrivacyClaim(
         unit=AGENT_INTERACTION,
         from_whom=_EVERYBODY,
@@ -81,36 +94,18 @@ def _under_noise(plan: LearnerPlan) -> PrivacyClaim:
         holds_for="fixed log" if raw else "interactive",
         epsilon=epsilon,
         epsilon_contents=epsilon,
-        delta=plan.config.delta,
+        delta=delta,
         mu=mu,
         conditional_on=_conditions(plan, raw),
-        not_protected=_limits(plan, raw, mu),
+        not_protected=(OWN_RECORDS, _LATER, persons) if raw else (OWN_RECORDS, persons),
         events=events,
     )
 
 
 def _conditions(plan: LearnerPlan, raw: bool) -> tuple[str, ...]:
-    refusal = (_REFUSAL,) if plan.config.out_of_bounds == "refuse" else ()
     decide = () if raw else (_DECIDE,)
+    refusal = (_REFUSAL,) if plan.config.out_of_bounds == "refuse" else ()
     return (
         *_PUBLIC, *plan.facts.public, _RECORD, *decide, *refusal, SECURE_NOISE,
         exact_sums(plan.rounds), ON_A_CLOCK,
     )  # fmt: skip
-
-
-def _limits(plan: LearnerPlan, raw: bool, mu: float) -> tuple[str, ...]:
-    later = (_LATER,) if raw else ()
-    return (_SELF, *later, _persons(plan, mu))
-
-
-def _persons(plan: LearnerPlan, mu: float) -> str:
-    """What several visits of one person cost."""
-    visits = plan.facts.visits_per_person(plan.rounds)
-    if visits is None:
-        return _SEVERAL
-    count, delta = max(1, math.ceil(visits)), plan.config.delta
-    epsilon = gaussian.epsilon_of(count * mu, delta)
-    return (
-        f"{_SEVERAL}; here a row serves {count} visits on average, some more, and exactly {count} "
-        f"cost μ = {count * mu:.3g}, ε = {epsilon:.4g} at δ = {delta:g}"
-    )
