@@ -19,8 +19,11 @@ class CacheWarning(UserWarning):
     """Compiled kernels that cannot be kept safely; every run compiles them anew."""
 
 
-class ConfigError(FedbanditsError):
+class ConfigError(FedbanditsError, ValueError):
     """A configuration that cannot be run: unknown key, wrong type, impossible value."""
+
+    #: The same without the place, for whoever knows a better one: the key in a file.
+    reason: str | None = None
 
 
 class DataError(FedbanditsError):

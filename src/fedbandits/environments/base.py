@@ -18,10 +18,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar
 
-import msgspec
 import numpy as np
 from msgspec import Meta
 
+from fedbandits._checked import Checked
 from fedbandits._compile import compiled
 from fedbandits._compile import implements as implements  # for worlds from outside
 from fedbandits._typing import Floats, Floats32
@@ -37,9 +37,7 @@ Arms = Annotated[int, Meta(ge=2, le=65_535)]
 _REWARD = int(Purpose.REWARD)
 
 
-class Environment(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"
-):
+class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
     """Where rewards come from. One world serves every system of an experiment."""
 
     #: What the parties are called.

@@ -99,7 +99,7 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
     arrivals: Literal["equal", "zipf"] | tuple[Rate, ...] = "equal"
     items: Arms = 10
 
-    def __post_init__(self) -> None:
+    def validate(self) -> None:
         if self.preferences is not None and self.ratings is not None:
             raise ValueError("give preferences or ratings, not both")
         if self.preferences is not None and (self.clusters is not None or self.gap > 0.0):

@@ -80,7 +80,7 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
     parameter: Literal["sphere", "ball"] = "sphere"
     theta: tuple[float, ...] | None = None
 
-    def __post_init__(self) -> None:
+    def validate(self) -> None:
         if self.parameter == "ball" and self.gap > _LARGEST_GAP:
             raise ValueError(
                 f"gap: given {self.gap:g}, allowed: up to {_LARGEST_GAP:g}, since hardly any θ* in "

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta
+
+from fedbandits._checked import Checked
 
 _Seed = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 
 
-class _Graph(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
+class _Graph(Checked, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
     pass
 
 

@@ -17,6 +17,7 @@ from fedbandits.errors import ConfigError, ConfigWarning, DataError
 from fedbandits.settings.modules import Module, drop_module_keys, table_of, take_modules
 from fedbandits.settings.plain import plain, without_none
 from fedbandits.settings.schema import convert, shown
+from fedbandits.settings.showing import ShownExperiment, ShownVariant
 from fedbandits.settings.toml_files import assign, parse_toml
 from fedbandits.settings.worlds import environment_of, with_key
 from fedbandits.systems import Plan, find_preset, find_system, preset_names
@@ -29,7 +30,7 @@ if TYPE_CHECKING:  # a configuration is read without what prices it
 _NAME = r"^\w[\w .+=,-]{0,99}\Z"
 
 
-class Variant(msgspec.Struct, frozen=True):
+class Variant(ShownVariant, frozen=True):
     """One system of an experiment: a preset with its settings resolved.
 
     Made by :func:`system`.
@@ -67,7 +68,7 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     checkpoints: Annotated[int, Meta(ge=1, le=100_000)] = 60
 
 
-class Experiment(msgspec.Struct, frozen=True, kw_only=True):
+class Experiment(ShownExperiment, frozen=True, kw_only=True):
     """What is run.
 
     Parameters

@@ -13,6 +13,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from fedbandits._checked import Checked
 from fedbandits.environments.facts import Facts
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.federation.roles import Role, Roles
@@ -32,7 +33,7 @@ _NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z"
 
 
 class Live(
-    msgspec.Struct,
+    Checked,
     frozen=True,
     kw_only=True,
     forbid_unknown_fields=True,
@@ -54,7 +55,7 @@ class Live(
 
 
 class RoundsClock(
-    msgspec.Struct,
+    Checked,
     frozen=True,
     kw_only=True,
     forbid_unknown_fields=True,
@@ -67,7 +68,7 @@ class RoundsClock(
     """
 
 
-class Rewards(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Rewards(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What becomes of rewards that do not come.
 
     Parameters
@@ -82,7 +83,7 @@ class Rewards(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     after: float | str = "7 days"
 
 
-class Transport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Transport(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where members meet. It is no part of the terms: a broker may move.
 
     Parameters
@@ -94,7 +95,7 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     servers: tuple[str, ...] = ("tls://127.0.0.1:4222",)
 
 
-class FederationFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FederationFile(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The keys of the file, as they stand there."""
 
     name: Annotated[str, Meta(pattern=_NAME)]

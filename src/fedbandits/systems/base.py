@@ -18,6 +18,7 @@ from fedbandits.federation.roles import Roles, Supplies
 from fedbandits.federation.run import PartiesRun
 from fedbandits.federation.terms import Schedule
 from fedbandits.random import replicate_key
+from fedbandits.systems.showing import ShownSystem
 from fedbandits.systems.terms import terms_of
 
 if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
@@ -120,7 +121,7 @@ class Simulation(Protocol):
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
 
 
-class System(Generic[AnyPlan]):
+class System(ShownSystem, Generic[AnyPlan]):
     """A system: a declaration that simulations, parties, audits and reports are made from.
 
     A new one is a subclass with the attributes below, :meth:`plan`, :meth:`claim` and at least one

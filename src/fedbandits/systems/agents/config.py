@@ -7,11 +7,13 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from fedbandits._checked import Checked
+
 PositiveInt = Annotated[int, Meta(ge=1, le=4_000_000_000)]
 Positive = Annotated[float, Meta(gt=0.0)]
 
 
-class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
+class _Part(Checked, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
     pass
 
 
@@ -102,7 +104,7 @@ Bound = Annotated[float, Meta(ge=1e-6, le=1e6)]
 OpenUnit = Annotated[float, Meta(gt=0.0, lt=1.0)]
 
 
-class AgentsConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Linear agents that release running sums, in parts (Dubey & Pentland 2020).
 
     Parameters
@@ -152,7 +154,7 @@ class AgentsConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     alpha: OpenUnit = 0.01
     regularization: Positive | Literal["auto"] = "auto"
 
-    def __post_init__(self) -> None:
+    def validate(self) -> None:
         if isinstance(self.schedule, Determinant) and isinstance(self.privatizer, Toeplitz):
             raise ValueError(  # noqa: TRY004 - a wrong combination of values, not a wrong type
                 "the toeplitz privatizer needs the number of releases in advance, which a "

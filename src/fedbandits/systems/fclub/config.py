@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from fedbandits._checked import Checked
 from fedbandits.systems.servers.config import NotNegative, OpenUnit, Part, Positive
 
 
@@ -17,7 +18,7 @@ class Growing(Part, frozen=True, tag="growing"):
     first: Annotated[int, Meta(ge=1, le=4_000_000_000)] | Literal["auto"] = "auto"
 
 
-class FCLUB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FCLUB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """FCLUB with private releases in rounds fixed in advance, and clusters as a mixture.
 
     Parameters
@@ -66,7 +67,7 @@ class FCLUB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     epsilon: Positive = 1.0
     delta: OpenUnit = 1e-5
 
-    def __post_init__(self) -> None:
+    def validate(self) -> None:
         if self.local_view == "released" and self.releases != "users":
             raise ValueError(
                 "with a released local_view a server acts on released sums of its users; set "

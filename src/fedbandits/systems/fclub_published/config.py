@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from fedbandits._checked import Checked
 from fedbandits.systems.servers.config import NotNegative, OpenUnit, Part, Positive
 
 Ratio = Annotated[float, Meta(ge=1.0, le=1e9)]
@@ -131,7 +132,7 @@ def phase_ends(rounds: int) -> list[int]:
     return ends
 
 
-class PublishedFCLUB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PublishedFCLUB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Federated online clustering of bandits (Liu et al. 2022, Algorithms 1 to 5), in parts.
 
     Parameters
@@ -200,7 +201,7 @@ class PublishedFCLUB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     epsilon: Positive = 1.0
     delta: OpenUnit = 0.1
 
-    def __post_init__(self) -> None:
+    def validate(self) -> None:
         local = isinstance(self.clustering, Alone | Edges | Sets)
         if local and not isinstance(self.sharing, Never):
             raise ValueError(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta
 
+from fedbandits._checked import Checked
 from fedbandits.systems.agents.config import Bound, OpenUnit, Positive
 
 
-class AsyncFedLinUCB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AsyncFedLinUCB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Asynchronous FedLinUCB (He et al. 2022, Algorithm 1). Statistics are exchanged in clear.
 
     Parameters

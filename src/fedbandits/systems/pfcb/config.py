@@ -8,10 +8,12 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from fedbandits._checked import Checked
+
 Positive = Annotated[float, Meta(gt=0.0, le=1e9)]
 
 
-class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
+class _Part(Checked, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
     pass
 
 
@@ -159,7 +161,7 @@ OpenUnit = Annotated[float, Meta(gt=0.0, lt=1.0)]
 Round = Annotated[int, Meta(ge=1, le=4_000_000_000)]
 
 
-class PFCB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PFCB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """P-FCB (Solanki et al. 2022, Algorithms 1 and 2), in parts.
 
     Parameters
@@ -241,7 +243,7 @@ class PFCB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     epsilon: Positive = 1.0
     delta: OpenUnit = 0.01
 
-    def __post_init__(self) -> None:
+    def validate(self) -> None:
         if self.local_view == "released" and isinstance(self.schedule, Never):
             raise ValueError(
                 "with a released local_view nothing is learned without exchanges; set "

@@ -7,12 +7,13 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
+from fedbandits._checked import Checked
 from fedbandits.errors import LearnerError
 from fedbandits.learners.learner import Learner, settings_of
 from fedbandits.systems.agents.config import Evenly, Every, Growing
 
 
-class LearnerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LearnerConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings of a learner that shares nothing."""
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from fedbandits._checked import Checked
 from fedbandits.learners import index_rules
 
 if TYPE_CHECKING:  # a configuration is read without ciphers
@@ -15,7 +16,7 @@ if TYPE_CHECKING:  # a configuration is read without ciphers
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 
 
-class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
+class _Part(Checked, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
     def rule(self) -> Any:
         """The index rule with its parameters, for compiled code."""
         raise NotImplementedError
@@ -83,7 +84,7 @@ class Pursuit(_Part, frozen=True, tag="pursuit"):
 Algorithm = UCB | Thompson | EpsilonGreedy | DecreasingEpsilonGreedy | Softmax | Pursuit
 
 
-class Samba(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Samba(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """SAMBA (Ciucanu et al. 2022): one arm a data owner, two servers, a customer with a budget.
 
     Parameters
