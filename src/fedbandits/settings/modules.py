@@ -169,8 +169,8 @@ def load_module(module: Module, path: pathlib.Path) -> None:
         Naming its line, if it fails.
     """
     name = MODULE_PREFIX + path.stem
-    there = sys.modules.get(name)
-    if there is not None and getattr(there, "__fedbandits_digest__", "") == module.digest:
+    same = getattr(sys.modules.get(name), "__fedbandits_digest__", "") == module.digest
+    if same and _has_registered(name):
         return
     for known in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
         del sys.modules[known]
@@ -189,7 +189,7 @@ def load_module(module: Module, path: pathlib.Path) -> None:
         if not isinstance(error, Exception):
             raise
         raise ConfigError(f"module {path.name}{_line_of(error, made)}: {error!r}") from error
-    if not any(each.split(".")[0] == name for each in _registering()):
+    if not _has_registered(name):
         raise ConfigError(
             f"module {path.name}: registers nothing; put @fb.register above each class that it "
             "brings"
@@ -197,9 +197,10 @@ def load_module(module: Module, path: pathlib.Path) -> None:
     made.__fedbandits_digest__ = module.digest  # type: ignore[attr-defined]
 
 
-def _registering() -> set[str]:
-    """Modules that have registered something."""
-    return registry.modules_of_registered() | environment_registry.modules_of_registered()
+def _has_registered(name: str) -> bool:
+    """Whether a module, or one inside it, has registered something."""
+    modules = registry.modules_of_registered() | environment_registry.modules_of_registered()
+    return any(each.split(".")[0] == name for each in modules)
 
 
 def _line_of(error: BaseException, module: ModuleType) -> str:

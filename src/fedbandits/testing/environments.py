@@ -182,7 +182,7 @@ def tells_agents_and_replicates_apart(environment: Environment) -> None:
         for round_ in range(1, LOOKS):
             look = shown(environment, key, agent, round_)
             reward = paid(environment, key, agent, round_, round_ % environment.arm_count)
-            found += [look.features.ravel(), look.expected, [reward]]
+            found += [look.features.ravel(), look.expected, np.array([reward])]
         return np.concatenate(found)
 
     base = seen(0, 0)
