@@ -140,9 +140,12 @@ def test_sharing_helps_and_noise_costs():
     assert shared < 0.5 * never
 
 
-def test_one_interaction_moves_the_sums_by_no_more_than_is_priced(loaded):
-    plan = loaded.systems[0].plan(loaded.environment, 60)
-    records = [plan.record(arm, reward) for arm in (0, 1) for reward in (0.0, 0.3, 1.0)]
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), (-1.0, 1.0), (-3.0, 3.0), (0.0, 5.0), (-4.0, 1.0)])
+def test_one_interaction_moves_the_sums_by_no_more_than_is_priced(loaded, bounds):
+    facts = msgspec.structs.replace(loaded.environment.facts, reward_range=bounds)
+    plan = find_preset("private-greedy").plan(loaded.systems[0].config, facts, 60)
+    rewards = (*bounds, sum(bounds) / 2)
+    records = [plan.record(arm, reward) for arm in (0, 1) for reward in rewards]
     moved = [np.linalg.norm(one - other) for one in records for other in records]
     assert max(moved) == pytest.approx(plan.record_norm)
     assert max(moved) <= plan.record_norm

@@ -74,7 +74,9 @@ def make_plan(config: PrivateGreedy, facts: ContextualFacts, rounds: int) -> Gre
     """Work out what all parties go by.
 
     An interaction (a, y) adds 1 to the count of arm a and y to its sum. Another one (b, z) in its
-    place moves the sums by at most √(1 + y² + 1 + z²) ≤ √(2 + 2B²), where |y|, |z| ≤ B.
+    place moves the sums by at most √(1 + y² + 1 + z²) ≤ √(2 + 2B²), where |y|, |z| ≤ B. If both
+    are of one arm, only its sum moves, by at most the width of the rewards' range. That is more
+    where rewards are large and of both signs.
 
     Raises
     ------
@@ -83,8 +85,9 @@ def make_plan(config: PrivateGreedy, facts: ContextualFacts, rounds: int) -> Gre
     """
     releases = min(config.releases, rounds)
     ends = tuple(rounds * k // releases for k in range(1, releases + 1))
-    most = max(map(abs, facts.reward_range))
-    norm = math.sqrt(2.0 + 2.0 * most * most)
+    low, high = facts.reward_range
+    most = max(abs(low), abs(high))
+    norm = max(math.sqrt(2.0 + 2.0 * most * most), high - low)
     mechanism = ContinualPlan("none", releases, 0.0)
     if config.noise == "gaussian":
         mu = gaussian.mu_of(config.epsilon, config.delta)
