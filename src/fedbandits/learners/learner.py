@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats
@@ -59,7 +60,8 @@ class Learner:
 
     All other attributes are its memory. They are saved and restored with the agent, so they must
     be numbers, texts, arrays of numbers, or lists and tables of these; a learner that keeps
-    anything else overrides :meth:`dump` and :meth:`load`.
+    anything else overrides :meth:`dump` and :meth:`load`. Settings stay as they are after
+    :meth:`begin`: they are not saved.
 
     Parameters
     ----------
@@ -87,6 +89,10 @@ class Learner:
 
     def __init_subclass__(cls, name: str = "", **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if vars(cls).get("__slots__"):
+            raise LearnerError(
+                f"{cls.__name__}.__slots__: a learner has none; what is in slots is not saved"
+            )
         cls.NAME = name or _WORD.sub("-", cls.__name__).lower()
 
     def __init__(
@@ -99,6 +105,7 @@ class Learner:
                 raise LearnerError(f"{type(self).__name__}: has no setting {name!r}")
             setattr(self, name, value)
         self.begin()
+        self._begun = self._fixed()
 
     def begin(self) -> None:
         """Set up what the learner keeps. Called once, before the first decision."""
@@ -152,10 +159,33 @@ class Learner:
         """
         raise NotImplementedError(f"{type(self).__name__} shares nothing")
 
+    def _fixed(self) -> bytes:
+        """What is no memory, as it is now: settings and what is public."""
+        names = ("facts", "rounds", "agent", *settings_of(type(self)))
+        return msgspec.msgpack.encode([getattr(self, name) for name in names], enc_hook=repr)
+
+    def hold_settings(self) -> None:
+        """Refuse that a setting, or what else is no memory, has changed since :meth:`begin`.
+
+        A restored learner would not know of it, and no guarantee covers it.
+
+        Raises
+        ------
+        LearnerError
+            If one has changed.
+        """
+        if self._fixed() != self._begun:
+            raise LearnerError(
+                f"{type(self).__name__}: a setting, facts, rounds, agent or what the class holds "
+                "was changed after begin; set what changes in begin, as self.NAME, under a name of "
+                "its own"
+            )
+
     def dump(self) -> bytes:
         """The memory as bytes."""
+        self.hold_settings()
         settings = settings_of(type(self))
-        fixed = {"facts", "rounds", "agent", *settings}
+        fixed = {"facts", "rounds", "agent", "_begun", *settings}
         memory = {name: value for name, value in vars(self).items() if name not in fixed}
         return pack_memory(memory, type(self).__name__)
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+import msgspec
+import numpy as np
 from msgspec import Meta
 
 from fedbandits._typing import Floats
@@ -126,6 +128,17 @@ class PrivateLearner(Learner):
         self._noise_deviation = deviation
         self.receive(total)
 
+    def _fixed(self) -> bytes:
+        """Also what its class holds: all agents of a process share it, and no noise covers it."""
+        shared = [
+            value
+            for each in type(self).__mro__
+            if issubclass(each, PrivateLearner)
+            for value in vars(each).values()
+            if isinstance(value, list | dict | set | bytearray | np.ndarray)
+        ]
+        return super()._fixed() + msgspec.msgpack.encode(shared, enc_hook=_as_bytes)
+
     @classmethod
     def shares(cls) -> bool:
         """Whether agents exchange anything: they do.
@@ -144,3 +157,7 @@ class PrivateLearner(Learner):
                 "released is the sum of records, under noise"
             )
         return True
+
+
+def _as_bytes(value: Any) -> Any:
+    return value.tobytes() if isinstance(value, np.ndarray) else repr(value)

@@ -97,6 +97,7 @@ class RecordSum(OwnWords):
             return learner.decide(contexts, draws)
         before = learner.dump()
         chosen = learner.decide(contexts, draws)
+        learner.hold_settings()
         if learner.dump() != before:
             raise LearnerError(
                 f"{self._name}.decide: has changed what the learner keeps, which then depends on "
@@ -121,6 +122,7 @@ class RecordSum(OwnWords):
                 f"{self._name}.record: returned {values.size} numbers, and {self._plan.size} for "
                 "another interaction; the size must not change"
             )
+        self._recorder.hold_settings()
         if self._recorder.dump() != self._as_made:
             raise LearnerError(
                 f"{self._name}.record: has changed the learner; a record must follow from its "
