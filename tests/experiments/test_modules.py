@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import py_compile
 import sys
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Lasso, Ridge
 from typer.testing import CliRunner
 
 import fedbandits as fb
@@ -163,3 +166,108 @@ def test_terms_of_a_federation_name_no_code():
 
     with pytest.raises(ConfigError, match="module: code cannot be named"):
         read_federation('name = "a"\nmodule = "coins.py"\n')
+
+
+LOSER = '''
+import fedbandits as fb
+
+
+@fb.register
+class Stubborn(fb.Learner):
+    """Plays one arm for ever."""
+
+    def decide(self, contexts, draws):
+        return 0
+'''
+STUBBORN = """
+module = "stubborn.py"
+rounds = 30
+
+[environment]
+kind = "linear"
+agents = 1
+dim = 2
+arms = 2
+
+[[systems]]
+preset = "stubborn"
+"""
+
+
+def stubborn(folder, arm):
+    folder.mkdir(exist_ok=True)
+    (folder / "stubborn.toml").write_text(STUBBORN, encoding="utf-8")
+    module = folder / "stubborn.py"
+    module.write_text(LOSER.replace("return 0", f"return {arm}"), encoding="utf-8")
+    os.utime(module, (1e9, 1e9))
+    return folder / "stubborn.toml"
+
+
+def test_code_that_another_module_of_its_name_has_replaced_is_not_run(tmp_path):
+    """It would run under the digest of code that was not run."""
+    first = fb.load(stubborn(tmp_path / "a", 0))
+    before = fb.run(first).regret
+    second = fb.load(stubborn(tmp_path / "b", 1))
+    assert not fb.run(second).regret.equals(before)
+    with pytest.raises(ConfigError, match=r"module stubborn\.py: .* another text of that name"):
+        fb.run(first)
+    assert fb.run(fb.load(tmp_path / "a" / "stubborn.toml")).regret.equals(before)
+
+
+def test_what_python_has_compiled_before_is_not_taken_for_the_text(tmp_path, monkeypatch):
+    """Both texts are as long, and as old: Python itself takes them for the same."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    before = fb.run(stubborn(tmp_path, 0)).regret
+    py_compile.compile(tmp_path / "stubborn.py")
+    assert not fb.run(stubborn(tmp_path, 1)).regret.equals(before)
+
+
+def test_files_of_a_package_are_run_as_they_were_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    config = stubborn(tmp_path, 0)
+    package = tmp_path / "wood"
+    (package / "deep").mkdir(parents=True)
+    (package / "__init__.py").write_text("from .deep.arm import Stubborn\n", encoding="utf-8")
+    (package / "deep" / "__init__.py").write_text("", encoding="utf-8")
+    config.write_text(STUBBORN.replace("stubborn.py", "wood"), encoding="utf-8")
+    found = []
+    for arm in (0, 1):
+        (package / "deep" / "arm.py").write_text(
+            LOSER.replace("return 0", f"return {arm}"), encoding="utf-8"
+        )
+        os.utime(package / "deep" / "arm.py", (1e9, 1e9))
+        py_compile.compile(package / "deep" / "arm.py") if arm == 0 else None
+        found.append(fb.run(config).regret)
+    assert not found[0].equals(found[1])
+
+
+def test_a_link_is_known_by_its_own_name(tmp_path):
+    config = stubborn(tmp_path, 0)
+    (tmp_path / "stubborn.py").rename(tmp_path / "version-2.py")
+    (tmp_path / "stubborn.py").symlink_to("version-2.py")
+    result = fb.run(config, out=tmp_path / "out")
+    assert fb.run(tmp_path / "out" / "config.toml").regret.equals(result.regret)
+
+
+def test_a_learner_of_another_class_does_not_take_a_name_that_is_taken():
+    class One(fb.Learner, name="only"):
+        """Holds the name."""
+
+    class Two(fb.Learner, name="only"):
+        """Wants it too."""
+
+    fb.register(One)
+    fb.register(type("Two", (Two,), {"__qualname__": One.__qualname__}, name="only"))  # again
+    with pytest.raises(ConfigError, match="'only' is registered already"):
+        fb.register(Two)
+    for ridge in (Ridge(), Lasso()):  # a cell that was edited
+        fb.register(fb.learners.from_sklearn(ridge, name="linear-model"))
+
+
+@pytest.mark.parametrize("name", ["a b", "-x", "x" * 61, "a/b", "a.b", "two\nlines", "[red]"])
+def test_a_name_is_one_that_shells_files_and_tables_take(name):
+    class Odd(fb.Learner, name=name):
+        """Has an odd name."""
+
+    with pytest.raises(ConfigError, match="allowed as a name"):
+        fb.register(Odd)

@@ -111,7 +111,7 @@ def _all() -> Iterator[tuple[str, type[Environment]]]:
     """Every environment; those that take long to find come last."""
     for kind in BUILT_IN:
         yield kind, _built_in(kind)
-    yield from _registered.items()
+    yield from list(_registered.items())  # somebody may register while it is read
     yield from _offered()
 
 

@@ -156,6 +156,7 @@ def from_sklearn(estimator: Any, name: str) -> type[SklearnLearner]:
         f"{kind}Learner",
         (SklearnLearner,),
         {
+            "__qualname__": f"from_sklearn({name!r})",  # the same name again is the same learner
             "estimator": classmethod(fresh),
             "__doc__": f"Plays the arm with the largest reward that {kind} predicts.\n\n"
             + (SklearnLearner.__doc__ or "").partition("\n\n")[2],

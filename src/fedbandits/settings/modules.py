@@ -20,6 +20,7 @@ import msgspec
 from fedbandits.environments import registry as environment_registry
 from fedbandits.environments.registry import MODULE_PREFIX
 from fedbandits.errors import ConfigError, FedbanditsError
+from fedbandits.settings.module_code import FINDER
 from fedbandits.settings.schema import shown
 from fedbandits.systems import registry
 
@@ -103,7 +104,7 @@ def take_modules(raw: dict[str, Any], folder: pathlib.Path) -> tuple[Module, ...
         raise ConfigError("module: two modules have the same name; rename one")
     for module, path in zip(modules, paths, strict=True):
         _refuse_other(module, keys.module_digests)
-        load_module(module, (folder / path).resolve())
+        load_module(module, (folder / path).absolute())
     return modules
 
 
@@ -178,14 +179,12 @@ def load_module(module: Module, path: pathlib.Path) -> None:
     ConfigError
         Naming its line, if it fails.
     """
-    name = MODULE_PREFIX + path.stem
-    same = getattr(sys.modules.get(name), "__fedbandits_digest__", "") == module.digest
-    if same and _has_registered(name):
+    name = _imported_as(module)
+    if _digest_there(module) == module.digest and _has_registered(name):
         return
     for known in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
         del sys.modules[known]
-    file = path / "__init__.py" if path.is_dir() else path
-    spec = importlib.util.spec_from_file_location(name, file)
+    spec = FINDER.add(name, path, module.files)
     if spec is None or spec.loader is None:
         raise ConfigError(f"module: {path}: is no Python module")
     made = importlib.util.module_from_spec(spec)
@@ -205,6 +204,33 @@ def load_module(module: Module, path: pathlib.Path) -> None:
             "brings"
         )
     made.__fedbandits_digest__ = module.digest  # type: ignore[attr-defined]
+
+
+def refuse_replaced(modules: tuple[Module, ...]) -> None:
+    """Refuse modules in whose place this process has since imported others of the same name.
+
+    What is registered by a name is then the other's.
+
+    Raises
+    ------
+    ConfigError
+        Naming the first of them.
+    """
+    for module in modules:
+        if _digest_there(module) not in ("", module.digest):
+            raise ConfigError(
+                f"module {module.name}: this process has since read another text of that name; "
+                "read the configuration again with fb.load, or give the modules two names"
+            )
+
+
+def _imported_as(module: Module) -> str:
+    return MODULE_PREFIX + module.name.removesuffix(".py")
+
+
+def _digest_there(module: Module) -> str:
+    """The digest of what is imported under a module's name; empty if nothing is."""
+    return getattr(sys.modules.get(_imported_as(module)), "__fedbandits_digest__", "")
 
 
 def _has_registered(name: str) -> bool:

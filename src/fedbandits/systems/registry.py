@@ -6,6 +6,7 @@ import functools
 import hashlib
 import importlib
 import pathlib
+import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
@@ -31,21 +32,40 @@ BUILT_IN = (
 ENTRY_POINTS = "fedbandits.systems"
 LEARNER_POINTS = "fedbandits.learners"
 
+#: What systems and presets may be called: a word that a shell, a file and a table take as it is.
+_NAME = re.compile(r"\w[\w-]{0,59}\Z")
+
 _registered: dict[str, System[Any]] = {}
 
 
 def register_system(system: System[Any]) -> None:
-    """Make a system known for as long as this process runs, in place of an earlier one of its kind.
+    """Make a system known for as long as this process runs.
+
+    An earlier one of the same class name and module is replaced: a notebook's cell runs twice.
 
     Raises
     ------
     ConfigError
-        If its name, or that of one of its presets, is taken by another system.
+        If its name, or that of one of its presets, is taken by another system, or is no name.
     """
-    others = [other for other in systems() if other is not _registered.get(system.name)]
+    for name in (system.name, *system.presets):
+        if not _NAME.match(name):
+            raise ConfigError(
+                f"system {name!r}: allowed as a name: up to 60 letters, digits, _ and -, not "
+                "beginning with -"
+            )
+    others = [other for other in systems() if not _is_again(system, other)]
     if system not in others:
         _refuse_taken(system, others)
         _registered[system.name] = system
+
+
+def _is_again(system: System[Any], other: System[Any]) -> bool:
+    """Whether a registered system was defined anew, as in a notebook."""
+    if other is not _registered.get(system.name):
+        return False
+    one, two = class_of(system), class_of(other)
+    return (one.__module__, one.__qualname__) == (two.__module__, two.__qualname__)
 
 
 def modules_of_registered() -> set[str]:
@@ -152,7 +172,7 @@ def _as_system(found: Any) -> Any:
 def _all() -> Iterator[System[Any]]:
     """Every system; those that take long to find come last."""
     yield from map(_built_in, BUILT_IN)
-    yield from _registered.values()
+    yield from list(_registered.values())  # somebody may register while it is read
     yield from _offered()
 
 

@@ -158,7 +158,7 @@ def play(
         raise type(error)(f"{where}: {error}") from None
 
 
-@functools.lru_cache(maxsize=2)
+@functools.lru_cache(maxsize=1)  # a process knows one module of a name
 def _prepare(
     config: str, files: tuple[DataFile, ...], modules: tuple[Module, ...]
 ) -> tuple[Experiment, Experiment]:
