@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import fedbandits as fb
 from fedbandits.cli.main import app
 from fedbandits.environments import registry as environment_registry
-from fedbandits.errors import CheckpointError, ConfigError, OutputExistsError
+from fedbandits.errors import CheckpointError, ConfigError, LearnerError, OutputExistsError
 from fedbandits.systems import registry
 from tests.own_things import COINS, CONFIG
 
@@ -249,11 +249,18 @@ def test_a_link_is_known_by_its_own_name(tmp_path):
     assert fb.run(tmp_path / "out" / "config.toml").regret.equals(result.regret)
 
 
+class First(fb.Learner):
+    """Plays the first arm."""
+
+    def decide(self, contexts, draws):
+        return 0
+
+
 def test_a_learner_of_another_class_does_not_take_a_name_that_is_taken():
-    class One(fb.Learner, name="only"):
+    class One(First, name="only"):
         """Holds the name."""
 
-    class Two(fb.Learner, name="only"):
+    class Two(First, name="only"):
         """Wants it too."""
 
     fb.register(One)
@@ -266,8 +273,38 @@ def test_a_learner_of_another_class_does_not_take_a_name_that_is_taken():
 
 @pytest.mark.parametrize("name", ["a b", "-x", "x" * 61, "a/b", "a.b", "two\nlines", "[red]"])
 def test_a_name_is_one_that_shells_files_and_tables_take(name):
-    class Odd(fb.Learner, name=name):
+    class Odd(First, name=name):
         """Has an odd name."""
 
     with pytest.raises(ConfigError, match="allowed as a name"):
         fb.register(Odd)
+
+
+@pytest.mark.parametrize("tag", ["a b", "", 5])
+def test_a_kind_is_such_a_name_too(tag):
+    class Odd(fb.environments.PythonEnvironment, tag=tag):
+        """Has an odd tag."""
+
+    with pytest.raises(ConfigError, match="allowed as a tag"):
+        fb.register(Odd)
+
+
+def test_a_learner_that_cannot_be_made_is_not_registered():
+    """It would spoil what lists all presets."""
+
+    class Wrong(fb.Learner):
+        """Has a default that is no number."""
+
+        arm: int = "first"
+
+        def decide(self, contexts, draws):
+            return self.arm
+
+    class Idle(fb.Learner):
+        """Decides nothing."""
+
+    with pytest.raises(ConfigError, match=r"Wrong\.arm: given 'first'"):
+        fb.register(Wrong)
+    with pytest.raises(LearnerError, match="Idle: a learner has decide"):
+        fb.register(Idle)
+    assert not {"wrong", "idle"} & {*dir(fb.presets)}

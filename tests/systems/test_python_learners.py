@@ -244,7 +244,7 @@ class TestMistakes:
             with pytest.raises(ConfigError, match="register: given"):
                 fb.register(thing)
 
-        class FedUCB(fb.Learner, name="feducb"):
+        class FedUCB(Fixed, name="feducb"):
             """Not that one."""
 
         with pytest.raises(ConfigError, match="'feducb' is registered already"):

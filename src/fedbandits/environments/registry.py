@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import re
 import warnings
 from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
@@ -28,6 +29,11 @@ ENTRY_POINTS = "fedbandits.environments"
 #: does not hide Python's own then.
 MODULE_PREFIX = "fedbandits_module_"
 
+#: What worlds and presets may be called: a word that shells, files and tables take.
+NAME = re.compile(r"\w[\w-]{0,59}\Z")
+#: The same in words.
+NAMES_ARE = "up to 60 letters, digits, _ and -, not beginning with -"
+
 _registered: dict[str, type[Environment]] = {}
 
 
@@ -45,10 +51,12 @@ def register_environment(environment: type[Environment]) -> None:
     Raises
     ------
     ConfigError
-        If its kind is taken.
+        If its kind is taken, or is no name.
     """
     _refuse_stranger(environment)
     kind = kind_of(environment)
+    if not (isinstance(environment.__struct_config__.tag, str) and NAME.match(kind)):
+        raise ConfigError(f"environment {kind!r}: allowed as a tag: {NAMES_ARE}")
     there = find_or_none(kind)
     if there is not None and not _is_again(environment, there):
         raise ConfigError(

@@ -6,14 +6,13 @@ import functools
 import hashlib
 import importlib
 import pathlib
-import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
 from typing import Any
 
-from fedbandits.environments.registry import MODULE_PREFIX
+from fedbandits.environments.registry import MODULE_PREFIX, NAME, NAMES_ARE
 from fedbandits.errors import ConfigError, ConfigWarning
 from fedbandits.learners.learner import Learner
 from fedbandits.systems.base import System
@@ -32,9 +31,6 @@ BUILT_IN = (
 ENTRY_POINTS = "fedbandits.systems"
 LEARNER_POINTS = "fedbandits.learners"
 
-#: What systems and presets may be called: a word that a shell, a file and a table take as it is.
-_NAME = re.compile(r"\w[\w-]{0,59}\Z")
-
 _registered: dict[str, System[Any]] = {}
 
 
@@ -46,14 +42,12 @@ def register_system(system: System[Any]) -> None:
     Raises
     ------
     ConfigError
-        If its name, or that of one of its presets, is taken by another system, or is no name.
+        If its name, or that of one of its presets, is taken by another system, or a preset's is no
+        name.
     """
-    for name in (system.name, *system.presets):
-        if not _NAME.match(name):
-            raise ConfigError(
-                f"system {name!r}: allowed as a name: up to 60 letters, digits, _ and -, not "
-                "beginning with -"
-            )
+    for preset in system.presets:
+        if not NAME.match(preset):
+            raise ConfigError(f"preset {preset!r}: allowed as a name: {NAMES_ARE}")
     others = [other for other in systems() if not _is_again(system, other)]
     if system not in others:
         _refuse_taken(system, others)
