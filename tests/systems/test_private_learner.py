@@ -31,10 +31,12 @@ from fedbandits.testing import applications
 from fedbandits.testing.deployed_systems import does_as_simulated
 from fedbandits.testing.plays import federate, plan_of
 from fedbandits.testing.systems import CHECKS
+from tests.contracts.test_claims import require_plain_words
 from tests.own_things import SharedRidge
 from tests.systems.private_learners import PrivateLinUCB, PrivateMeans
 
 LINEAR = fb.environments.Linear(agents=3, dim=3, arms=4)
+WINE = fb.environments.Classification(agents=3, dataset="wine", components=4)
 PRESETS = ["private-lin-ucb", "private-means"]
 SEED, REPLICATE = 4, 0
 
@@ -261,6 +263,21 @@ def test_a_refused_record_changes_nothing():
     assert agent.dump() == before
 
 
+def test_a_record_counts_once_though_learning_from_it_failed_at_first(monkeypatch):
+    agent = federate(fb.system("private-means").config, LINEAR, 60, SEED, REPLICATE).players[0]
+    decision = agent.decide(LINEAR.stage(replicate_key(SEED, 0)).situation(1, 0))
+
+    def failing(self, context, arm, reward):
+        raise OSError("a disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PrivateMeans, "observe", failing)
+        with pytest.raises(OSError, match="a disk is full"):
+            agent.observe(decision, 1.0)
+    agent.observe(decision, 1.0)
+    assert agent.state.statistic.sum() == 2.0
+
+
 @pytest.mark.parametrize(
     ("preset", "why"),
     [("remembering", "Remembering.decide: has changed what the learner keeps"),
@@ -370,6 +387,16 @@ def test_what_is_claimed_follows_from_what_the_learner_sees():
     assert len(clipped.conditional_on) == len(raw.conditional_on) - 1
 
 
+@pytest.mark.parametrize("preset", [*PRESETS, "shared-ridge"])
+@pytest.mark.parametrize("world", [LINEAR, WINE], ids=["visits", "persons"])
+def test_what_is_claimed_can_be_understood_at_the_first_reading(preset, world):
+    stated = find_system(preset).claim(plan_for(preset, 60, world))
+    require_plain_words(stated)
+    assert len(set(stated.limits)) == len(stated.limits)
+    if math.isfinite(stated.epsilon):
+        assert any("cost k times μ" in limit.why for limit in stated.not_protected)
+
+
 @pytest.mark.parametrize(
     ("settings", "key"),
     [({"epsilon": 0.0}, "epsilon"), ({"delta": 1.0}, "delta"), ({"record_bound": 0.0}, "record"),
@@ -383,6 +410,13 @@ def test_impossible_settings_are_refused(settings, key):
 def test_more_releases_than_the_mechanism_should_make_are_refused():
     with pytest.raises(ConfigError, match="release less often"):
         plan_for("private-lin-ucb", 20_000, schedule="every(1)")
+
+
+def test_arms_that_have_a_model_each_are_told_of_too(monkeypatch):
+    run = play("private-means", 60, WINE, schedule="every(10)")
+    assert run.plan.facts.models == run.plan.facts.arms == 3
+    assert run.players[0].learner.noise_deviation > 0
+    assert audited(monkeypatch, "private-means", WINE).outcome == "holds"
 
 
 def test_agents_keep_going_where_they_were_restored():
@@ -416,11 +450,11 @@ def test_a_private_linucb_of_thirty_lines_does_as_well_as_feducb():
 # ---------------------------------------------------------------- the audit
 
 
-def audited(monkeypatch, preset="private-lin-ucb"):
+def audited(monkeypatch, preset="private-lin-ucb", world=LINEAR):
     """A verdict on releases and noise; whole parties play few runs."""
     monkeypatch.setattr(audit_rooms, "PARTY_RUNS", 60)
     monkeypatch.setattr(audit_rooms, "SECURE_RUNS", 30)
-    experiment = fb.Experiment(rounds=200, environment=LINEAR, systems=(fb.system(preset),))
+    experiment = fb.Experiment(rounds=200, environment=world, systems=(fb.system(preset),))
     (verdict,) = audit(experiment, runs=20_000).verdicts
     return verdict
 
