@@ -23,6 +23,7 @@ from msgspec import Meta
 
 from fedbandits._checked import Checked
 from fedbandits._compile import compiled
+from fedbandits._compile import implements as implements  # for worlds from outside
 from fedbandits._typing import Floats, Floats32
 from fedbandits.environments.facts import ContextualFacts, Facts
 from fedbandits.environments.needs import Needs
@@ -77,7 +78,13 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class ContextualEnvironment(Environment, frozen=True, kw_only=True):
-    """Where contexts come from too: every round each agent sees a decision set."""
+    """Where contexts come from too: every round each agent sees a decision set.
+
+    Parameters
+    ----------
+    agents
+        Number of agents, M.
+    """
 
     FACTS: ClassVar[type[Facts]] = ContextualFacts
 
