@@ -14,13 +14,16 @@ from fedbandits.errors import (
     FedbanditsError,
     OutputExistsError,
     ReleaseRefusedError,
+    StoppedError,
     UnknownEventError,
 )
 
 if TYPE_CHECKING:
     from fedbandits import environments
     from fedbandits.client import AsyncClient, Client
+    from fedbandits.experiments import events
     from fedbandits.experiments.run import run
+    from fedbandits.experiments.stop import Stop
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.settings.experiment import Experiment, Variant, load, system
     from fedbandits.systems import System, register
@@ -41,11 +44,14 @@ __all__ = [
     "OutputExistsError",
     "PrivacyClaim",
     "ReleaseRefusedError",
+    "Stop",
+    "StoppedError",
     "System",
     "UnknownEventError",
     "Variant",
     "__version__",
     "environments",
+    "events",
     "load",
     "load_model",
     "register",
@@ -59,6 +65,7 @@ _HOMES = {
     "Client": "fedbandits.client",
     "Experiment": "fedbandits.settings.experiment",
     "PrivacyClaim": "fedbandits.privacy.claims",
+    "Stop": "fedbandits.experiments.stop",
     "System": "fedbandits.systems",
     "Variant": "fedbandits.settings.experiment",
     "load": "fedbandits.settings.experiment",
@@ -67,6 +74,8 @@ _HOMES = {
     "run": "fedbandits.experiments.run",
     "system": "fedbandits.settings.experiment",
 }
+#: Modules that are imported when they are first asked for.
+_MODULES = {"events": "fedbandits.experiments.events"}
 #: Rooms that are there without an import of their own, as ``fb.environments``.
 _ROOMS = {"environments", "experiments", "federation", "learners", "privacy", "random", "systems"}
 
@@ -74,6 +83,8 @@ _ROOMS = {"environments", "experiments", "federation", "learners", "privacy", "r
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return importlib.import_module(f"fedbandits.{name}")
+    if name in _MODULES:
+        return importlib.import_module(_MODULES[name])
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)

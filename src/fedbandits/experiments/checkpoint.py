@@ -59,6 +59,11 @@ class CheckpointFolder:
             systems=tuple(code_of(find_system(entry.system)) for entry in experiment.systems),
         )
 
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to resume."""
+        return not any(any(self.path.glob(f"*{ending}")) for ending in (".checkpoint", ".npz"))
+
     def begin(self, resume: bool) -> None:
         """Make the folder; without ``resume`` what an earlier run left is discarded."""
         if not resume:

@@ -94,6 +94,12 @@ def holds_complete_run(out: pathlib.Path) -> bool:
         return False
 
 
+def read_result(out: pathlib.Path) -> xr.Dataset:
+    """The result of the run that a folder holds, all of it in memory."""
+    with xr.open_dataset(out / _RESULTS, engine="h5netcdf") as stored:
+        return stored.load()
+
+
 def write_audit(out: pathlib.Path, experiment: Experiment, audit: Audit) -> None:
     """Write an audit into the folder of a run, and into the run's report if there is one.
 
