@@ -15,12 +15,12 @@ import xarray as xr
 from xarray.backends import H5NetCDFStore
 
 from fedbandits.errors import OutputExistsError
-from fedbandits.experiments.audit import Audit
 from fedbandits.experiments.files import locked, replace_durably, stage, unwritable
 from fedbandits.experiments.plots import draw_plots
 from fedbandits.experiments.report import render_audit, render_report
 from fedbandits.experiments.result import summarise, summary_csv
 from fedbandits.experiments.theory import compare
+from fedbandits.experiments.verdict import Audit
 from fedbandits.experiments.whole import is_whole, put_in_place
 from fedbandits.settings.experiment import Experiment
 

@@ -248,9 +248,11 @@ class System(Generic[AnyPlan]):
         del plan, environment
         return ()
 
-    def examine(self, plan: AnyPlan, environment: Environment) -> Examined | None:
-        """What participants find out in a run, for an audit of encryption; None without any."""
-        del plan, environment
+    def examine(
+        self, plan: AnyPlan, environment: Environment, scale: float = 1.0
+    ) -> Examined | None:
+        """What participants find out, for an audit of encryption ``scale`` times the usual size."""
+        del plan, environment, scale
         return None
 
     def noise_checks(self, plan: AnyPlan, environment: Environment) -> Sequence[NoisyNumbers]:
