@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from fedbandits import cli
-from fedbandits.experiments import audit as audit_module
-from fedbandits.experiments.audit import Audit, Verdict
+from fedbandits.experiments import audit_parts
+from fedbandits.experiments.verdict import Audit, Verdict
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import GaussianRelease
 from fedbandits.privacy.claims import PrivacyClaim
@@ -124,7 +124,7 @@ class TestAudit:
 
     def test_verdicts_come_last_and_a_broken_claim_is_no_error(self, folder, monkeypatch, capsys):
         monkeypatch.setattr(agents_audit, "_HORIZONS", (16,))
-        monkeypatch.setattr(audit_module, "attack", attack_of_few_runs)
+        monkeypatch.setattr(audit_parts, "attack", attack_of_few_runs)
         assert call(monkeypatch, "audit", "tiny.toml", "--runs", "200", *self.few) == 0
         *_, noise, also, sound, published, summary = capsys.readouterr().out.splitlines()
         for name, line in (("feducb", noise), ("feducb-published", also)):
@@ -149,7 +149,9 @@ class TestAudit:
             epsilon_low=2.0, tightness=0.5, noise_factor=1.0, noise_measured=math.nan,
             confidence=0.99, findings=(),
         )  # fmt: skip
-        monkeypatch.setattr("fedbandits.experiments.audit.audit", lambda *_: Audit((verdict,)))
+        monkeypatch.setattr(
+            "fedbandits.experiments.audit.audit", lambda *_, **__: Audit((verdict,))
+        )
         assert call(monkeypatch, "audit", "tiny.toml", "--strict") == code
         assert call(monkeypatch, "audit", "tiny.toml") == 0
         assert f"[b]x: {outcome}" in capsys.readouterr().out
