@@ -10,12 +10,14 @@ import pytest
 from typer.testing import CliRunner
 
 from fedbandits import cli
+from fedbandits.errors import ResumeWarning
 from fedbandits.experiments import audit_parts
 from fedbandits.experiments.verdict import Audit, Verdict
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import GaussianRelease
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.ledger import Ledger, add_up
+from fedbandits.reproduce import FIGURES
 from fedbandits.systems.agents import audit as agents_audit
 from tests.experiments.test_audit import attack_of_few_runs
 
@@ -117,6 +119,49 @@ def test_privacy_as_markdown(folder, monkeypatch, capsys):
 def test_privacy_is_of_a_file_or_of_all_presets(folder, monkeypatch, capsys, arguments):
     assert call(monkeypatch, "privacy", *arguments) == 2
     assert "name a CONFIG.toml, or give --all" in capsys.readouterr().err
+
+
+class TestResume:
+    """What there is to resume is said in one line; the exit code is 0 all the same."""
+
+    @pytest.fixture(autouse=True)
+    def as_users_see_warnings(self, monkeypatch):
+        monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # put back afterwards
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", ResumeWarning)
+            yield
+
+    def test_of_nothing_it_starts_from_the_beginning(self, folder, monkeypatch, capsys):
+        assert call(monkeypatch, "run", "tiny.toml", "--resume") == 0
+        shown = capsys.readouterr().err
+        line = next(line for line in shown.splitlines() if line.startswith("fedbandits: warning"))
+        assert "there is nothing to resume" in line
+        assert "starts from the beginning" in line
+        assert (folder / "runs" / "tiny" / "report.html").is_file()
+
+    def test_of_a_complete_run_it_plays_nothing(self, folder, monkeypatch, capsys):
+        assert call(monkeypatch, "run", "tiny.toml") == 0
+        table = capsys.readouterr().out
+        written = (folder / "runs" / "tiny" / "results.nc").stat().st_mtime_ns
+        assert call(monkeypatch, "run", "tiny.toml", "--resume") == 0
+        shown = capsys.readouterr()
+        assert "holds a complete run already; nothing is played" in shown.err
+        assert shown.out == table
+        assert (folder / "runs" / "tiny" / "results.nc").stat().st_mtime_ns == written
+
+    def test_of_a_figure_that_was_never_begun_it_says_so(self, folder, monkeypatch, capsys):
+        def make(context):
+            assert context.out.name == "fig"
+            raise KeyboardInterrupt
+
+        figure = FIGURES[min(FIGURES)]._replace(make=make)
+        monkeypatch.setitem(FIGURES, "made-up", figure)
+        arguments = ("reproduce", "made-up", "--resume", "--out", "fig")
+        assert call(monkeypatch, *arguments) == 130
+        assert "there is nothing to resume in fig" in capsys.readouterr().err
+        (folder / "fig").mkdir()
+        assert call(monkeypatch, *arguments) == 130
+        assert "nothing to resume" not in capsys.readouterr().err
 
 
 class TestAudit:

@@ -30,8 +30,14 @@ from fedbandits.experiments.events import (
 from fedbandits.experiments.progress import TerminalProgress
 from fedbandits.experiments.stream import Stream
 from tests.experiments.test_resume import MEASURED, assert_same, experiment
+from tests.test_docs import ROOT, code_blocks
 
 LABELS = ("feducb", "feducb-published", "linucb-alone")
+KINDS = [
+    kind
+    for kind in vars(events).values()
+    if isinstance(kind, type) and issubclass(kind, events.Event)
+]
 TASKS = [(label, number) for label in LABELS for number in range(2)]
 
 
@@ -310,12 +316,7 @@ class TestTables:
         assert tables[0]["systems"] == list(LABELS)
 
     def test_all_kinds_have_a_name_of_their_own(self):
-        kinds = [
-            kind
-            for kind in vars(events).values()
-            if isinstance(kind, type) and issubclass(kind, events.Event)
-        ]
-        tags = [kind.__struct_config__.tag for kind in kinds]
+        tags = [kind.__struct_config__.tag for kind in KINDS]
         assert len(set(tags)) == len(tags) == 14
 
     def test_events_are_frozen(self):
@@ -359,3 +360,16 @@ def test_a_struct_of_events_is_equal_to_itself_after_json():
     event = ReplicateAdvanced(system="a", replicate=0, done=4, rounds=9)
     decoded = msgspec.json.decode(msgspec.json.encode(event.to_table()), type=ReplicateAdvanced)
     assert decoded == event
+
+
+def test_the_code_of_the_documentation_runs(capsys):
+    (code,) = code_blocks("docs/events.md")
+    exec(compile(code, "docs/events.md", "exec"), {})  # noqa: S102 (our own documentation)
+    *_, interrupted = capsys.readouterr().out.splitlines()
+    assert interrupted == "1"
+
+
+def test_the_documentation_names_every_event():
+    text = (ROOT / "docs" / "events.md").read_text(encoding="utf-8")
+    abstract = {"Event", "PartEvent"}
+    assert [kind.__name__ for kind in KINDS if f"`{kind.__name__}`" not in text] == sorted(abstract)
