@@ -112,10 +112,11 @@ class Compiling(Event, frozen=True, kw_only=True, tag="compiling"):
 
 
 class ReplicateAdvanced(Event, frozen=True, kw_only=True, tag="replicate_advanced"):
-    """Some more rounds of a replicate are played. Comes about four times a second, and at the end.
+    """Some more rounds of a replicate are played.
 
-    The first one of a replicate says where it begins: at 0, or where its checkpoint stood. A
-    cluster tells of a replicate once only, when it has come back.
+    It comes at every round that the result records, and about four times a second in between. The
+    first one of a replicate says where it begins: at 0, or where its checkpoint stood. A cluster
+    tells of a replicate once only, when it has come back.
 
     Parameters
     ----------

@@ -17,6 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.progress import Progress as RichProgress
+from rich.table import Column
 from rich.text import Text
 
 from fedbandits.experiments.events import (
@@ -35,6 +36,8 @@ from fedbandits.experiments.events import (
 
 #: What a bar counts, while nothing is compiled.
 _ROUNDS, _PARTS = "rounds", "parts"
+#: Columns of a terminal that all but the words beside an audit's bar take; fewest for the words.
+_NUMBERS, _FEWEST = 62, 18
 #: Said once, when the first kernel is compiled.
 _COMPILING = (
     "Compiling what this needs. That takes up to a minute; it is kept, and later runs begin at "
@@ -131,10 +134,12 @@ class TerminalProgress:
             self._add(label, label, total, completed=completed, acting=event.acting)
 
     def _begin_audit(self, event: AuditStarted) -> None:
+        # What a part looks at is said in many words. It is cut, so that numbers are not.
+        words = Column(no_wrap=True, max_width=max(_FEWEST, self._console.width - _NUMBERS))
         self._begin(
             _PARTS,
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
+            TextColumn("{task.description}", markup=False, table_column=words),
+            BarColumn(bar_width=20),
             TextColumn("{task.fields[count]}"),
             TextColumn("{task.fields[note]}"),
             TextColumn("{task.fields[left]}", style="cyan"),
@@ -192,5 +197,5 @@ class TerminalProgress:
                 description=f"{event.system}: {event.looks_at}",
                 completed=event.done + inside,
                 count=f"{event.done}/{event.total}",
-                left=roughly(event.seconds_left),
+                left=roughly(event.seconds_left) if event.done < event.total else "",
             )
