@@ -23,6 +23,7 @@ from fedbandits.experiments.events import (
     PartAdvanced,
 )
 from fedbandits.experiments.progress import TerminalProgress, roughly
+from fedbandits.privacy import auditing
 from fedbandits.privacy.auditing import audit as attack
 from fedbandits.privacy.noise_check import NoiseFinding, check_noise, runs_needed
 from fedbandits.privacy.sizes import scaled
@@ -178,14 +179,20 @@ class TestTimeLeft:
     def test_it_is_shown_roughly(self, seconds, shown):
         assert roughly(seconds) == shown
 
-    def test_the_bar_shows_parts_and_what_is_left(self, made_up, tmp_path):
-        console = Console(file=(tmp_path / "shown").open("w"), width=120, force_terminal=True)
+    @pytest.mark.parametrize(
+        ("width", "words"), [(140, f"feducb: {'many words ' * 4}"), (80, "feducb: many word")]
+    )
+    def test_the_bar_shows_parts_and_what_is_left(self, tmp_path, width, words):
+        console = Console(file=(tmp_path / "shown").open("w"), width=width)
+        part = Part("feducb", "noise", "many words " * 4)
+        begin = AuditStarted(experiment="x", systems=("feducb",), runs=1000, parts=(part,) * 5)
         with console.file, TerminalProgress(console) as progress:
-            audit(three_systems(), on_event=progress)
+            progress(begin)
+            told = {"kind": "noise", "looks_at": part.looks_at, "done": 2, "total": 5}
+            progress(PartAdvanced(system="feducb", **told, share=0.5, seconds_left=42.0))
         shown = (tmp_path / "shown").read_text()
-        assert "feducb-published: part 2" in shown
-        assert "5/5" in shown
-        assert "s left" in shown
+        assert words.strip() in shown
+        assert "2/5 parts about 40 s left" in shown
 
 
 class TestSize:
@@ -264,6 +271,26 @@ class TestSize:
                     part.play(lambda share: None)
         assert len(sizes) > 8
         assert set(sizes) == {5.0}
+
+    def test_runs_have_the_numbers_that_they_have_when_played_at_once(self, monkeypatch):
+        def draw(world, rng, count):
+            asked.append(count)
+            return shifted(1.0)(world, rng, count)
+
+        class Noting(Synthetic):
+            def play(self, world, first, count):
+                played[world] += range(first, first + count)
+                return super().play(world, first, count)
+
+        numbers_of = []
+        for piece in (20, 10**6):
+            asked, played = [], ([], [])
+            monkeypatch.setattr(auditing, "_PIECE", piece)
+            attack(Noting(draw, sees="messages"), 2500, 0.01, training=130)
+            numbers_of.append(played)
+            assert len(asked) == (7 + 100 + 25) * 2 if piece == 20 else (1 + 2) * 2
+        assert numbers_of[0] == numbers_of[1]
+        assert not set(played[0]) & set(played[1])
 
     def test_reports_end_with_the_whole(self):
         shares = []

@@ -217,6 +217,24 @@ class TestStop:
         assert [type(event) for event in told] == [RunStarted, RunInterrupted]
         assert not (tmp_path / "r").exists()
 
+    @pytest.mark.parametrize("number", [3, 17, 40])
+    def test_a_replicate_stands_where_its_event_says(self, number):
+        """It waits until it was heard, and leaves there; nothing more is told of it."""
+        told, stop = [], fb.Stop()
+
+        def listen(event):
+            told.append(event)
+            if isinstance(event, ReplicateAdvanced) and len(told) >= number:
+                stop.set()
+
+        try:
+            fb.run(experiment(), jobs=1, on_event=listen, stop=stop)
+        except StoppedError:
+            assert number < 40
+        assert isinstance(told[-1], RunInterrupted)
+        assert isinstance(told[-2], ReplicateAdvanced)
+        assert len(told) in (number + 1, number + 2)  # a replicate may have finished just then
+
     def test_a_run_does_not_set_it(self):
         stop = fb.Stop()
         assert "not set" in repr(stop)
