@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from functools import partial
 
 import numpy as np
@@ -19,8 +20,10 @@ from fedbandits.experiments.audit_clock import Clock
 from fedbandits.experiments.audit_parts import LEAST_RUNS, AuditPart, runs_of
 from fedbandits.experiments.events import (
     AuditInterrupted,
+    AuditStarted,
     Part,
     PartAdvanced,
+    PartStarted,
 )
 from fedbandits.experiments.progress import TerminalProgress, roughly
 from fedbandits.privacy import auditing
@@ -77,7 +80,7 @@ class At:
 
 
 def press():
-    raise KeyboardInterrupt
+    signal.raise_signal(signal.SIGINT)
 
 
 class TestEvents:
@@ -117,6 +120,19 @@ class TestLeaving:
             audit(three_systems(), on_event=At(PartAdvanced, 1, stop.set), stop=stop)
         with pytest.raises(KeyboardInterrupt):
             audit(three_systems(), on_event=At(PartAdvanced, 1, press))
+
+    def test_a_second_ctrl_c_does_not_wait_for_the_end_of_a_step(self, made_up):
+        def press_twice():
+            press()
+            with pytest.raises(KeyboardInterrupt):
+                press()
+            raise KeyboardInterrupt
+
+        listener = At(PartStarted, 2, press_twice)
+        assert audit(three_systems(), on_event=listener).missing
+        assert isinstance(listener.told[-2], PartStarted)
+        with pytest.raises(KeyboardInterrupt):  # afterwards it is as it was before
+            press()
 
     def test_a_whole_audit_misses_nothing(self, made_up):
         found = audit(three_systems())
@@ -279,7 +295,7 @@ class TestSize:
 
         class Noting(Synthetic):
             def play(self, world, first, count):
-                played[world] += range(first, first + count)
+                played[world].extend(range(first, first + count))
                 return super().play(world, first, count)
 
         numbers_of = []

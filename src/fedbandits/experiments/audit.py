@@ -16,7 +16,7 @@ from fedbandits.experiments.events import (
     PartFinished,
     PartStarted,
 )
-from fedbandits.experiments.stop import Stop
+from fedbandits.experiments.stop import Leaving, Stop
 from fedbandits.experiments.stream import Listener, Stream
 from fedbandits.experiments.verdict import Audit, Verdict, judge, with_examined
 from fedbandits.privacy.auditing import Finding
@@ -69,11 +69,11 @@ def audit(
     StoppedError
         If ``stop`` ended it before any system was done.
     KeyboardInterrupt
-        If Ctrl-C did so.
+        If Ctrl-C did so. Ctrl-C ends an audit at its next step; a second one, at once.
     """
     if not isinstance(experiment, Experiment):
         experiment = load(pathlib.Path(experiment))
-    stream, stop = Stream(on_event), Stop() if stop is None else stop
+    stream, leaving = Stream(on_event), Leaving(stop)
     claims = experiment.claims()
     planned = {
         entry.label: parts_of(experiment, entry, runs, confidence, claims[entry.label].delta)
@@ -84,22 +84,23 @@ def audit(
     stream.tell(
         AuditStarted(experiment=experiment.name, systems=tuple(planned), runs=runs, parts=shown)
     )
-    player = _Player(stream, stop, Clock([part.kind for part in shown]))
+    player = _Player(stream, leaving, Clock([part.kind for part in shown]))
     verdicts: list[Verdict] = []
     try:
-        with stream.with_compilations():
+        # Not by an exception wherever it may be: compiled code does not expect one.
+        with stream.with_compilations(), leaving.at_ctrl_c(once=True):
             for label, own in planned.items():
                 found = [player.play(part) for part in own]
                 verdicts.append(_verdict(label, claims[label], found, confidence))
-    except (KeyboardInterrupt, _LeaveError) as interruption:
+    except (KeyboardInterrupt, _LeaveError):
         audited = tuple(verdict.system for verdict in verdicts)
         stream.tell(AuditInterrupted(done=player.done, total=len(parts), audited=audited))
         if verdicts:
             missing = tuple(label for label in planned if label not in audited)
             return Audit(tuple(verdicts), missing)
-        if isinstance(interruption, KeyboardInterrupt):
-            raise
-        raise StoppedError("audit: it was stopped before any system was done") from None
+        if stop:
+            raise StoppedError("audit: it was stopped before any system was done") from None
+        raise KeyboardInterrupt from None
     whole = Audit(tuple(verdicts))
     broken = tuple(verdict.system for verdict in verdicts if verdict.outcome == "broken")
     stream.tell(AuditFinished(summary=whole.summary, broken=broken))

@@ -47,13 +47,26 @@ class Leaving(Stop):
         return super().__bool__() or bool(self._stop)
 
     @contextmanager
-    def at_ctrl_c(self) -> Iterator[None]:
-        """Let Ctrl-C tell workers to leave; more of them do not disturb the leaving."""
+    def at_ctrl_c(self, once: bool = False) -> Iterator[None]:
+        """Let Ctrl-C tell workers to leave.
+
+        Parameters
+        ----------
+        once
+            Whether a second Ctrl-C ends everything at once. If not, it does nothing: what is being
+            saved is not disturbed.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield  # only the main thread may handle signals; whoever started this one does
             return
         before = signal.getsignal(signal.SIGINT)
-        signal.signal(signal.SIGINT, lambda *_: self.set())
+
+        def tell(*_: object) -> None:
+            self.set()
+            if once:
+                signal.signal(signal.SIGINT, before)
+
+        signal.signal(signal.SIGINT, tell)
         try:
             yield
         finally:
