@@ -14,10 +14,14 @@ from fedbandits.systems.registry import BUILT_IN
 ROOT = pathlib.Path(fedbandits.__file__).parent
 #: A room may import from rooms at its own level or below.
 LEVELS = {
-    "errors": 0, "client": 1, "_typing": 0, "_compile": 0, "_suggest": 0, "random": 1,
-    "environments": 2, "learners": 2, "privacy": 2, "crypto": 2, "federation": 3, "systems": 4,
+    "errors": 0, "client": 1, "_typing": 0, "_compile": 0, "_suggest": 0, "_html": 0,
+    "_schema": 0, "_checked": 0, "_brief": 0, "_lazy": 0,
+    "random": 1, "draws": 1,
+    "environments": 2, "learners": 2, "privacy": 2, "crypto": 2, "ledger": 3,
+    "federation": 3, "systems": 4,
     "settings": 5,
-    "experiments": 6, "deployment": 6, "testing": 7, "reproduce": 8, "cli": 9,
+    "presets": 6, "experiments": 6, "deployment": 6, "testing": 7, "parties": 7,
+    "reproduce": 8, "cli": 9,
 }  # fmt: skip
 #: What every system's package is made of; docs/extending.md names the others, and why.
 VOCABULARY = {
@@ -82,7 +86,7 @@ def test_a_system_has_the_rooms_of_every_other(system):
 def test_every_folder_of_systems_is_registered():
     """Or is one that systems share."""
     folders = {path.parent.name for path in (ROOT / "systems").glob("*/__init__.py")}
-    assert folders - {"agents", "servers"} == set(BUILT_IN)
+    assert folders - {"agents", "servers", "python_learners"} == set(BUILT_IN)
 
 
 def test_modules_stay_readable():

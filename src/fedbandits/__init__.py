@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from fedbandits import errors
+from fedbandits._lazy import lazily
 from fedbandits.errors import (
     BackendError,
     BoundExceededError,
@@ -18,17 +19,6 @@ from fedbandits.errors import (
     UnknownEventError,
 )
 
-if TYPE_CHECKING:
-    from fedbandits import environments
-    from fedbandits.client import AsyncClient, Client
-    from fedbandits.experiments import events
-    from fedbandits.experiments.run import run
-    from fedbandits.experiments.stop import Stop
-    from fedbandits.privacy.claims import PrivacyClaim
-    from fedbandits.settings.experiment import Experiment, Variant, load, system
-    from fedbandits.systems import System, register
-    from fedbandits.systems.exported import load_model
-
 __version__ = "0.1.0"
 
 __all__ = [
@@ -41,8 +31,11 @@ __all__ = [
     "DataError",
     "Experiment",
     "FedbanditsError",
+    "Learner",
+    "Limit",
     "OutputExistsError",
     "PrivacyClaim",
+    "PrivateLearner",
     "ReleaseRefusedError",
     "Stop",
     "StoppedError",
@@ -50,45 +43,72 @@ __all__ = [
     "UnknownEventError",
     "Variant",
     "__version__",
+    "audit",
     "environments",
+    "errors",
     "events",
+    "learners",
+    "ledger",
     "load",
     "load_model",
+    "parties",
+    "presets",
+    "privacy",
     "register",
     "run",
     "system",
+    "systems",
 ]
 
-#: Where names are that are imported when they are first asked for: some need much.
-_HOMES = {
-    "AsyncClient": "fedbandits.client",
-    "Client": "fedbandits.client",
-    "Experiment": "fedbandits.settings.experiment",
-    "PrivacyClaim": "fedbandits.privacy.claims",
-    "Stop": "fedbandits.experiments.stop",
-    "System": "fedbandits.systems",
-    "Variant": "fedbandits.settings.experiment",
-    "load": "fedbandits.settings.experiment",
-    "load_model": "fedbandits.systems.exported",
-    "register": "fedbandits.systems",
-    "run": "fedbandits.experiments.run",
-    "system": "fedbandits.settings.experiment",
-}
-#: Modules that are imported when they are first asked for.
-_MODULES = {"events": "fedbandits.experiments.events"}
-#: Rooms that are there without an import of their own, as ``fb.environments``.
-_ROOMS = {"environments", "experiments", "federation", "learners", "privacy", "random", "systems"}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return importlib.import_module(f"fedbandits.{name}")
-    if name in _MODULES:
-        return importlib.import_module(_MODULES[name])
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+if TYPE_CHECKING:
+    from fedbandits import (
+        environments,
+        learners,
+        ledger,
+        parties,
+        presets,
+        privacy,
+        systems,
+    )
+    from fedbandits.client import AsyncClient, Client
+    from fedbandits.experiments import events
+    from fedbandits.experiments.audit import audit
+    from fedbandits.experiments.run import run
+    from fedbandits.experiments.stop import Stop
+    from fedbandits.learners.learner import Learner
+    from fedbandits.learners.private_learner import PrivateLearner
+    from fedbandits.privacy.claims import Limit, PrivacyClaim
+    from fedbandits.settings.experiment import Experiment, Variant, load, system
+    from fedbandits.systems import System, register
+    from fedbandits.systems.exported import load_model
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        __all__,
+        {
+            "AsyncClient": "fedbandits.client:AsyncClient",
+            "Client": "fedbandits.client:Client",
+            "Experiment": "fedbandits.settings.experiment:Experiment",
+            "Learner": "fedbandits.learners.learner:Learner",
+            "Limit": "fedbandits.privacy.claims:Limit",
+            "PrivacyClaim": "fedbandits.privacy.claims:PrivacyClaim",
+            "PrivateLearner": "fedbandits.learners.private_learner:PrivateLearner",
+            "Stop": "fedbandits.experiments.stop:Stop",
+            "System": "fedbandits.systems:System",
+            "Variant": "fedbandits.settings.experiment:Variant",
+            "audit": "fedbandits.experiments.audit:audit",
+            "environments": "fedbandits.environments",
+            "events": "fedbandits.experiments.events",
+            "learners": "fedbandits.learners",
+            "ledger": "fedbandits.ledger",
+            "load": "fedbandits.settings.experiment:load",
+            "load_model": "fedbandits.systems.exported:load_model",
+            "parties": "fedbandits.parties",
+            "presets": "fedbandits.presets",
+            "privacy": "fedbandits.privacy",
+            "register": "fedbandits.systems:register",
+            "run": "fedbandits.experiments.run:run",
+            "system": "fedbandits.settings.experiment:system",
+            "systems": "fedbandits.systems",
+        },
+    )

@@ -23,8 +23,11 @@ class CacheWarning(UserWarning):
     """Compiled kernels that cannot be kept safely; every run compiles them anew."""
 
 
-class ConfigError(FedbanditsError):
+class ConfigError(FedbanditsError, ValueError):
     """A configuration that cannot be run: unknown key, wrong type, impossible value."""
+
+    #: The same without the place, for whoever knows a better one: the key in a file.
+    reason: str | None = None
 
 
 class DataError(FedbanditsError):
@@ -196,6 +199,10 @@ class WrongTypeError(LocalProtocolError, TypeError):
 
     No peer can cause it: what a codec has decoded has the right types.
     """
+
+
+class LearnerError(FedbanditsError):
+    """A learner in plain Python that returned, or keeps, what cannot be used."""
 
 
 class NoiseError(LocalProtocolError):

@@ -32,6 +32,7 @@ class Purpose(enum.IntEnum):
     TIE = 5  #: which of several equally good arms is played
     POSTERIOR = 6  #: samples from an arm's posterior
     ARRIVAL = 7  #: which user comes in a round
+    LEARNER = 8  #: what a learner in plain Python decides by
 
 
 class Key(NamedTuple):

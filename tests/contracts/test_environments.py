@@ -1,4 +1,4 @@
-"""What every environment promises."""
+"""What every environment promises; see :mod:`fedbandits.testing.environments`."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ import pathlib
 import shutil
 import tempfile
 
+import msgspec
 import numpy as np
 import pytest
 
 from fedbandits.environments import (
-    ENVIRONMENTS,
     Classification,
-    ContextualEnvironment,
     Linear,
     RatingData,
+    environments,
+    find_environment,
+    kind_of,
 )
-from fedbandits.random import replicate_key
-from tests.worlds import decision_set
+from fedbandits.testing import environments as suite
+from fedbandits.testing.worlds import SMALL_WORLDS
 
 _FOLDER = tempfile.mkdtemp(prefix="fedbandits-")
 _RATINGS = pathlib.Path(_FOLDER) / "pairs.tsv"
@@ -28,73 +30,59 @@ _RATINGS.write_text(
 )
 atexit.register(shutil.rmtree, _FOLDER)
 
-EXAMPLES = {
-    "linear": Linear(agents=3, dim=4, arms=5),
+#: Small ones, and those that are nothing without a file. All others are made with their defaults.
+EXAMPLES = {kind_of(world): world for world in SMALL_WORLDS.values()} | {
     "classification": Classification(agents=3, dataset="wine", components=4),
     "ratings": RatingData(agents=3, path=str(_RATINGS), dim=4, arms=5),
 }
-KEY = replicate_key(11, 2)
 
 
-CONTEXTUAL = {k for k, e in ENVIRONMENTS.items() if issubclass(e, ContextualEnvironment)}
+def example(kind):
+    return EXAMPLES[kind] if kind in EXAMPLES else find_environment(kind)()
 
 
-def test_every_environment_has_an_example_here():
-    assert set(EXAMPLES) == CONTEXTUAL
+@pytest.mark.parametrize("check", suite.CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("kind", sorted(environments()))
+def test_an_environment(kind, check):
+    check(example(kind))
 
 
-@pytest.mark.parametrize("kind", EXAMPLES)
-class TestEnvironment:
-    def test_draws_depend_on_their_name_alone(self, kind):
-        environment = EXAMPLES[kind]
-        forward = [
-            decision_set(environment, environment.world(KEY), KEY, a, t)
-            for a in range(3)
-            for t in range(1, 6)
-        ]
-        backward = [
-            decision_set(environment, environment.world(KEY), KEY, a, t)
-            for a in reversed(range(3))
-            for t in reversed(range(1, 6))
-        ]
-        for one, two in zip(forward, reversed(backward), strict=True):
-            np.testing.assert_array_equal(one[0], two[0])
-            np.testing.assert_array_equal(one[1], two[1])
-            assert one[2] == two[2]
+class Spoiled(Linear, frozen=True, kw_only=True, tag="spoiled"):
+    """Linear, with one thing wrong."""
 
-    def test_agents_and_replicates_see_different_things(self, kind):
-        environment = EXAMPLES[kind]
+    wrong: str = ""
 
-        def seen(agent, replicate):
-            key = replicate_key(11, replicate)
-            world = environment.world(key)
-            return np.concatenate(
-                [decision_set(environment, world, key, agent, t)[0].ravel() for t in range(1, 30)]
-            )
+    @property
+    def facts(self):
+        facts = super().facts
+        if self.wrong == "norm":
+            return msgspec.structs.replace(facts, context_norm=0.5)
+        if self.wrong == "range":
+            return msgspec.structs.replace(facts, reward_range=(0.0, 0.5))
+        if self.wrong == "parties":
+            return msgspec.structs.replace(facts, parties=self.agents + 1)
+        return facts
 
-        base = seen(0, 0)
-        assert not np.array_equal(base, seen(1, 0))
-        assert not np.array_equal(base, seen(0, 1))
+    @property
+    def largest_gap(self):
+        return 0.01 if self.wrong == "gap" else super().largest_gap
 
-    def test_contexts_and_rewards_keep_their_bounds(self, kind):
-        environment = EXAMPLES[kind]
-        world = environment.world(KEY)
-        low, high = environment.facts.reward_range
-        for t in range(1, 100):
-            features, expected, best = decision_set(environment, world, KEY, t % 3, t)
-            assert np.isfinite(features).all()
-            norms = np.linalg.norm(features.astype(np.float64), axis=0)
-            assert norms.max() <= environment.facts.context_norm
-            assert low <= expected.min()
-            assert expected.max() <= high
-            assert expected[best] == expected.max()
+    def true_parameters(self, world):
+        truth = np.array(super().true_parameters(world))
+        return -truth if self.wrong == "truth" else truth
 
-    def test_true_parameters_explain_the_expected_rewards(self, kind):
-        environment = EXAMPLES[kind]
-        world = environment.world(KEY)
-        truth = environment.true_parameters(world)
-        if truth is None:
-            pytest.skip("the truth of this environment is not linear")
-        assert truth.shape == (environment.models, environment.dimension)
-        features, expected, _ = decision_set(environment, world, KEY, 0, 1)
-        np.testing.assert_allclose(truth[0] @ features, expected, atol=3e-6)
+
+@pytest.mark.parametrize(
+    ("check", "wrong", "says"),
+    [
+        (suite.keeps_its_bounds, "norm", "too long"),
+        (suite.keeps_its_bounds, "range", "out of range"),
+        (suite.keeps_its_bounds, "gap", "largest_gap"),
+        (suite.says_what_it_is, "parties", "parties"),
+        (suite.explains_rewards_by_its_parameters, "truth", "Not equal"),
+    ],
+)
+def test_what_is_wrong_is_seen(check, wrong, says):
+    check(Spoiled(agents=3, dim=3, arms=4))
+    with pytest.raises(AssertionError, match=says):
+        check(Spoiled(agents=3, dim=3, arms=4, wrong=wrong))

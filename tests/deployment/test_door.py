@@ -94,7 +94,11 @@ def test_a_durable_party_decides_and_learns(tmp_path):
                 await client.reward(decision, 0.5)
             status = await client.status()
             assert status["open_decisions"] == 2
-            assert (await client.privacy())["epsilon_spent"] == 0.0
+            privacy = await client.privacy()
+            assert privacy["epsilon_spent"] == 0.0
+            assert privacy["unit"].startswith("one interaction")
+            assert "all messages ever sent" in privacy["from_whom"]
+            assert [set(limit) for limit in privacy["not_protected"]] == [{"what", "why"}] * 2
             return decisions[1:]
 
     async def play():

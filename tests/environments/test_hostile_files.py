@@ -17,12 +17,12 @@ import pytest
 from sklearn import datasets
 
 from fedbandits.environments import (
-    ENVIRONMENTS,
     Bernoulli,
     Classification,
     Clustered,
     Procurement,
     RatingData,
+    environments,
 )
 from fedbandits.environments.base import Environment
 from fedbandits.errors import ConfigError, DataError
@@ -264,11 +264,11 @@ def test_every_kind_of_environment_that_reads_files_is_here():
     """It has a key of free text. OpenML's answers are held to their own test."""
     reading = {
         kind
-        for kind, environment in ENVIRONMENTS.items()
+        for kind, environment in environments().items()
         for field in msgspec.structs.fields(environment)
         if field.type is str or str in typing.get_args(field.type)
     }
-    assert reading == {example.kind for example in EXAMPLES} & set(ENVIRONMENTS) | {
+    assert reading == {example.kind for example in EXAMPLES} & set(environments()) | {
         "classification"
     }
 

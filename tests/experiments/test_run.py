@@ -137,7 +137,7 @@ def test_the_report_needs_nothing_beside_itself_and_states_every_claim(tmp_path)
     for label in ("feducb", "feducb-published", "linucb-alone"):
         assert f"<b>{label}</b>:" in text
     assert "no finite ε: which messages there are depends on raw data" in text
-    overview = text.partition("<table class=overview>")[2].partition("</table>")[0]
+    overview = text.partition('<table class="overview">')[2].partition("</table>")[0]
     assert "<td>ε&nbsp;=&nbsp;1, δ&nbsp;=&nbsp;1e-05</td><td>no finite ε</td>" in overview
     assert overview.count("<tr>") == 5
     assert "&lt;b&gt;bold" in overview

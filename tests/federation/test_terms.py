@@ -127,7 +127,7 @@ def test_simulated_noise_promises_nothing():
     assert (none.epsilon, none.epsilon_contents, none.mu) == (math.inf,) * 3
     assert none.holds_for == "nothing"
     assert not none.is_private
-    assert "simulated" in none.not_protected[0]
+    assert "simulated" in none.not_protected[0].why
 
 
 def test_secure_terms_take_no_noise_from_a_seed():

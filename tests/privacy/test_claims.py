@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import json
 import math
+import re
 
+import msgspec
 import pytest
 
 from fedbandits.errors import ClaimError, FedbanditsError
@@ -15,7 +18,7 @@ from fedbandits.privacy.accounting import (
     basic_epsilon,
     total_mu,
 )
-from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.claims import Limit, PrivacyClaim
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.privacy.gaussian import epsilon_of
 
@@ -88,9 +91,41 @@ def test_encryption_is_charged_nothing_and_promises_no_epsilon():
     assert "in total" not in rows
 
 
-def test_limits_are_first_clauses():
-    stated = claim(not_protected=("a habit, or two", "times: the trigger", "all (of it)", "self"))
-    assert stated.limits == ("a habit", "times", "all", "self")
+def test_limits_are_named_in_short_and_explained_at_length():
+    habit, self_ = Limit("a habit, or two", "They repeat. So they cost more."), Limit("self")
+    stated = claim(not_protected=(habit, self_))
+    assert stated.limits == ("a habit, or two", "self")
+    said = ["A habit, or two: They repeat. So they cost more.", "Self."]
+    assert dict(stated.rows())["not protected"] == said
+
+
+def test_limits_travel_with_results():
+    stated = claim(not_protected=(Limit("times", "The trigger."), Limit("self")))
+    plain = msgspec.to_builtins(stated)
+    assert plain["not_protected"][0] == {"what": "times", "why": "The trigger."}
+    assert msgspec.convert(json.loads(json.dumps(plain)), PrivacyClaim) == stated
+
+
+@pytest.mark.parametrize("what", ["", "  ", "x" * 91])
+def test_a_limit_names_something_in_short(what):
+    with pytest.raises(ClaimError, match=r"Limit\.what: given .* allowed: 1 to 90 characters"):
+        Limit(what)
+    assert Limit("x" * 90).what
+
+
+def test_prose_is_no_limit():
+    with pytest.raises(ClaimError, match=r"not_protected\[1\]: given 'when.*Limit\(what, why\)"):
+        claim(not_protected=(Limit("self"), "when messages are sent: a trigger"))
+
+
+def test_a_claim_shows_itself_in_one_line_and_as_a_table():
+    stated = claim(unit="one <visit> & its reward", not_protected=(Limit("self", "It sees."),))
+    assert repr(stated) == f"<PrivacyClaim: {stated.headline}>"
+    shown = stated._repr_html_()
+    assert shown.startswith("<p><b>ε = 1 at δ = 1e-05, interactive, replace-one</b></p><table>")
+    assert "<th>privacy unit</th><td>one &lt;visit&gt; &amp; its reward</td>" in shown
+    assert "<th>not protected</th><td>Self: It sees.</td>" in shown
+    assert len(re.findall("<tr>", shown)) == len(stated.rows())
 
 
 @pytest.mark.parametrize(

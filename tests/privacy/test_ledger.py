@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 import sqlite3
 import stat
@@ -32,8 +33,9 @@ from fedbandits.errors import (
 )
 from fedbandits.privacy import accounting, continual
 from fedbandits.privacy.accounting import Clear, ContinualSum, GaussianRelease, Parallel
+from fedbandits.privacy.claims import Limit
 from fedbandits.privacy.ledger import Ledger, LedgeredNoise
-from fedbandits.privacy.ledger.tables import root, squared
+from fedbandits.privacy.ledger.tables import decode_claim, encode_claim, root, squared
 from fedbandits.privacy.running_sum import init, release
 from fedbandits.privacy.secure_noise import GRID_BITS, SecureNoise, own_sampler
 from tests.privacy.ledgers import (
@@ -551,3 +553,26 @@ def test_noise_that_is_none_is_not_booked(ledger):
         noise.cover(1, np.ones(2))
     source.cover = SecureNoise().cover
     assert np.isfinite(noise.cover(1, np.ones(2))).all()
+
+
+def test_an_account_outlives_the_words_of_its_claim(tmp_path):
+    """Better words for the same promise open the same account; another promise does not."""
+    better = msgspec.structs.replace(
+        CLAIM,
+        conditional_on=("said better",),
+        not_protected=(Limit("the weather", "It is public."),),
+    )
+    with ledger_at(tmp_path / "ledger.db", "A") as ledger, ledger.begin() as connection:
+        ledger.open_account(connection, "A", better, EPSILON, DELTA)
+        for other in ({"epsilon": 0.5}, {"relation": "add-remove"}, {"holds_for": "fixed log"}):
+            changed = msgspec.structs.replace(CLAIM, **other)
+            with pytest.raises(LedgerMismatchError, match="another claim or budget"):
+                ledger.open_account(connection, "A", changed, EPSILON, DELTA)
+
+
+def test_limits_that_were_sentences_once_are_read():
+    """A ledger keeps a claim as it was written; its chain would break if it were written anew."""
+    table = json.loads(encode_claim(CLAIM)) | {"not_protected": ["the weather, which is public"]}
+    assert decode_claim(json.dumps(table), "A").not_protected == (
+        Limit("the weather", "the weather, which is public"),
+    )

@@ -249,7 +249,7 @@ class TestClaims:
         assert stated.epsilon == math.inf
         assert stated.epsilon_contents == pytest.approx(1.0, rel=5e-5)
         assert any("clusters stay as they are" in line for line in stated.conditional_on)
-        assert any("whose records are in which" in line for line in stated.not_protected)
+        assert any("whose records are in which" in limit for limit in stated.limits)
 
     def test_silence_costs_nothing_and_clear_sums_promise_nothing(self):
         assert self.of("fclub-local").epsilon == 0.0

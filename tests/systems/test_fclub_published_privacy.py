@@ -37,7 +37,9 @@ def test_who_sends_something_claims_no_finite_epsilon(name):
     assert found.epsilon == (0.0 if silent else math.inf)
     assert (found.paper_claims == (1.0, 0.1)) == (name == "fclub-published")
     if not silent:
-        assert any("determinant triggers read raw data" in line for line in found.not_protected)
+        assert any(
+            "determinant triggers read raw data" in limit.why for limit in found.not_protected
+        )
 
 
 def test_the_published_claim_composes_the_trees_of_a_user_who_is_split_off_again_and_again():
@@ -49,8 +51,8 @@ def test_the_published_claim_composes_the_trees_of_a_user_who_is_split_off_again
     assert found.epsilon_contents == gaussian.epsilon_of(found.mu, 0.1)
     assert found.mu > 0.0
     assert found.epsilon_contents < 1.0
-    for words in ("split clusters by raw data", "every split begins a fresh one"):
-        assert any(words in line for line in found.not_protected)
+    for words in ("split clusters by raw data", "every split begins a fresh tree"):
+        assert any(words in limit.why for limit in found.not_protected)
 
 
 @pytest.mark.parametrize(("rounds", "weight"), [(2, 1), (6, 2), (14, 3), (10_000, 3)])
@@ -254,5 +256,5 @@ def test_the_published_preset_acts_on_what_is_synchronized():
     assert PUBLISHED.acts_on == "synchronized"
     found = stated("fclub-published").not_protected
     buffered = stated("fclub-published", acts_on="buffered").not_protected
-    assert not any("raw data that it has not uploaded" in line for line in found)
-    assert any("raw data that it has not uploaded" in line for line in buffered)
+    assert not any("raw data that it has not uploaded" in limit.why for limit in found)
+    assert any("raw data that it has not uploaded" in limit.why for limit in buffered)

@@ -81,8 +81,8 @@ class TestSiloLevel:
         assert stated.epsilon <= 1.0 + 1e-12
         assert stated.paper_claims is None
         assert any("fixed in advance and public" in c for c in stated.conditional_on)
-        assert any("later decisions" in limit for limit in stated.not_protected)
-        assert not any("trigger" in limit for limit in stated.not_protected)
+        assert any("later decisions" in limit for limit in stated.limits)
+        assert not any("trigger" in limit.why for limit in stated.not_protected)
 
     def test_agents_act_on_their_own_records_at_once(self):
         run = simulate(self.CONFIG, ENVIRONMENT, 1000, 0, 0)

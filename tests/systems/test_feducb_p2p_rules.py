@@ -162,7 +162,7 @@ class TestClaims:
         stated = claim(plan_of(config, ENVIRONMENT, 1000))
         assert (stated.holds_for, stated.epsilon) == ("nothing", math.inf)
         assert stated.paper_claims == (1.0, 0.1)
-        assert any("trigger" in limit for limit in stated.not_protected)
+        assert any("trigger" in limit.why for limit in stated.not_protected)
         assert not any("rounds of release" in c for c in stated.conditional_on)
 
     def test_contents_of_the_published_one_cost_a_single_estimator_s_sum(self):

@@ -137,7 +137,7 @@ class TestClaims:
     def test_a_raw_view_holds_for_a_fixed_log(self):
         stated = claim(plan_of(system("feducb", local_view="raw").config, ENVIRONMENT, 1000))
         assert stated.holds_for == "fixed log"
-        assert any("later decisions" in limit for limit in stated.not_protected)
+        assert any("later decisions" in limit for limit in stated.limits)
 
     def test_the_published_variant_leaks_timing(self):
         stated = claim(plan_of(PUBLISHED, ENVIRONMENT, 60_000))
@@ -145,7 +145,7 @@ class TestClaims:
         assert stated.epsilon == math.inf
         assert stated.paper_claims == (1.0, 0.1)
         assert stated.epsilon_contents < 0.1  # over-noised, had the times been public
-        assert any("trigger" in limit for limit in stated.not_protected)
+        assert any("trigger" in limit.why for limit in stated.not_protected)
 
     def test_published_noise_on_a_fixed_schedule_has_a_finite_epsilon(self):
         config = system("feducb", privatizer="tree(published)").config
@@ -163,11 +163,13 @@ class TestClaims:
     def test_a_person_with_many_visits_is_told_the_price(self):
         environment = Classification(agents=10, components=3)
         stated = claim(plan_of(system("feducb").config, environment, 569))
-        per_person = [limit for limit in stated.not_protected if "visits on average" in limit]
-        assert "10 visits" in per_person[0]
-        assert "some more" in per_person[0]
+        (per_person,) = (
+            limit.why for limit in stated.not_protected if limit.what.startswith("a person")
+        )
+        assert "10 visits on average" in per_person
+        assert "some have more" in per_person
         epsilon = gaussian.epsilon_of(10 * stated.mu, 1e-5)
-        assert f"ε = {epsilon:.4g}" in per_person[0]
+        assert f"ε = {epsilon:.4g}" in per_person
 
 
 def test_a_tree_with_calibrated_noise_needs_less_than_the_published():

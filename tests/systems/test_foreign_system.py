@@ -13,12 +13,13 @@ import fedbandits as fb
 import fedbandits.errors
 from fedbandits._typing import Floats
 from fedbandits.environments.facts import ContextualFacts
+from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decide, Decision, Observe
 from fedbandits.federation.messages import Message, OutOfOrderError
-from fedbandits.federation.party import ActingParty, Party
+from fedbandits.federation.party import Party
 from fedbandits.federation.roles import Role, Roles
 from fedbandits.federation.state import PartyState, Step
-from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.claims import Limit, PrivacyClaim
 from fedbandits.systems import Plan, Preset, System, registry
 from fedbandits.testing.systems import CHECKS
 
@@ -98,7 +99,7 @@ class CrowdSystem(System[Plan]):
         return PrivacyClaim(
             unit="a visit", from_whom="the clerk", relation="replace-one", holds_for="nothing",
             epsilon=math.inf, epsilon_contents=math.inf, delta=0.0, mu=math.inf,
-            conditional_on=(), not_protected=("all of it: votes leave in clear",),
+            conditional_on=(), not_protected=(Limit("all of it", "Votes leave in clear."),),
         )  # fmt: skip
 
     def roles(self, plan: Plan) -> Roles:

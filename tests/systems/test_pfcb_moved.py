@@ -183,12 +183,12 @@ def test_no_late_outcome_moves_what_buyers_cover_by_more_than_is_claimed(privati
 
 def test_claims_say_when_outcomes_may_come():
     late, soon = (SYSTEM.claim(plan_of(outcomes=o)) for o in ("late", "immediate"))
-    assert late.unit == f"{soon.unit}; and when it was inspected"
+    assert late.unit == f"{soon.unit}, and when it was inspected"
     assert any("known at any time" in line for line in late.conditional_on)
     assert not any("counted in one batch alone" in line for line in late.conditional_on)
-    assert any("an order that one of its purchases holds up" in line for line in late.not_protected)
-    assert any("one that comes later is refused" in line for line in soon.conditional_on)
-    assert not any("holds up" in line for line in soon.not_protected)
+    assert "an order that one of its purchases holds up" in late.limits
+    assert any("A later outcome is refused" in line for line in soon.conditional_on)
+    assert "holds up" not in " ".join(soon.limits)
 
 
 def test_terms_say_when_outcomes_may_come():

@@ -172,7 +172,7 @@ def test_an_owner_of_two_reads_the_others_sum():
     known = [possible == {true} for true, possible in other_sums(played(variant("ucb"), arms=2))]
     assert sum(known) > 0.99 * len(known)
     stated = [SYSTEM.claim(plan_of(variant("ucb"), Bernoulli(arms=k), 9)) for k in (2, 3)]
-    limit = "the other owner's sums from an owner"
+    limit = "the other owner's sums, from an owner, as there are two"
     assert [limit in claim.limits for claim in stated] == [True, False]
 
 
@@ -231,7 +231,7 @@ class TestExamination:
         ):  # fmt: skip
             plan = plan_of(variant(algorithm, exploration_shortcut=shortcut), Bernoulli(arms=3), 9)
             limits = " ".join(SYSTEM.claim(plan).limits)
-            assert ("the arm of every step that explores from the Controller" in limits) == said
+            assert ("the Controller, which draws its scores" in limits) == said
 
     def test_a_late_answer_is_found(self, monkeypatch):
         eager(monkeypatch)

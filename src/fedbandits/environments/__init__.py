@@ -8,23 +8,11 @@ from fedbandits.environments.classification import Classification
 from fedbandits.environments.clustered import Clustered
 from fedbandits.environments.linear import Linear
 from fedbandits.environments.procurement import Procurement
+from fedbandits.environments.python import PythonEnvironment
 from fedbandits.environments.ratings import RatingData
-
-#: Every environment, told apart in a configuration by ``kind``.
-AnyEnvironment = Linear | Classification | RatingData | Bernoulli | Procurement | Clustered
-
-ENVIRONMENTS: dict[str, type[Environment]] = {
-    "linear": Linear,
-    "classification": Classification,
-    "ratings": RatingData,
-    "bernoulli": Bernoulli,
-    "procurement": Procurement,
-    "clustered": Clustered,
-}
+from fedbandits.environments.registry import environments, find_environment, kind_of
 
 __all__ = [
-    "ENVIRONMENTS",
-    "AnyEnvironment",
     "Bernoulli",
     "Classification",
     "Clustered",
@@ -32,5 +20,9 @@ __all__ = [
     "Environment",
     "Linear",
     "Procurement",
+    "PythonEnvironment",
     "RatingData",
+    "environments",
+    "find_environment",
+    "kind_of",
 ]

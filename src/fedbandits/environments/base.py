@@ -18,11 +18,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar
 
-import msgspec
 import numpy as np
 from msgspec import Meta
 
+from fedbandits._checked import Checked
 from fedbandits._compile import compiled
+from fedbandits._compile import implements as implements  # for worlds from outside
 from fedbandits._typing import Floats, Floats32
 from fedbandits.environments.facts import ContextualFacts, Facts
 from fedbandits.environments.needs import Needs
@@ -36,9 +37,7 @@ Arms = Annotated[int, Meta(ge=2, le=65_535)]
 _REWARD = int(Purpose.REWARD)
 
 
-class Environment(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"
-):
+class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
     """Where rewards come from. One world serves every system of an experiment."""
 
     #: What the parties are called.
@@ -79,7 +78,13 @@ class Environment(
 
 
 class ContextualEnvironment(Environment, frozen=True, kw_only=True):
-    """Where contexts come from too: every round each agent sees a decision set."""
+    """Where contexts come from too: every round each agent sees a decision set.
+
+    Parameters
+    ----------
+    agents
+        Number of agents, M.
+    """
 
     FACTS: ClassVar[type[Facts]] = ContextualFacts
 

@@ -58,7 +58,7 @@ class Bernoulli(Environment, frozen=True, kw_only=True, tag="bernoulli"):
     share_of: Literal["ratings", "users"] = "ratings"
     arms: Arms = 10
 
-    def __post_init__(self) -> None:
+    def validate(self) -> None:
         if self.ratings is not None and self.means != "uniform":
             raise ValueError("give means or ratings, not both")
         if not isinstance(self.means, str) and len(self.means) < self.arms:

@@ -29,8 +29,8 @@ from fedbandits.random import Key, Purpose, integer, permutation
 _CONTEXT = int(Purpose.CONTEXT)
 #: What a privacy claim takes as public.
 _PREPARATION = (
-    "the preparation of the features (column means and deviations, principal components, "
-    "norm quantile, class names), computed here from the whole data set"
+    "The preparation of the features (column means and deviations, principal components, norm "
+    "quantile, class names) is public. It is computed here from the whole data set."
 )
 _BUNDLED = ("breast_cancer", "digits", "wine")
 

@@ -27,8 +27,11 @@ from fedbandits.random import Key
 #: Most rated items that users are told apart by; Liu et al. (2022) take as many as users.
 _RATED_ITEMS = 1000
 #: What a privacy claim takes as public.
-_ARRIVALS = "who arrives when, on which server each user lives, and the items of every round"
-_COMPUTED = "the preference vectors, computed here from all ratings"
+_ARRIVALS = (
+    "These are public: who arrives when, on which server each user lives, and the items of every "
+    "round."
+)
+_COMPUTED = "The preference vectors are public. They are computed here from all ratings."
 
 Users = Annotated[int, Meta(ge=1, le=100_000)]
 Dimension = Annotated[int, Meta(ge=2, le=2_000)]
@@ -96,7 +99,7 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
     arrivals: Literal["equal", "zipf"] | tuple[Rate, ...] = "equal"
     items: Arms = 10
 
-    def __post_init__(self) -> None:
+    def validate(self) -> None:
         if self.preferences is not None and self.ratings is not None:
             raise ValueError("give preferences or ratings, not both")
         if self.preferences is not None and (self.clusters is not None or self.gap > 0.0):

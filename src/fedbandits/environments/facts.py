@@ -6,10 +6,16 @@ federation state them.
 
 from __future__ import annotations
 
-import msgspec
+from typing import Annotated
+
+from msgspec import Meta
+
+from fedbandits._checked import Checked
+
+Count = Annotated[int, Meta(ge=1)]
 
 
-class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Facts(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Facts of any world.
 
     Parameters
@@ -21,7 +27,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         each.
     """
 
-    parties: int
+    parties: Count
     public: tuple[str, ...] = ()
 
 
@@ -44,12 +50,17 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
         Number of persons whose visits are played, over and over; None if each visit is a new one's.
     """
 
-    dimension: int
-    arms: int
-    models: int = 1
-    context_norm: float = 1.0
+    dimension: Count
+    arms: Count
+    models: Count = 1
+    context_norm: Annotated[float, Meta(gt=0.0)] = 1.0
     reward_range: tuple[float, float] = (0.0, 1.0)
-    persons: int | None = None
+    persons: Count | None = None
+
+    def validate(self) -> None:
+        low, high = self.reward_range
+        if low > high:
+            raise ValueError(f"reward_range: given {self.reward_range}, allowed: smallest first")
 
     @property
     def features_shape(self) -> tuple[int, int]:
@@ -84,8 +95,8 @@ class ProcurementFacts(Facts, frozen=True, kw_only=True, tag="procurement"):
         simulated world draws them itself, and states none.
     """
 
-    producers: int
-    largest_capacity: int
+    producers: Count
+    largest_capacity: Count
     quality_threshold: float
     revenue: float = 1.0
     capacities: tuple[tuple[int, ...], ...] = ()
@@ -106,10 +117,10 @@ class ClusteredFacts(Facts, frozen=True, kw_only=True, tag="clustered"):
         Number of items, K, that are offered in a round.
     """
 
-    home: tuple[int, ...]
-    clusters: int
-    dimension: int
-    items: int
+    home: tuple[Annotated[int, Meta(ge=0)], ...]
+    clusters: Count
+    dimension: Count
+    items: Count
 
     @property
     def servers(self) -> int:

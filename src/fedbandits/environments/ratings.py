@@ -30,8 +30,8 @@ from fedbandits.random import Key, Purpose, integer, permutation
 _CONTEXT = int(Purpose.CONTEXT)
 #: What a privacy claim takes as public.
 _PREPARATION = (
-    "the factors of users and items, computed here from all ratings, and which items each "
-    "user has rated"
+    "These are public: the factors of users and items, and which items each user has rated. The "
+    "factors are computed here from all ratings."
 )
 
 

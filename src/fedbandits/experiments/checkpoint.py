@@ -24,7 +24,7 @@ from fedbandits.experiments.files import replace_durably
 from fedbandits.experiments.result import TRACED, ReplicateTrace, Spells
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems import Simulation, find_system
-from fedbandits.systems.registry import code_of
+from fedbandits.systems.registry import code_of, text_of
 
 #: More numbers of its own than any system notes.
 _METRICS = 256
@@ -57,6 +57,7 @@ class CheckpointFolder:
             kernels=_compile.kernels_digest(_compile.PACKAGE),
             config=experiment.to_toml(),
             systems=tuple(code_of(find_system(entry.system)) for entry in experiment.systems),
+            environment=text_of(type(experiment.environment)),
         )
 
     @property
@@ -163,6 +164,7 @@ class CheckpointFolder:
             "kernels": "a checkpoint of another version of fedbandits",
             "config": "a checkpoint of another configuration",
             "systems": "a checkpoint of another version of a system",
+            "environment": "a checkpoint of another version of the environment",
         }
         for key, reason in reasons.items():
             if getattr(opened.header, key) != getattr(self._own, key):

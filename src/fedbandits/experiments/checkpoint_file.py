@@ -37,8 +37,8 @@ class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Parameters
     ----------
-    kernels, config, systems
-        Identity of the code, of the configuration, and of systems from elsewhere.
+    kernels, config, systems, environment
+        Identity of the code, of the configuration, of systems and of a world from elsewhere.
     position
         The next checkpointed round.
     spells
@@ -52,6 +52,7 @@ class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kernels: str
     config: str
     systems: tuple[str, ...]
+    environment: str = ""
     position: int = 0
     spells: tuple[tuple[float, float], ...] = ()
     arrays: tuple[Layout, ...] = ()

@@ -36,16 +36,22 @@ OVERVIEW = (
 )
 #: What a reader of that table must know.
 OVERVIEW_NOTE = (
-    f"Supported by accounting: for everything that leaves a party, {MESSAGE_TIMES}. Contents "
-    "alone: were public which messages there are and when. Noise: deviation in the largest "
-    "release, over the most that a record can be (what it can move, where noise has a shape of "
-    "its own). What is not protected is cut short here."
+    "Supported by accounting: the ε of everything that leaves a party, "
+    f"{MESSAGE_TIMES}. Interactive: it holds also if later records depend on the one that changes. "
+    "Fixed log: it holds only if all other records stay as they are. Contents alone: the ε if "
+    "everybody knew the message times. Noise: the deviation in the largest release, over the most "
+    "that a record can be (over what it can change, where noise has a shape of its own). Not "
+    "protected: in a few words; the claim of each system says why."
 )
 
 _HEAD = """# What every preset claims
 
 Made by `fedbandits privacy --all --markdown`; do not edit. Figures for your own configuration:
 `fedbandits privacy CONFIG.toml`. What privacy costs in regret: [How private is it?](privacy.md)
+
+Each section says who is protected (the privacy unit: one visit, one purchase, one reward), from
+whom, at what ε and δ, under which conditions, and what is not protected. A finite ε is for one
+record. What several records of one person cost together stands under *not protected*.
 
 Every preset with a budget is asked for ε = {epsilon:g} at δ = {delta:g}, over {rounds:,} rounds of
 a small world of its kind: {worlds}.

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import base64
-import html
 import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from fedbandits._html import table
+from fedbandits._html import text as as_text
 
-def as_text(value: object) -> str:
-    """Any value, safe inside a page."""
-    return html.escape(str(value))
+__all__ = ["as_figure", "as_number", "as_table", "as_text"]
 
 
 def as_number(value: Any) -> str:
@@ -55,7 +54,4 @@ def as_table(
     kind
         The table's class, for its style.
     """
-    head = "".join(f"<th>{as_text(title)}</th>" for title in titles)
-    body = "".join(f"<tr>{''.join(f'<td>{cell(each)}</td>' for each in row)}</tr>" for row in rows)
-    style = f" class={kind}" if kind else ""
-    return f"<div class=wide><table{style}><tr>{head}</tr>{body}</table></div>"
+    return f"<div class=wide>{table(rows, titles, cell=cell, kind=kind)}</div>"

@@ -161,6 +161,7 @@ def write_output(out: pathlib.Path, experiment: Experiment, result: xr.Dataset) 
         _CONFIG: experiment.to_toml().encode(),
     }
     files |= {f"plots/{name}.png": image for name, image in plots.items()}
+    files |= {path: text for module in experiment.modules for path, text in module.files.items()}
     put_in_place(files, out)
 
 

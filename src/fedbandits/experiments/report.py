@@ -8,6 +8,7 @@ from typing import Any
 
 import xarray as xr
 
+from fedbandits._html import table
 from fedbandits.experiments.audit_report import audit_section
 from fedbandits.experiments.claims_page import OVERVIEW, OVERVIEW_NOTE, overview
 from fedbandits.experiments.html import as_figure, as_number, as_table, as_text
@@ -133,8 +134,8 @@ def _results_table(rows: list[dict[str, Any]]) -> str:
     cells = ([as_number(row[key]) for key in columns] for row in rows)
     return (
         f"{as_table(columns.values(), cells, str)}<p class=note>"
-        "ε claimed is what the paper states for a published variant, else what accounting "
-        "supports; ε accounted is what accounting supports for everything that "
+        "ε claimed: what the paper states for a published variant, and for others what accounting "
+        "supports. ε accounted: what accounting supports for everything that "
         f"leaves an agent, {MESSAGE_TIMES}.</p>"
     )
 
@@ -181,12 +182,9 @@ def _unbroken(cell: str) -> str:
 
 def _claim(label: str, claim: PrivacyClaim) -> str:
     kind = "" if claim.is_private else " broken" if claim.paper_claims else " clear"
-    body = "".join(
-        f"<tr><th>{as_text(title)}</th><td>{'<br>'.join(map(as_text, lines))}</td></tr>"
-        for title, lines in claim.rows()
-    )
+    body = table((title, "\n".join(lines)) for title, lines in claim.rows())
     headline = f"<p><b>{as_text(label)}</b>: {as_text(claim.headline)}</p>"
-    return f'<div class="claim{kind}">{headline}<table>{body}</table></div>'
+    return f'<div class="claim{kind}">{headline}{body}</div>'
 
 
 def _versions(result: xr.Dataset) -> str:

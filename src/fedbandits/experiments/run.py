@@ -10,6 +10,8 @@ from contextlib import AbstractContextManager, closing, nullcontext
 
 import xarray as xr
 
+from fedbandits.environments import kind_of
+from fedbandits.environments import registry as environment_registry
 from fedbandits.errors import ConfigError, ResumeWarning, StoppedError
 from fedbandits.experiments.backends import Backend, choose_backend
 from fedbandits.experiments.checkpoint import CheckpointFolder
@@ -128,6 +130,7 @@ def run(
     chosen = choose_backend(backend, scheduler)
     if backend != "local":
         refuse_registered(entry.system for entry in experiment.systems)
+        environment_registry.refuse_registered(kind_of(experiment.environment))
     plans = experiment.check()
     expected = estimate(experiment, plans, jobs)
     refuse_what_cannot_fit(experiment, expected, elsewhere=backend != "local")

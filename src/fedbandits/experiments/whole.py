@@ -55,7 +55,7 @@ def put_in_place(files: Mapping[str, bytes], out: pathlib.Path) -> None:
         (out / MARKER).unlink(missing_ok=True)
         sync_folder(out)  # from here on it is not whole
         for name in sorted(files):
-            (out / name).parent.mkdir(exist_ok=True)
+            (out / name).parent.mkdir(parents=True, exist_ok=True)
             os.replace(made / name, out / name)
         for folder in {(out / name).parent for name in files}:
             sync_folder(folder)

@@ -20,10 +20,8 @@ from fedbandits.federation import snapshots
 from fedbandits.federation.events import (
     Deadline,
     Decide,
-    Decision,
     EndRound,
     Event,
-    Observe,
     Start,
 )
 from fedbandits.federation.links import Link, Links, Receipt
@@ -102,6 +100,26 @@ class Party(Generic[AnyState]):
         has changed: it can be told again.
         """
         return self.handle(EndRound(round_)).outgoing
+
+    @property
+    def round_to_act(self) -> int | None:
+        """The round that a message has told this party to act in, if one has."""
+        return None
+
+    @property
+    def decisions_made(self) -> int:
+        """The number of its newest decision; 0 before the first."""
+        return 0
+
+    @property
+    def open_decisions(self) -> Collection[int] | None:
+        """Numbers of decisions whose outcome has not come; None if nobody asks it for decisions."""
+        return None
+
+    @property
+    def settled_decisions(self) -> int:
+        """Up to this number no decision takes an outcome any more."""
+        return 0
 
     @property
     def awaited(self) -> int | None:
@@ -279,42 +297,3 @@ class Party(Generic[AnyState]):
 
 def _sent(receipts: tuple[Receipt, ...]) -> list[Message]:
     return [message for receipt in receipts for message in receipt.outgoing]
-
-
-class ActingParty(Party[AnyState]):
-    """A party that decides, and learns from what comes of it.
-
-    What a situation, an action and an outcome are belongs to the kind of environment. Many
-    decisions may be open at once; outcomes come in any order.
-    """
-
-    @property
-    def round_to_act(self) -> int | None:
-        """The round that a message has told this party to act in, if one has."""
-        return None
-
-    def decide(self, situation: Any) -> Decision:
-        """Choose.
-
-        Raises
-        ------
-        LocalProtocolError
-            If it is not time to decide, or the situation is malformed. Nothing has changed then.
-        """
-        answer: Decision = self.handle(Decide(situation)).answer
-        return answer
-
-    def observe(self, decision: Decision, outcome: Any) -> list[Message]:
-        """Learn what came of a decision, and return what is to be sent.
-
-        Raises
-        ------
-        LocalProtocolError
-            If no such decision is open. Nothing has changed then.
-        BoundExceededError
-            If the record is not within the bounds that the guarantee rests on. Nothing has changed
-            then: the decision stays open.
-        """
-        if not isinstance(decision, Decision):
-            raise LocalProtocolError(f"{self.name}: an outcome comes with its Decision")
-        return self.handle(Observe(decision, outcome)).outgoing

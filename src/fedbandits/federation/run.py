@@ -12,9 +12,10 @@ from typing import Any
 
 from fedbandits._typing import Floats
 from fedbandits.environments.stage import Stage
+from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.memory import MemoryNetwork, Route
 from fedbandits.federation.messages import Message
-from fedbandits.federation.party import ActingParty, Party
+from fedbandits.federation.party import Party
 from fedbandits.federation.roles import Role, Roles, Supplies
 from fedbandits.federation.terms import Terms
 

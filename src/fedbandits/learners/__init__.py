@@ -1,1 +1,8 @@
 """What one learner knows, and how it chooses."""
+
+from __future__ import annotations
+
+from fedbandits.learners.learner import Learner
+from fedbandits.learners.sklearn_learner import from_sklearn
+
+__all__ = ["Learner", "from_sklearn"]

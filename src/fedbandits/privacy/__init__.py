@@ -1,1 +1,44 @@
 """Private release: calibration, continual sums, prices and claims."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fedbandits._lazy import lazily
+
+__all__ = [
+    "Limit",
+    "PrivacyClaim",
+    "SecureNoise",
+    "accounting",
+    "auditing",
+    "claims",
+    "continual",
+    "gaussian",
+    "running_sum",
+    "secure_noise",
+]
+
+if TYPE_CHECKING:
+    from fedbandits.privacy import (
+        accounting,
+        auditing,
+        claims,
+        continual,
+        gaussian,
+        running_sum,
+        secure_noise,
+    )
+    from fedbandits.privacy.claims import Limit, PrivacyClaim
+    from fedbandits.privacy.secure_noise import SecureNoise
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        __all__,
+        {
+            "Limit": f"{__name__}.claims:Limit",
+            "PrivacyClaim": f"{__name__}.claims:PrivacyClaim",
+            "SecureNoise": f"{__name__}.secure_noise:SecureNoise",
+        }
+        | {name: f"{__name__}.{name}" for name in __all__ if name.islower()},
+    )

@@ -1,8 +1,9 @@
-"""What a release costs: mechanisms name events, this module prices them, and refuses strangers.
+"""What a release costs. A mechanism names an event; this module prices it.
 
-Prices are Gaussian differential privacy (Dong, Roth & Su 2022): exact for Gaussian releases and
-for what is composed of them alone, the smallest μ that holds for a Laplace release. Beside them
-stands basic composition, which papers add up by, to show what exact accounting saves.
+An event that it does not know is refused. Prices are in Gaussian differential privacy (Dong, Roth
+& Su 2022). They are exact for Gaussian releases and for compositions of those alone. A Laplace
+release has the smallest μ that holds. Papers add up by basic composition; it is here too, to show
+what exact accounting saves.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class LaplaceRelease(msgspec.Struct, frozen=True, tag=True):
 
 
 class ContinualSum(msgspec.Struct, frozen=True, tag=True):
-    """A stream of running sums, each record in one batch, replace-one neighbours.
+    """A stream of running sums. Each record is in one batch; neighbours are replace-one.
 
     The plan says by which mechanism: a binary tree, or square-root Toeplitz.
     """
@@ -49,17 +50,17 @@ class ContinualSum(msgspec.Struct, frozen=True, tag=True):
 
 
 class Parallel(msgspec.Struct, frozen=True, tag=True):
-    """Releases about disjoint records: a record is in one of them alone, and stays there.
+    """Releases about disjoint records: a record is in only one of them, and stays there.
 
-    The costliest is charged. If replacing a record can move it to another part, this is the wrong
-    event: two parts change then.
+    The costliest release is charged. If replacing a record can move it to another release, this is
+    the wrong event, because two releases change then.
     """
 
     parts: tuple[GaussianRelease | LaplaceRelease | ContinualSum, ...]
 
 
 class Encrypted(msgspec.Struct, frozen=True, tag=True):
-    """What leaves under encryption alone: nothing is charged, and no ε comes of it."""
+    """What leaves under encryption alone: nothing is charged, and it gives no ε."""
 
     by: str
 
@@ -77,7 +78,7 @@ def mu(event: Any) -> float:
     Raises
     ------
     UnknownEventError
-        If the event is none that this accountant knows, or its numbers are none.
+        If no price is known for the event, or if its numbers are no valid numbers.
     """
     try:
         price = _price(event)
@@ -146,8 +147,8 @@ def total_mu(events: Iterable[Any]) -> float:
 def epsilon(events: Iterable[Any], delta: float) -> float:
     """ε of all events together at the given δ.
 
-    A Laplace release is (Δ/b, 0)-private too, so its ε may be added to that of the others, where
-    this is less than composing all of them as Gaussian.
+    A Laplace release is (Δ/b, 0)-private too. So its ε may be added to that of the others. This is
+    done where it gives less than composing all of them as Gaussian.
     """
     known = list(events)
     laplace = [event for event in known if isinstance(event, LaplaceRelease)]
@@ -160,10 +161,10 @@ def epsilon(events: Iterable[Any], delta: float) -> float:
 
 
 def basic_epsilon(events: Iterable[Any], delta: float) -> float:
-    """ε by basic composition: δ shared out evenly, the ε of every elementary release added up.
+    """ε by basic composition: δ is shared evenly, and the ε of all elementary releases add up.
 
-    An elementary release is one draw of noise that a record is under: every level of a tree is
-    one. The Toeplitz mechanism, which this composition cannot take apart, counts as one.
+    An elementary release is one draw of noise that covers a record. Every level of a tree is one.
+    The whole Toeplitz mechanism counts as one, because this composition cannot divide it.
     """
     prices = [price for event in events for price in _elementary(event)]
     if not prices:
@@ -186,10 +187,10 @@ def _elementary(event: Any) -> list[float]:
 
 
 def relative_deviation(event: Event) -> float:
-    """Deviation of the noise in the largest release, in units of what a record can be.
+    """Deviation of the noise in the largest release, over the most that a record can be.
 
-    0 without noise. Of a running sum it is the deviation of an off-diagonal entry over
-    the record norm.
+    0 without noise. For a running sum: the deviation of an off-diagonal entry, over the record
+    norm.
     """
     match event:
         case GaussianRelease():
@@ -213,20 +214,20 @@ def calibrate(
 ) -> float:
     """The least noise, rounded up, whose events are together (ε, δ)-private.
 
-    Without :data:`~fedbandits.privacy.gaussian.ROUNDING_MARGIN`, of which noise that leaves a real
-    party needs so much more.
+    Noise that leaves a real party must be larger than this by the share
+    :data:`~fedbandits.privacy.gaussian.ROUNDING_MARGIN`.
 
     Parameters
     ----------
     events_at
-        The events at a noise scale > 0; louder noise must never cost more.
+        The events at a noise scale > 0. More noise must never cost more.
     target_epsilon, delta : float
         The budget (ε, δ) that the events may cost together.
 
     Raises
     ------
     ValueError
-        If no noise is enough, or the budget is none.
+        If no noise is enough, or if the budget is no valid budget.
     """
     gaussian.mu_of(target_epsilon, delta)  # refuses a budget that is none
     low, high = 0.0, 1.0
@@ -261,7 +262,7 @@ def describe(event: Event) -> str:
             )
         case Parallel():
             costliest = describe(max(event.parts, key=mu)) if event.parts else "nothing"
-            return f"disjoint records, the costliest release: {costliest}"
+            return f"the costliest of releases about disjoint records: {costliest}"
         case Encrypted():
             return f"encrypted, nothing charged: {event.by}"
         case Clear():

@@ -85,7 +85,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     Parameters
     ----------
     neighbours, sees, looks_at
-        They are those of the game, see :class:`Game`.
+        The same as those of the game, see :class:`Game`.
     epsilon_low
         ε at the given δ cannot be less, with the stated confidence.
     attack
@@ -95,8 +95,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     confidence
         Probability with which all bounds of this game hold together.
     mu
-        The μ that the likelihood ratio of contents measures, its distance between the worlds in
-        deviations: an estimate, not a bound. NaN without one, and for messages.
+        An estimate of μ, not a bound: the distance between the worlds in the likelihood ratio of
+        contents, in deviations. NaN without such a ratio, and for messages.
     """
 
     neighbours: str

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from typing import Literal
 
 import msgspec
 
+from fedbandits._html import table, text
 from fedbandits.errors import ClaimError
 from fedbandits.privacy.accounting import (
     Encrypted,
@@ -19,6 +19,62 @@ from fedbandits.privacy.accounting import (
     relative_deviation,
 )
 
+#: Characters that tables have for :attr:`Limit.what`.
+_LONGEST = 90
+_RELATIONS = {
+    "replace-one": "replace-one: one data set has another value in the place of one record",
+    "add-remove": "add-remove: one data set has one record more than the other",
+}
+_REACH = {
+    "interactive": "interactive data: also if later records depend on the one that changes",
+    "fixed log": "a fixed log only: all records but the one that changes stay as they are",
+    "nothing": "nothing: no finite ε holds for all that leaves",
+}
+
+
+#: Fields that make a promise; the others explain it, and may be said better one day.
+_PROMISED = (
+    "unit", "relation", "holds_for", "epsilon", "epsilon_contents", "delta", "mu", "paper_claims",
+    "events", "epsilon_each",
+)  # fmt: skip
+
+
+class Limit(msgspec.Struct, frozen=True):
+    """One thing that a claim does not protect.
+
+    Parameters
+    ----------
+    what
+        Names it in a few words, for tables: at most 90 characters, no full sentence.
+    why
+        Explains it in one to three short sentences. May be empty.
+
+    Raises
+    ------
+    ClaimError
+        If ``what`` is empty, or too long for a table.
+
+    Examples
+    --------
+    >>> print(Limit("when messages are sent", "The trigger reads raw data."))
+    When messages are sent: The trigger reads raw data.
+    """
+
+    what: str
+    why: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.what.strip()) <= _LONGEST:
+            raise ClaimError(
+                f"Limit.what: given {self.what!r}, allowed: 1 to {_LONGEST} characters that name "
+                "what is not protected; explain it in Limit.why"
+            )
+
+    def __str__(self) -> str:
+        """What is not protected, and why, as text."""
+        named = f"{self.what[0].upper()}{self.what[1:]}"
+        return f"{named}: {self.why}" if self.why else f"{named}."
+
 
 class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
     """A guarantee, its conditions and its limits.
@@ -26,44 +82,44 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
     Parameters
     ----------
     unit
-        The record that one neighbour differs in.
+        The unit of privacy: what one record is, in which neighbouring data sets differ.
     from_whom
         Who may look, and at what.
     relation
         How neighbouring data sets differ.
     holds_for
-        ``interactive``: also when the system reacts to the changed record. ``fixed log``: only if
-        every other record would have been the same. ``nothing``: no finite ε holds.
+        ``interactive``: also if the system reacts to the changed record. ``fixed log``: only if
+        all other records stay as they are. ``nothing``: no finite ε holds.
     epsilon
-        What accounting supports for everything that leaves a party, message times included: which
-        messages there are, and the round at whose end each leaves. Infinite if nothing is
+        What accounting supports for everything that leaves a party. That includes message times:
+        which messages exist, and at the end of which round each leaves. Infinite if nothing is
         supported.
     epsilon_contents
-        The same for the contents of the messages alone, were their existence and times public.
+        The same for the contents of messages alone, as if everybody knew the message times.
     delta
         The δ that goes with ``epsilon`` and with ``epsilon_contents``.
     mu
-        The Gaussian-DP parameter of the contents: what all events cost together. Infinite where
-        there is none; encryption, for which nothing is charged, gives none.
+        The Gaussian-DP parameter μ of the contents: what all events cost together. Infinite where
+        no finite μ holds. Encryption gives none.
     conditional_on
-        What must hold for the claim to hold.
+        What must hold for the claim to hold, in short sentences.
     not_protected
-        What the claim does not cover, each named in its first clause.
+        What the claim does not protect.
     paper_claims
-        The (ε, δ) that the paper states for this variant, if one does.
+        The (ε, δ) that the paper states for this variant, if it states one.
     events
-        What is charged; where parties have budgets of their own, to the least protected one.
+        What is charged. Where parties have budgets of their own: to the least protected one.
     epsilon_each
-        ε of the contents of every party's messages, where parties have budgets of their own;
+        ε of the contents of each party's messages, where parties have budgets of their own.
         ``epsilon_contents`` is the largest.
     encrypted
-        What encryption protects, where that is what a system rests on: nothing is charged for it,
-        and no ε comes of it.
+        What encryption protects, in a system that rests on it. Nothing is charged for encryption,
+        and it gives no ε.
 
     Raises
     ------
     ClaimError
-        If it names no unit.
+        If it names no unit, or if something in ``not_protected`` is no :class:`Limit`.
     """
 
     unit: str
@@ -75,7 +131,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
     delta: float
     mu: float
     conditional_on: tuple[str, ...] = ()
-    not_protected: tuple[str, ...] = ()
+    not_protected: tuple[Limit, ...] = ()
     paper_claims: tuple[float, float] | None = None
     events: tuple[Event, ...] = ()
     encrypted: str = ""
@@ -83,7 +139,28 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if not self.unit.strip():
-            raise ClaimError("a privacy claim must name its unit")
+            raise ClaimError(
+                f"PrivacyClaim.unit: given {self.unit!r}, allowed: words that say what one record "
+                "is, for example 'one visit of one patient'"
+            )
+        for place, limit in enumerate(self.not_protected):
+            if not isinstance(limit, Limit):
+                raise ClaimError(
+                    f"PrivacyClaim.not_protected[{place}]: given {limit!r}, allowed: "
+                    "fedbandits.privacy.claims.Limit(what, why)"
+                )
+
+    def __repr__(self) -> str:
+        return f"<PrivacyClaim: {self.headline}>"
+
+    def _repr_html_(self) -> str:
+        """The whole claim as a table, as a notebook shows it."""
+        rows = table((title, "\n".join(lines)) for title, lines in self.rows())
+        return f"<p><b>{text(self.headline)}</b></p>{rows}"
+
+    def promises_as(self, other: PrivacyClaim) -> bool:
+        """Whether another claim promises the same; its words may be of another version."""
+        return all(getattr(self, name) == getattr(other, name) for name in _PROMISED)
 
     @property
     def is_private(self) -> bool:
@@ -106,31 +183,29 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What is not protected, in short: the first clause of each sentence."""
-        return tuple(
-            re.split(r"[,:;(]", line, maxsplit=1)[0].strip() for line in self.not_protected
-        )
+        """What is not protected, in a few words each."""
+        return tuple(limit.what for limit in self.not_protected)
 
     @property
     def noise(self) -> float:
-        """Deviation of the noise in the largest release, in units of what a record can be."""
+        """Deviation of the noise in the largest release, over the most that one record can be."""
         return max((relative_deviation(event) for event in self.events), default=0.0)
 
     def rows(self) -> list[tuple[str, list[str]]]:
         """The whole claim as titled lines, for tables."""
         paper = [] if self.paper_claims is None else [self.paper_claims]
         rows: dict[str, list[str]] = {
-            "unit": [self.unit],
+            "privacy unit": [self.unit],
             "from whom": [self.from_whom],
-            "neighbours": [] if self.encrypted else [self.relation],
-            "holds for": [] if self.encrypted else [self.holds_for],
+            "neighbours": [] if self.encrypted else [_RELATIONS[self.relation]],
+            "holds for": [] if self.encrypted else [_REACH[self.holds_for]],
             "protected by": [self.encrypted] if self.encrypted else [],
             "the paper claims": [f"ε = {epsilon:g}, δ = {delta:g}" for epsilon, delta in paper],
             "charged": _charged(self.events),
             "in total": [] if self.encrypted else self._totals(),
             "contents, by party": _by_party(self.epsilon_each),
             "conditional on": list(self.conditional_on),
-            "not protected": list(self.not_protected),
+            "not protected": [str(limit) for limit in self.not_protected],
         }
         return [(title, lines) for title, lines in rows.items() if lines]
 
@@ -144,7 +219,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _charged(events: tuple[Event, ...]) -> list[str]:
-    """Every event with its price; events that are alike once."""
+    """Every event with its price. Events that are alike are listed once."""
     lines = []
     for event, count in Counter(events).items():
         price = "" if isinstance(event, Encrypted) else f": μ = {_number(mu(event))}"

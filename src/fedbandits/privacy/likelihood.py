@@ -156,10 +156,25 @@ def attacker(plan: ContinualPlan, pair: tuple[Floats, Floats], releases: Ints) -
     releases : ints
         The numbers of those that are looked at.
     """
-    zero, one = pair
     # size = d (d + 3) / 2
-    dimension = int((np.sqrt(9.0 + 8.0 * len(zero)) - 3.0) / 2.0 + 0.5)
-    deviation = plan.scale * stated_pattern(1, dimension)
+    dimension = int((np.sqrt(9.0 + 8.0 * len(pair[0])) - 3.0) / 2.0 + 0.5)
+    return attacker_of(plan, pair, releases, stated_pattern(1, dimension))
+
+
+def attacker_of(
+    plan: ContinualPlan, pair: tuple[Floats, Floats], releases: Ints, pattern: Floats
+) -> Attacker:
+    """Who looks at some releases of any vectors.
+
+    Parameters
+    ----------
+    plan, pair, releases
+        See :func:`attacker`.
+    pattern : (size,) float64
+        Stated deviations of the noise in a release's numbers, relative to its scale.
+    """
+    zero, one = pair
+    deviation = plan.scale * pattern
     mixing = decoder(plan, releases)
     over_time = np.asarray(np.linalg.inv(mixing @ mixing.T), dtype=np.float64)
     return Attacker(zero, one - zero, (one - zero) / deviation**2, deviation, over_time)

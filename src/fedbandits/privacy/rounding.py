@@ -68,6 +68,28 @@ def grid_step(constant: float) -> float:
     return constant / (1.5 * 2.0**52)
 
 
+def most_vectors(size: int, releases: int, mu: float) -> int:
+    """The same for records that are any vectors of a bounded norm b, which are rounded one by one.
+
+    Two records of ``size`` numbers move by q √size together, as a share of Δ = 2 b: N u √size. The
+    grid of covered values moves a record of n releases by 2⁻⁴⁰ √(n size) deviations, of the μ
+    deviations that it is worth. The rest is as above.
+
+    Parameters
+    ----------
+    size : int
+        Numbers in a record.
+    releases : int
+        The number n of releases.
+    mu : float
+        What all releases cost together.
+    """
+    most = max(releases, 1)
+    each = (math.sqrt(size) + 6.0 * math.sqrt(most)) * 2.0**-53
+    grid = 2.0**-40 * math.sqrt(most * size) / mu
+    return max(0, int((ROUNDING_MARGIN - 2.0 * CAST_ROOM - grid) / each))
+
+
 def most_records(dimension: int, releases: int) -> int:
     """The largest number of records in a sum for which rounding stays within its margin."""
     each = (math.sqrt(2.0) * (dimension + 1) + 6.0 * math.sqrt(max(releases, 1))) * 2.0**-53
@@ -88,4 +110,21 @@ def require_room(records: int, dimension: int, releases: int) -> None:
             f"rounds: {records:,} records can be in one released sum, allowed: {most:,} in "
             f"dimension {dimension} with {releases:,} releases; beyond that rounding may move a "
             "sum by more than the calibrated noise has room for"
+        )
+
+
+def require_room_for_vectors(records: int, size: int, releases: int, mu: float) -> None:
+    """Refuse a plan whose sums can hold more vectors than rounding has room for.
+
+    Raises
+    ------
+    ConfigError
+        If there are more than :func:`most_vectors`.
+    """
+    most = most_vectors(size, releases, mu)
+    if records > most:
+        raise ConfigError(
+            f"rounds: {records:,} records of {size:,} numbers can be in one released sum, allowed: "
+            f"{most:,} with {releases:,} releases and μ = {mu:.3g}; beyond that rounding may move "
+            "a sum by more than the calibrated noise has room for"
         )

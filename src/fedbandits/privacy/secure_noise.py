@@ -1,7 +1,7 @@
 """Noise that may leave a real party: secure, exact on a grid, drawn once.
 
-A simulated source returns standard normals in floating point, from a seed; whoever knows the seed
-takes the noise off again, and the last bits of a floating-point sum tell of what was summed
+A simulated source returns standard normals in floating point, from a seed. Whoever knows the seed
+can remove the noise, and the last bits of a floating-point sum tell of what was summed
 (Mironov 2012). A source here *covers* values instead: it rounds them to a grid of 2⁻⁴⁰ deviations
 and adds whole numbers of grid steps from the discrete Gaussian. All that is released is computed
 from covered values alone, so no arithmetic after it can give anything away.

@@ -1,60 +1,73 @@
 """Sentences that the claims of several systems share.
 
-A sentence about what is *not* protected names it in its first clause, before any comma, colon or
-bracket: tables show that clause alone (:attr:`.claims.PrivacyClaim.limits`).
+They are for a privacy officer: short, the conclusion first. Tests hold every claim to that.
 """
 
 from __future__ import annotations
 
+from fedbandits.privacy.claims import Limit
+
 #: A condition of noise that a party takes from a source that covers values.
 SECURE_NOISE = (
-    "the noise is unpredictable, exact on a grid and drawn ahead of its release, as secure noise "
-    "is in a deployment; in a simulation it is floating point and comes from the seed, which "
-    "protects nobody, and systems of one experiment share its draws"
+    "The noise is unpredictable, exact on a grid, and drawn before its release is due. In a "
+    "deployment, secure noise is all of this. In a simulation it is not: noise is floating point "
+    "and comes from the seed, systems of one experiment share its draws, and it protects nobody."
 )
 #: What claims mean by message times.
 MESSAGE_TIMES = (
-    "message times included: which messages there are, and the round at whose end each leaves"
+    "message times included (which messages exist, and at the end of which round each leaves)"
 )
 #: A condition where releases leave at the ends of rounds that are fixed in advance.
 ON_A_CLOCK = (
-    "a public clock tells a party that a round is over, after all its computing of that round; the "
-    "message then leaves at once: times are rounds, and within one a clock on the wire shows no "
-    "more than arithmetic that takes as long whatever the data"
+    "A public clock tells a party that a round is over, after all its computing of that round. "
+    "The message then leaves at once, so its time shows the round and no more: the arithmetic "
+    "that is left takes equally long for all data."
 )
 #: Not protected, where data decide when messages are sent.
-COMPUTING_SHOWS = "how long a party computes before it sends depends on raw data too"
+COMPUTING_SHOWS = "How long a party computes before it sends depends on raw data too."
 #: The same where sums are on no grid, and times are not protected; see UNROUNDED_SUMS.
 UNPREDICTABLE_NOISE = (
-    "the noise is unpredictable and exact on a grid, as secure noise is in a deployment; in a "
-    "simulation it is floating point and comes from the seed, which protects nobody, and systems "
-    "of one experiment share its draws"
+    "The noise is unpredictable and exact on a grid. In a deployment, secure noise is both. In a "
+    "simulation it is not: noise is floating point and comes from the seed, systems of one "
+    "experiment share its draws, and it protects nobody."
 )
 #: Not protected then.
-UNROUNDED_SUMS = (
-    "what rounding adds to a record in sums that are on no grid: noise of a paper's constant has "
-    "no room for it"
+UNROUNDED_SUMS = Limit(
+    "what rounding adds to a record",
+    "The sums are on no grid, so rounding can add to what one record changes. "
+    "Noise of a paper's constant leaves no room for that.",
 )
 
 #: Not protected where there is no noise.
-IN_CLEAR = "anything that is sent: statistics leave in clear"
+IN_CLEAR = Limit("anything that is sent", "Statistics leave in clear, without noise.")
+
+#: Not protected, whatever leaves an agent.
+OWN_RECORDS = Limit(
+    "an agent's own records, from that agent",
+    "The agent sees them. The person for whom a decision is made sees that decision.",
+)
 
 #: Units.
 AGENT_INTERACTION = "one interaction (the chosen action, its context and its reward) of one agent"
 USER_INTERACTION = (
-    "one interaction (x, y): the recommended item and its reward, in one round of one user"
+    "one interaction (the recommended item x and its reward y) of one user in one round"
 )
 #: From whom, where users belong to servers.
 OUTSIDE_THE_SERVER = (
     "everybody outside the user's server: the other servers and the global server together"
 )
 #: A condition, where users belong to servers.
-ITEMS_BOUNDED = "‖x‖ ≤ 1 and 0 ≤ y ≤ 1, as the environment sees to"
+ITEMS_BOUNDED = "‖x‖ ≤ 1 and 0 ≤ y ≤ 1. The environment makes sure of this."
+#: A condition, where users arrive.
+SAME_ARRIVALS = (
+    "Neighbours differ only in one recommended item and its reward: the same users arrive at the "
+    "same times."
+)
 
 
 def exact_sums(records: int) -> str:
     """A condition of calibrated noise: sums hold no more records than rounding has room for."""
     return (
-        f"a released sum holds at most {records:,} records, one a round: sums of so many are "
-        "exact, and the noise has room for all other rounding"
+        f"A released sum holds at most {records:,} records, one a round. Sums of that many are "
+        "exact, and the noise has room for all other rounding."
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import tomllib
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,10 +11,16 @@ import msgspec
 import tomli_w
 from msgspec import Meta
 
-from fedbandits.environments import ENVIRONMENTS, AnyEnvironment, Environment
+from fedbandits._suggest import close_names
+from fedbandits.environments import Environment, environments, kind_of
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
+from fedbandits.settings.examples import experiment_file
+from fedbandits.settings.modules import Module, drop_module_keys, table_of, take_modules
+from fedbandits.settings.plain import plain, without_none
 from fedbandits.settings.schema import convert, shown
-from fedbandits.settings.toml_files import assign, parse_toml
+from fedbandits.settings.showing import ShownExperiment, ShownVariant
+from fedbandits.settings.toml_files import assign, read_toml
+from fedbandits.settings.worlds import environment_of, with_key
 from fedbandits.systems import Plan, find_preset, find_system, preset_names
 
 if TYPE_CHECKING:  # a configuration is read without what prices it
@@ -26,15 +31,17 @@ if TYPE_CHECKING:  # a configuration is read without what prices it
 _NAME = r"^\w[\w .+=,-]{0,99}\Z"
 
 
-class Variant(msgspec.Struct, frozen=True):
+class Variant(ShownVariant, frozen=True):
     """One system of an experiment: a preset with its settings resolved.
 
     Made by :func:`system`.
 
     Parameters
     ----------
-    preset, label
-        The preset's name, and the name in results.
+    preset
+        The preset that it is made from.
+    label
+        Its name in results, and in ``--set systems.LABEL.key=value``; the preset's by default.
     system
         Name of the system that the preset belongs to.
     config
@@ -56,7 +63,7 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The keys of a configuration, as they stand in the file."""
 
     rounds: Annotated[int, Meta(ge=1, le=4_000_000_000)]
-    environment: AnyEnvironment
+    environment: dict[str, Any]
     systems: list[dict[str, Any]]
     name: Annotated[str, Meta(pattern=_NAME)] = "experiment"
     replicates: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
@@ -64,69 +71,106 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     checkpoints: Annotated[int, Meta(ge=1, le=100_000)] = 60
 
 
-class Experiment(msgspec.Struct, frozen=True, kw_only=True):
+class Experiment(ShownExperiment, frozen=True, kw_only=True):
     """What is run.
 
     Parameters
     ----------
     rounds
-        The horizon T, in rounds.
+        The horizon T: how many rounds are played. Where one party acts a round, as in ``bernoulli``
+        and ``clustered`` worlds, it is how many decisions are made in all.
     environment
         The world, the same for every system.
     systems
         The systems to play, each made by :func:`system`. Labels must differ.
     name
-        Name of the experiment, in reports and of its folder under ``runs``.
+        Name of the experiment, in reports and of its folder under ``runs``: up to 100 letters,
+        digits, spaces and the signs ``_ . + = , -``, not beginning with one of these signs but _.
     replicates
         Independent repetitions; θ* and splits of data are drawn anew for each.
     seed
-        Together with the replicate's number it names every draw.
+        Together with the replicate's number it names every draw: the same seed, the same result.
     checkpoints
-        How many rounds are kept in the result, log-spaced.
+        In how many rounds the result is noted, from the first to the last; they lie closer
+        together at the beginning.
+    modules
+        Code that registers what is not built in; :func:`load` fills it in from ``module``.
     """
 
     rounds: int
-    environment: AnyEnvironment
+    environment: Environment
     systems: tuple[Variant, ...]
     name: str = "experiment"
     replicates: int = 1
     seed: int = 0
     checkpoints: int = 60
+    modules: tuple[Module, ...] = ()
 
     def __post_init__(self) -> None:
         # Built from Python, it passes the same checks as a file does.
+        if not isinstance(self.environment, Environment):
+            raise ConfigError(
+                f"environment: given {shown(self.environment)}, allowed: one of fb.environments"
+            )
         head = _head(self._head_table() | {"systems": []})
-        for key in ("rounds", "replicates", "seed", "checkpoints", "environment"):
+        for key in ("rounds", "replicates", "seed", "checkpoints"):
             msgspec.structs.force_setattr(self, key, getattr(head, key))
+        checked = environment_of(head.environment, type(self.environment))
+        msgspec.structs.force_setattr(self, "environment", checked)
         msgspec.structs.force_setattr(self, "systems", _checked_systems(self.systems))
 
     @classmethod
-    def from_table(cls, raw: Mapping[str, Any]) -> Experiment:
-        """Build from a table as TOML gives it; raises ConfigError naming the key's path."""
-        head = _head(raw)
+    def from_table(
+        cls,
+        raw: Mapping[str, Any],
+        folder: str | pathlib.Path = ".",
+        modules: tuple[Module, ...] | None = None,
+    ) -> Experiment:
+        """Build from a table as TOML gives it; raises ConfigError naming the key's path.
+
+        Parameters
+        ----------
+        raw
+            The table.
+        folder
+            Where modules lie that it names. Their code is run.
+        modules
+            Those modules, where they are imported already.
+        """
+        table = dict(raw)
+        if modules is None:
+            modules = take_modules(table, pathlib.Path(folder))
+        else:
+            drop_module_keys(table)
+        head = _head(table)
         systems = tuple(variant(entry, f"systems[{i}]") for i, entry in enumerate(head.systems))
         return cls(
             rounds=head.rounds,
-            environment=head.environment,
+            environment=environment_of(head.environment),
             systems=systems,
             name=head.name,
             replicates=head.replicates,
             seed=head.seed,
             checkpoints=head.checkpoints,
+            modules=modules,
         )
 
     def to_table(self) -> dict[str, Any]:
         """The resolved configuration: every part written out, ready to be run again."""
-        return self._head_table() | {
-            "systems": [
-                {
-                    "preset": s.preset,
-                    "label": s.label,
-                    **_without_none(msgspec.to_builtins(s.config)),
-                }
-                for s in self.systems
-            ]
-        }
+        return (
+            table_of(self.modules)
+            | self._head_table()
+            | {
+                "systems": [
+                    {
+                        "preset": s.preset,
+                        "label": s.label,
+                        **without_none(msgspec.to_builtins(s.config)),
+                    }
+                    for s in self.systems
+                ]
+            }
+        )
 
     def to_toml(self) -> str:
         """:meth:`to_table` as TOML text."""
@@ -148,7 +192,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         try:
             self.environment.prepare()
         except DataError as error:
-            raise DataError(_with_key(self.environment, str(error))) from None
+            raise DataError(with_key(self.environment, str(error))) from None
         plans = tuple(self._plan(index, entry) for index, entry in enumerate(self.systems))
         for index, (entry, plan) in enumerate(zip(self.systems, plans, strict=True)):
             for caution in find_system(entry.system).cautions(plan):
@@ -174,11 +218,10 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     def _plan(self, index: int, entry: Variant) -> Plan:
         system = find_system(entry.system)
         if not system.plays_in(type(self.environment)):
-            fitting = [kind for kind, found in ENVIRONMENTS.items() if system.plays_in(found)]
-            kind = next(k for k, e in ENVIRONMENTS.items() if isinstance(self.environment, e))
+            fitting = [kind for kind, found in environments().items() if system.plays_in(found)]
             raise ConfigError(
                 f"systems[{index}].preset: {entry.preset!r} does not play in environment "
-                f"{kind!r}; allowed: {', '.join(fitting)}"
+                f"{kind_of(self.environment)!r}; allowed: {', '.join(fitting)}"
             )
         facts = self.environment.facts
         try:
@@ -192,7 +235,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
             key: getattr(self, key)
             for key in ("name", "rounds", "replicates", "seed", "checkpoints", "environment")
         }
-        cleaned: dict[str, Any] = _without_none(msgspec.to_builtins(table, enc_hook=_plain))
+        cleaned: dict[str, Any] = without_none(msgspec.to_builtins(table, enc_hook=plain))
         return cleaned
 
 
@@ -214,8 +257,8 @@ def system(preset: str, *, label: str | None = None, **settings: Any) -> Variant
         For an unknown preset or part, or an impossible value.
     """
     name = preset if label is None else label
-    plain = msgspec.to_builtins(settings, enc_hook=_plain)
-    return variant({"preset": preset, "label": name} | plain, "system")
+    given = msgspec.to_builtins(settings, enc_hook=plain)
+    return variant({"preset": preset, "label": name} | given, "system")
 
 
 def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
@@ -224,23 +267,17 @@ def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
     Parameters
     ----------
     path
-        Path of the TOML file.
+        Path of the TOML file, or the name of an example that comes with this package, as
+        ``"quickstart"``. A file of that name comes first.
     overrides
         ``key.path=value`` assignments, values in TOML notation; ``systems.0.epsilon=2``,
         ``systems.LABEL.epsilon=2`` or ``systems.*.epsilon=2``.
     """
-    file = pathlib.Path(path)
-    try:
-        raw = parse_toml(file.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        raise ConfigError(f"{file}: no such file") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{file}: not valid TOML: {error}") from None
-    except (OSError, ValueError) as error:  # ValueError: no text, or a path that cannot be one
-        raise ConfigError(f"{str(file)!r}: cannot be read: {type(error).__name__}") from None
+    file = experiment_file(path)
+    raw = read_toml(file)
     for assignment in overrides:
         assign(raw, assignment)
-    return Experiment.from_table(raw)
+    return Experiment.from_table(raw, file.parent)
 
 
 def _head(raw: Mapping[str, Any]) -> _Head:
@@ -255,8 +292,8 @@ def variant(entry: Mapping[str, Any], place: str) -> Variant:
     label = settings.pop("label", preset)
     found = find_preset(preset) if isinstance(preset, str) else None
     if found is None:
-        names = ", ".join(preset_names())
-        raise ConfigError(f"{place}.preset: given {shown(preset)}, allowed: {names}")
+        known = close_names(preset, preset_names(), "fedbandits list")
+        raise ConfigError(f"{place}.preset: given {shown(preset)}, {known}")
     if not isinstance(label, str) or not _is_label(label):
         raise ConfigError(
             f"{place}.label: given {shown(label)}, allowed: a name of up to 60 printable "
@@ -266,25 +303,9 @@ def variant(entry: Mapping[str, Any], place: str) -> Variant:
     return Variant(str(preset), label, found.name, convert(table, found.config_type, place))
 
 
-def _with_key(environment: Environment, message: str) -> str:
-    """What is wrong with a file, behind the key that names the file."""
-    for field in msgspec.structs.fields(environment):
-        value = getattr(environment, field.name)
-        if isinstance(value, str) and value and message.startswith((value, repr(value))):
-            return f"environment.{field.name}: {message}"
-    return message
-
-
 def _is_label(label: str) -> bool:
     fits = 0 < len(label) <= 60 and label.isprintable() and label == label.strip()
     return fits and not label.startswith("_")
-
-
-def _plain(value: Any) -> Any:
-    """Numbers and arrays of numpy as Python's own."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise ConfigError(f"given {shown(value)}, allowed: what a TOML file can hold")
 
 
 def _checked_systems(given: Any) -> tuple[Variant, ...]:
@@ -303,12 +324,3 @@ def _checked_systems(given: Any) -> tuple[Variant, ...]:
             )
         seen.add(entry.label)
     return systems
-
-
-def _without_none(table: Any) -> Any:
-    """TOML has no null: what is not given is left out."""
-    if isinstance(table, dict):
-        return {key: _without_none(value) for key, value in table.items() if value is not None}
-    if isinstance(table, list | tuple):
-        return [_without_none(value) for value in table]
-    return table

@@ -13,6 +13,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from fedbandits._checked import Checked
 from fedbandits.environments.facts import Facts
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.federation.roles import Role, Roles
@@ -32,7 +33,7 @@ _NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z"
 
 
 class Live(
-    msgspec.Struct,
+    Checked,
     frozen=True,
     kw_only=True,
     forbid_unknown_fields=True,
@@ -54,7 +55,7 @@ class Live(
 
 
 class RoundsClock(
-    msgspec.Struct,
+    Checked,
     frozen=True,
     kw_only=True,
     forbid_unknown_fields=True,
@@ -67,7 +68,7 @@ class RoundsClock(
     """
 
 
-class Rewards(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Rewards(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What becomes of rewards that do not come.
 
     Parameters
@@ -82,7 +83,7 @@ class Rewards(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     after: float | str = "7 days"
 
 
-class Transport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Transport(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where members meet. It is no part of the terms: a broker may move.
 
     Parameters
@@ -94,7 +95,7 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     servers: tuple[str, ...] = ("tls://127.0.0.1:4222",)
 
 
-class FederationFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FederationFile(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The keys of the file, as they stand there."""
 
     name: Annotated[str, Meta(pattern=_NAME)]
@@ -133,8 +134,6 @@ class Federation:
     """
 
     def __init__(self, file: FederationFile) -> None:
-        _refuse_code(file.system, "system")
-        _refuse_code(file.facts, "facts")
         self.name, self.rounds, self.noise = file.name, file.rounds, file.noise
         self.clock, self.transport = file.clock, file.transport
         self.every = 0.0
@@ -273,13 +272,14 @@ class Federation:
 def _refuse_code(table: Mapping[str, Any], place: str) -> None:
     """Refuse code that is named in terms: every member would run what one of them wrote."""
     for key, value in table.items():
+        where = f"{place}.{key}" if place else key
         if key in ("module", "code"):
             raise ConfigError(
-                f"{place}.{key}: code cannot be named in the terms of a federation, every member "
+                f"{where}: code cannot be named in the terms of a federation, every member "
                 "would run it; install it as a package that offers a system"
             )
         if isinstance(value, Mapping):
-            _refuse_code(value, f"{place}.{key}")
+            _refuse_code(value, where)
 
 
 def federation_of(table: Mapping[str, Any]) -> Federation:
@@ -290,6 +290,7 @@ def federation_of(table: Mapping[str, Any]) -> Federation:
     ConfigError
         Naming the key, what was given and what is allowed.
     """
+    _refuse_code(table, "")
     return Federation(convert(table, FederationFile, ""))
 
 

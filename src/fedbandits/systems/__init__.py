@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from fedbandits._checked import Checked
 from fedbandits.systems.base import Plan, Preset, Simulation, System
-from fedbandits.systems.registry import (
-    find_preset,
-    find_system,
-    preset_names,
-    register,
-    systems,
-)
+from fedbandits.systems.registration import register
+from fedbandits.systems.registry import find_preset, find_system, preset_names, systems
 
 __all__ = [
+    "Checked",
     "Plan",
     "Preset",
     "Simulation",

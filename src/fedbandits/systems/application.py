@@ -17,8 +17,8 @@ from msgspec import Meta
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Floats32
 from fedbandits.errors import LocalProtocolError
+from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
-from fedbandits.federation.party import ActingParty
 
 AnyPlan = TypeVar("AnyPlan")
 

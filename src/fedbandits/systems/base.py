@@ -18,6 +18,7 @@ from fedbandits.federation.roles import Roles, Supplies
 from fedbandits.federation.run import PartiesRun
 from fedbandits.federation.terms import Schedule
 from fedbandits.random import replicate_key
+from fedbandits.systems.showing import ShownSystem
 from fedbandits.systems.terms import terms_of
 
 if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
@@ -120,7 +121,7 @@ class Simulation(Protocol):
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
 
 
-class System(Generic[AnyPlan]):
+class System(ShownSystem, Generic[AnyPlan]):
     """A system: a declaration that simulations, parties, audits and reports are made from.
 
     A new one is a subclass with the attributes below, :meth:`plan`, :meth:`claim` and at least one
@@ -248,9 +249,7 @@ class System(Generic[AnyPlan]):
         del plan, environment
         return ()
 
-    def examine(
-        self, plan: AnyPlan, environment: Environment, scale: float = 1.0
-    ) -> Examined | None:
+    def examine(self, plan: AnyPlan, environment: Environment, scale: float = 1) -> Examined | None:
         """What participants find out, for an audit of encryption ``scale`` times the usual size."""
         del plan, environment, scale
         return None

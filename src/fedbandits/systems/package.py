@@ -27,27 +27,42 @@ AnyPlan = TypeVar("AnyPlan", bound=Plan)
 class PackageSystem(System[AnyPlan]):
     """A system whose class stands in the ``__init__.py`` of its package.
 
-    A room is imported when it is first asked for, so that a configuration is read without kernels.
-    What each must hold:
+    A room is a module of the package. It is imported when it is first asked for, so that a
+    configuration is read without kernels. ``plan`` and ``claim`` must be there, and one of ``loop``
+    and ``roles``. All others may be missing, and the default of :class:`.System` holds.
 
-    =============== ===============================================================
+    =============== =============================================== ==============================
+    room            holds                                           without it
+    =============== =============================================== ==============================
     ``plan``        ``make_plan(config, facts, rounds)``
     ``claim``       ``claim(plan)``
-    ``loop``        ``Replicate(plan, environment, seed, replicate, threads)``
-    ``state``       ``needs(plan)``, beside what is allocated
-    ``roles``       ``roles(plan)``
-    ``application`` ``application(plan)`` and ``supply(plan, role, place, means)``; where
-                    parties learn a model, ``export(plan, party)`` to
-                    :class:`.exported.Learned`
-    ``audit``       ``games(system, plan)``; none where no ε is claimed. Where noise is
-                    added, ``noise_checks(system, plan)``
-    ``theory``      ``bounds(plan, environment)``; no such room where nothing is proved
-    =============== ===============================================================
+    ``loop``        ``Replicate(plan, environment, seed, replicate, the parties play
+                    threads)``
+    ``roles``       ``roles(plan)``                                 there are no parties
+    ``state``       ``needs(plan)``, beside what is allocated       nothing is known of memory
+    ``application`` ``application(plan)``,                          nobody can ask a party
+                    ``supply(plan, role, place, means)``
+    ``audit``       ``games(system, plan)``                         nothing is attacked
+    ``theory``      ``bounds(plan, environment)``                   nothing is proved
+    =============== =============================================== ==============================
+
+    Where parties learn a model, ``application`` has ``export(plan, party)`` too, to
+    :class:`.exported.Learned`. Where noise is added, ``audit`` has ``noise_checks(system, plan)``.
     """
 
     def room(self, name: str) -> Any:
-        """A module of this system's package."""
+        """A module of this system's package.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            If there is none of that name.
+        """
         return importlib.import_module(f"{type(self).__module__}.{name}")
+
+    def has_room(self, name: str) -> bool:
+        """Whether this system's package has a module of that name."""
+        return importlib.util.find_spec(f"{type(self).__module__}.{name}") is not None
 
     def plan(self, config: Any, facts: Any, rounds: int) -> AnyPlan:
         plan: AnyPlan = self.room("plan").make_plan(config, facts, rounds)
@@ -60,28 +75,39 @@ class PackageSystem(System[AnyPlan]):
     def simulate(
         self, plan: AnyPlan, environment: Environment, seed: int, replicate: int, threads: int = 1
     ) -> Simulation:
+        if not self.has_room("loop"):
+            return super().simulate(plan, environment, seed, replicate, threads)
         simulation: Simulation = self.room("loop").Replicate(
             plan, environment, seed, replicate, threads
         )
         return simulation
 
     def needs(self, plan: AnyPlan) -> Needs:
+        if not self.has_room("state"):
+            return super().needs(plan)
         needs: Needs = self.room("state").needs(plan)
         return needs
 
     def roles(self, plan: AnyPlan) -> Roles | None:
+        if not self.has_room("roles"):
+            return super().roles(plan)
         roles: Roles = self.room("roles").roles(plan)
         return roles
 
     def application(self, plan: AnyPlan) -> Application[Any] | None:
+        if not self.has_room("application"):
+            return super().application(plan)
         application: Application[Any] | None = self.room("application").application(plan)
         return application
 
     def supply(self, plan: AnyPlan, role: str, place: int, means: Means) -> Any:
+        if not self.has_room("application"):
+            return super().supply(plan, role, place, means)
         return self.room("application").supply(plan, role, place, means)
 
     def export(self, plan: AnyPlan, party: Party[Any]) -> Model:
-        learned = getattr(self.room("application"), "export", None)
+        room = self.room("application") if self.has_room("application") else None
+        learned = getattr(room, "export", None)
         roles = self.roles(plan)
         if learned is None or roles is None or party.name not in roles.acting.parties:
             return super().export(plan, party)
@@ -90,16 +116,19 @@ class PackageSystem(System[AnyPlan]):
         return model_of(self, plan, party, learned(plan, party))
 
     def games(self, plan: AnyPlan, environment: Environment) -> Sequence[Game]:
+        if not self.has_room("audit"):
+            return super().games(plan, environment)
         games: Sequence[Game] = self.room("audit").games(self, plan)
         return games
 
     def noise_checks(self, plan: AnyPlan, environment: Environment) -> Sequence[NoisyNumbers]:
-        found = getattr(self.room("audit"), "noise_checks", None)
+        room = self.room("audit") if self.has_room("audit") else None
+        found = getattr(room, "noise_checks", None)
         checks: Sequence[NoisyNumbers] = () if found is None else found(self, plan)
         return checks
 
     def bounds(self, plan: AnyPlan, environment: Environment) -> Sequence[Bound]:
-        if importlib.util.find_spec(f"{type(self).__module__}.theory") is None:
-            return ()
+        if not self.has_room("theory"):
+            return super().bounds(plan, environment)
         bounds: Sequence[Bound] = self.room("theory").bounds(plan, environment)
         return bounds

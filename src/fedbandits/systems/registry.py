@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
 from typing import Any
 
+from fedbandits.environments.registry import MODULE_PREFIX
 from fedbandits.errors import ConfigError, ConfigWarning
+from fedbandits.learners.learner import Learner
 from fedbandits.systems.base import System
 
 #: Folders of the systems that come with this package, in the order in which they are listed.
@@ -25,13 +27,14 @@ BUILT_IN = (
     "pfcb",
     "fclub_published",
 )
-#: Packages offer systems under this name.
+#: Packages offer systems, and learners in plain Python, under these names.
 ENTRY_POINTS = "fedbandits.systems"
+LEARNER_POINTS = "fedbandits.learners"
 
 _registered: dict[str, System[Any]] = {}
 
 
-def register(system: System[Any]) -> None:
+def register_system(system: System[Any]) -> None:
     """Make a system known for as long as this process runs, in place of an earlier one of its kind.
 
     Raises
@@ -45,6 +48,11 @@ def register(system: System[Any]) -> None:
         _registered[system.name] = system
 
 
+def modules_of_registered() -> set[str]:
+    """Names of the modules that have registered systems or learners."""
+    return {class_of(system).__module__ for system in _registered.values()}
+
+
 def refuse_registered(names: Iterable[str]) -> None:
     """Refuse systems that this process alone knows, for those that others are to play.
 
@@ -54,10 +62,13 @@ def refuse_registered(names: Iterable[str]) -> None:
         If there are some.
     """
     for name in names:
-        if name in _registered:
+        if name in _registered and not class_of(_registered[name]).__module__.startswith(
+            MODULE_PREFIX
+        ):
             raise ConfigError(
                 f"system {name!r} was registered in this process, which the machines of a cluster "
-                f"do not see; let a package offer it under the entry point {ENTRY_POINTS!r}"
+                f'do not see; name its module in the configuration (module = "FILE.py"), or let '
+                f"a package offer it under the entry point {ENTRY_POINTS!r}"
             )
 
 
@@ -65,8 +76,27 @@ def code_of(system: System[Any]) -> str:
     """Which code a system is: empty for this package's, which is told by its version and text."""
     if system.name in BUILT_IN:
         return ""
-    file = getattr(sys.modules.get(type(system).__module__), "__file__", None)
-    return hashlib.sha256(pathlib.Path(file).read_bytes()).hexdigest() if file else "unknown"
+    return text_of(class_of(system))
+
+
+def class_of(system: System[Any]) -> type:
+    """The class that somebody wrote: a learner's own, where a system wraps one."""
+    found: type = getattr(system, "learner", type(system))
+    return found
+
+
+def text_of(cls: type) -> str:
+    """Digest of the file that a class stands in.
+
+    Empty for this package's own, and for modules that a configuration names: it has their digests.
+    """
+    if cls.__module__.startswith(("fedbandits.", MODULE_PREFIX)):
+        return ""
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    try:
+        return hashlib.sha256(pathlib.Path(file).read_bytes()).hexdigest() if file else "unknown"
+    except OSError:  # it was there when it was imported
+        return "unknown"
 
 
 def _refuse_stranger(system: object) -> None:
@@ -94,9 +124,9 @@ def _built_in(folder: str) -> System[Any]:
 def _offered() -> tuple[System[Any], ...]:
     """Systems that other packages offer. One that cannot be had is warned of and left out."""
     found = [_built_in(folder) for folder in BUILT_IN]
-    for point in entry_points(group=ENTRY_POINTS):
+    for point in [*entry_points(group=ENTRY_POINTS), *entry_points(group=LEARNER_POINTS)]:
         try:
-            system = point.load()
+            system = _as_system(point.load())
             _refuse_stranger(system)
             _refuse_taken(system, found)
         except Exception as error:  # whatever another package does must not keep this one from use
@@ -108,6 +138,15 @@ def _offered() -> tuple[System[Any], ...]:
         else:
             found.append(system)
     return tuple(found[len(BUILT_IN) :])
+
+
+def _as_system(found: Any) -> Any:
+    """A learner as its system; everything else as it is."""
+    if isinstance(found, type) and issubclass(found, Learner):
+        from fedbandits.systems.python_learners import LearnerSystem
+
+        return LearnerSystem(found)
+    return found
 
 
 def _all() -> Iterator[System[Any]]:

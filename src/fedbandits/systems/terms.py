@@ -52,6 +52,8 @@ def _plain(struct: msgspec.Struct) -> dict[str, Any]:
 
 def claim_under(system: System[Any], plan: Plan, terms: Terms) -> PrivacyClaim:
     """What is promised under terms: nothing where noise is simulated."""
+    from fedbandits.privacy.claims import Limit  # a configuration is read without it
+
     claim = system.claim(plan)
     if terms.noise == "secure":
         return claim
@@ -64,8 +66,10 @@ def claim_under(system: System[Any], plan: Plan, terms: Terms) -> PrivacyClaim:
         encrypted="",
         epsilon_each=(),
         not_protected=(
-            "everything: noise and secrets are simulated, and whoever knows the seed takes them "
-            "off again",
+            Limit(
+                "everything",
+                "Noise and secrets are simulated: whoever knows the seed can remove them.",
+            ),
             *claim.not_protected,
         ),
     )

@@ -1,1 +1,31 @@
-"""A contract suite that every system is held to, built in or not, and what it is played with."""
+"""The contract suites: what every environment, learner and system is held to.
+
+This project's tests call them for all that is registered. Whoever brings something of their own
+calls them for it. A check is a function that takes one thing and raises AssertionError; no test
+runner is needed. With pytest::
+
+    import pytest
+    import coins  # registers Coins, an environment, and Tosser, a learner
+    from fedbandits.testing import environments, learners, systems
+
+    @pytest.mark.parametrize("check", environments.CHECKS)
+    def test_the_coins(check):
+        check(coins.Coins(agents=3))
+
+    @pytest.mark.parametrize("check", [*learners.CHECKS, *systems.CHECKS])
+    def test_the_tosser(check):
+        check("tosser")
+
+=========================== ======================== =============================================
+suite                       a check takes            for
+=========================== ======================== =============================================
+``environments.CHECKS``     an environment           every environment
+``learners.CHECKS``         a preset, or the class   every learner in plain Python
+``systems.CHECKS``          a preset                 every system, and every learner
+``applications.CHECKS``     a preset                 systems whose parties applications can ask
+``deployed_systems``        a preset and a folder    the same, as members of a federation
+=========================== ======================== =============================================
+
+Systems that plan from facts of a new kind need a world to be tested in:
+:func:`.worlds.register_small_world`.
+"""

@@ -16,12 +16,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fedbandits.environments import AnyEnvironment
+from fedbandits.environments import Environment
 from fedbandits.environments.arrivals import Arrival
 from fedbandits.errors import FedbanditsError
+from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
 from fedbandits.federation.messages import Message
-from fedbandits.federation.party import ActingParty, Party
+from fedbandits.federation.party import Party
 from fedbandits.federation.run import PartiesRun
 from fedbandits.privacy.ledger import Ledger
 from fedbandits.random import replicate_key
@@ -56,7 +57,7 @@ class Setting:
         assert found is not None, f"no preset is called {preset!r}"
         self.preset = preset
         self.system: System[Any] = found
-        self.world: AnyEnvironment = small_world(found)
+        self.world: Environment = small_world(found)
         self.stated: Any = self.world.stage(replicate_key(1, 0)).world
         facts: Any = self.world.facts
         if hasattr(facts, "capacities"):
@@ -100,9 +101,9 @@ def asked_of(situation: Any, application: Application[Any]) -> dict[str, Any]:
     """A situation of a simulated world as an application would ask with: the inverse."""
     if isinstance(situation, Arrival):
         return {"user": int(situation.user), "items": situation.items.T.tolist()}
-    if situation is None:
+    if situation is None or not application.ASKED.__struct_fields__:
         return {}
-    (field, *_) = application.ASKED.__struct_fields__
+    field = application.ASKED.__struct_fields__[0]
     rows = situation.T.tolist()
     return {field: rows if field == "actions" else rows[0]}
 

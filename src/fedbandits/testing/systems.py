@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fedbandits.environments import AnyEnvironment
+from fedbandits.environments import Environment
 from fedbandits.errors import WrongTypeError
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
 from fedbandits.experiments.result import ReplicateTrace
@@ -46,7 +46,7 @@ def _begin(preset: str, replicate: int = 0, threads: int = 1) -> Simulation:
     return simulation
 
 
-def _setting(preset: str) -> tuple[Any, Any, AnyEnvironment]:
+def _setting(preset: str) -> tuple[Any, Any, Environment]:
     found = find_preset(preset)
     assert found is not None, f"no preset is called {preset!r}"
     world = small_world(found)

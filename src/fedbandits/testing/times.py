@@ -10,11 +10,11 @@ from types import FrameType
 from typing import Any
 
 import fedbandits
-from fedbandits.environments import AnyEnvironment
+from fedbandits.environments import Environment
+from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
 from fedbandits.federation.links import Receipt
 from fedbandits.federation.messages import Message
-from fedbandits.federation.party import ActingParty
 from fedbandits.federation.roles import Supplies
 from fedbandits.privacy.secure_noise import GRID_BITS, SecureNoise
 from fedbandits.random import Purpose, normals, replicate_key
@@ -35,9 +35,7 @@ class Watch:
         Names the data.
     """
 
-    def __init__(
-        self, system: System[Any], plan: Plan, world: AnyEnvironment, replicate: int
-    ) -> None:
+    def __init__(self, system: System[Any], plan: Plan, world: Environment, replicate: int) -> None:
         #: For every release the functions that were called before it left.
         self.releases: list[tuple[str, ...]] = []
         #: Whether a party is being told that a round is over.
@@ -48,6 +46,7 @@ class Watch:
         self.run = PartiesReplicate(
             system, plan, world, 1, replicate, supplies=self._deployed(simulated)
         )
+        self._folders = (_PACKAGE, _folder_of(system))
         for player in self.run.players:
             self._watch(player)
 
@@ -70,7 +69,7 @@ class Watch:
         def ended(round_: int) -> Any:
             calls: list[str] = []
             self.ending = True
-            with calls_noted(calls):
+            with calls_noted(calls, self._folders):
                 messages = end_round(round_)
             self.ending = False
             if messages:
@@ -93,12 +92,18 @@ class Watch:
         player.observe, player.receive_bytes = observed, received  # type: ignore[method-assign]
 
 
+def _folder_of(system: System[Any]) -> str:
+    """Where the code of a system lies, which may be outside this package."""
+    file = getattr(sys.modules.get(type(system).__module__), "__file__", None) or _PACKAGE
+    return str(pathlib.Path(file).parent)
+
+
 @contextmanager
-def calls_noted(calls: list[str]) -> Iterator[None]:
-    """Note every function that this package's own code calls, Python's and C's."""
+def calls_noted(calls: list[str], folders: tuple[str, ...] = (_PACKAGE,)) -> Iterator[None]:
+    """Note every function that code in some folders calls, Python's and C's."""
 
     def note(frame: FrameType, event: str, argument: Any) -> None:
-        if not frame.f_code.co_filename.startswith(_PACKAGE):
+        if not frame.f_code.co_filename.startswith(folders):
             return
         if event == "call":
             calls.append(f"{frame.f_globals.get('__name__')}.{frame.f_code.co_qualname}")

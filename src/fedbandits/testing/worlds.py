@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedbandits.environments import AnyEnvironment, Bernoulli, Clustered, Linear, Procurement
+from fedbandits.environments import Bernoulli, Clustered, Environment, Linear, Procurement
 from fedbandits.environments.facts import Facts
+from fedbandits.errors import ConfigError
 from fedbandits.systems import System
 
-#: One for each kind of facts. Whoever brings a new kind adds a world of it.
-SMALL_WORLDS: dict[type[Facts], AnyEnvironment] = {
+#: One for each kind of facts; :func:`register_small_world` adds others.
+SMALL_WORLDS: dict[type[Facts], Environment] = {
     world.FACTS: world
     for world in (
         Linear(agents=3, dim=3, arms=4),
@@ -21,10 +22,41 @@ SMALL_WORLDS: dict[type[Facts], AnyEnvironment] = {
 }
 
 
-def small_world(system: System[Any]) -> AnyEnvironment:
-    """A world that a system can play in."""
+def register_small_world(world: Environment) -> None:
+    """Name the world in which the suites play systems that plan from facts of a new kind.
+
+    Whoever brings an environment with facts of its own kind calls this once, before the suites.
+
+    Parameters
+    ----------
+    world
+        A few parties and arms: the suites play it for tens of rounds, many times.
+
+    Raises
+    ------
+    ConfigError
+        If there is another world for this kind of facts already.
+    """
+    there = SMALL_WORLDS.setdefault(world.FACTS, world)
+    if there != world:
+        raise ConfigError(
+            f"register_small_world: worlds with {world.FACTS.__name__} are played as {there!r} "
+            "already; one for each kind of facts is enough"
+        )
+
+
+def small_world(system: System[Any]) -> Environment:
+    """A world that a system can play in.
+
+    Raises
+    ------
+    ConfigError
+        If there is none.
+    """
     for world in SMALL_WORLDS.values():
         if system.plays_in(type(world)):
             return world
-    kind = system.facts_type.__name__
-    raise LookupError(f"SMALL_WORLDS has no world with {kind}, which {system.name!r} plans from")
+    raise ConfigError(
+        f"no small world has {system.facts_type.__name__}, which {system.name!r} plans from; call "
+        "fedbandits.testing.worlds.register_small_world with one"
+    )

@@ -38,7 +38,7 @@ def require_same_boot(batch: Batch, member: str) -> None:
     under_way = hands is not None and (
         hands.party.awaited is not None
         or hands.party.next_end is not None
-        or getattr(hands.party, "round_to_act", None) is not None
+        or hands.party.round_to_act is not None
     )
     if before and now and before != now and under_way:
         raise StaleStoreError(

@@ -194,8 +194,10 @@ class Host:
                 self._commit([])
                 pause = min(2.0 * pause, _LONGEST_PAUSE)
                 continue
-            if together > 1 and self._jobs.qsize() < together and not self.seat.is_chatty:
-                time.sleep(_GATHER)  # many ask at once: a commit costs as much for all of them
+            # Many ask at once: a commit costs as much for all of them. A release never waits.
+            more = together > 1 and self._jobs.qsize() < together and self._first.empty()
+            if more and not self.seat.is_chatty:
+                time.sleep(_GATHER)
             jobs: list[_Job] = []
             while job is not None:
                 jobs.append(job)

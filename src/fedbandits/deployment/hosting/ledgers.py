@@ -46,8 +46,8 @@ def claim_of(seat: HostedSeat) -> PrivacyClaim:
         events=(*claim.events, _event(seat)),
         conditional_on=(
             *claim.conditional_on,
-            f"no federation but this one and those before it, μ = {seat.earlier:.6g} together, has "
-            "released anything of the same records",
+            "Only this federation and earlier ones have released anything of the same records. The "
+            f"earlier ones cost μ = {seat.earlier:.6g} together.",
         ),
     )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from fedbandits.deployment.hosting.ledgers import budget_of, claim_of
 
 if TYPE_CHECKING:
@@ -16,8 +18,10 @@ async def privacy_of(node: Node) -> dict[str, Any]:
     told: dict[str, Any] = {
         "party": node.member,
         "claim": claim.headline,
+        "unit": claim.unit,
+        "from_whom": claim.from_whom,
         "conditional_on": list(claim.conditional_on),
-        "not_protected": list(claim.not_protected),
+        "not_protected": msgspec.to_builtins(claim.not_protected),
         "exhausted": node.exhausted,
     }
     if budget is None:

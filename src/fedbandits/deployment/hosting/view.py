@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -60,8 +60,7 @@ def view_of(hands: Hands | None, before: View, batch: Batch) -> View:
     """The view after a batch of events."""
     if hands is None:
         return before
-    party: Any = hands.party
-    state = party.state
+    party = hands.party
     messages, refusals = before.messages, before.refusals
     if batch.outcomes:
         messages = dict(Counter(messages) + Counter(batch.outcomes))
@@ -70,9 +69,9 @@ def view_of(hands: Hands | None, before: View, batch: Batch) -> View:
         stage=party.stage,
         awaited=party.awaited,
         next_end=party.next_end,
-        round_to_act=getattr(party, "round_to_act", None),
-        decisions=getattr(state, "decisions", getattr(state, "pulls", 0)),
-        open=len(getattr(state, "open", ())),
+        round_to_act=party.round_to_act,
+        decisions=party.decisions_made,
+        open=len(party.open_decisions or ()),
         events=batch.event,
         messages=messages,
         sent=before.sent + len(batch.outgoing),

@@ -187,7 +187,7 @@ class Batch:
         NotReadyError
             If it is not: what was told twice must not count for the pull that comes next.
         """
-        if self.hands is None or getattr(self.hands.party, "round_to_act", None) != number:
+        if self.hands is None or self.hands.party.round_to_act != number:
             raise NotReadyError(f"{self._seat.member}: pull {number} is not due")
         self.carry_out(Kind.PULL, reward)
 
@@ -199,28 +199,28 @@ class Batch:
 
     def _end_rounds(self, hands: Hands) -> None:
         """Where rounds end by themselves: those that so many decisions have come to."""
-        party: Any = hands.party
-        state = party.state
+        party = hands.party
         while (end := party.next_end) is not None:
-            if hasattr(state, "open") and state.decisions - len(state.open) < end:
+            waiting = party.open_decisions
+            if waiting is not None and party.decisions_made - len(waiting) < end:
                 break
             self.carry_out(Kind.END_ROUND, end)
-            state = party.state
 
     def _check_open(self, content: Told) -> None:
         """Say in which way a decision is not open."""
         assert self.hands is not None  # noqa: S101
-        number, state = content[0], self.hands.party.state
-        if not hasattr(state, "open") or number in state.open:
+        number, party = content[0], self.hands.party
+        waiting = party.open_decisions
+        if waiting is None or number in waiting:
             return
-        if not 0 < number <= state.decisions:
+        if not 0 < number <= party.decisions_made:
             raise UnknownDecisionError(f"{self._seat.member}: decision {number} was never made")
         if self.store.has_expired(self.connection, number):
             raise LateRewardError(
                 f"{self._seat.member}: the reward of decision {number} did not come in time, and "
                 "a default counts in its place"
             )
-        if number <= getattr(state, "closed", 0):
+        if number <= party.settled_decisions:
             raise LateRewardError(
                 f"{self._seat.member}: decision {number} has its reward already, or it is in a "
                 "release that has left"

@@ -111,13 +111,15 @@ class _Presence:
 
 def _order(experiment: Experiment, folder: CheckpointFolder | None, save_every: float) -> Order:
     config = experiment.to_toml()
-    if Experiment.from_table(tomllib.loads(config)) != experiment:
+    table, modules = tomllib.loads(config), experiment.modules
+    if Experiment.from_table(table, modules=modules) != experiment:
         raise ConfigError("systems: a part set to None cannot travel to a cluster; leave it out")
     token, out = uuid.uuid4().hex, ""
     if folder is not None:
         (folder.path / TOKEN).write_text(token, encoding="utf-8")
         out = str(folder.out)
-    return Order(identity(), config, data_files(experiment), out, token, save_every)
+    files = data_files(experiment)
+    return Order(identity(), config, files, out, token, save_every, modules)
 
 
 def _take(waiting: deque[Task], count: int) -> Iterator[Task]:

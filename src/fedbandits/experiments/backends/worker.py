@@ -11,6 +11,7 @@ import hashlib
 import os
 import pathlib
 import socket
+import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
@@ -26,13 +27,14 @@ from fedbandits.experiments.result import ReplicateTrace
 from fedbandits.experiments.stop import Leaving, Stop
 from fedbandits.experiments.stream import Stream
 from fedbandits.settings.experiment import Experiment
+from fedbandits.settings.modules import Module, write_modules
 
 #: In the folder of checkpoints: who reads the right text there shares the client's file system.
 TOKEN = "token"  # noqa: S105 (no secret)
 #: What else the bits of a result depend on.
 _PACKAGES = ("numpy", "numba", "scipy")
 #: Keys whose text is a name, never a file.
-_NAMING = ("name", "label", "preset", "kind")
+_NAMING = ("name", "label", "preset", "kind", "module", "module_digests")
 
 
 class DataFile(msgspec.Struct, frozen=True):
@@ -59,6 +61,8 @@ class Order(msgspec.Struct, frozen=True):
         is none.
     save_every
         Seconds between two checkpoints of a replicate.
+    modules
+        Code that the configuration names.
     """
 
     identity: dict[str, str]
@@ -67,6 +71,7 @@ class Order(msgspec.Struct, frozen=True):
     out: str
     token: str
     save_every: float
+    modules: tuple[Module, ...] = ()
 
 
 def identity() -> dict[str, str]:
@@ -144,7 +149,7 @@ def play(
     refuse_stranger(where, identity(), order["identity"])
     given = msgspec.convert(order, Order)
     try:
-        asked, played = _prepare(given.config, given.files)
+        asked, played = _prepare(given.config, given.files, given.modules)
         folder = _shared_folder(given, asked)
         shared = Shared(played, Stream(), Leaving(stop), folder, given.save_every)
         return play_replicate(shared, Task(system, replicate))
@@ -153,17 +158,21 @@ def play(
 
 
 @functools.lru_cache(maxsize=2)
-def _prepare(config: str, files: tuple[DataFile, ...]) -> tuple[Experiment, Experiment]:
+def _prepare(
+    config: str, files: tuple[DataFile, ...], modules: tuple[Module, ...]
+) -> tuple[Experiment, Experiment]:
     """The experiment as asked for, and as played here: data loaded, kernels compiled, once."""
     table = tomllib.loads(config)
-    asked = Experiment.from_table(table)
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="fedbandits-modules-") if modules else ".")
+    write_modules(modules, folder)  # it stays as long as the process: code may be compiled later
+    asked = Experiment.from_table(table, folder)
     for file in files:
         _refuse_other_data(file)
         holder: Any = table
         for key in file.keys[:-1]:
             holder = holder[key]
         holder[file.keys[-1]] = file.path  # relative paths mean something else in other folders
-    played = Experiment.from_table(table)
+    played = Experiment.from_table(table, modules=modules)
     played.check()
     compile_kernels(Shared(played, Stream(), Leaving(), None, 0.0))
     return asked, played

@@ -83,7 +83,9 @@ def open_account(
         if found is None:
             require_kept(party, claim, mu)
             _insert(connection, federation, times, (party, *terms))
-        elif (decode_claim(found.claim, party), *found[2:4]) != (claim, epsilon, delta):
+            return
+        same = claim.promises_as(decode_claim(found.claim, party))
+        if not same or (found.epsilon, found.delta) != (epsilon, delta):
             raise LedgerMismatchError(
                 f"party {party!r} has an account with another claim or budget "
                 f"(ε = {found.epsilon:g} at δ = {found.delta:g}): a budget cannot be changed"

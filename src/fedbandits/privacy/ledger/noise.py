@@ -68,11 +68,11 @@ def _of(table: sa.Table) -> Any:
 
 
 class LedgeredNoise:
-    """A source of noise that is charged for, and of which everything it gave is kept.
+    """A source of noise that charges for what it gives, and keeps all of it.
 
     It covers values as its own source does, see :class:`.secure_noise.SecureNoise`, and keeps the
-    covered values: to these all that is released is a consequence. Noise that is drawn ahead of
-    them is not kept: beside a release it would tell the sums.
+    covered values. Every release is computed from covered values alone. Noise that is drawn ahead
+    is not kept: together with a release it would tell the sums.
 
     Parameters
     ----------

@@ -11,6 +11,7 @@ import functools
 import hashlib
 import json
 import math
+import re
 from typing import Any, NamedTuple
 
 import msgspec
@@ -234,9 +235,25 @@ def decode_claim(text: str, party: str) -> PrivacyClaim:
         If it is no claim.
     """
     try:
-        return msgspec.convert(json.loads(text), PrivacyClaim)
+        return msgspec.convert(_as_limits(json.loads(text)), PrivacyClaim)
     except (msgspec.MsgspecError, TypeError, ValueError) as error:
         raise LedgerCorruptError(f"party {party!r}: the claim cannot be read") from error
+
+
+def _as_limits(claim: Any) -> Any:
+    """A claim as it was written down, with limits that were sentences once as they are now."""
+    if isinstance(claim, dict) and isinstance(claim.get("not_protected"), list):
+        limits = [
+            {"what": _first_clause(limit), "why": limit} if isinstance(limit, str) else limit
+            for limit in claim["not_protected"]
+        ]
+        return claim | {"not_protected": limits}
+    return claim
+
+
+def _first_clause(sentence: str) -> str:
+    """What a sentence names, short enough for a table."""
+    return re.split(r"[,:;(]", sentence, maxsplit=1)[0].strip()[:90] or "what follows"
 
 
 def encode_draw(draw: Floats) -> tuple[str, bytes, str]:

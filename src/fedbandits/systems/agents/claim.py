@@ -7,12 +7,13 @@ from typing import Literal
 
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Event, total_mu
-from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.claims import Limit, PrivacyClaim
 from fedbandits.privacy.statements import (
     AGENT_INTERACTION,
     COMPUTING_SHOWS,
     IN_CLEAR,
     ON_A_CLOCK,
+    OWN_RECORDS,
     SECURE_NOISE,
     exact_sums,
 )
@@ -20,23 +21,25 @@ from fedbandits.systems.agents.config import AgentsConfig, Determinant, Never
 from fedbandits.systems.agents.noise import budgets
 from fedbandits.systems.agents.plan import AgentsPlan
 
-_COUNTS = "who takes part, how many rounds each plays, and the bounds L and B are public"
-_BUDGETS = "every agent's ε is public: radii follow from them"
+_COUNTS = "These are public: who takes part, how many rounds each plays, and the bounds L and B."
+_BUDGETS = "Every agent's ε is public, because radii follow from it."
 _REFUSAL = (
-    "every record of both neighbours keeps the bounds L and B: one that does not stops the run"
+    "Every record of both neighbours keeps the bounds L and B. If one does not, the run stops."
 )
-_SELF = "an agent's records from that agent, and a decision from the person it is made for"
-_TIMING = (
-    "when messages are sent: the determinant trigger reads raw data, so one record can decide "
-    f"whether a message exists at all (Zhou & Chowdhury 2024); {COMPUTING_SHOWS}"
+_TIMING = Limit(
+    "when messages are sent",
+    "The determinant trigger reads raw data, so one record can decide whether a message exists at "
+    f"all (Zhou & Chowdhury 2024). {COMPUTING_SHOWS}",
 )
-_LATER = (
-    "the effect of a record on later decisions of its own agent, which acts on raw records "
-    "within a batch: the guarantee is for a log whose other records stay as they are"
+_LATER = Limit(
+    "the effect of a record on later decisions of its own agent",
+    "Within a batch the agent acts on raw records. The guarantee is for a fixed log, whose other "
+    "records stay as they are.",
 )
-_SERVED_BY_SEVERAL = (
-    "one person served by several agents, or in several rounds: each record counts, k of them "
-    "cost k times μ (the paper's footnote 4)"
+_SERVED_BY_SEVERAL = Limit(
+    "a person who is served in several rounds, or by several agents",
+    "The guarantee is for one visit. Every record of a person counts: k of them cost k times μ "
+    "(the paper's footnote 4).",
 )
 
 
@@ -46,11 +49,11 @@ def claim_towards(from_whom: str, plan: AgentsPlan, public: tuple[str, ...] = ()
     Parameters
     ----------
     from_whom
-        Who is told nothing else, in words.
+        Who may look, in words.
     plan
         What all parties go by.
     public
-        What is public beside what always is, a sentence each: the claim is conditional on it.
+        What else is public in this variant, a sentence each. The claim is conditional on it.
     """
     config: AgentsConfig = plan.config
     events = _events(plan)
@@ -118,24 +121,28 @@ def _holds_for(
     return "fixed log"
 
 
-def _not_protected(plan: AgentsPlan, mu: float, leaks_timing: bool) -> tuple[str, ...]:
+def _not_protected(plan: AgentsPlan, mu: float, leaks_timing: bool) -> tuple[Limit, ...]:
     config = plan.config
-    limits = [_SELF, IN_CLEAR] if math.isinf(mu) else [_SELF]
+    limits = [OWN_RECORDS, IN_CLEAR] if math.isinf(mu) else [OWN_RECORDS]
     if leaks_timing:
         limits.append(_TIMING)
     if config.local_view == "raw" and not isinstance(config.schedule, Never):
         limits.append(_LATER)
     visits = plan.facts.visits_per_person(plan.rounds)
     if 0.0 < mu < math.inf:
-        limits.append(_SERVED_BY_SEVERAL if visits is None else _per_person(config, visits, mu))
+        limits.append(
+            _SERVED_BY_SEVERAL if visits is None else per_person(config.delta, visits, mu)
+        )
     return tuple(limits)
 
 
-def _per_person(config: AgentsConfig, visits: float, mu: float) -> str:
+def per_person(delta: float, visits: float, mu: float) -> Limit:
+    """What a person's visits cost, where there are so many on average, and one costs μ."""
     count = max(1, math.ceil(visits))
-    epsilon = gaussian.epsilon_of(count * mu, config.delta)
-    return (
-        f"a person rather than a visit: k visits of one person cost kμ. Here a row serves "
-        f"{count} visits on average, some more; exactly {count} cost μ = {count * mu:.3g}, "
-        f"ε = {epsilon:.4g} at δ = {config.delta:g}"
+    epsilon = gaussian.epsilon_of(count * mu, delta)
+    return Limit(
+        "a person rather than a visit",
+        "The guarantee is for one visit: k visits of one person cost k times μ. "
+        f"Here a person has {count} visits on average, and some have more. "
+        f"Exactly {count} cost μ = {count * mu:.3g}, ε = {epsilon:.4g} at δ = {delta:g}.",
     )

@@ -11,8 +11,8 @@ import numpy as np
 
 from fedbandits._typing import Floats, Floats32
 from fedbandits.errors import BoundExceededError, LocalProtocolError
+from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decide, Decision, Observe
-from fedbandits.federation.party import ActingParty
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step
 from fedbandits.learners.ridge import Record, add_record

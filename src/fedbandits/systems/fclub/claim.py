@@ -7,38 +7,41 @@ from typing import Literal
 
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Event, total_mu
-from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.claims import Limit, PrivacyClaim
 from fedbandits.privacy.statements import (
     IN_CLEAR,
     ITEMS_BOUNDED,
     ON_A_CLOCK,
     OUTSIDE_THE_SERVER,
+    SAME_ARRIVALS,
     SECURE_NOISE,
     USER_INTERACTION,
     exact_sums,
 )
 from fedbandits.systems.fclub.plan import CLUSTERS, FCLUBPlan
 
-_COUNTS = (
-    "the rounds of releases are public and depend on no data; neighbours differ in what was "
-    "recommended and its reward alone: the same users come when they came"
+_COUNTS = f"The rounds of releases are public and depend on no data. {SAME_ARRIVALS}"
+_APART = "A record is only in its own user's sums, so users' releases do not add up."
+_ONCE = "A record is only in one phase's sum of one cluster, so releases do not add up."
+_PARTITION = "For the contents alone: clusters stay as they are when the record changes."
+_SELF = Limit(
+    "a user's interactions, from that user's own server and from its other users",
+    "The server sees them in clear. Its other users see them as far as they show in what that "
+    "server recommends.",
 )
-_APART = "a record is in its own user's sums alone, so users' releases do not add up"
-_ONCE = "a record is in one phase's sum of one cluster alone, so releases do not add up"
-_PARTITION = "the contents alone: that clusters stay as they are when the record changes"
-_SELF = (
-    "a user's interactions from that user's own server, which sees them in clear, and, as far as "
-    "they show in what that server recommends, from its other users"
+_LATER = Limit(
+    "the effect of a record on later recommendations on its server",
+    "The server acts on its own raw records. The guarantee is for a fixed log, whose other records "
+    "stay as they are.",
 )
-_LATER = (
-    "the effect of a record on later recommendations on its server, which acts on its own raw "
-    "records: the guarantee is for a log whose other records stay as they are"
+_MEMBERSHIP = Limit(
+    "how many clusters a server has, and whose records are in which",
+    "Clusters are found in the raw data of earlier phases, and one record can move a user.",
 )
-_MEMBERSHIP = (
-    "how many clusters a server has and whose records are in which: found in the raw data of "
-    "earlier phases, and one record can move a user"
+_MANY = Limit(
+    "all of a user's records together",
+    "The guarantee is for one interaction: k records in one phase cost k times μ.",
 )
-_MANY = "all of a user's records together: k records in one phase cost k times μ"
 
 
 def claim(plan: FCLUBPlan) -> PrivacyClaim:
@@ -65,7 +68,7 @@ def claim(plan: FCLUBPlan) -> PrivacyClaim:
 def _reach(
     plan: FCLUBPlan, events: tuple[Event, ...]
 ) -> Literal["interactive", "fixed log", "nothing"]:
-    """Whoever acts on releases alone, or releases nothing, is safe from reactions."""
+    """Interactive where servers act on releases alone, or release nothing."""
     return "interactive" if plan.config.local_view == "released" or not events else "fixed log"
 
 
@@ -82,7 +85,7 @@ def _conditions(plan: FCLUBPlan) -> tuple[str, ...]:
     return (ITEMS_BOUNDED, _APART, SECURE_NOISE, ON_A_CLOCK, exact_sums(plan.rounds))
 
 
-def _not_protected(plan: FCLUBPlan) -> tuple[str, ...]:
+def _not_protected(plan: FCLUBPlan) -> tuple[Limit, ...]:
     limits = [_SELF]
     if plan.release_count and not plan.private:
         limits.append(IN_CLEAR)

@@ -7,17 +7,26 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from fedbandits._checked import Checked
 from fedbandits.systems.servers.config import NotNegative, OpenUnit, Part, Positive
 
 
 class Growing(Part, frozen=True, tag="growing"):
-    """Phases that end in rounds first, first·factor, first·factor², …: fixed in advance."""
+    """Phases that end in rounds first, first·factor, first·factor², …: fixed in advance.
+
+    Parameters
+    ----------
+    factor
+        Ratio of the round in which a phase ends to that of the phase before.
+    first
+        Round in which the first phase ends. ``auto``: after five rounds a user.
+    """
 
     factor: Annotated[float, Meta(ge=1.01, le=1e6)] = 1.4
     first: Annotated[int, Meta(ge=1, le=4_000_000_000)] | Literal["auto"] = "auto"
 
 
-class FCLUB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FCLUB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """FCLUB with private releases in rounds fixed in advance, and clusters as a mixture.
 
     Parameters
@@ -49,8 +58,10 @@ class FCLUB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     exploration_scale
         Items are scored by their mean reward plus so many of its standard deviations, a single
         reward's deviation being taken for ½.
-    epsilon, delta
-        The budget of all releases of a server's users together.
+    epsilon
+        ε of the budget of all releases of a server's users together.
+    delta
+        δ of that budget: the probability with which the promise of ε may fail.
     """
 
     schedule: Growing = msgspec.field(default_factory=Growing)
@@ -66,7 +77,7 @@ class FCLUB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     epsilon: Positive = 1.0
     delta: OpenUnit = 1e-5
 
-    def __post_init__(self) -> None:
+    def validate(self) -> None:
         if self.local_view == "released" and self.releases != "users":
             raise ValueError(
                 "with a released local_view a server acts on released sums of its users; set "

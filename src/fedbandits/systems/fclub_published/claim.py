@@ -6,12 +6,13 @@ import math
 
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import total_mu
-from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.claims import Limit, PrivacyClaim
 from fedbandits.privacy.statements import (
     COMPUTING_SHOWS,
     IN_CLEAR,
     ITEMS_BOUNDED,
     OUTSIDE_THE_SERVER,
+    SAME_ARRIVALS,
     UNPREDICTABLE_NOISE,
     UNROUNDED_SUMS,
     USER_INTERACTION,
@@ -19,28 +20,30 @@ from fedbandits.privacy.statements import (
 from fedbandits.systems.fclub_published.config import Never, Phased, PublishedFCLUB
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 
-_COUNTS = "neighbours differ in what was recommended and its reward alone: the same users come when"
 _PARTITION = (
-    "the contents alone: that every partition into clusters, and when each upload happens, stay "
-    "as they are when the record changes"
+    "For the contents alone: every partition into clusters, and the time of each upload, stay as "
+    "they are when the record changes."
 )
-_SELF = "a user's interactions from that user's own server, which sees them in clear"
-_TIMING = (
-    "when messages are sent, and how many: the determinant triggers read raw data, so one record "
-    f"can make a message exist; {COMPUTING_SHOWS}"
+_SELF = Limit(
+    "a user's interactions, from that user's own server", "The server sees them in clear."
 )
-_MEMBERSHIP = (
-    "who is in a cluster with whom: servers split clusters by raw data and report the members, and "
-    "one record can move a user"
+_TIMING = Limit(
+    "when messages are sent, and how many",
+    "The determinant triggers read raw data, so one record can make a message exist. "
+    f"{COMPUTING_SHOWS}",
 )
-_LATER = (
-    "the effect of a record on later recommendations, and so on later records: a server acts on "
-    "raw data that it has not uploaded yet"
+_MEMBERSHIP = Limit(
+    "who is in a cluster with whom",
+    "Servers split clusters by raw data and report the members. One record can move a user.",
 )
-_TREES = (
-    "a user whose cluster was split at what the paper states: it counts one tree, while every "
-    "split begins a fresh one and the totals pass through it again; and a report may leave out "
-    "records that the release before it has"
+_LATER = Limit(
+    "the effect of a record on later recommendations, and so on later records",
+    "A server acts on raw data that it has not uploaded yet.",
+)
+_TREES = Limit(
+    "a user whose cluster was split, at the ε that the paper states",
+    "The paper counts one tree. But every split begins a fresh tree, and the totals pass through "
+    "it again. Also, a report may leave out records that the release before it has.",
 )
 
 
@@ -59,7 +62,7 @@ def claim(plan: PublishedFCLUBPlan) -> PrivacyClaim:
         delta=config.delta if private else 0.0,
         mu=mu,
         conditional_on=(
-            _COUNTS,
+            SAME_ARRIVALS,
             *plan.facts.public,
             *((ITEMS_BOUNDED, _PARTITION, UNPREDICTABLE_NOISE) if private else ()),
         ),
@@ -69,7 +72,7 @@ def claim(plan: PublishedFCLUBPlan) -> PrivacyClaim:
     )
 
 
-def _not_protected(config: PublishedFCLUB) -> tuple[str, ...]:
+def _not_protected(config: PublishedFCLUB) -> tuple[Limit, ...]:
     if isinstance(config.sharing, Never):
         return (_SELF,)
     limits = [_SELF]

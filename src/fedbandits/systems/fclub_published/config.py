@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from fedbandits._checked import Checked
 from fedbandits.systems.servers.config import NotNegative, OpenUnit, Part, Positive
 
 Ratio = Annotated[float, Meta(ge=1.0, le=1e9)]
@@ -90,7 +91,13 @@ Privatizer = NoNoise | Published
 
 
 class Practical(Part, frozen=True, tag="practical"):
-    """β = ½ √(2 ln(2/α) + d ln(3 + T/d)), T the model's observations: the authors' code."""
+    """β = ½ √(2 ln(2/α) + d ln(3 + T/d)), T the model's observations: the authors' code.
+
+    Parameters
+    ----------
+    alpha
+        α in that formula: the smaller it is, the more is explored.
+    """
 
     alpha: Positive = 1.5
 
@@ -131,7 +138,7 @@ def phase_ends(rounds: int) -> list[int]:
     return ends
 
 
-class PublishedFCLUB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PublishedFCLUB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Federated online clustering of bandits (Liu et al. 2022, Algorithms 1 to 5), in parts.
 
     Parameters
@@ -173,13 +180,17 @@ class PublishedFCLUB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     regularization
         Ridge parameter λ when recommending; with ``published`` noise its own shift takes that
         place.
-    edge_regularization, merge_regularization
-        Ridge parameters λ of users' estimates in equation 3 and of clusters' estimates in equation
-        4. SCLUB's clusters are compared as they recommend.
+    edge_regularization
+        Ridge parameter λ of users' estimates in equation 3.
+    merge_regularization
+        Ridge parameter λ of clusters' estimates in equation 4. SCLUB's clusters are compared as
+        they recommend.
     failure_probability
         α of Lemma 1 and of the bound on the noise.
-    epsilon, delta
-        What the paper promises for the ``published`` noise.
+    epsilon
+        ε that the paper promises for the ``published`` noise.
+    delta
+        δ that the paper promises for the ``published`` noise.
     """
 
     clustering: Clustering = msgspec.field(default_factory=Phased)
@@ -200,7 +211,7 @@ class PublishedFCLUB(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     epsilon: Positive = 1.0
     delta: OpenUnit = 0.1
 
-    def __post_init__(self) -> None:
+    def validate(self) -> None:
         local = isinstance(self.clustering, Alone | Edges | Sets)
         if local and not isinstance(self.sharing, Never):
             raise ValueError(

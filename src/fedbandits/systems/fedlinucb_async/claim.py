@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from fedbandits.privacy.accounting import Clear
-from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.claims import Limit, PrivacyClaim
 from fedbandits.privacy.statements import AGENT_INTERACTION, COMPUTING_SHOWS
 from fedbandits.systems.fedlinucb_async.plan import AsyncPlan
 
@@ -23,10 +23,15 @@ def claim(plan: AsyncPlan) -> PrivacyClaim:
         mu=math.inf,
         conditional_on=plan.facts.public,
         not_protected=(
-            "anything from the server: what an agent uploads is the exact sum of its few newest "
-            "records, often of a single one",
-            "other agents' sums from an agent: it downloads the exact total",
-            f"when messages are sent: the determinant trigger reads raw data; {COMPUTING_SHOWS}",
+            Limit(
+                "anything, from the server",
+                "An agent uploads the exact sum of its few newest records, often of a single one.",
+            ),
+            Limit("other agents' sums, from an agent", "An agent downloads the exact total."),
+            Limit(
+                "when messages are sent",
+                f"The determinant trigger reads raw data. {COMPUTING_SHOWS}",
+            ),
         ),
         events=(Clear(),),
     )

@@ -7,8 +7,8 @@ from fedbandits.systems.agents.claim import claim_towards
 from fedbandits.systems.agents.config import Determinant, Never
 from fedbandits.systems.agents.plan import AgentsPlan
 
-_EVERYBODY = "the controller and all other agents together, from all messages ever sent"
-_ROUNDS = "the sync rounds are fixed in advance and public"
+_EVERYBODY = "the controller and all other agents together, even if they see all messages ever sent"
+_ROUNDS = "The sync rounds are fixed in advance and public."
 
 
 def claim(plan: AgentsPlan) -> PrivacyClaim:

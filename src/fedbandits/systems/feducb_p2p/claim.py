@@ -8,18 +8,18 @@ from fedbandits.systems.agents.config import Determinant
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
 
 _OTHERS = (
-    "all other agents together, from all messages ever sent; copies that are passed on are the "
-    "same bits and cost nothing more"
+    "all other agents together, even if they see all messages ever sent (a message that is passed "
+    "on is an exact copy and costs nothing more)"
 )
-_GRAPH = "the graph and γ are public"
-_ROUNDS = "the graph, γ and the rounds of release are public and fixed in advance"
+_GRAPH = "The graph and γ are public."
+_ROUNDS = "The graph, γ and the rounds of release are public and fixed in advance."
 
 
 def claim(plan: PeerPlan) -> PrivacyClaim:
     """The claim of one agent towards all others, for a whole run.
 
-    An agent's releases are one running sum; where it keeps several estimators, each record is in
-    one of their sums alone, so the price is that of one.
+    An agent's releases are one running sum. Where it keeps several estimators, each record is in
+    only one of their sums, so the price is that of one sum.
     """
     public = _GRAPH if isinstance(plan.config.schedule, Determinant) else _ROUNDS
     return claim_towards(_OTHERS, plan, (public,))

@@ -15,8 +15,8 @@ from msgspec import Meta
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.errors import ConfigError, LocalProtocolError
+from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
-from fedbandits.federation.party import ActingParty
 from fedbandits.systems.application import Application, Asked, Means, Told, list_type
 from fedbandits.systems.exported import Learned
 from fedbandits.systems.pfcb.plan import CLEAR, PFCBPlan

@@ -7,47 +7,57 @@ from typing import Literal
 
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Event, total_mu
-from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.claims import Limit, PrivacyClaim
 from fedbandits.privacy.statements import IN_CLEAR, ON_A_CLOCK, SECURE_NOISE
 from fedbandits.systems.pfcb.config import Never, Published
 from fedbandits.systems.pfcb.plan import CLEAR, PFCBPlan
 
 _PURCHASE = (
-    "one purchase (units bought, units found good) of one buyer from one producer, one round"
+    "one purchase (units bought, units found good) of one buyer from one producer in one round"
 )
 _OUTCOME = (
-    "how many units of one purchase turned out good, of one buyer from one producer, one round; "
-    "how many were bought follows from reports and the buyer's own costs, and is covered for a "
-    "fixed log only"
+    "how many units turned out good, in one purchase of one buyer from one producer, one round"
+)
+_INSPECTED = ", and when it was inspected"
+_BOUGHT = (
+    ". How many units were bought is covered for a fixed log only: it follows from reports and "
+    "the buyer's own costs"
 )
 _PUBLIC = (
-    "who takes part, all capacities, the rounds of exchanges and the number of rounds are public; "
-    "exchanges do not depend on any data"
+    "These are public: who takes part, all capacities, the rounds of exchanges and the number of "
+    "rounds. Exchanges do not depend on any data."
 )
-_BOUNDED = "every purchase keeps its capacity: 0 ≤ good units ≤ units ≤ kᵢⱼ; others are refused"
+_BOUNDED = "Every purchase keeps its capacity: 0 ≤ good units ≤ units ≤ kᵢⱼ. Others are refused."
 _DISJOINT = (
-    "a purchase is counted in one batch alone, so the costliest report is charged, not all of them"
+    "A purchase is counted in one batch alone. So only the costliest report is charged, not all "
+    "reports together."
 )
 _IN_TIME = (
-    "an outcome is known before the report that its order is due in leaves, whatever it is: one "
-    "that comes later is refused, and then its order counts nowhere"
+    "An outcome, whatever it is, is known before the report leaves in which its order is due. A "
+    "later outcome is refused, and then its order counts nowhere."
 )
 _WHENEVER = (
-    "an outcome may be known at any time, which may depend on the purchase: it counts in the next "
-    "report, so a purchase may move from one report to another, and two of them are charged"
+    "An outcome may be known at any time, and that time may depend on the purchase. It counts in "
+    "the next report. So a purchase may move from one report to another, and two are charged."
 )
-_HELD_UP = (
-    "an order that one of its purchases holds up: its outcomes are told together, so all of them "
-    "move, at the price of a whole round's order"
+_HELD_UP = Limit(
+    "an order that one of its purchases holds up",
+    "The outcomes of an order are told together, so all of them move. That has the price of a "
+    "whole round's order.",
 )
-_SELF = "a buyer's purchases from that buyer, and from the producers that it buys from"
-_AMOUNTS = (
-    "how many units are ordered: that follows from reports and from the buyer's own costs, so "
-    "orders are covered only for a log whose other purchases stay as they are"
+_SELF = Limit(
+    "a buyer's purchases, from that buyer and from the producers that it buys from",
+    "Both sides of a purchase see it.",
 )
-_LATER = (
-    "the effect of a purchase on later ones of the same buyer, which acts on its own raw records: "
-    "the guarantee is for a log whose other purchases stay as they are"
+_AMOUNTS = Limit(
+    "how many units are ordered",
+    "That follows from reports and the buyer's own costs. Orders are covered for a fixed log "
+    "only, whose other purchases stay as they are.",
+)
+_LATER = Limit(
+    "the effect of a purchase on later ones of the same buyer",
+    "The buyer acts on its own raw records. The guarantee is for a fixed log, whose other "
+    "purchases stay as they are.",
 )
 
 
@@ -61,7 +71,7 @@ def claim(plan: PFCBPlan) -> PrivacyClaim:
     published = isinstance(config.privatizer, Published)
     return PrivacyClaim(
         unit=_unit(plan),
-        from_whom="all other buyers together, from all messages ever sent",
+        from_whom="all other buyers together, even if they see all messages ever sent",
         relation="replace-one",
         holds_for="nothing" if math.isinf(epsilon) else reach,
         epsilon=epsilon,
@@ -76,8 +86,9 @@ def claim(plan: PFCBPlan) -> PrivacyClaim:
 
 
 def _unit(plan: PFCBPlan) -> str:
-    unit = _OUTCOME if plan.config.local_view == "released" else _PURCHASE
-    return f"{unit}; and when it was inspected" if plan.late else unit
+    released = plan.config.local_view == "released"
+    inspected = _INSPECTED if plan.late else ""
+    return f"{_OUTCOME if released else _PURCHASE}{inspected}{_BOUGHT if released else ''}"
 
 
 def cautions(plan: PFCBPlan) -> tuple[str, ...]:
@@ -114,23 +125,29 @@ def _as_the_paper_adds(plan: PFCBPlan) -> str:
     budgets = (plan.constants.budget / plan.deviation(z) for z in range(1, releases + 1))
     epsilon = 2.0 * config.epsilon * sum(budgets)
     return (
-        f"not used here: added up over all {releases} reports as in section 5.5, w and y both "
-        f"counted, the published budgets come to ε = {epsilon:.3g} at δ = "
-        f"{2 * releases * config.delta:.3g}"
+        "Not a condition, for comparison: section 5.5 adds up the published budgets over all "
+        f"{releases} reports, and counts w and y both. That comes to ε = {epsilon:.3g} at δ = "
+        f"{2 * releases * config.delta:.3g}, and is not used here."
     )
 
 
-def _not_protected(plan: PFCBPlan, mu: float) -> tuple[str, ...]:
+def _not_protected(plan: PFCBPlan, mu: float) -> tuple[Limit, ...]:
     config, producers = plan.config, plan.facts.producers
     limits = [_SELF, IN_CLEAR] if math.isinf(mu) else [_SELF]
     if mu > 0.0:
         limits.append(_LATER if config.local_view == "raw" else _AMOUNTS)
     if 0.0 < mu < math.inf:
         limits += [_HELD_UP] if plan.late else []
-        orders = math.sqrt(producers) * mu
-        limits += [
-            "a whole round's order, or a habit: k purchases in one batch from one producer cost k "
-            f"times μ; one order of {producers} producers costs μ = {orders:.3g}, "
-            f"ε = {gaussian.epsilon_of(orders, config.delta):.4g} at δ = {config.delta:g}",
-        ]
+        limits.append(_whole_order(mu, producers, config.delta))
     return tuple(limits)
+
+
+def _whole_order(mu: float, producers: int, delta: float) -> Limit:
+    """What several purchases together cost, in one round or of one producer."""
+    order = math.sqrt(producers) * mu
+    return Limit(
+        "a whole round's order, or a habit of buying from one producer",
+        "The guarantee is for one purchase: k purchases in one batch from one producer cost k "
+        f"times μ. One order from {producers} producers costs μ = {order:.3g}, "
+        f"ε = {gaussian.epsilon_of(order, delta):.4g} at δ = {delta:g}.",
+    )

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from fedbandits.errors import ConfigError, LocalProtocolError
+from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
-from fedbandits.federation.party import ActingParty
 from fedbandits.random import Key
 from fedbandits.systems.application import Application, Asked, Means, Told
 from fedbandits.systems.samba.agreement import RUN_BYTES

@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from fedbandits.environments.arrivals import Arrival
 from fedbandits.errors import LocalProtocolError
-from fedbandits.federation.party import ActingParty
+from fedbandits.federation.acting import ActingParty
 from fedbandits.systems.application import (
     Asked,
     Choices,

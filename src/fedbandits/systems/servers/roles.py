@@ -11,8 +11,9 @@ import numpy as np
 from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.arrivals import Arrival
 from fedbandits.errors import BoundExceededError, LocalProtocolError
+from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decide, Decision, EndRound, Observe
-from fedbandits.federation.party import ActingParty, Party
+from fedbandits.federation.party import Party
 from fedbandits.federation.roles import MessageTable, Role, Roles
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step

@@ -10,9 +10,9 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.errors import LocalProtocolError
+from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Deadline, Decide, Decision, EndRound, Observe
 from fedbandits.federation.messages import Message, pack
-from fedbandits.federation.party import ActingParty
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.privacy.bounds import purchase_fault, require_within
@@ -116,6 +116,10 @@ class Buyer(ActingParty[BuyerState]):
     def awaited(self) -> int | None:
         """The exchange whose reports have not all come."""
         return self._state.releases if self.stage == "exchanging" else super().awaited
+
+    @property
+    def settled_decisions(self) -> int:
+        return self._state.closed
 
     def _compute(self, event: Any) -> Step:
         match event:

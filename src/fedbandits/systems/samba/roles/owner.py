@@ -12,9 +12,9 @@ import msgspec
 from fedbandits.crypto.aead import NEVER, TamperedPacketError, Turn
 from fedbandits.crypto.keystream import KEY_BYTES
 from fedbandits.errors import BoundExceededError, LocalProtocolError
+from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Deadline, Decide, Decision, EndRound, Observe
 from fedbandits.federation.messages import Message, OutOfOrderError
-from fedbandits.federation.party import ActingParty
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.systems.samba.agreement import Ordered, accept
@@ -142,6 +142,14 @@ class DataOwner(Member[OwnerState], ActingParty[OwnerState]):
                     f"step {step}"
                 )
         return super()._take(message)
+
+    @property
+    def decisions_made(self) -> int:
+        return self._state.pulls
+
+    @property
+    def open_decisions(self) -> None:
+        """None: it pulls when a message says so, and nobody asks it for decisions."""
 
     def _compute(self, event: Any) -> Step:
         match event:

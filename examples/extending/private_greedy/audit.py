@@ -1,0 +1,155 @@
+"""What an audit plays: the release code on one log, whole parties, and a check of all noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from fedbandits._typing import Floats
+from fedbandits.environments import Linear
+from fedbandits.federation.messages import Message, unpack
+from fedbandits.privacy import running_sum
+from fedbandits.privacy.auditing import Game
+from fedbandits.privacy.likelihood import attacker_of, stated_deviations, telling_releases
+from fedbandits.privacy.noise_check import NoisyNumbers
+from fedbandits.random import Purpose, normals
+from fedbandits.systems import System
+from fedbandits.systems.base import PartiesReplicate
+from fedbandits.systems.games import ContentsGame, Look, audit_key, drawn_targets
+from fedbandits.systems.noisy_releases import Listener, PartiesNoise, parties_numbers
+from fedbandits.systems.party_games import MessagesGame, play_parties
+
+from .messages import Upload
+from .plan import GreedyPlan
+
+#: Whole parties play so many rounds, with so many releases and arms at most.
+_ROUNDS, _RELEASES, _ARMS = 24, 6, 8
+
+
+def games(system: System[Any], plan: GreedyPlan) -> Sequence[Game]:
+    """Attacks on the claim; none where nothing is claimed."""
+    if not plan.mechanism.slots:
+        return ()
+    found: list[Game] = [_contents_game(plan, late=False), _messages_game(system, plan)]
+    if plan.mechanism.releases > 1:
+        found.insert(1, _contents_game(plan, late=True))
+    return found
+
+
+def noise_checks(system: System[Any], plan: GreedyPlan) -> Sequence[NoisyNumbers]:
+    """All numbers that two agents release with the noise of a deployment."""
+    if not plan.mechanism.slots:
+        return ()
+    world, small = _small(system, plan)
+    steps = np.arange(1, small.mechanism.releases + 1)
+    stated = stated_deviations(small.mechanism, steps)
+    deviations = np.tile(stated[None, :, None], (2, 1, small.size))
+    played = PartiesNoise(system, small, world, deviations, _listener)
+    return [parties_numbers(played, "2 agents", "agent", lambda place: f"number {place}")]
+
+
+def _contents_game(plan: GreedyPlan, late: bool) -> ContentsGame:
+    """An agent's releases, where one interaction is with another arm; all else is known.
+
+    It is in the first batch, which is in all releases. ``late``: in one that is drawn.
+    """
+    count = len(telling_releases(plan.mechanism))
+    which = ", an interaction of a drawn batch" if late else ""
+    looks_at = f"contents of {count} releases of {plan.size} numbers{which}"
+    size = count * plan.size
+    return ContentsGame(looks_at, size, partial(_look, plan, late), count * size, late)
+
+
+def _look(plan: GreedyPlan, late: bool, world: int, first: int, count: int) -> Look:
+    """What an attacker makes of runs ``first`` … ``first + count - 1`` of a world."""
+    steps, size = telling_releases(plan.mechanism), plan.size
+    (batch,) = drawn_targets(first, count, len(steps)) if late else (np.zeros(count, np.int64),)
+    entered = (steps - 1 >= batch[:, None]).astype(np.float64)
+    most = max(map(abs, plan.facts.reward_range))
+    pair = plan.record(0, most), plan.record(1, most)
+    draws = np.stack([
+        normals(len(steps) * size, audit_key(0), 0, run, Purpose.PRIVACY_NOISE)
+        for run in range(first, first + count)
+    ]).reshape(count, len(steps), size)  # fmt: skip
+    # All runs at once: the noise of every number is its own.
+    state = running_sum.init(plan.mechanism, count * size)
+    pattern, values = np.tile(plan.pattern, count), np.empty(draws.shape)
+    for place in range(len(steps)):
+        sums = (entered[:, place, None] * pair[world]).reshape(-1)
+        state, noisy = running_sum.release(
+            plan.mechanism, state, sums, pattern, lambda step: draws[:, step - 1].reshape(-1)
+        )
+        values[:, place] = noisy.reshape(count, size)
+    sees = attacker_of(plan.mechanism, pair, steps, plan.pattern)
+    scores = sees.scores(values, entered, np.ones(count))
+    return Look(values.reshape(count, -1), scores, sees.bare(values, entered))
+
+
+def _small(system: System[Any], plan: GreedyPlan) -> tuple[Linear, GreedyPlan]:
+    """Two agents with few rounds, and the same budget."""
+    world = Linear(agents=2, dim=2, arms=min(plan.facts.arms, _ARMS))
+    releases = min(plan.config.releases, _RELEASES)
+    config = msgspec.structs.replace(plan.config, releases=releases)
+    return world, system.plan(config, world.facts, _ROUNDS)
+
+
+def _messages_game(system: System[Any], plan: GreedyPlan) -> MessagesGame:
+    """Whole parties that react: one reward of a drawn agent in a drawn round is another."""
+    world, small = _small(system, plan)
+
+    def begin(run: int) -> _PlayedRun:
+        agent, round_ = drawn_targets(run, 1, 2, _ROUNDS)
+        played = play_parties(system, small, world, run, secure=False)
+        return _PlayedRun(played, _Target(int(agent[0]), 1 + int(round_[0])))
+
+    looks_at = f"messages of one drawn of 2 agents in {_ROUNDS} rounds"
+    return MessagesGame("interactive", looks_at, _ROUNDS, begin)
+
+
+class _Target(NamedTuple):
+    """Whose reward is replaced, and in which round."""
+
+    agent: int
+    round_: int
+
+
+class _PlayedRun:
+    """Two agents in either world: in world 1 one reward is as large as can be instead of none."""
+
+    def __init__(self, run: PartiesReplicate, target: _Target) -> None:
+        self.run, self.network, self._target = run, run.network, target
+        self.audited: str = run.players[target.agent].name
+
+    def play_round(self, world: int, round_: int) -> None:
+        """All agents play; then the round is over."""
+        for place, player in enumerate(self.run.players):
+            decision = player.decide(None)
+            earned = float(decision.action == 0)
+            if (place, round_) == self._target:
+                earned = float(world)
+            self.network.send(player.observe(decision, earned))
+        self.run.end_round(round_)
+
+    def look(self) -> None:
+        """Attacks are learned from messages as they are."""
+
+
+def _listener(run: PartiesReplicate) -> Listener:
+    """The noise in what agents release: less the exact sums that they have by then."""
+
+    def noise_in(messages: list[Message]) -> list[tuple[int, int, Floats]]:
+        agents = {player.name: (place, player) for place, player in enumerate(run.players)}
+        found = []
+        for message in messages:
+            if isinstance(message, Upload):
+                place, player = agents[message.sender]
+                exact = player.state.own
+                noise = unpack(message.statistic, exact.size) - exact
+                found.append((place, message.release, noise))
+        return found
+
+    return noise_in

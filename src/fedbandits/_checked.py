@@ -1,0 +1,196 @@
+"""Structs that refuse a wrong value where they are made, in Python as in a file."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from fedbandits._brief import brief, call_of, titled
+from fedbandits._html import table
+from fedbandits._schema import allowed, expand, explain, refuse_odd_numbers, shown
+from fedbandits.errors import ConfigError
+
+_FIRST_KEY = re.compile(r"at `\$\.(?P<key>[^.\[`]+)")
+_FIELD_BEFORE = re.compile(r"(?P<key>[a-z]\w*): ")
+#: Beyond it a whole number is refused, as in a file.
+_LARGEST = 2**63
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """A frozen struct whose fields are held to their types and bounds when it is made.
+
+    Numbers and arrays of numpy become Python's own, whole numbers become floats where a float is
+    meant, and lists become tuples. A part may be given short: ``"growing(1.5)"``.
+
+    Making one raises :class:`~fedbandits.errors.ConfigError` with the class and the field, what was
+    given and what is allowed.
+    """
+
+    def __post_init__(self) -> None:
+        _hold(self)
+        try:
+            self.validate()
+        except ValueError as error:
+            raise _placed(type(self), error) from None
+
+    def validate(self) -> None:
+        """Refuse values that do not fit one another. By default all do.
+
+        It is called after every field was checked by itself.
+
+        Raises
+        ------
+        ValueError
+            Saying what does not fit. Where one field is to blame, the text begins with its name
+            and a colon.
+        """
+
+    def __repr__(self) -> str:
+        return call_of(type(self).__name__, _changed(self))
+
+    def _repr_html_(self) -> str:
+        return titled(
+            type(self).__name__,
+            table((name, brief(getattr(self, name))) for name in self.__struct_fields__),
+        )
+
+
+def _changed(made: Checked) -> dict[str, Any]:
+    """The fields that are not what they are when nothing is given."""
+    usual = _usual(type(made))
+    return {
+        name: getattr(made, name)
+        for name in made.__struct_fields__
+        if not _same(getattr(made, name), usual[name])
+    }
+
+
+def _same(value: Any, usual: Any) -> bool:
+    """Whether two values are equal. Arrays, which compare entry by entry, count as different."""
+    return value is usual or (not hasattr(value, "__array__") and bool(value == usual))
+
+
+@functools.cache
+def _usual(kind: type[Checked]) -> dict[str, Any]:
+    """What every field is when it is not given; ``NODEFAULT`` where it must be."""
+    return {
+        field.name: field.default if field.required or field.default_factory is msgspec.NODEFAULT
+        else field.default_factory()
+        for field in msgspec.structs.fields(kind)
+    }  # fmt: skip
+
+
+def _hold(made: Checked) -> None:
+    """Hold every field to its type, and put what it was converted to in its place."""
+    kind = type(made)
+    parts = _parts(kind)
+    if all(isinstance(getattr(made, name), kinds) for name, kinds in parts.items()):
+        try:
+            right: Any = msgspec.convert(made, _twin(kind, frozenset(parts)), from_attributes=True)
+        except msgspec.ValidationError:
+            right = _converted(made)
+    else:
+        right = _converted(made)
+    for name in kind.__struct_fields__:
+        old, new = getattr(made, name), getattr(right, name)
+        if not _is_finite(new):
+            refuse_odd_numbers(new, f"{kind.__name__}.{name}")
+        if new is not old:
+            msgspec.structs.force_setattr(made, name, new)
+
+
+@functools.cache
+def _parts(kind: type[Checked]) -> dict[str, tuple[type, ...]]:
+    """The fields that hold structs, which were checked when they were made, and their classes."""
+    found = {}
+    for name, annotation in _types(kind).items():
+        info = inspect.type_info(annotation)
+        each = info.types if isinstance(info, inspect.UnionType) else (info,)
+        classes = [one.cls for one in each if isinstance(one, inspect.StructType)]
+        nothing = [type(None) for one in each if isinstance(one, inspect.NoneType)]
+        if classes and len(classes) + len(nothing) == len(each):
+            found[name] = (*classes, *nothing)
+    return found
+
+
+@functools.cache
+def _twin(kind: type[Checked], loose: frozenset[str] = frozenset()) -> type[msgspec.Struct]:
+    """A struct with the same fields and no checks of its own, to convert to.
+
+    ``loose`` fields take anything.
+    """
+    types = _types(kind) | dict.fromkeys(loose, Any)
+    return msgspec.defstruct(kind.__name__, list(types.items()))
+
+
+@functools.cache
+def _types(kind: type[Checked]) -> dict[str, Any]:
+    """The annotations of all fields, by name."""
+    return {field.name: field.type for field in msgspec.structs.fields(kind)}
+
+
+def _converted(made: Checked) -> Any:
+    """The same once more, with what is not Python's own and what is written short in full."""
+    kind, place = type(made), type(made).__name__
+    given = {name: getattr(made, name) for name in kind.__struct_fields__}
+    done = {name for name, kinds in _parts(kind).items() if isinstance(given[name], kinds)}
+    for name in _parts(kind):
+        if name not in done:
+            given[name] = _in_full(kind, name, given[name])
+    twin, tried = _twin(kind, frozenset(done)), set[str]()
+    while True:
+        try:
+            return msgspec.convert(given, twin, from_attributes=True)
+        except msgspec.ValidationError as error:
+            wrong = _FIRST_KEY.search(str(error))
+            if wrong is None or wrong["key"] in tried:
+                raise ConfigError(explain(error, given, _twin(kind), place)) from None
+            name = wrong["key"]
+        tried.add(name)
+        given[name] = _plain(given[name])
+        refuse_odd_numbers(given[name], f"{place}.{name}")
+
+
+def _in_full(kind: type[Checked], name: str, value: Any) -> Any:
+    """A part that was given short, or as a table; what is neither is refused."""
+    if isinstance(value, str):
+        return expand({name: value}, inspect.type_info(_twin(kind)), kind.__name__)[name]
+    if isinstance(value, Mapping):
+        return _plain(dict(value))
+    of = f" of {type(value).__module__}" if isinstance(value, msgspec.Struct) else ""
+    words = allowed(inspect.type_info(_types(kind)[name]))
+    raise ConfigError(f"{kind.__name__}.{name}: given {shown(value)}{of}, allowed: {words}")
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and arrays of numpy as Python's own, also in lists."""
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether all numbers in it are such as a file may hold."""
+    if type(value) is float:
+        return math.isfinite(value)
+    if type(value) is int:
+        return -_LARGEST < value < _LARGEST
+    return all(map(_is_finite, value)) if type(value) is tuple else True
+
+
+def _placed(kind: type[Checked], error: ValueError) -> ConfigError:
+    """What a class has said, behind its name and that of the field."""
+    text = str(error)
+    field = _FIELD_BEFORE.match(text)
+    known = field is not None and field["key"] in kind.__struct_fields__
+    placed = ConfigError(f"{kind.__name__}{'.' if known else ': '}{text}")
+    placed.reason = text
+    return placed

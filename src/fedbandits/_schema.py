@@ -1,0 +1,249 @@
+"""What a type admits: in words for errors, and in the short forms that people write."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from fedbandits._suggest import did_you_mean
+from fedbandits.errors import ConfigError
+
+#: Characters of a value that an error shows.
+_SHOWN = 200
+_PLACE = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?\Z", re.DOTALL)
+_STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
+_SHORTHAND = re.compile(r"^\s*(?P<kind>[A-Za-z_-]+)\s*(?:\((?P<arguments>.*)\))?\s*\Z")
+
+
+def shown(value: Any) -> str:
+    """A value as errors show it: not all of it, where it is long."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text):,} characters)"
+
+
+def refuse_odd_numbers(value: Any, place: str) -> None:
+    """Refuse numbers that no file may hold: infinite ones, none at all, and very large ones.
+
+    Raises
+    ------
+    ConfigError
+        Naming the place.
+    """
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            refuse_odd_numbers(inner, _join(place, str(key)))
+    elif isinstance(value, list | tuple):
+        for index, inner in enumerate(value):
+            refuse_odd_numbers(inner, f"{place}[{index}]")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError(f"{place}: given {value}, allowed: a finite number")
+    elif isinstance(value, int) and abs(value) >= 2**63:  # so large that it may not be printed
+        raise ConfigError(f"{place}: given a whole number of more than 18 digits")
+
+
+def expand(raw: Mapping[str, Any], info: inspect.Type, place: str) -> dict[str, Any]:
+    """Write short parts in full wherever the schema has a tagged union of structs."""
+    fields = {field.encode_name: field.type for s in _structs(info) for field in s.fields}
+    result = dict(raw)
+    for key, value in raw.items():
+        if isinstance(value, str) and key in fields:
+            parts = {str(s.tag): s for s in _structs(fields[key]) if s.tag_field}
+            if parts:
+                result[key] = _expanded(value, parts, _join(place, key))
+    return result
+
+
+def _expanded(text: str, parts: Mapping[str, inspect.StructType], place: str) -> dict[str, Any]:
+    match = _SHORTHAND.match(text)
+    if match is None and "file" in parts and re.search(r"[./\\]", text):
+        return {parts["file"].tag_field or "kind": "file", "path": text}
+    if match is None or match["kind"] not in parts:
+        known = ", ".join(parts)
+        path = ", or a file's path, which has a . or / in it" if "file" in parts else ""
+        raise ConfigError(
+            f"{place}: given {shown(text)}, allowed: {known}, with arguments in brackets{path}"
+        )
+    part = parts[match["kind"]]
+    values = [] if not match["arguments"] else match["arguments"].split(",")
+    if len(values) > len(part.fields):
+        names = ", ".join(field.encode_name for field in part.fields) or "no arguments"
+        raise ConfigError(
+            f"{place}: {shown(text)} has too many arguments, {match['kind']} takes {names}"
+        )
+    table: dict[str, Any] = {part.tag_field or "kind": match["kind"]}
+    for field, value in zip(part.fields, values, strict=False):
+        table[field.encode_name] = _scalar(value)
+    refuse_odd_numbers(table, place)
+    return table
+
+
+def _scalar(text: str) -> Any:
+    text = text.strip().strip("\"'")
+    for parse in (int, float):
+        try:
+            return parse(text)
+        except ValueError:
+            continue
+    return text
+
+
+def explain(error: msgspec.ValidationError, raw: Mapping[str, Any], target: Any, place: str) -> str:
+    """What is wrong with a table, with the place, what was given and what is allowed.
+
+    Parameters
+    ----------
+    error
+        What msgspec said when it converted the table.
+    raw, target, place
+        The table, the type that it was to become, and the table's own place; empty for the root.
+    """
+    match = _PLACE.match(_said(error))
+    what, path = (match["what"], match["path"] or "") if match else (str(error), "")
+    where = _join(place, path.lstrip("."))
+    unknown = re.match(r"Object contains unknown field `(.+)`", what)
+    missing = re.match(r"Object missing required field `(.+)`", what)
+    info = _type_at(inspect.type_info(target), raw, path)
+    if unknown:
+        tag = _value_at(raw, f"{path}.kind")
+        return _unknown_key(_join(where, unknown[1]), unknown[1], info, tag)
+    if missing:
+        words = allowed(_field(info, missing[1]))
+        return f"{_join(where, missing[1])}: missing{words and f', allowed: {words}'}"
+    given = _value_at(raw, path)
+    if path and given is not _ABSENT and what.startswith(("Expected", "Invalid")):
+        parent, _, key = path.rpartition(".")
+        if key == "kind":  # a tag that no part carries
+            info = _type_at(inspect.type_info(target), raw, parent)
+        expected = allowed(info) or what[:1].lower() + what[1:].replace("`", "")
+        return f"{where}: given {shown(given)}, allowed: {expected}"
+    return f"{where}: {what}" if where else what
+
+
+def _said(error: msgspec.ValidationError) -> str:
+    """What is wrong. What a class refused is told without its name: the place is named instead."""
+    own = error.__cause__
+    if isinstance(own, ConfigError) and own.reason is not None:
+        return str(error).replace(str(own), own.reason)
+    return str(error)
+
+
+def _unknown_key(where: str, key: str, info: inspect.Type | None, tag: Any) -> str:
+    structs = [s for s in _structs(info) if s.tag == tag] or _structs(info)
+    known = [field.encode_name for s in structs for field in s.fields]
+    return f"{where}: unknown key; {did_you_mean(key, known)}known keys: {', '.join(known)}"
+
+
+_ABSENT = object()
+
+
+def _steps(path: str) -> Iterator[str | int]:
+    for match in _STEP.finditer(path):
+        if match["key"] is not None:
+            yield match["key"]
+        elif match["index"] != "...":
+            yield int(match["index"])
+
+
+def _value_at(raw: Any, path: str) -> Any:
+    value = raw
+    for step in _steps(path):
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return _ABSENT
+    return value
+
+
+def _type_at(info: inspect.Type, raw: Any, path: str) -> inspect.Type | None:
+    """The schema of the place that an error's path points to."""
+    current: inspect.Type | None = info
+    value: Any = raw
+    for step in _steps(path):
+        if isinstance(step, str):
+            tag = value.get("kind") if isinstance(value, Mapping) else None
+            current = _field(current, step, tag)
+        else:
+            current = _item(current)
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            value = None
+    return current
+
+
+def _field(info: inspect.Type | None, name: str, tag: Any = None) -> inspect.Type | None:
+    structs = _structs(info)
+    for struct in sorted(structs, key=lambda s: s.tag != tag):
+        for field in struct.fields:
+            if field.encode_name == name:
+                return field.type
+    return None
+
+
+def _item(info: inspect.Type | None) -> inspect.Type | None:
+    """What a list holds, also where a list is one of several possibilities."""
+    kinds = info.types if isinstance(info, inspect.UnionType) else (info,)
+    for kind in kinds:
+        if isinstance(kind, inspect.ListType | inspect.VarTupleType):
+            return kind.item_type
+        if isinstance(kind, inspect.TupleType):
+            return kind.item_types[0]
+    return None
+
+
+def _structs(info: inspect.Type | None) -> list[inspect.StructType]:
+    if isinstance(info, inspect.StructType):
+        return [info]
+    if isinstance(info, inspect.UnionType):
+        return [kind for kind in info.types if isinstance(kind, inspect.StructType)]
+    return []
+
+
+def allowed(info: inspect.Type | None) -> str:
+    """What a place admits, in words; empty if there is nothing better to say than msgspec does."""
+    kinds = list(info.types) if isinstance(info, inspect.UnionType) else [info]
+    return " or ".join(word for kind in kinds if (word := _describe(kind)))
+
+
+def limits_in_words(info: inspect.IntType | inspect.FloatType) -> str:
+    """What a number must lie between, as ``≥ 1 and ≤ 1,000``; empty if it can be any."""
+    signs = ((">", info.gt), ("≥", info.ge), ("<", info.lt), ("≤", info.le))
+    return " and ".join(
+        f"{sign} {limit:,}" if isinstance(limit, int) else f"{sign} {limit:g}"
+        for sign, limit in signs
+        if limit is not None
+    )
+
+
+def _describe(info: inspect.Type | None) -> str:
+    match info:
+        case inspect.LiteralType():
+            return ", ".join(repr(value) for value in info.values)
+        case inspect.IntType() | inspect.FloatType():
+            noun = "a whole number" if isinstance(info, inspect.IntType) else "a number"
+            return f"{noun} {limits_in_words(info)}".strip()
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.StrType():
+            return "a string"
+        case inspect.StructType() if info.tag_field:
+            return f"{info.tag!r}"
+        case inspect.StructType() | inspect.DictType():
+            return "a table"
+        case inspect.ListType() | inspect.VarTupleType():
+            return "a list"
+        case inspect.TupleType():
+            return f"a list of {len(info.item_types)}"
+        case _:
+            return ""
+
+
+def _join(place: str, key: str) -> str:
+    if not place or not key:
+        return place or key
+    return f"{place}{key}" if key.startswith("[") else f"{place}.{key}"

@@ -1,0 +1,111 @@
+"""Random draws for plain Python code: named, so that each can be made again.
+
+Compiled code calls the functions of :mod:`fedbandits.random` with all parts of a draw's name. Code
+in plain Python is handed a :class:`Draws`, which knows them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats, Ints
+from fedbandits.random import Key, Purpose, integer, normal, uniform, word_pair
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+
+class Draws:
+    """The draws of one name, one after the other: the same name gives the same draws.
+
+    It protects nobody: whoever knows the seed knows all of them.
+
+    Parameters
+    ----------
+    key : Key
+        Names the seed and the replicate, see :func:`.random.replicate_key`.
+    party : int
+        Whose draws they are.
+    round_ : int
+        In which round, or for which decision.
+    purpose : Purpose
+        What they are for.
+    """
+
+    __slots__ = ("_name", "_next")
+
+    def __init__(self, key: Key, party: int, round_: int, purpose: Purpose) -> None:
+        self._name = key, party, round_, int(purpose)
+        self._next = 0
+
+    @overload
+    def uniform(self) -> float: ...
+    @overload
+    def uniform(self, size: int) -> Floats: ...
+    def uniform(self, size: int | None = None) -> float | Floats:
+        """Uniform on [0, 1): a number, or (size,) of them."""
+        first = self._take(1 if size is None else size)
+        if size is None:
+            return float(uniform(*self._name, first))
+        out = np.empty(size)
+        _uniforms_from(out, first, *self._name)
+        return out
+
+    @overload
+    def normal(self) -> float: ...
+    @overload
+    def normal(self, size: int) -> Floats: ...
+    def normal(self, size: int | None = None) -> float | Floats:
+        """Standard normal: a number, or (size,) of them."""
+        self._next += self._next & 1  # normals come in pairs
+        first = self._take(2 if size is None else size + (size & 1))
+        if size is None:
+            return float(normal(*self._name, first))
+        out = np.empty(size)
+        _normals_from(out, first, *self._name)
+        return out
+
+    def integer(self, bound: int) -> int:
+        """A whole number from 0 to ``bound`` - 1, all equally likely; 1 ≤ bound ≤ 2³²."""
+        if not 1 <= bound <= 1 << 32:
+            raise ValueError(f"integer: given the bound {bound}, allowed: 1 to 2**32")
+        return int(integer(bound, *self._name, self._take(1)))
+
+    def bernoulli(self, probability: float) -> bool:
+        """True with the given probability; 0 and 1 are certain."""
+        return self.uniform() < probability
+
+    def permutation(self, size: int) -> Ints:
+        """0 … size - 1 in random order."""
+        order: Ints = self.generator().permutation(size)
+        return order
+
+    def generator(self) -> Generator:
+        """A numpy generator that these draws seed: for any distribution that numpy has."""
+        from numpy.random import Generator, Philox
+
+        low, high = word_pair(*self._name, self._take(1))
+        return Generator(Philox(key=(int(high) << 32) | int(low)))
+
+    def _take(self, count: int) -> int:
+        """The number of the next draw; so many are used up."""
+        first = self._next
+        self._next += count
+        return first
+
+
+@compiled
+def _uniforms_from(
+    out: Floats, first: int, key: Key, party: int, round_: int, purpose: int
+) -> None:
+    for index in range(out.size):
+        out[index] = uniform(key, party, round_, purpose, first + index)
+
+
+@compiled
+def _normals_from(out: Floats, first: int, key: Key, party: int, round_: int, purpose: int) -> None:
+    for index in range(out.size):
+        out[index] = normal(key, party, round_, purpose, first + index)

@@ -1,0 +1,160 @@
+"""Where environments are found: built in, registered by a call, or offered by packages."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import warnings
+from collections.abc import Iterable, Iterator
+from importlib.metadata import entry_points
+from typing import Any
+
+from fedbandits._suggest import did_you_mean
+from fedbandits.environments.base import Environment
+from fedbandits.errors import ConfigError, ConfigWarning
+
+#: The environments of this package by their kind, in the order in which they are listed.
+BUILT_IN = {
+    "linear": "linear.Linear",
+    "classification": "classification.Classification",
+    "ratings": "ratings.RatingData",
+    "bernoulli": "bernoulli.Bernoulli",
+    "procurement": "procurement.Procurement",
+    "clustered": "clustered.Clustered",
+}
+#: Packages offer environments under this name.
+ENTRY_POINTS = "fedbandits.environments"
+#: Code that a configuration names is imported under a name that begins so. A file called random.py
+#: does not hide Python's own then.
+MODULE_PREFIX = "fedbandits_module_"
+
+_registered: dict[str, type[Environment]] = {}
+
+
+def kind_of(environment: Environment | type[Environment]) -> str:
+    """What an environment is called in a configuration: its ``kind``."""
+    cls = environment if isinstance(environment, type) else type(environment)
+    return str(cls.__struct_config__.tag)
+
+
+def register_environment(environment: type[Environment]) -> None:
+    """Make an environment known for as long as this process runs.
+
+    An earlier one of the same class name and module is replaced: a notebook's cell runs twice.
+
+    Raises
+    ------
+    ConfigError
+        If its kind is taken.
+    """
+    _refuse_stranger(environment)
+    kind = kind_of(environment)
+    there = find_or_none(kind)
+    if there is not None and not _is_again(environment, there):
+        raise ConfigError(
+            f"environment {kind!r}: the kind is taken by {there.__module__}.{there.__qualname__}; "
+            "give yours another tag"
+        )
+    _registered[kind] = environment
+
+
+def environments() -> dict[str, type[Environment]]:
+    """Every environment, by its kind."""
+    return dict(_all())
+
+
+def find_environment(kind: str) -> type[Environment]:
+    """The environment of a kind.
+
+    Raises
+    ------
+    ConfigError
+        If there is none.
+    """
+    found = find_or_none(kind)
+    if found is None:
+        known = environments()
+        raise ConfigError(
+            f"given {kind!r}, {did_you_mean(kind, known)}allowed: {', '.join(map(repr, known))}; "
+            'one of your own is made known by fb.register, or by module = "FILE.py"'
+        )
+    return found
+
+
+def find_or_none(kind: str) -> type[Environment] | None:
+    """The environment of a kind; None if there is none."""
+    return next((found for name, found in _all() if name == kind), None)
+
+
+def modules_of_registered() -> set[str]:
+    """Names of the modules that have registered environments."""
+    return {environment.__module__ for environment in _registered.values()}
+
+
+def refuse_registered(kind: str) -> None:
+    """Refuse an environment that this process alone knows, for runs on other machines.
+
+    Raises
+    ------
+    ConfigError
+        If it was registered by a call, not by a module that the configuration names.
+    """
+    if kind in _registered and not _registered[kind].__module__.startswith(MODULE_PREFIX):
+        raise ConfigError(
+            f"environment {kind!r} was registered in this process, which the machines of a cluster "
+            f'do not see; name its module in the configuration (module = "FILE.py"), or let a '
+            f"package offer it under the entry point {ENTRY_POINTS!r}"
+        )
+
+
+def _all() -> Iterator[tuple[str, type[Environment]]]:
+    """Every environment; those that take long to find come last."""
+    for kind in BUILT_IN:
+        yield kind, _built_in(kind)
+    yield from _registered.items()
+    yield from _offered()
+
+
+@functools.cache
+def _built_in(kind: str) -> type[Environment]:
+    module, name = BUILT_IN[kind].split(".")
+    found: type[Environment] = getattr(
+        importlib.import_module(f"fedbandits.environments.{module}"), name
+    )
+    return found
+
+
+@functools.cache
+def _offered() -> tuple[tuple[str, type[Environment]], ...]:
+    """Environments that other packages offer. One that cannot be had is warned of and left out."""
+    found: dict[str, type[Environment]] = {}
+    for point in entry_points(group=ENTRY_POINTS):
+        try:
+            environment = point.load()
+            _refuse_stranger(environment)
+            _refuse_taken(kind_of(environment), [*BUILT_IN, *found])
+        except Exception as error:  # whatever another package does must not keep this one from use
+            warnings.warn(
+                f"the environment that {point.value} offers is left out: {error}",
+                ConfigWarning,
+                stacklevel=2,
+            )
+        else:
+            found[kind_of(environment)] = environment
+    return tuple(found.items())
+
+
+def _refuse_stranger(environment: Any) -> None:
+    if not (isinstance(environment, type) and issubclass(environment, Environment)):
+        raise ConfigError(f"{environment!r} is no subclass of fb.environments.Environment")
+
+
+def _refuse_taken(kind: str, taken: Iterable[str]) -> None:
+    if kind in taken:
+        raise ConfigError(f"environment {kind!r} is there already")
+
+
+def _is_again(one: type, other: type) -> bool:
+    """Whether a class was defined anew, as in a notebook or by a module that is read again."""
+    named = (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
+    return one is other or (named and not one.__module__.startswith("fedbandits."))

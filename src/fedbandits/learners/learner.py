@@ -1,0 +1,231 @@
+"""A learner in plain Python: what somebody writes who has an algorithm of their own.
+
+It is slower than the systems of this package, which are compiled. It meets the same contexts and
+the same rewards, and stands in the same tables, plots and reports.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+import typing
+import weakref
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from fedbandits._typing import Floats
+from fedbandits.environments.facts import ContextualFacts
+from fedbandits.errors import LearnerError
+from fedbandits.learners.memory import pack_memory, unpack_memory
+
+if TYPE_CHECKING:
+    from fedbandits.draws import Draws
+
+_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+#: Settings of learners that were asked for: to read annotations takes long.
+_settings: weakref.WeakKeyDictionary[type[Learner], Mapping[str, Any]] = weakref.WeakKeyDictionary()
+
+
+class Learner:
+    """One agent's algorithm.
+
+    A subclass has its settings as annotated attributes with defaults. It overrides :meth:`begin`,
+    :meth:`decide` and :meth:`observe`; where agents share, :meth:`release` and :meth:`receive`
+    too::
+
+        @fb.register
+        class Greedy(fb.Learner):
+            "Plays the arm that looks best, and a random one now and then."
+
+            explore: float = 0.05
+
+            def begin(self):
+                d = self.facts.dimension
+                self.gram, self.sums = np.eye(d), np.zeros(d)
+
+            def decide(self, contexts, draws):
+                if draws.bernoulli(self.explore):
+                    return draws.integer(len(contexts))
+                return np.argmax(contexts @ np.linalg.solve(self.gram, self.sums))
+
+            def observe(self, context, arm, reward):
+                self.gram += np.outer(context, context)
+                self.sums += reward * context
+
+    After ``fb.register`` it is a preset, here ``greedy``: ``fb.system("greedy", explore=0.1)``.
+    Another name is given in the class's head: ``class Greedy(fb.Learner, name="my-greedy")``.
+
+    All other attributes are its memory. They are saved and restored with the agent, so they must
+    be numbers, texts, arrays of numbers, or lists and tables of these; a learner that keeps
+    anything else overrides :meth:`dump` and :meth:`load`.
+
+    Parameters
+    ----------
+    facts : ContextualFacts
+        What is public of the world: ``dimension`` d, ``arms``, ``models``, bounds.
+    rounds : int
+        The horizon T, in rounds.
+    agent : int
+        Number of this agent, from 0.
+    **settings
+        Values of the settings; the defaults hold for those that are not given.
+
+    Attributes
+    ----------
+    facts, rounds, agent
+        As given.
+    """
+
+    #: Name of its preset; by default the class's own, in small letters with dashes.
+    NAME: ClassVar[str] = ""
+
+    facts: ContextualFacts
+    rounds: int
+    agent: int
+
+    def __init_subclass__(cls, name: str = "", **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.NAME = name or _WORD.sub("-", cls.__name__).lower()
+
+    def __init__(
+        self, facts: ContextualFacts, rounds: int = 1, agent: int = 0, **settings: Any
+    ) -> None:
+        self.facts, self.rounds, self.agent = facts, rounds, agent
+        known = settings_of(type(self))
+        for name, value in settings.items():
+            if name not in known:
+                raise LearnerError(f"{type(self).__name__}: has no setting {name!r}")
+            setattr(self, name, value)
+        self.begin()
+
+    def begin(self) -> None:
+        """Set up what the learner keeps. Called once, before the first decision."""
+
+    def decide(self, contexts: Floats, draws: Draws) -> int:
+        """Choose an arm.
+
+        Parameters
+        ----------
+        contexts : (arms, d) float64
+            A row an arm. Where every arm has a model of its own (``facts.models > 1``) all rows
+            are the same context.
+        draws : Draws
+            The source of randomness: ``draws.uniform()``, ``draws.normal(3)``,
+            ``draws.integer(5)``, ``draws.generator()`` for all of numpy's distributions.
+
+        Returns
+        -------
+        int
+            The row's number.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no decide")
+
+    def observe(self, context: Floats, arm: int, reward: float) -> None:
+        """Learn what came of a decision. Rewards may come late, and in any order.
+
+        Parameters
+        ----------
+        context : (d,) float64
+            The context of the arm that was chosen.
+        arm : int
+            Its number.
+        reward : float
+            Its reward.
+        """
+
+    def release(self) -> Floats:
+        """What this agent tells the others, (size,) float64, always of the same size.
+
+        It leaves as it is. Nothing is added to it, so nothing protects it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} shares nothing")
+
+    def receive(self, total: Floats) -> None:
+        """Take over what all agents have told, this one included.
+
+        Parameters
+        ----------
+        total : (size,) float64
+            The sum of every agent's newest :meth:`release`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} shares nothing")
+
+    def dump(self) -> bytes:
+        """The memory as bytes."""
+        settings = settings_of(type(self))
+        fixed = {"facts", "rounds", "agent", *settings}
+        memory = {name: value for name, value in vars(self).items() if name not in fixed}
+        return pack_memory(memory, type(self).__name__)
+
+    def load(self, data: bytes) -> None:
+        """Go on from what :meth:`dump` gave."""
+        vars(self).update(unpack_memory(data))
+
+    @classmethod
+    def shares(cls) -> bool:
+        """Whether agents exchange anything: both ``release`` and ``receive`` are overridden.
+
+        Raises
+        ------
+        LearnerError
+            If only one of them is.
+        """
+        own = [getattr(cls, name) is not getattr(Learner, name) for name in ("release", "receive")]
+        if any(own) and not all(own):
+            raise LearnerError(
+                f"{cls.__name__}: a learner that shares has both release and receive; one is "
+                "missing"
+            )
+        return all(own)
+
+    @classmethod
+    def sees_own_records(cls) -> bool:
+        """Whether an agent learns from its own interactions at once: ``observe`` is overridden."""
+        return cls.observe is not Learner.observe
+
+
+def settings_of(learner: type[Learner]) -> Mapping[str, Any]:
+    """The types of a learner's settings, by name: annotated attributes of its class with defaults.
+
+    Raises
+    ------
+    LearnerError
+        If one has no default, or an annotation means nothing.
+    """
+    found = _settings.get(learner)
+    if found is None:
+        found = _settings[learner] = _read_settings(learner)
+    return found
+
+
+def _read_settings(learner: type[Learner]) -> Mapping[str, Any]:
+    try:
+        hints = typing.get_type_hints(learner, include_extras=True)
+    except (NameError, TypeError) as error:
+        raise LearnerError(f"{learner.__name__}: an annotation means nothing: {error}") from None
+    base = typing.get_type_hints(Learner)
+    found = {
+        name: hint
+        for name, hint in hints.items()
+        if name not in base
+        and not name.startswith("_")
+        and not isinstance(getattr(learner, name, None), property)  # it is worked out
+        and typing.get_origin(hint) is not ClassVar
+        and hint is not ClassVar
+    }
+    for name in [each for each in found if not hasattr(learner, each)]:
+        if _holds_arrays(found[name]):
+            del found[name]  # what it keeps, declared for a type checker
+            continue
+        raise LearnerError(
+            f"{learner.__name__}.{name}: a setting needs a default; what a learner keeps is set in "
+            "begin, without an annotation in the class"
+        )
+    return types.MappingProxyType(found)
+
+
+def _holds_arrays(hint: Any) -> bool:
+    origin = typing.get_origin(hint) or hint
+    return isinstance(origin, type) and issubclass(origin, np.ndarray)

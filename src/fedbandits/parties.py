@@ -1,0 +1,83 @@
+"""Parties by hand: play them in one process, save and restore them, read what they tell.
+
+``fb.parties.federate(…)`` plays one replicate; docs/parties.md says what parties are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fedbandits._lazy import lazily
+
+__all__ = [
+    "ActingParty",
+    "Decision",
+    "LedgeredNoise",
+    "LocalProtocolError",
+    "MemoryNetwork",
+    "Message",
+    "PartiesReplicate",
+    "PartiesRun",
+    "Party",
+    "Receipt",
+    "RemoteProtocolError",
+    "Roles",
+    "Route",
+    "SecureNoise",
+    "SnapshotError",
+    "Supplies",
+    "Terms",
+    "Transcript",
+    "claim_under",
+    "federate",
+    "simulate",
+    "terms_of",
+]
+
+if TYPE_CHECKING:
+    from fedbandits.errors import LocalProtocolError, RemoteProtocolError, SnapshotError
+    from fedbandits.federation.acting import ActingParty
+    from fedbandits.federation.events import Decision
+    from fedbandits.federation.links import Receipt
+    from fedbandits.federation.memory import MemoryNetwork, Route
+    from fedbandits.federation.messages import Message
+    from fedbandits.federation.party import Party
+    from fedbandits.federation.roles import Roles, Supplies
+    from fedbandits.federation.run import PartiesRun
+    from fedbandits.federation.terms import Terms
+    from fedbandits.federation.transcript import Transcript
+    from fedbandits.privacy.ledger import LedgeredNoise
+    from fedbandits.privacy.secure_noise import SecureNoise
+    from fedbandits.systems.base import PartiesReplicate
+    from fedbandits.systems.terms import claim_under, terms_of
+    from fedbandits.testing.plays import federate, simulate
+else:
+    _FEDERATION = "fedbandits.federation"
+    __getattr__, __dir__ = lazily(
+        __name__,
+        __all__,
+        {
+            "ActingParty": f"{_FEDERATION}.acting:ActingParty",
+            "Decision": f"{_FEDERATION}.events:Decision",
+            "LedgeredNoise": "fedbandits.privacy.ledger:LedgeredNoise",
+            "LocalProtocolError": "fedbandits.errors:LocalProtocolError",
+            "MemoryNetwork": f"{_FEDERATION}.memory:MemoryNetwork",
+            "Message": f"{_FEDERATION}.messages:Message",
+            "PartiesReplicate": "fedbandits.systems.base:PartiesReplicate",
+            "PartiesRun": f"{_FEDERATION}.run:PartiesRun",
+            "Party": f"{_FEDERATION}.party:Party",
+            "Receipt": f"{_FEDERATION}.links:Receipt",
+            "RemoteProtocolError": "fedbandits.errors:RemoteProtocolError",
+            "Roles": f"{_FEDERATION}.roles:Roles",
+            "Route": f"{_FEDERATION}.memory:Route",
+            "SecureNoise": "fedbandits.privacy.secure_noise:SecureNoise",
+            "SnapshotError": "fedbandits.errors:SnapshotError",
+            "Supplies": f"{_FEDERATION}.roles:Supplies",
+            "Terms": f"{_FEDERATION}.terms:Terms",
+            "Transcript": f"{_FEDERATION}.transcript:Transcript",
+            "claim_under": "fedbandits.systems.terms:claim_under",
+            "federate": "fedbandits.testing.plays:federate",
+            "simulate": "fedbandits.testing.plays:simulate",
+            "terms_of": "fedbandits.systems.terms:terms_of",
+        },
+    )

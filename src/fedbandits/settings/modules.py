@@ -1,0 +1,225 @@
+"""Code that a configuration names: ``module = "coins.py"`` registers worlds, learners, systems.
+
+Whoever runs a configuration runs the code that it names. Nothing else does: it is not imported to
+list what there is, and the terms of a federation may name none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import pathlib
+import sys
+import traceback
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from fedbandits.environments import registry as environment_registry
+from fedbandits.environments.registry import MODULE_PREFIX
+from fedbandits.errors import ConfigError, FedbanditsError
+from fedbandits.settings.schema import shown
+from fedbandits.systems import registry
+
+#: Larger files are data, not code.
+_LARGEST = 4 << 20
+
+
+class Module(msgspec.Struct, frozen=True):
+    """Code beside a configuration, as it was when it was read.
+
+    Parameters
+    ----------
+    name
+        Of the file, or of the package's folder.
+    files
+        Texts by their paths: ``coins.py``, or ``crowd/__init__.py`` and others.
+    """
+
+    name: str
+    files: dict[str, bytes]
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.digest))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all files and their names."""
+        found = hashlib.sha256()
+        for path, text in sorted(self.files.items()):
+            found.update(hashlib.sha256(path.encode()).digest() + hashlib.sha256(text).digest())
+        return f"sha256:{found.hexdigest()}"
+
+    def __repr__(self) -> str:
+        return f"Module({self.name!r}, {self.digest[:15]}…)"
+
+
+class _Keys(msgspec.Struct, frozen=True):
+    """The keys of a configuration that are read before all others.
+
+    Parameters
+    ----------
+    module
+        Code of your own that registers environments, learners or systems: the path of a Python
+        file, or of a package's folder, or a list of such. Paths are relative to this file.
+    module_digests
+        What these files were when a run was recorded. A run writes it into its folder; nobody needs
+        to write it by hand.
+    """
+
+    module: str | list[str] = msgspec.field(default_factory=list)
+    module_digests: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+def take_modules(raw: dict[str, Any], folder: pathlib.Path) -> tuple[Module, ...]:
+    """Import what a configuration names, and take these keys out of its table.
+
+    Parameters
+    ----------
+    raw
+        The table of a TOML file, changed in place.
+    folder
+        Where the file lies: paths are relative to it.
+
+    Raises
+    ------
+    ConfigError
+        If a module is missing, is another one than recorded, fails, or its name is taken.
+    """
+    given = drop_module_keys(raw)
+    try:
+        keys = msgspec.convert(given, _Keys)
+    except msgspec.ValidationError:
+        raise ConfigError(
+            f"module: given {shown(given.get('module'))}, allowed: the path of a Python file or of "
+            "a package's folder, or a list of them"
+        ) from None
+    paths = [keys.module] if isinstance(keys.module, str) else keys.module
+    modules = tuple(_read(folder / path) for path in paths)
+    names = [module.name for module in modules]
+    if len({*names}) < len(names):
+        raise ConfigError("module: two modules have the same name; rename one")
+    for module, path in zip(modules, paths, strict=True):
+        _refuse_other(module, keys.module_digests)
+        load_module(module, (folder / path).resolve())
+    return modules
+
+
+def drop_module_keys(raw: dict[str, Any]) -> dict[str, Any]:
+    """Take the keys about modules out of a table; return them."""
+    return {key: raw.pop(key) for key in ("module", "module_digests") if key in raw}
+
+
+def write_modules(modules: tuple[Module, ...], folder: pathlib.Path) -> None:
+    """Write modules into a folder, from which :func:`take_modules` reads them again."""
+    for module in modules:
+        for path, text in module.files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(text)
+
+
+def table_of(modules: tuple[Module, ...]) -> dict[str, Any]:
+    """The keys that :func:`take_modules` reads; the modules are to lie beside the file."""
+    if not modules:
+        return {}
+    return {
+        "module": [module.name for module in modules],
+        "module_digests": {module.name: module.digest for module in modules},
+    }
+
+
+def _read(path: pathlib.Path) -> Module:
+    """All texts of a module or package.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot be read, or is no Python module.
+    """
+    if path.is_dir() and not (path / "__init__.py").is_file():
+        raise ConfigError(f"module: {path}: a package's folder has an __init__.py")
+    if not path.is_dir() and path.suffix != ".py":
+        raise ConfigError(f"module: {path}: must be a .py file or a package's folder")
+    if not path.name.removesuffix(".py").isidentifier():
+        raise ConfigError(f"module: {path.name!r}: must be a name in Python, such as coins.py")
+    files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    try:
+        if sum(file.stat().st_size for file in files) > _LARGEST:
+            raise ConfigError(f"module: {path}: is larger than 4 MiB; a module is code, not data")
+        texts = {file.relative_to(path.parent).as_posix(): file.read_bytes() for file in files}
+    except OSError as error:
+        raise ConfigError(f"module: {path}: cannot be read ({error.strerror})") from None
+    return Module(path.name, texts)
+
+
+def _refuse_other(module: Module, recorded: Mapping[str, str]) -> None:
+    before = recorded.get(module.name)
+    if before is not None and before != module.digest:
+        raise ConfigError(
+            f"module_digests.{module.name}: the module has changed since this configuration was "
+            "recorded; put the old one back, or remove module_digests to run the new one"
+        )
+
+
+def load_module(module: Module, path: pathlib.Path) -> None:
+    """Import a module, unless this very text is imported already.
+
+    Parameters
+    ----------
+    module
+        What was read there.
+    path
+        Where it lies.
+
+    Raises
+    ------
+    ConfigError
+        Naming its line, if it fails.
+    """
+    name = MODULE_PREFIX + path.stem
+    same = getattr(sys.modules.get(name), "__fedbandits_digest__", "") == module.digest
+    if same and _has_registered(name):
+        return
+    for known in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
+        del sys.modules[known]
+    file = path / "__init__.py" if path.is_dir() else path
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise ConfigError(f"module: {path}: is no Python module")
+    made = importlib.util.module_from_spec(spec)
+    sys.modules[name] = made
+    try:
+        spec.loader.exec_module(made)
+    except BaseException as error:
+        del sys.modules[name]
+        if isinstance(error, FedbanditsError):
+            raise type(error)(f"module {path.name}: {error}") from error
+        if not isinstance(error, Exception):
+            raise
+        raise ConfigError(f"module {path.name}{_line_of(error, made)}: {error!r}") from error
+    if not _has_registered(name):
+        raise ConfigError(
+            f"module {path.name}: registers nothing; put @fb.register above each class that it "
+            "brings"
+        )
+    made.__fedbandits_digest__ = module.digest  # type: ignore[attr-defined]
+
+
+def _has_registered(name: str) -> bool:
+    """Whether a module, or one inside it, has registered something."""
+    modules = registry.modules_of_registered() | environment_registry.modules_of_registered()
+    return any(each.split(".")[0] == name for each in modules)
+
+
+def _line_of(error: BaseException, module: ModuleType) -> str:
+    """Where in a module's own text something failed."""
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == module.__file__
+    ]
+    if isinstance(error, SyntaxError) and error.lineno:
+        lines.append(error.lineno)
+    return f", line {lines[-1]}" if lines else ""

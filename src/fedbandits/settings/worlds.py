@@ -1,0 +1,54 @@
+"""The environment of an experiment, from its table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from fedbandits.environments import Environment, environments, find_environment
+from fedbandits.errors import ConfigError
+from fedbandits.settings.schema import convert, shown
+
+
+def environment_of(table: Mapping[str, Any], given: type[Environment] | None = None) -> Environment:
+    """An environment from its table.
+
+    Parameters
+    ----------
+    table
+        As TOML gives it, with its ``kind``.
+    given
+        The class that it must be of, where it was made in Python.
+
+    Raises
+    ------
+    ConfigError
+        Naming the key's path.
+    """
+    kind = table.get("kind")
+    if not isinstance(kind, str):
+        what = "missing" if kind is None else f"given {shown(kind)}"
+        allowed = ", ".join(map(repr, environments()))
+        raise ConfigError(f"environment.kind: {what}, allowed: {allowed}")
+    try:
+        found = find_environment(kind)
+    except ConfigError as error:
+        raise ConfigError(f"environment.kind: {error}") from None
+    if given is not None and found is not given:
+        raise ConfigError(
+            f"environment: {given.__qualname__} is not registered; call fb.register"
+            f"({given.__qualname__}) first"
+        )
+    environment: Environment = convert(table, found, "environment")
+    return environment
+
+
+def with_key(environment: Environment, message: str) -> str:
+    """What is wrong with a file, behind the key that names the file."""
+    for field in msgspec.structs.fields(environment):
+        value = getattr(environment, field.name)
+        if isinstance(value, str) and value and message.startswith((value, repr(value))):
+            return f"environment.{field.name}: {message}"
+    return message

@@ -1,0 +1,54 @@
+"""``fb.register``: one call makes a world, a learner or a system known."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from fedbandits.environments.base import Environment
+from fedbandits.environments.registry import register_environment
+from fedbandits.errors import ConfigError
+from fedbandits.learners.learner import Learner
+from fedbandits.systems.base import System
+from fedbandits.systems.registry import register_system
+
+AnyThing = TypeVar("AnyThing", bound=System[Any] | type[Environment] | type[Learner])
+
+
+def register(thing: AnyThing) -> AnyThing:
+    """Make something known for as long as this process runs; also as a decorator of a class.
+
+    A package makes its own known to everybody who installs it by entry points named
+    ``fedbandits.environments``, ``fedbandits.learners`` and ``fedbandits.systems``. A TOML file
+    names the module that does so: ``module = "coins.py"``.
+
+    Parameters
+    ----------
+    thing
+        A subclass of :class:`fb.environments.Environment <.Environment>`, a subclass of
+        :class:`fb.Learner <.Learner>`, or an instance of :class:`fb.System <.System>`.
+
+    Returns
+    -------
+    The same thing.
+
+    Raises
+    ------
+    ConfigError
+        If it is none of these, or its name is taken by another.
+    LearnerError
+        If a learner's settings cannot be used.
+    """
+    if isinstance(thing, System):
+        register_system(thing)
+    elif isinstance(thing, type) and issubclass(thing, Environment):
+        register_environment(thing)
+    elif isinstance(thing, type) and issubclass(thing, Learner):
+        from fedbandits.systems.python_learners import LearnerSystem
+
+        register_system(LearnerSystem(thing))
+    else:
+        raise ConfigError(
+            f"register: given {thing!r}, allowed: a subclass of fb.environments.Environment or of "
+            "fb.Learner, or an instance of fb.System"
+        )
+    return thing

@@ -1,0 +1,261 @@
+"""What every environment is held to.
+
+Each function takes an environment, as it would stand in a configuration, and raises AssertionError.
+A package with an environment of its own calls them for it, as this project's tests do for all that
+are registered::
+
+    @pytest.mark.parametrize("check", CHECKS)
+    def test_my_environment(check):
+        check(MyEnvironment(agents=3))
+
+A small one will do. It must be registered, and some system must be able to play in it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import tomli_w
+
+from fedbandits._typing import Floats, Floats32
+from fedbandits.environments.base import (
+    ContextualEnvironment,
+    Environment,
+    draw_decision_set,
+    draw_world_reward,
+)
+from fedbandits.random import Key, replicate_key
+from fedbandits.settings.experiment import system
+from fedbandits.settings.plain import without_none
+from fedbandits.settings.worlds import environment_of
+from fedbandits.systems import Simulation, System, systems
+from fedbandits.systems.base import PartiesReplicate
+
+#: Rounds of a game, and of what is only looked at.
+ROUNDS, LOOKS = 40, 60
+_KEY = replicate_key(11, 2)
+#: Rounding to float32 may add so much to a norm.
+_ROUNDING = 1e-6
+#: Deviations that a mean of rewards may be off: a sound world is once in 10⁹ worlds.
+_FAR = 6.0
+
+
+class Shown(NamedTuple):
+    """A decision set."""
+
+    features: Floats32  # (d, arms), or (d, 1) with a model an arm
+    expected: Floats32  # (arms,)
+    best: int
+
+
+def shown(environment: ContextualEnvironment, key: Key, agent: int, round_: int) -> Shown:
+    """What an agent can choose from in a round, as compiled loops see it."""
+    facts = environment.facts
+    features = np.zeros(facts.features_shape, np.float32)
+    expected = np.zeros(facts.arms, np.float32)
+    best = draw_decision_set(environment.world(key), key, agent, round_, features, expected)
+    return Shown(features, expected, int(best))
+
+
+def paid(environment: ContextualEnvironment, key: Key, agent: int, round_: int, arm: int) -> float:
+    """The reward of an arm, as compiled loops draw it."""
+    expected = shown(environment, key, agent, round_).expected[arm]
+    return float(draw_world_reward(environment.world(key), expected, key, agent, round_))
+
+
+def player_in(environment: Environment) -> tuple[System[Any], str]:
+    """A system that can play there, and one of its presets."""
+    for found in systems():
+        if found.plays_in(type(environment)):
+            return found, next(iter(found.presets))
+    raise AssertionError(
+        f"no system plans from {environment.FACTS.__name__}: nobody can play in a "
+        f"{type(environment).__name__}"
+    )
+
+
+def _begin(environment: Environment, replicate: int = 0, parties: bool = False) -> Simulation:
+    """A replicate in which the first system plays that can; by its parties where asked for."""
+    found, preset = player_in(environment)
+    plan = system(preset).plan(environment, ROUNDS)
+    if parties and found.roles(plan) is not None:
+        return PartiesReplicate(found, plan, environment, 1, replicate)
+    begun: Simulation = found.simulate(plan, environment, 1, replicate)
+    return begun
+
+
+def says_what_it_is(environment: Environment) -> None:
+    """It has a docstring, and facts of the kind that it names; they are the same each time."""
+    assert (type(environment).__doc__ or "").strip(), "an environment without a docstring"
+    facts = environment.facts
+    assert isinstance(facts, environment.FACTS), f"facts are {type(facts).__name__}"
+    assert facts == environment.facts, "facts are others when they are asked for again"
+    told, acting = environment.parties, environment.acting
+    assert facts.parties == told, f"facts say {facts.parties} parties, and there are {told}"
+    assert 1 <= acting <= told, f"{acting} of {told} parties act in a round"
+    assert environment.PARTIES
+
+
+def survives_a_file(environment: Environment) -> None:
+    """Written as TOML and read again it is the same."""
+    table = without_none(msgspec.to_builtins(environment))
+    read = environment_of(tomllib.loads(tomli_w.dumps(table)))
+    assert read == environment, f"read as {read!r}"
+    assert read.facts == environment.facts
+
+
+def says_what_it_needs(environment: Environment) -> None:
+    """What it needs is counted in numbers that do not fall when more rounds are played."""
+    few, many = environment.needs(10), environment.needs(10_000)
+    assert 0.0 <= few.bytes <= many.bytes
+    assert 0.0 <= few.operations <= many.operations
+    for part in (*few.parts, *many.parts):
+        assert part.what, "a part without a name"
+        assert part.bytes >= 0.0
+
+
+def is_determined_by_seed_and_replicate(environment: Environment) -> None:
+    """The same names of draws give the same run, another replicate another one."""
+    one, two, other = _begin(environment), _begin(environment), _begin(environment, 1)
+    for run in (one, two, other):
+        run.advance(ROUNDS)
+    assert _booked(one) == _booked(two)
+    assert _booked(one) != _booked(other), "all replicates are alike"
+
+
+def books_no_negative_regret(environment: Environment) -> None:
+    """Regret never falls, whoever plays; what is booked is finite."""
+    run, before = _begin(environment), np.zeros(environment.parties)
+    for stop in (1, 2, 7, 20, ROUNDS):
+        run.advance(stop)
+        assert run.regret.shape == run.reward.shape == (environment.parties,)
+        assert np.isfinite(run.regret).all()
+        assert np.isfinite(run.reward).all()
+        # Single parties may fall where one's gain is another's loss; the group's never does.
+        assert run.regret.sum() >= before.sum() - 1e-9, "regret has fallen"
+        before = run.regret.copy()
+
+
+def is_played_alike_by_its_stage(environment: Environment) -> None:
+    """Parties that act on its stage meet what a compiled simulation meets, round by round."""
+    compiled, parties = _begin(environment), _begin(environment, parties=True)
+    for stop in (1, 2, 11, ROUNDS):
+        for run in (compiled, parties):
+            run.advance(stop)
+        if compiled.done == parties.done:
+            assert _booked(compiled) == _booked(parties)
+    assert compiled.done == parties.done == ROUNDS
+
+
+def _booked(run: Simulation) -> tuple[list[float], list[float]]:
+    return run.regret.tolist(), run.reward.tolist()
+
+
+def draws_depend_on_their_names_alone(environment: Environment) -> None:
+    """Decision sets and rewards are the same in whatever order they are asked for."""
+    if not isinstance(environment, ContextualEnvironment):
+        return
+    names = [(agent, round_) for agent in _some_agents(environment) for round_ in range(1, 6)]
+
+    def look(agent: int, round_: int) -> tuple[list[Any], list[float], int, float]:
+        seen = shown(environment, _KEY, agent, round_)
+        reward = paid(environment, _KEY, agent, round_, 1)
+        return seen.features.tolist(), seen.expected.tolist(), seen.best, reward
+
+    forward = {name: look(*name) for name in names}
+    backward = {name: look(*name) for name in reversed(names)}
+    assert forward == backward, "what is shown depends on what was asked for before"
+
+
+def tells_agents_and_replicates_apart(environment: Environment) -> None:
+    """Another agent, and another replicate, sees other decision sets or earns other rewards."""
+    if not isinstance(environment, ContextualEnvironment):
+        return
+
+    def seen(agent: int, replicate: int) -> Floats:
+        key = replicate_key(11, replicate)
+        found: list[Any] = []
+        for round_ in range(1, LOOKS):
+            look = shown(environment, key, agent, round_)
+            reward = paid(environment, key, agent, round_, round_ % environment.arm_count)
+            found += [look.features.ravel(), look.expected, np.array([reward])]
+        return np.concatenate(found)
+
+    base = seen(0, 0)
+    assert not np.array_equal(base, seen(0, 1)), "all replicates see the same"
+    if environment.agents > 1:
+        assert not np.array_equal(base, seen(1, 0)), "all agents see and earn the same"
+
+
+def keeps_its_bounds(environment: Environment) -> None:
+    """Contexts, expected rewards, rewards and gaps are within what the facts say."""
+    if not isinstance(environment, ContextualEnvironment):
+        return
+    facts = environment.facts
+    low, high = facts.reward_range
+    agents = _some_agents(environment)
+    for round_ in range(1, LOOKS):
+        agent, arm = agents[round_ % len(agents)], round_ % facts.arms
+        features, expected, best = shown(environment, _KEY, agent, round_)
+        assert np.isfinite(features).all(), "a context with entries that are no numbers"
+        norms = np.linalg.norm(features.astype(np.float64), axis=0)
+        assert norms.max() <= facts.context_norm * (1.0 + _ROUNDING), "a context is too long"
+        assert low <= expected.min() <= expected.max() <= high, "an expected reward out of range"
+        assert expected[best] == expected.max(), "the best arm is another one"
+        gap = float(expected.max()) - float(expected.min())
+        assert gap <= environment.largest_gap + _ROUNDING, "a gap is larger than largest_gap"
+        assert low <= paid(environment, _KEY, agent, round_, arm) <= high, "a reward out of range"
+
+
+def pays_what_is_expected(environment: Environment) -> None:
+    """Rewards have the means that regret is counted by (Hoeffding's bound)."""
+    if not isinstance(environment, ContextualEnvironment):
+        return
+    low, high = environment.facts.reward_range
+    count, off = 20 * LOOKS, 0.0
+    for round_ in range(1, count + 1):
+        agent, arm = round_ % environment.agents, round_ % environment.arm_count
+        expected = float(shown(environment, _KEY, agent, round_).expected[arm])
+        off += paid(environment, _KEY, agent, round_, arm) - expected
+    assert abs(off) <= _FAR * 0.5 * (high - low) * np.sqrt(count) + _ROUNDING * count, (
+        f"mean rewards are off by {off / count:.3g} from what is expected"
+    )
+
+
+def explains_rewards_by_its_parameters(environment: Environment) -> None:
+    """Where it says which parameters are behind the rewards, they are."""
+    if not isinstance(environment, ContextualEnvironment):
+        return
+    truth = environment.true_parameters(environment.world(_KEY))
+    if truth is None:
+        return
+    assert truth.shape == (environment.models, environment.dimension)
+    for round_ in range(1, 6):
+        features, expected, _ = shown(environment, _KEY, 0, round_)
+        found = truth[0] @ features if environment.models == 1 else (truth @ features)[:, 0]
+        np.testing.assert_allclose(found, expected, atol=3e-6)
+
+
+def _some_agents(environment: ContextualEnvironment) -> list[int]:
+    """A few agents, the last one among them."""
+    return sorted({0, min(1, environment.agents - 1), environment.agents - 1})
+
+
+#: All of them.
+CHECKS: tuple[Callable[[Environment], None], ...] = (
+    says_what_it_is,
+    survives_a_file,
+    says_what_it_needs,
+    is_determined_by_seed_and_replicate,
+    books_no_negative_regret,
+    is_played_alike_by_its_stage,
+    draws_depend_on_their_names_alone,
+    tells_agents_and_replicates_apart,
+    keeps_its_bounds,
+    pays_what_is_expected,
+    explains_rewards_by_its_parameters,
+)

@@ -1,0 +1,231 @@
+"""What every learner in plain Python is held to.
+
+Each function takes a learner's class, or the name of its preset, and raises AssertionError, or what
+the learner itself raises. Somebody with a learner of their own calls them for it, and the checks of
+:mod:`fedbandits.testing.systems` besides::
+
+    @pytest.mark.parametrize("check", [*learners.CHECKS, *systems.CHECKS])
+    def test_my_learner(check):
+        check("my-learner")  # after fb.register(MyLearner)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fedbandits._typing import Floats
+from fedbandits.draws import Draws
+from fedbandits.environments import Classification, ContextualEnvironment, Linear
+from fedbandits.environments.facts import ContextualFacts
+from fedbandits.federation.events import Decision
+from fedbandits.learners.learner import Learner
+from fedbandits.random import Purpose, normals, replicate_key
+from fedbandits.systems import find_preset
+from fedbandits.systems.base import PartiesReplicate
+from fedbandits.systems.python_learners import LearnerSystem
+from fedbandits.testing.restored import MortalParty
+
+ROUNDS = 40
+#: All arms share one parameter vector; every arm has its own.
+WORLDS: tuple[ContextualEnvironment, ...] = (
+    Linear(agents=3, dim=3, arms=4),
+    Classification(agents=3, dataset="wine", components=3),
+)
+_KEY = replicate_key(5, 0)
+
+
+def learner_of(learner: type[Learner] | str) -> type[Learner]:
+    """A learner's class, which may be given by the name of its preset."""
+    if isinstance(learner, type):
+        return learner
+    found = find_preset(learner)
+    assert found is not None, f"no preset is called {learner!r}; fb.register it first"
+    assert isinstance(found, LearnerSystem), f"{learner!r} is no learner in plain Python"
+    return found.learner
+
+
+def _made(learner: type[Learner] | str, world: ContextualEnvironment, agent: int = 0) -> Learner:
+    """One agent's learner, as a run would make it."""
+    system = LearnerSystem(learner_of(learner))
+    plan = system.plan(system.config_type(), world.facts, ROUNDS)
+    return plan.make(agent)
+
+
+def _parties(
+    learner: type[Learner] | str, world: ContextualEnvironment, events: Counter[str] | None = None
+) -> PartiesReplicate:
+    """Agents that play; each is killed and restored at every event where these are counted."""
+    system = LearnerSystem(learner_of(learner))
+    plan = system.plan(system.config_type(), world.facts, ROUNDS)
+    if events is None:
+        return PartiesReplicate(system, plan, world, 1, 0)
+    return PartiesReplicate(
+        system, plan, world, 1, 0, embody=lambda make: MortalParty(make, events)
+    )
+
+
+def _contexts(facts: ContextualFacts, number: int) -> Floats:
+    """A decision set as a learner is given it, (arms, d); it cannot be written to."""
+    rows = normals(facts.arms * facts.dimension, _KEY, 0, number, Purpose.CONTEXT)
+    contexts: Floats = rows.reshape(facts.arms, facts.dimension)
+    contexts *= facts.context_norm / np.linalg.norm(contexts, axis=1, keepdims=True)
+    if facts.models > 1:
+        contexts = np.repeat(contexts[:1], facts.arms, axis=0)
+    contexts.setflags(write=False)
+    return contexts
+
+
+def _draws(number: int) -> Draws:
+    return Draws(_KEY, 0, number, Purpose.LEARNER)
+
+
+def _reward(facts: ContextualFacts, arm: int) -> float:
+    low, high = facts.reward_range
+    return high if arm % 2 else low
+
+
+def _taught(learner: Learner, count: int = 12) -> Learner:
+    """A learner after some decisions and their rewards."""
+    for number in range(1, count + 1):
+        contexts = _contexts(learner.facts, number)
+        arm = int(learner.decide(contexts, _draws(number)))
+        learner.observe(contexts[arm], arm, _reward(learner.facts, arm))
+    return learner
+
+
+def says_what_it_is(learner: type[Learner] | str) -> None:
+    """It has a docstring, which tables show, and a name."""
+    found = learner_of(learner)
+    assert len((found.__doc__ or "").strip().partition("\n")[0]) > 20, "a docstring says too little"
+    assert found.NAME
+
+
+def plays_with_one_model_and_with_a_model_an_arm(learner: type[Learner] | str) -> None:
+    """It plays where arms share their parameters, and where every arm has its own."""
+    for world in WORLDS:
+        run = _parties(learner, world)
+        run.advance(ROUNDS)
+        assert run.done == ROUNDS
+        assert np.isfinite(run.reward).all()
+
+
+def goes_on_from_any_event(learner: type[Learner] | str) -> None:
+    """Killed and restored at every event, it does the same, bit for bit, in both kinds of worlds.
+
+    What it keeps is so all that it rests on: nothing global, no other agent, no clock.
+    """
+    for world in WORLDS:
+        events: Counter[str] = Counter()
+        smooth, rough = _parties(learner, world), _parties(learner, world, events)
+        for run in (smooth, rough):
+            run.advance(ROUNDS)
+        assert np.array_equal(smooth.regret, rough.regret)
+        assert np.array_equal(smooth.reward, rough.reward)
+        assert events.total() >= ROUNDS
+
+
+def decides_for_a_row(learner: type[Learner] | str) -> None:
+    """A decision is the number of a row, also where fewer arms are shown than there are."""
+    for world in WORLDS:
+        made = _taught(_made(learner, world))
+        some = (1, 2, world.arm_count) if world.models == 1 else (world.arm_count,)
+        for number, arms in enumerate(some, 100):
+            chosen = made.decide(_contexts(world.facts, number)[:arms], _draws(number))
+            assert isinstance(chosen, int | np.integer), f"decide returned {chosen!r}"
+            assert not isinstance(chosen, bool)
+            assert 0 <= chosen < arms, f"decide returned {chosen}, there are {arms} rows"
+
+
+def follows_from_what_it_is_given(learner: type[Learner] | str) -> None:
+    """Two learners that are given the same decide alike: no other randomness, no clock."""
+    for world in WORLDS:
+        one, two = _taught(_made(learner, world)), _taught(_made(learner, world))
+        assert one.dump() == two.dump(), "the same was given, and another state has come of it"
+        for number in range(50, 70):
+            contexts = _contexts(world.facts, number)
+            chosen = [int(each.decide(contexts, _draws(number))) for each in (one, two)]
+            assert chosen[0] == chosen[1], "the same was given, and another arm was chosen"
+
+
+def leaves_alone_what_it_is_given(learner: type[Learner] | str) -> None:
+    """It writes to no array that it is given, and keeps none that another may write to."""
+    for world in WORLDS:
+        made = _made(learner, world)
+        _taught(made)  # contexts there cannot be written to
+        contexts = np.array(_contexts(world.facts, 30))
+        arm = int(made.decide(contexts, _draws(30)))
+        context = contexts[arm].copy()
+        made.observe(context, arm, _reward(world.facts, arm))
+        before = made.dump()
+        contexts[:], context[:] = np.nan, np.nan
+        assert made.dump() == before, "it keeps an array of the caller's; copy what you keep"
+
+
+def shares_no_memory(learner: type[Learner] | str) -> None:
+    """What one agent learns, another one does not know: nothing is kept in the class."""
+    for world in WORLDS:
+        fresh, other = _made(learner, world, 1), _made(learner, world, 1)
+        before = fresh.dump()
+        _taught(other)
+        assert fresh.dump() == before, "another agent's learner has changed this one"
+        assert _made(learner, world, 1).dump() == before, "a new one begins where another ended"
+
+
+def takes_rewards_late_and_in_any_order(learner: type[Learner] | str) -> None:
+    """Many decisions may wait for their rewards, which come in another order, and not all come."""
+    for world in WORLDS:
+        run = _parties(learner, world)
+        run.advance(3)
+        (agent, *_) = run.of("agent")
+        features = [np.ascontiguousarray(_contexts(world.facts, n).T) for n in range(20)]
+        columns = world.facts.features_shape[1]
+        waiting: list[Decision] = [
+            agent.decide(each[:, :columns].astype(np.float32)) for each in features
+        ]
+        for decision in reversed(waiting[1::2]):
+            agent.observe(decision, _reward(world.facts, decision.action))
+        agent.observe(waiting[0], _reward(world.facts, waiting[0].action))
+        agent.decide(features[0][:, :columns].astype(np.float32))
+        run.advance(ROUNDS)
+        assert run.done == ROUNDS
+
+
+def releases_as_many_numbers_each_time(learner: type[Learner] | str) -> None:
+    """What it tells has one size from the first to the last, and is told anew each time.
+
+    A learner that shares nothing, or shares what fedbandits adds up for it, releases nothing
+    itself.
+    """
+    if learner_of(learner).release is Learner.release:
+        return
+    for world in WORLDS:
+        made = _made(learner, world)
+        first = np.array(made.release(), np.float64).reshape(-1)
+        _taught(made)
+        before = made.dump()
+        told = np.array(made.release(), np.float64).reshape(-1)
+        assert told.size == first.size > 0, f"{first.size} numbers at first, then {told.size}"
+        assert np.isfinite(told).all()
+        assert made.dump() == before, "release has changed the learner"
+        total = 2.0 * told
+        total.setflags(write=False)
+        made.receive(total)
+        _taught(made, 3)  # whoever goes on with the very array that it received cannot write to it
+
+
+#: All of them.
+CHECKS: tuple[Callable[[Any], None], ...] = (
+    says_what_it_is,
+    plays_with_one_model_and_with_a_model_an_arm,
+    goes_on_from_any_event,
+    decides_for_a_row,
+    follows_from_what_it_is_given,
+    leaves_alone_what_it_is_given,
+    shares_no_memory,
+    takes_rewards_late_and_in_any_order,
+    releases_as_many_numbers_each_time,
+)

@@ -1,0 +1,166 @@
+"""A complete system outside the package: run from its file, resumed, reported, audited, held."""
+
+from __future__ import annotations
+
+import pathlib
+import shutil
+import sys
+
+import msgspec
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import fedbandits as fb
+from fedbandits.cli.main import app
+from fedbandits.environments import registry as environment_registry
+from fedbandits.experiments.audit import audit
+from fedbandits.privacy import running_sum
+from fedbandits.systems import find_preset, registry
+from fedbandits.testing import applications, environments, systems
+from fedbandits.testing.deployed_systems import does_as_simulated
+from fedbandits.testing.plays import federate
+
+FOLDER = pathlib.Path(__file__).parents[2] / "examples" / "extending"
+FILE = FOLDER / "private_greedy.toml"
+PRESETS = ["private-greedy", "greedy-in-clear"]
+#: Fewer numbers are checked and attacked sooner.
+FEW = {"releases": 3}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded():
+    """What the file's modules register is known while these tests run."""
+    kept = dict(registry._registered), dict(environment_registry._registered)
+    yield fb.load(FILE)
+    for known, before in zip((registry, environment_registry), kept, strict=True):
+        known._registered.clear()
+        known._registered.update(before)
+    for name in [each for each in sys.modules if each.startswith("fedbandits_module_")]:
+        del sys.modules[name]
+
+
+def small(experiment, *presets, **settings):
+    return msgspec.structs.replace(
+        experiment, rounds=60, replicates=2,
+        systems=tuple(fb.system(preset, **settings) for preset in presets),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("check", systems.CHECKS, ids=lambda check: check.__name__)
+def test_it_is_held_to_what_all_systems_are(check, preset):
+    check(preset)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("check", applications.CHECKS, ids=lambda check: check.__name__)
+def test_applications_can_ask_it_as_any_other(check, preset):
+    check(preset)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_members_of_a_federation_do_as_simulated(preset, tmp_path):
+    does_as_simulated(preset, tmp_path, restarts=True)
+
+
+@pytest.mark.parametrize("check", environments.CHECKS, ids=lambda check: check.__name__)
+def test_its_world_is_held_to_what_all_worlds_are(check, loaded):
+    check(msgspec.structs.replace(loaded.environment, agents=3))
+
+
+def invoke(*arguments):
+    done = CliRunner().invoke(app, list(map(str, arguments)))
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_the_command_runs_resumes_and_reports_it(tmp_path):
+    out = tmp_path / "out"
+    short = ["--set", "rounds=80", "--replicates", "2", "--out", out]
+    assert "private-greedy" in invoke("run", FILE, *short)
+    assert (out / "private_greedy" / "roles" / "agent.py").is_file()
+    assert "private-greedy" in (out / "report.html").read_text(encoding="utf-8")
+    first = (out / "summary.csv").read_text(encoding="utf-8").splitlines()
+    invoke("run", FILE, *short, "--resume")
+    again = (out / "summary.csv").read_text(encoding="utf-8").splitlines()
+    assert [line.split(",")[:5] for line in again] == [line.split(",")[:5] for line in first]
+    assert "ε = 1" in invoke("privacy", FILE)
+
+
+def test_it_is_run_from_its_copy(tmp_path, loaded):
+    result = fb.run(small(loaded, *PRESETS), out=tmp_path / "out")
+    assert fb.run(tmp_path / "out" / "config.toml").regret.equals(result.regret)
+
+
+def test_listing_runs_none_of_its_code(tmp_path, monkeypatch):
+    shutil.copytree(FOLDER, tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    for module in (tmp_path / "here").rglob("*.py"):
+        module.write_text("raise RuntimeError('was imported')", encoding="utf-8")
+    invoke("list")
+
+
+def test_its_claim_holds(loaded):
+    (verdict,) = audit(small(loaded, "private-greedy", **FEW), runs=4000).verdicts
+    assert (verdict.outcome, verdict.epsilon) == ("holds", pytest.approx(1.0, rel=1e-3))
+    assert verdict.tightness > 0.4
+    assert all(finding.right for finding in verdict.noise)
+    assert [finding.sees for finding in verdict.findings] == ["contents", "contents", "messages"]
+
+
+def test_half_the_noise_is_seen(loaded, monkeypatch):
+    """By attacks on contents, and in every number that leaves a party."""
+    whole = running_sum.release
+
+    def half(plan, *arguments):
+        return whole(msgspec.structs.replace(plan, scale=0.5 * plan.scale), *arguments)
+
+    monkeypatch.setattr(running_sum, "release", half)
+    (verdict,) = audit(small(loaded, "private-greedy", **FEW), runs=4000).verdicts
+    assert verdict.outcome == "broken"
+    assert verdict.epsilon_low > 1.0
+    (noise,) = verdict.noise
+    assert noise.missing == noise.numbers == 2 * 3 * 2 * 5
+
+
+def test_sharing_helps_and_noise_costs():
+    """In a world with one best arm, sums of all agents find it sooner than one agent's own."""
+    world = environment_registry.find_environment("coins")(agents=20, coins=4)
+
+    def regret(preset, **settings):
+        runs = [federate(fb.system(preset, **settings).config, world, 400, 1, i) for i in range(3)]
+        for run in runs:
+            run.advance(400)
+        return sum(run.regret.sum() for run in runs)
+
+    shared, noisy = regret("greedy-in-clear"), regret("private-greedy", epsilon=1.0)
+    never = regret("greedy-in-clear", explore=1.0)
+    assert shared < noisy < never
+    assert shared < 0.5 * never
+
+
+def test_one_interaction_moves_the_sums_by_no_more_than_is_priced(loaded):
+    plan = loaded.systems[0].plan(loaded.environment, 60)
+    records = [plan.record(arm, reward) for arm in (0, 1) for reward in (0.0, 0.3, 1.0)]
+    moved = [np.linalg.norm(one - other) for one in records for other in records]
+    assert max(moved) == pytest.approx(plan.record_norm)
+    assert max(moved) <= plan.record_norm
+
+
+def test_a_package_without_a_loop_is_played_by_its_parties(loaded):
+    found = find_preset("private-greedy")
+    plan = loaded.systems[0].plan(loaded.environment, 60)
+    assert not found.has_room("loop")
+    assert type(found.simulate(plan, loaded.environment, 0, 0)).__name__ == "PartiesReplicate"
+    assert found.needs(plan).parts == ()
+    assert found.bounds(plan, loaded.environment) == ()
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [({"releases": 0}, "releases"), ({"noise": "some"}, "gaussian"), ({"epsilon": 0}, "epsilon")],
+)
+def test_settings_that_are_none_are_refused(settings, says):
+    with pytest.raises(fb.ConfigError, match=says):
+        fb.system("private-greedy", **settings)

@@ -1,0 +1,45 @@
+"""HTML that holds any text."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedbandits import _html
+
+
+@given(st.text())
+def test_text_is_no_markup_and_comes_back(value):
+    safe = _html.text(value)
+    assert not re.search(r"[<>\"']", safe)
+    assert html.unescape(safe) == value
+
+
+@given(st.lists(st.lists(st.text(), min_size=2, max_size=2), max_size=4))
+def test_whatever_is_in_a_table_its_tags_are_its_own(rows):
+    made = _html.table(rows, ("a", "b"))
+    tags = re.sub(r"[^<>]*(<[^<>]*>|$)", r"\1", made).replace("<br>", "")
+    row = "<tr><td></td><td></td></tr>" * len(rows)
+    assert tags == f"<table><tr><th></th><th></th></tr>{row}</table>"
+
+
+def test_without_titles_of_columns_rows_have_titles():
+    made = _html.table([("a", "b & c", 3)])
+    assert made == "<table><tr><th>a</th><td>b &amp; c</td><td>3</td></tr></table>"
+    assert _html.table([("a", "b")], ("x", "y")).count("<td>") == 2
+
+
+def test_lines_stay_apart():
+    assert "one<br>two" in _html.table([("title", "one\ntwo")])
+
+
+@pytest.mark.parametrize(("cell", "shown"), [(_html.text, "&lt;b&gt;"), (str, "<b>")])
+def test_cells_may_be_html_already(cell, shown):
+    made = _html.table([("<b>",)], ("<i>",), cell=cell, kind="wide")
+    assert (
+        made == f'<table class="wide"><tr><th>&lt;i&gt;</th></tr><tr><td>{shown}</td></tr></table>'
+    )
