@@ -78,7 +78,13 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class ContextualEnvironment(Environment, frozen=True, kw_only=True):
-    """Where contexts come from too: every round each agent sees a decision set."""
+    """Where contexts come from too: every round each agent sees a decision set.
+
+    Parameters
+    ----------
+    agents
+        Number of agents, M.
+    """
 
     FACTS: ClassVar[type[Facts]] = ContextualFacts
 

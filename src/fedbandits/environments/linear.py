@@ -59,8 +59,12 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
 
     Parameters
     ----------
-    agents, dim, arms
-        Number of agents M, dimension d of the contexts, and number of arms K.
+    agents
+        Number of agents, M.
+    dim
+        Dimension d of the contexts.
+    arms
+        Number of arms K, of which each agent sees fresh ones every round.
     gap
         Smallest distance between the best arm and the others; the paper's is 0.1.
     parameter

@@ -56,9 +56,12 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
     case
         ``uniform``: qualities and costs uniform on [0, 1]. ``normal``: both normal around α, cut
         off at 0 and 1. Or a CSV file with columns agent, producer, quality, cost, capacity.
-    agents, producers
-        Numbers n of buyers and m of producers; 10 and 30 by default where they are drawn. Of a file
-        the first so many are taken, by default all.
+    agents
+        Number of buyers, n; 10 by default where they are drawn. Of a file the first so many are
+        taken, by default all.
+    producers
+        Number of producers, m; 30 by default where they are drawn. Of a file the first so many are
+        taken, by default all.
     max_capacity
         Drawn capacities are uniform on 1 … max_capacity.
     quality_threshold

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import tomllib
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,13 +11,15 @@ import msgspec
 import tomli_w
 from msgspec import Meta
 
+from fedbandits._suggest import close_names
 from fedbandits.environments import Environment, environments, kind_of
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
+from fedbandits.settings.examples import experiment_file
 from fedbandits.settings.modules import Module, drop_module_keys, table_of, take_modules
 from fedbandits.settings.plain import plain, without_none
 from fedbandits.settings.schema import convert, shown
 from fedbandits.settings.showing import ShownExperiment, ShownVariant
-from fedbandits.settings.toml_files import assign, parse_toml
+from fedbandits.settings.toml_files import assign, read_toml
 from fedbandits.settings.worlds import environment_of, with_key
 from fedbandits.systems import Plan, find_preset, find_system, preset_names
 
@@ -37,8 +38,10 @@ class Variant(ShownVariant, frozen=True):
 
     Parameters
     ----------
-    preset, label
-        The preset's name, and the name in results.
+    preset
+        The preset that it is made from.
+    label
+        Its name in results, and in ``--set systems.LABEL.key=value``; the preset's by default.
     system
         Name of the system that the preset belongs to.
     config
@@ -74,19 +77,22 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
     Parameters
     ----------
     rounds
-        The horizon T, in rounds.
+        The horizon T: how many rounds are played. Where one party acts a round, as in ``bernoulli``
+        and ``clustered`` worlds, it is how many decisions are made in all.
     environment
         The world, the same for every system.
     systems
         The systems to play, each made by :func:`system`. Labels must differ.
     name
-        Name of the experiment, in reports and of its folder under ``runs``.
+        Name of the experiment, in reports and of its folder under ``runs``: up to 100 letters,
+        digits, spaces and the signs ``_ . + = , -``, not beginning with one of these signs but _.
     replicates
         Independent repetitions; θ* and splits of data are drawn anew for each.
     seed
-        Together with the replicate's number it names every draw.
+        Together with the replicate's number it names every draw: the same seed, the same result.
     checkpoints
-        How many rounds are kept in the result, log-spaced.
+        In how many rounds the result is noted, from the first to the last; they lie closer
+        together at the beginning.
     modules
         Code that registers what is not built in; :func:`load` fills it in from ``module``.
     """
@@ -261,20 +267,14 @@ def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
     Parameters
     ----------
     path
-        Path of the TOML file.
+        Path of the TOML file, or the name of an example that comes with this package, as
+        ``"quickstart"``. A file of that name comes first.
     overrides
         ``key.path=value`` assignments, values in TOML notation; ``systems.0.epsilon=2``,
         ``systems.LABEL.epsilon=2`` or ``systems.*.epsilon=2``.
     """
-    file = pathlib.Path(path)
-    try:
-        raw = parse_toml(file.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        raise ConfigError(f"{file}: no such file") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{file}: not valid TOML: {error}") from None
-    except (OSError, ValueError) as error:  # ValueError: no text, or a path that cannot be one
-        raise ConfigError(f"{str(file)!r}: cannot be read: {type(error).__name__}") from None
+    file = experiment_file(path)
+    raw = read_toml(file)
     for assignment in overrides:
         assign(raw, assignment)
     return Experiment.from_table(raw, file.parent)
@@ -292,8 +292,8 @@ def variant(entry: Mapping[str, Any], place: str) -> Variant:
     label = settings.pop("label", preset)
     found = find_preset(preset) if isinstance(preset, str) else None
     if found is None:
-        names = ", ".join(preset_names())
-        raise ConfigError(f"{place}.preset: given {shown(preset)}, allowed: {names}")
+        known = close_names(preset, preset_names(), "fedbandits list")
+        raise ConfigError(f"{place}.preset: given {shown(preset)}, {known}")
     if not isinstance(label, str) or not _is_label(label):
         raise ConfigError(
             f"{place}.label: given {shown(label)}, allowed: a name of up to 60 printable "

@@ -57,7 +57,17 @@ class Module(msgspec.Struct, frozen=True):
 
 
 class _Keys(msgspec.Struct, frozen=True):
-    """The keys of a configuration that are read before all others."""
+    """The keys of a configuration that are read before all others.
+
+    Parameters
+    ----------
+    module
+        Code of your own that registers environments, learners or systems: the path of a Python
+        file, or of a package's folder, or a list of such. Paths are relative to this file.
+    module_digests
+        What these files were when a run was recorded. A run writes it into its folder; nobody needs
+        to write it by hand.
+    """
 
     module: str | list[str] = msgspec.field(default_factory=list)
     module_digests: dict[str, str] = msgspec.field(default_factory=dict)
