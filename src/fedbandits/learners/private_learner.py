@@ -49,7 +49,7 @@ class PrivateLearner(Learner):
 
     An agent so acts on what is released, and on nothing else. A learner that overrides
     :meth:`observe` too acts on its own records at once. Its claim is weaker: it holds for a fixed
-    log of interactions (:doc:`privacy <privacy>`).
+    log of interactions.
 
     Parameters
     ----------
