@@ -15,6 +15,10 @@ class LongRunWarning(ConfigWarning):
     """A run that takes long. It can be interrupted, and resumed where it has an output folder."""
 
 
+class ResumeWarning(ConfigWarning):
+    """``resume`` where there is nothing to resume, or where the run is complete already."""
+
+
 class CacheWarning(UserWarning):
     """Compiled kernels that cannot be kept safely; every run compiles them anew."""
 
@@ -96,6 +100,10 @@ class ResourceError(FedbanditsError):
 
 class MissingExtraError(FedbanditsError, ImportError):
     """A part of this package whose libraries are not installed."""
+
+
+class StoppedError(FedbanditsError):
+    """A run or an audit that a ``Stop`` ended before anything was finished. It has no result."""
 
 
 class OutputExistsError(FedbanditsError):

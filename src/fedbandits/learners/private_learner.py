@@ -46,11 +46,12 @@ class PrivateLearner(Learner):
             def decide(self, contexts, draws):
                 if draws.bernoulli(self.explore):
                     return draws.integer(len(contexts))
-                return np.argmax(self.sums / np.maximum(self.counts, self.noise_deviation + 1.0))
+                means = self.sums / np.maximum(self.counts, 1.0 + self.noise_deviation)
+                return np.argmax(means[: len(contexts)])
 
     An agent so acts on what is released, and on nothing else. A learner that overrides
     :meth:`observe` too acts on its own records at once. Its claim is weaker: it holds for a fixed
-    log of interactions (:doc:`privacy <privacy>`).
+    log of interactions.
 
     Parameters
     ----------

@@ -249,9 +249,9 @@ class System(ShownSystem, Generic[AnyPlan]):
         del plan, environment
         return ()
 
-    def examine(self, plan: AnyPlan, environment: Environment) -> Examined | None:
-        """What participants find out in a run, for an audit of encryption; None without any."""
-        del plan, environment
+    def examine(self, plan: AnyPlan, environment: Environment, scale: float = 1) -> Examined | None:
+        """What participants find out, for an audit of encryption ``scale`` times the usual size."""
+        del plan, environment, scale
         return None
 
     def noise_checks(self, plan: AnyPlan, environment: Environment) -> Sequence[NoisyNumbers]:
