@@ -15,13 +15,7 @@ from fedbandits._suggest import close_names
 from fedbandits.environments import Environment, environments, kind_of
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
 from fedbandits.settings.examples import experiment_file
-from fedbandits.settings.modules import (
-    Module,
-    drop_module_keys,
-    refuse_replaced,
-    table_of,
-    take_modules,
-)
+from fedbandits.settings.modules import Module, drop_module_keys, hold_texts, table_of, take_modules
 from fedbandits.settings.plain import plain, without_none
 from fedbandits.settings.schema import convert, shown
 from fedbandits.settings.showing import ShownExperiment, ShownVariant
@@ -222,7 +216,7 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
         }
 
     def _plan(self, index: int, entry: Variant) -> Plan:
-        refuse_replaced(self.modules)
+        hold_texts(self.modules)
         system = find_system(entry.system)
         if not system.plays_in(type(self.environment)):
             fitting = [kind for kind, found in environments().items() if system.plays_in(found)]

@@ -206,7 +206,7 @@ def load_module(module: Module, path: pathlib.Path) -> None:
     made.__fedbandits_digest__ = module.digest  # type: ignore[attr-defined]
 
 
-def refuse_replaced(modules: tuple[Module, ...]) -> None:
+def hold_texts(modules: tuple[Module, ...]) -> None:
     """Refuse modules in whose place this process has since imported others of the same name.
 
     What is registered by a name is then the other's.

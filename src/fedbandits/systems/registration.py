@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from fedbandits.environments.base import Environment
 from fedbandits.environments.registry import register_environment
-from fedbandits.errors import ConfigError, LearnerError
+from fedbandits.errors import ConfigError
 from fedbandits.learners.learner import Learner
 from fedbandits.systems.base import System
 from fedbandits.systems.registry import register_system
@@ -47,8 +47,6 @@ def register(thing: AnyThing) -> AnyThing:
 
         learner = LearnerSystem(thing)
         learner.config_type()  # a default that its type does not allow is refused here
-        if thing.decide is Learner.decide:
-            raise LearnerError(f"{thing.__name__}: a learner has decide; it is missing")
         register_system(learner)
     else:
         raise ConfigError(
