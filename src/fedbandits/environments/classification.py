@@ -46,27 +46,28 @@ class ClassificationWorld(NamedTuple):
 
 
 class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="classification"):
-    """Rows of a labelled data set, spread over agents; arms are the classes.
+    """Rows of a labelled data set, divided among agents; each class is an arm.
 
-    Each agent owns a random share of the rows and draws visits from it with replacement. Every
-    class has its own linear model of the row (``models == arms``). The truth is not linear:
-    regret is counted against the right class, so it is the number of mistakes.
+    Each agent owns a random share of the rows. Every round it draws one of its rows, with
+    replacement. Each class has its own linear model of the row (``models == arms``). The true
+    rewards are not linear: the right class pays 1, all others 0. So regret is the number of
+    mistakes.
 
     Parameters
     ----------
     dataset
-        ``breast_cancer``, ``digits`` or ``wine`` (bundled with scikit-learn), or the name of an
-        OpenML data set, fetched by scikit-learn.
+        ``breast_cancer``, ``digits`` or ``wine``, which come with scikit-learn. Any other name is
+        that of an OpenML data set, which scikit-learn downloads.
     components
-        Principal components to keep; all columns when not given.
+        Number of principal components to keep. If it is not given, all columns are kept.
     shards
         ``disjoint``: every row belongs to one agent. ``shared``: every agent draws from all rows,
-        as sites that serve one population do.
+        like hospitals that treat one population.
     clip_quantile
-        After standardising, rows are divided by this quantile of their norms and longer ones are
-        scaled back to the unit sphere.
+        After standardising, rows are divided by this quantile of their norms. Rows that are then
+        longer than 1 are scaled back to norm 1.
     intercept
-        Share of the squared norm given to a constant coordinate; 0 leaves it out.
+        Share of the squared norm that a constant coordinate gets. 0 means no such coordinate.
     """
 
     dataset: str = "breast_cancer"

@@ -32,7 +32,7 @@ _registered: dict[str, type[Environment]] = {}
 
 
 def kind_of(environment: Environment | type[Environment]) -> str:
-    """What an environment is called in a configuration: its ``kind``."""
+    """The ``kind`` of ``environment``: its name in a configuration."""
     cls = environment if isinstance(environment, type) else type(environment)
     return str(cls.__struct_config__.tag)
 
@@ -59,12 +59,12 @@ def register_environment(environment: type[Environment]) -> None:
 
 
 def environments() -> dict[str, type[Environment]]:
-    """Every environment, by its kind."""
+    """All environments that are known, by their kind."""
     return dict(_all())
 
 
 def find_environment(kind: str) -> type[Environment]:
-    """The environment of a kind.
+    """The environment whose kind is ``kind``.
 
     Raises
     ------
