@@ -63,7 +63,7 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
         Path of a file of ratings, used instead of ``preferences`` (formats:
         :class:`~fedbandits.environments.RatingData`). Preference vectors are made from it. The most
         active users are grouped by k-means, according to which of the most rated items they rated.
-        At most 1,000 items are used, or as many as there are users.
+        The 1,000 most rated items are used, or as many items as users if there are more users.
     users
         Number of users. From a file of vectors the first ``users`` rows are taken, by default all.
         Otherwise the default is 40.

@@ -132,12 +132,12 @@ class _Header(msgspec.Struct, frozen=True):
 
 
 def load_model(path: str | os.PathLike[str]) -> Model:
-    """A model from its file. What is in it is data: no code is run.
+    """Read a model from the file at ``path``; the file is data, and no code in it is run.
 
     Raises
     ------
     DataError
-        If it is no such file, or its arrays do not fit together.
+        If the file is not a model, or its arrays do not fit together.
     """
     try:
         header, arrays = _read(pathlib.Path(path))

@@ -151,12 +151,12 @@ def _all() -> Iterator[System[Any]]:
 
 
 def systems() -> list[System[Any]]:
-    """Every system."""
+    """All systems that are known."""
     return list(_all())
 
 
 def find_system(name: str) -> System[Any]:
-    """The system of that name.
+    """The system whose name is ``name``.
 
     Raises
     ------
@@ -174,7 +174,7 @@ def find_system(name: str) -> System[Any]:
 
 
 def find_preset(name: str) -> System[Any] | None:
-    """The system that a preset belongs to; None if there is no such preset."""
+    """The system to which the preset ``name`` belongs; None if there is no such preset."""
     return next((system for system in _all() if name in system.presets), None)
 
 
