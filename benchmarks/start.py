@@ -46,6 +46,9 @@ def main() -> None:
             ("--version", ["--version"], 5),
             ("--help", ["--help"], 5),
             ("a wrong key", ["run", str(wrong)], 5),
+            ("list", ["list"], 5),
+            ("list feducb", ["list", "feducb"], 5),
+            ("explain epsilon", ["explain", "epsilon"], 5),
             ("quickstart, first run", ["run", quickstart, "--out", str(here / "a")], 1),
             ("feducb and feducb-p2p, first run", ["run", str(both), "--out", str(here / "b")], 1),
         ):

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 import re
-import subprocess
-import sys
 
 import pytest
 
@@ -39,31 +36,6 @@ ROOT = pathlib.Path(__file__).parents[1]
 def code_blocks(name: str) -> list[str]:
     text = (ROOT / name).read_text(encoding="utf-8")
     return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-
-
-PLAY = """
-import numpy as np
-import coins
-import fedbandits as fb
-from fedbandits.testing.plays import federate, simulate
-
-environment = coins.Coins(agents=3, arms=4)
-config = fb.system("feducb-nonprivate").config
-compiled, parties = (kind(config, environment, 400, 0, 0) for kind in (simulate, federate))
-compiled.advance(400)
-parties.advance(400)
-np.testing.assert_array_equal(compiled.regret, parties.regret)
-means = compiled.world.means
-assert compiled.regret.mean() < 400 * float(means.max() - means.mean()) / 2, "it does not learn"
-"""
-
-
-def test_the_example_of_an_environment_works(tmp_path):
-    """In a process of its own: a kernel of this world is filed under a name of its own."""
-    (tmp_path / "coins.py").write_text(code_blocks("docs/extending.md")[0], encoding="utf-8")
-    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    own = os.environ | {"PYTHONPATH": path}
-    subprocess.run([sys.executable, "-c", PLAY], env=own, check=True)
 
 
 def test_the_example_of_parties_works():

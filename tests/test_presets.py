@@ -8,10 +8,11 @@ import msgspec
 import pytest
 
 import fedbandits as fb
+from fedbandits.settings.docstrings import marked_meanings_of
 from fedbandits.settings.preset_functions import identifier, settings_of_preset
 from fedbandits.settings.schema import convert
 from fedbandits.settings.stubs import STUB, stub
-from fedbandits.settings.written import meanings, settings_of, written
+from fedbandits.settings.written import settings_of, written
 from fedbandits.systems import System, find_preset, preset_names, registry, systems
 from fedbandits.systems.agents.config import Every
 from fedbandits.systems.feducb.config import FedUCB
@@ -94,12 +95,12 @@ def test_parts_are_written_short_where_they_can_be():
 
 
 def test_meanings_come_from_the_class_that_says_most():
-    found = meanings(FedUCB)
+    found = marked_meanings_of(FedUCB)
     assert found["schedule"].startswith("When all agents sync")  # its own docstring
-    assert found["epsilon"] == found["delta"]  # of the class above, which names two at once
+    assert found["epsilon"].startswith("ε of the budget")  # of the class above
     assert "Parameters" not in " ".join(found.values())
     for system in systems():
         assert isinstance(system, System)
         names = {field.name for field in msgspec.structs.fields(system.config_type)}
-        assert names <= set(meanings(system.config_type))
-    assert set(meanings(PFCB)) == set(PFCB.__struct_fields__)
+        assert names <= set(marked_meanings_of(system.config_type))
+    assert set(marked_meanings_of(PFCB)) == set(PFCB.__struct_fields__)

@@ -34,6 +34,7 @@ __all__ = [
     "Limit",
     "OutputExistsError",
     "PrivacyClaim",
+    "PrivateLearner",
     "ReleaseRefusedError",
     "System",
     "UnknownEventError",
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from fedbandits.experiments.audit import audit
     from fedbandits.experiments.run import run
     from fedbandits.learners.learner import Learner
+    from fedbandits.learners.private_learner import PrivateLearner
     from fedbandits.privacy.claims import Limit, PrivacyClaim
     from fedbandits.settings.experiment import Experiment, Variant, load, system
     from fedbandits.systems import System, register
@@ -84,6 +86,7 @@ else:
             "Learner": "fedbandits.learners.learner:Learner",
             "Limit": "fedbandits.privacy.claims:Limit",
             "PrivacyClaim": "fedbandits.privacy.claims:PrivacyClaim",
+            "PrivateLearner": "fedbandits.learners.private_learner:PrivateLearner",
             "System": "fedbandits.systems:System",
             "Variant": "fedbandits.settings.experiment:Variant",
             "audit": "fedbandits.experiments.audit:audit",

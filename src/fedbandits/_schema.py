@@ -210,18 +210,23 @@ def allowed(info: inspect.Type | None) -> str:
     return " or ".join(word for kind in kinds if (word := _describe(kind)))
 
 
+def limits_in_words(info: inspect.IntType | inspect.FloatType) -> str:
+    """What a number must lie between, as ``≥ 1 and ≤ 1,000``; empty if it can be any."""
+    signs = ((">", info.gt), ("≥", info.ge), ("<", info.lt), ("≤", info.le))
+    return " and ".join(
+        f"{sign} {limit:,}" if isinstance(limit, int) else f"{sign} {limit:g}"
+        for sign, limit in signs
+        if limit is not None
+    )
+
+
 def _describe(info: inspect.Type | None) -> str:
     match info:
         case inspect.LiteralType():
             return ", ".join(repr(value) for value in info.values)
         case inspect.IntType() | inspect.FloatType():
             noun = "a whole number" if isinstance(info, inspect.IntType) else "a number"
-            limits = [
-                f"{sign} {limit:,}" if isinstance(limit, int) else f"{sign} {limit:g}"
-                for sign, limit in ((">", info.gt), ("≥", info.ge), ("<", info.lt), ("≤", info.le))
-                if limit is not None
-            ]
-            return " ".join([noun, " and ".join(limits)]).strip()
+            return f"{noun} {limits_in_words(info)}".strip()
         case inspect.BoolType():
             return "true or false"
         case inspect.StrType():

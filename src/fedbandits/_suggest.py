@@ -20,3 +20,29 @@ def did_you_mean(given: object, known: Iterable[str]) -> str:
         return ""
     close = difflib.get_close_matches(given, list(known), n=1, cutoff=0.5)
     return f"did you mean {close[0]!r}? " if close else ""
+
+
+def close_names(given: object, known: Iterable[str], how: str, most: int = 4) -> str:
+    """Which names are allowed, for an error: of many only those that are close.
+
+    Parameters
+    ----------
+    given
+        What was written.
+    known
+        The names that exist.
+    how
+        The command that shows all of them.
+    most
+        How many names of many are shown.
+    """
+    names = list(known)
+    if len(names) <= 2 * most:
+        return f"{did_you_mean(given, names)}allowed: {', '.join(names)}"
+    text = given if isinstance(given, str) else ""
+    close = difflib.get_close_matches(text, names, n=most, cutoff=0.5)
+    listed = f"`{how}` shows all {len(names)}"
+    if not close:
+        return f"allowed: one of {len(names)} names; {listed}"
+    others = f" (or {', '.join(close[1:])})" if close[1:] else ""
+    return f"did you mean {close[0]!r}{others}? {listed}"

@@ -153,17 +153,17 @@ def feducb(
     exploration_scale
         Multiplies the radius; 1 is the theorem.
     epsilon
-        The budget of every agent, for all it ever sends. A list gives each agent an ε of its
+        ε of the budget of every agent, for all it ever sends. A list gives each agent its
         own.
     delta
-        The budget of every agent, for all it ever sends. A list gives each agent an ε of its
-        own.
+        δ of the budget of every agent: the probability with which the promise of ε may fail.
     context_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        L, the largest norm of a context. Contexts are held to it before they touch a
+        statistic.
     reward_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        B, the largest absolute reward. Rewards are held to it before they touch a statistic.
     parameter_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        S, the largest norm that θ* may have.
     out_of_bounds
         What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales
         context and reward back together, so that they stay linear in θ*, then cuts the reward
@@ -218,17 +218,17 @@ def feducb_published(
     exploration_scale
         Multiplies the radius; 1 is the theorem.
     epsilon
-        The budget of every agent, for all it ever sends. A list gives each agent an ε of its
+        ε of the budget of every agent, for all it ever sends. A list gives each agent its
         own.
     delta
-        The budget of every agent, for all it ever sends. A list gives each agent an ε of its
-        own.
+        δ of the budget of every agent: the probability with which the promise of ε may fail.
     context_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        L, the largest norm of a context. Contexts are held to it before they touch a
+        statistic.
     reward_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        B, the largest absolute reward. Rewards are held to it before they touch a statistic.
     parameter_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        S, the largest norm that θ* may have.
     out_of_bounds
         What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales
         context and reward back together, so that they stay linear in θ*, then cuts the reward
@@ -283,17 +283,17 @@ def feducb_nonprivate(
     exploration_scale
         Multiplies the radius; 1 is the theorem.
     epsilon
-        The budget of every agent, for all it ever sends. A list gives each agent an ε of its
+        ε of the budget of every agent, for all it ever sends. A list gives each agent its
         own.
     delta
-        The budget of every agent, for all it ever sends. A list gives each agent an ε of its
-        own.
+        δ of the budget of every agent: the probability with which the promise of ε may fail.
     context_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        L, the largest norm of a context. Contexts are held to it before they touch a
+        statistic.
     reward_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        B, the largest absolute reward. Rewards are held to it before they touch a statistic.
     parameter_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        S, the largest norm that θ* may have.
     out_of_bounds
         What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales
         context and reward back together, so that they stay linear in θ*, then cuts the reward
@@ -348,17 +348,17 @@ def linucb_alone(
     exploration_scale
         Multiplies the radius; 1 is the theorem.
     epsilon
-        The budget of every agent, for all it ever sends. A list gives each agent an ε of its
+        ε of the budget of every agent, for all it ever sends. A list gives each agent its
         own.
     delta
-        The budget of every agent, for all it ever sends. A list gives each agent an ε of its
-        own.
+        δ of the budget of every agent: the probability with which the promise of ε may fail.
     context_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        L, the largest norm of a context. Contexts are held to it before they touch a
+        statistic.
     reward_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        B, the largest absolute reward. Rewards are held to it before they touch a statistic.
     parameter_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        S, the largest norm that θ* may have.
     out_of_bounds
         What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales
         context and reward back together, so that they stay linear in θ*, then cuts the reward
@@ -413,17 +413,17 @@ def linucb_pooled(
     exploration_scale
         Multiplies the radius; 1 is the theorem.
     epsilon
-        The budget of every agent, for all it ever sends. A list gives each agent an ε of its
+        ε of the budget of every agent, for all it ever sends. A list gives each agent its
         own.
     delta
-        The budget of every agent, for all it ever sends. A list gives each agent an ε of its
-        own.
+        δ of the budget of every agent: the probability with which the promise of ε may fail.
     context_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        L, the largest norm of a context. Contexts are held to it before they touch a
+        statistic.
     reward_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        B, the largest absolute reward. Rewards are held to it before they touch a statistic.
     parameter_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        S, the largest norm that θ* may have.
     out_of_bounds
         What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales
         context and reward back together, so that they stay linear in θ*, then cuts the reward
@@ -478,17 +478,17 @@ def dislinucb(
     exploration_scale
         Multiplies the radius; 1 is the theorem.
     epsilon
-        The budget of every agent, for all it ever sends. A list gives each agent an ε of its
+        ε of the budget of every agent, for all it ever sends. A list gives each agent its
         own.
     delta
-        The budget of every agent, for all it ever sends. A list gives each agent an ε of its
-        own.
+        δ of the budget of every agent: the probability with which the promise of ε may fail.
     context_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        L, the largest norm of a context. Contexts are held to it before they touch a
+        statistic.
     reward_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        B, the largest absolute reward. Rewards are held to it before they touch a statistic.
     parameter_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        S, the largest norm that θ* may have.
     out_of_bounds
         What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales
         context and reward back together, so that they stay linear in θ*, then cuts the reward
@@ -543,17 +543,17 @@ def ldp_silo(
     exploration_scale
         Multiplies the radius; 1 is the theorem.
     epsilon
-        The budget of every agent, for all it ever sends. A list gives each agent an ε of its
+        ε of the budget of every agent, for all it ever sends. A list gives each agent its
         own.
     delta
-        The budget of every agent, for all it ever sends. A list gives each agent an ε of its
-        own.
+        δ of the budget of every agent: the probability with which the promise of ε may fail.
     context_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        L, the largest norm of a context. Contexts are held to it before they touch a
+        statistic.
     reward_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        B, the largest absolute reward. Rewards are held to it before they touch a statistic.
     parameter_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        S, the largest norm that θ* may have.
     out_of_bounds
         What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales
         context and reward back together, so that they stay linear in θ*, then cuts the reward
@@ -612,17 +612,17 @@ def feducb_p2p(
     exploration_scale
         Multiplies the radius; 1 is the theorem.
     epsilon
-        The budget of every agent, for all it ever sends. A list gives each agent an ε of its
+        ε of the budget of every agent, for all it ever sends. A list gives each agent its
         own.
     delta
-        The budget of every agent, for all it ever sends. A list gives each agent an ε of its
-        own.
+        δ of the budget of every agent: the probability with which the promise of ε may fail.
     context_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        L, the largest norm of a context. Contexts are held to it before they touch a
+        statistic.
     reward_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        B, the largest absolute reward. Rewards are held to it before they touch a statistic.
     parameter_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        S, the largest norm that θ* may have.
     out_of_bounds
         What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales
         context and reward back together, so that they stay linear in θ*, then cuts the reward
@@ -686,17 +686,17 @@ def feducb_p2p_published(
     exploration_scale
         Multiplies the radius; 1 is the theorem.
     epsilon
-        The budget of every agent, for all it ever sends. A list gives each agent an ε of its
+        ε of the budget of every agent, for all it ever sends. A list gives each agent its
         own.
     delta
-        The budget of every agent, for all it ever sends. A list gives each agent an ε of its
-        own.
+        δ of the budget of every agent: the probability with which the promise of ε may fail.
     context_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        L, the largest norm of a context. Contexts are held to it before they touch a
+        statistic.
     reward_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        B, the largest absolute reward. Rewards are held to it before they touch a statistic.
     parameter_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        S, the largest norm that θ* may have.
     out_of_bounds
         What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales
         context and reward back together, so that they stay linear in θ*, then cuts the reward
@@ -748,11 +748,12 @@ def fedlinucb_async(
     exploration_scale
         Multiplies the radius; 1 is the theorem.
     context_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        L, the largest norm of a context. Contexts are held to it before they touch a
+        statistic.
     reward_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        B, the largest absolute reward. Rewards are held to it before they touch a statistic.
     parameter_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+        S, the largest norm that θ* may have.
     out_of_bounds
         What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales
         context and reward back together, then cuts the reward off at B. What is no number
@@ -817,9 +818,9 @@ def fclub(
         Items are scored by their mean reward plus so many of its standard deviations, a
         single reward's deviation being taken for ½.
     epsilon
-        The budget of all releases of a server's users together.
+        ε of the budget of all releases of a server's users together.
     delta
-        The budget of all releases of a server's users together.
+        δ of that budget: the probability with which the promise of ε may fail.
     """
 
 def fclub_released(
@@ -874,9 +875,9 @@ def fclub_released(
         Items are scored by their mean reward plus so many of its standard deviations, a
         single reward's deviation being taken for ½.
     epsilon
-        The budget of all releases of a server's users together.
+        ε of the budget of all releases of a server's users together.
     delta
-        The budget of all releases of a server's users together.
+        δ of that budget: the probability with which the promise of ε may fail.
     """
 
 def fclub_clusters(
@@ -931,9 +932,9 @@ def fclub_clusters(
         Items are scored by their mean reward plus so many of its standard deviations, a
         single reward's deviation being taken for ½.
     epsilon
-        The budget of all releases of a server's users together.
+        ε of the budget of all releases of a server's users together.
     delta
-        The budget of all releases of a server's users together.
+        δ of that budget: the probability with which the promise of ε may fail.
     """
 
 def fclub_local(
@@ -988,9 +989,9 @@ def fclub_local(
         Items are scored by their mean reward plus so many of its standard deviations, a
         single reward's deviation being taken for ½.
     epsilon
-        The budget of all releases of a server's users together.
+        ε of the budget of all releases of a server's users together.
     delta
-        The budget of all releases of a server's users together.
+        δ of that budget: the probability with which the promise of ε may fail.
     """
 
 def fclub_clear(
@@ -1045,9 +1046,9 @@ def fclub_clear(
         Items are scored by their mean reward plus so many of its standard deviations, a
         single reward's deviation being taken for ½.
     epsilon
-        The budget of all releases of a server's users together.
+        ε of the budget of all releases of a server's users together.
     delta
-        The budget of all releases of a server's users together.
+        δ of that budget: the probability with which the promise of ε may fail.
     """
 
 def samba_ucb(
@@ -1917,13 +1918,12 @@ def pfcb(
     exploration_scale
         The radius is multiplied by it.
     zeta
-        The pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at most.
-        The paper states neither; ``agents`` stands for n. With ζ = 0.6 that is 5 rounds at
-        the paper's scale: its Figure 5 leaves no room for many more.
+        ζ: the pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at
+        most. The paper does not state it. With ζ = 0.6 that is 5 rounds at the paper's scale:
+        its Figure 5 leaves no room for many more.
     y
-        The pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at most.
-        The paper states neither; ``agents`` stands for n. With ζ = 0.6 that is 5 rounds at
-        the paper's scale: its Figure 5 leaves no room for many more.
+        y in the length of the pure exploration, see ``zeta``; ``agents`` stands for n. The
+        paper does not state it.
     exploration_log
         Whether that is the log of yT (``horizon``, Algorithm 2), or of yt, as long as it
         holds (``round``, Algorithm 1).
@@ -1938,9 +1938,9 @@ def pfcb(
         report after it. A purchase can then move from one report to another, so there is more
         noise, by up to √2. In a simulation all inspections are immediate.
     epsilon
-        The budget of every buyer, for all it ever sends.
+        ε of the budget of every buyer, for all it ever sends.
     delta
-        The budget of every buyer, for all it ever sends.
+        δ of that budget: the probability with which the promise of ε may fail.
     """
 
 def pfcb_published(
@@ -2012,13 +2012,12 @@ def pfcb_published(
     exploration_scale
         The radius is multiplied by it.
     zeta
-        The pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at most.
-        The paper states neither; ``agents`` stands for n. With ζ = 0.6 that is 5 rounds at
-        the paper's scale: its Figure 5 leaves no room for many more.
+        ζ: the pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at
+        most. The paper does not state it. With ζ = 0.6 that is 5 rounds at the paper's scale:
+        its Figure 5 leaves no room for many more.
     y
-        The pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at most.
-        The paper states neither; ``agents`` stands for n. With ζ = 0.6 that is 5 rounds at
-        the paper's scale: its Figure 5 leaves no room for many more.
+        y in the length of the pure exploration, see ``zeta``; ``agents`` stands for n. The
+        paper does not state it.
     exploration_log
         Whether that is the log of yT (``horizon``, Algorithm 2), or of yt, as long as it
         holds (``round``, Algorithm 1).
@@ -2033,9 +2032,9 @@ def pfcb_published(
         report after it. A purchase can then move from one report to another, so there is more
         noise, by up to √2. In a simulation all inspections are immediate.
     epsilon
-        The budget of every buyer, for all it ever sends.
+        ε of the budget of every buyer, for all it ever sends.
     delta
-        The budget of every buyer, for all it ever sends.
+        δ of that budget: the probability with which the promise of ε may fail.
     """
 
 def pfcb_interactive(
@@ -2107,13 +2106,12 @@ def pfcb_interactive(
     exploration_scale
         The radius is multiplied by it.
     zeta
-        The pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at most.
-        The paper states neither; ``agents`` stands for n. With ζ = 0.6 that is 5 rounds at
-        the paper's scale: its Figure 5 leaves no room for many more.
+        ζ: the pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at
+        most. The paper does not state it. With ζ = 0.6 that is 5 rounds at the paper's scale:
+        its Figure 5 leaves no room for many more.
     y
-        The pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at most.
-        The paper states neither; ``agents`` stands for n. With ζ = 0.6 that is 5 rounds at
-        the paper's scale: its Figure 5 leaves no room for many more.
+        y in the length of the pure exploration, see ``zeta``; ``agents`` stands for n. The
+        paper does not state it.
     exploration_log
         Whether that is the log of yT (``horizon``, Algorithm 2), or of yt, as long as it
         holds (``round``, Algorithm 1).
@@ -2128,9 +2126,9 @@ def pfcb_interactive(
         report after it. A purchase can then move from one report to another, so there is more
         noise, by up to √2. In a simulation all inspections are immediate.
     epsilon
-        The budget of every buyer, for all it ever sends.
+        ε of the budget of every buyer, for all it ever sends.
     delta
-        The budget of every buyer, for all it ever sends.
+        δ of that budget: the probability with which the promise of ε may fail.
     """
 
 def fcb(
@@ -2202,13 +2200,12 @@ def fcb(
     exploration_scale
         The radius is multiplied by it.
     zeta
-        The pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at most.
-        The paper states neither; ``agents`` stands for n. With ζ = 0.6 that is 5 rounds at
-        the paper's scale: its Figure 5 leaves no room for many more.
+        ζ: the pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at
+        most. The paper does not state it. With ζ = 0.6 that is 5 rounds at the paper's scale:
+        its Figure 5 leaves no room for many more.
     y
-        The pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at most.
-        The paper states neither; ``agents`` stands for n. With ζ = 0.6 that is 5 rounds at
-        the paper's scale: its Figure 5 leaves no room for many more.
+        y in the length of the pure exploration, see ``zeta``; ``agents`` stands for n. The
+        paper does not state it.
     exploration_log
         Whether that is the log of yT (``horizon``, Algorithm 2), or of yt, as long as it
         holds (``round``, Algorithm 1).
@@ -2223,9 +2220,9 @@ def fcb(
         report after it. A purchase can then move from one report to another, so there is more
         noise, by up to √2. In a simulation all inspections are immediate.
     epsilon
-        The budget of every buyer, for all it ever sends.
+        ε of the budget of every buyer, for all it ever sends.
     delta
-        The budget of every buyer, for all it ever sends.
+        δ of that budget: the probability with which the promise of ε may fail.
     """
 
 def fcb_every_round(
@@ -2297,13 +2294,12 @@ def fcb_every_round(
     exploration_scale
         The radius is multiplied by it.
     zeta
-        The pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at most.
-        The paper states neither; ``agents`` stands for n. With ζ = 0.6 that is 5 rounds at
-        the paper's scale: its Figure 5 leaves no room for many more.
+        ζ: the pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at
+        most. The paper does not state it. With ζ = 0.6 that is 5 rounds at the paper's scale:
+        its Figure 5 leaves no room for many more.
     y
-        The pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at most.
-        The paper states neither; ``agents`` stands for n. With ζ = 0.6 that is 5 rounds at
-        the paper's scale: its Figure 5 leaves no room for many more.
+        y in the length of the pure exploration, see ``zeta``; ``agents`` stands for n. The
+        paper does not state it.
     exploration_log
         Whether that is the log of yT (``horizon``, Algorithm 2), or of yt, as long as it
         holds (``round``, Algorithm 1).
@@ -2318,9 +2314,9 @@ def fcb_every_round(
         report after it. A purchase can then move from one report to another, so there is more
         noise, by up to √2. In a simulation all inspections are immediate.
     epsilon
-        The budget of every buyer, for all it ever sends.
+        ε of the budget of every buyer, for all it ever sends.
     delta
-        The budget of every buyer, for all it ever sends.
+        δ of that budget: the probability with which the promise of ε may fail.
     """
 
 def cucb_alone(
@@ -2392,13 +2388,12 @@ def cucb_alone(
     exploration_scale
         The radius is multiplied by it.
     zeta
-        The pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at most.
-        The paper states neither; ``agents`` stands for n. With ζ = 0.6 that is 5 rounds at
-        the paper's scale: its Figure 5 leaves no room for many more.
+        ζ: the pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at
+        most. The paper does not state it. With ζ = 0.6 that is 5 rounds at the paper's scale:
+        its Figure 5 leaves no room for many more.
     y
-        The pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at most.
-        The paper states neither; ``agents`` stands for n. With ζ = 0.6 that is 5 rounds at
-        the paper's scale: its Figure 5 leaves no room for many more.
+        y in the length of the pure exploration, see ``zeta``; ``agents`` stands for n. The
+        paper does not state it.
     exploration_log
         Whether that is the log of yT (``horizon``, Algorithm 2), or of yt, as long as it
         holds (``round``, Algorithm 1).
@@ -2413,9 +2408,9 @@ def cucb_alone(
         report after it. A purchase can then move from one report to another, so there is more
         noise, by up to √2. In a simulation all inspections are immediate.
     epsilon
-        The budget of every buyer, for all it ever sends.
+        ε of the budget of every buyer, for all it ever sends.
     delta
-        The budget of every buyer, for all it ever sends.
+        δ of that budget: the probability with which the promise of ε may fail.
     """
 
 def homogeneous_fcb(
@@ -2487,13 +2482,12 @@ def homogeneous_fcb(
     exploration_scale
         The radius is multiplied by it.
     zeta
-        The pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at most.
-        The paper states neither; ``agents`` stands for n. With ζ = 0.6 that is 5 rounds at
-        the paper's scale: its Figure 5 leaves no room for many more.
+        ζ: the pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at
+        most. The paper does not state it. With ζ = 0.6 that is 5 rounds at the paper's scale:
+        its Figure 5 leaves no room for many more.
     y
-        The pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at most.
-        The paper states neither; ``agents`` stands for n. With ζ = 0.6 that is 5 rounds at
-        the paper's scale: its Figure 5 leaves no room for many more.
+        y in the length of the pure exploration, see ``zeta``; ``agents`` stands for n. The
+        paper does not state it.
     exploration_log
         Whether that is the log of yT (``horizon``, Algorithm 2), or of yt, as long as it
         holds (``round``, Algorithm 1).
@@ -2508,9 +2502,9 @@ def homogeneous_fcb(
         report after it. A purchase can then move from one report to another, so there is more
         noise, by up to √2. In a simulation all inspections are immediate.
     epsilon
-        The budget of every buyer, for all it ever sends.
+        ε of the budget of every buyer, for all it ever sends.
     delta
-        The budget of every buyer, for all it ever sends.
+        δ of that budget: the probability with which the promise of ε may fail.
     """
 
 def fclub_published(
@@ -2581,17 +2575,16 @@ def fclub_published(
         Ridge parameter λ when recommending; with ``published`` noise its own shift takes that
         place.
     edge_regularization
-        Ridge parameters λ of users' estimates in equation 3 and of clusters' estimates in
-        equation 4. SCLUB's clusters are compared as they recommend.
+        Ridge parameter λ of users' estimates in equation 3.
     merge_regularization
-        Ridge parameters λ of users' estimates in equation 3 and of clusters' estimates in
-        equation 4. SCLUB's clusters are compared as they recommend.
+        Ridge parameter λ of clusters' estimates in equation 4. SCLUB's clusters are compared
+        as they recommend.
     failure_probability
         α of Lemma 1 and of the bound on the noise.
     epsilon
-        What the paper promises for the ``published`` noise.
+        ε that the paper promises for the ``published`` noise.
     delta
-        What the paper promises for the ``published`` noise.
+        δ that the paper promises for the ``published`` noise.
     """
 
 def fclub_authors(
@@ -2662,17 +2655,16 @@ def fclub_authors(
         Ridge parameter λ when recommending; with ``published`` noise its own shift takes that
         place.
     edge_regularization
-        Ridge parameters λ of users' estimates in equation 3 and of clusters' estimates in
-        equation 4. SCLUB's clusters are compared as they recommend.
+        Ridge parameter λ of users' estimates in equation 3.
     merge_regularization
-        Ridge parameters λ of users' estimates in equation 3 and of clusters' estimates in
-        equation 4. SCLUB's clusters are compared as they recommend.
+        Ridge parameter λ of clusters' estimates in equation 4. SCLUB's clusters are compared
+        as they recommend.
     failure_probability
         α of Lemma 1 and of the bound on the noise.
     epsilon
-        What the paper promises for the ``published`` noise.
+        ε that the paper promises for the ``published`` noise.
     delta
-        What the paper promises for the ``published`` noise.
+        δ that the paper promises for the ``published`` noise.
     """
 
 def fclub_dc(
@@ -2743,17 +2735,16 @@ def fclub_dc(
         Ridge parameter λ when recommending; with ``published`` noise its own shift takes that
         place.
     edge_regularization
-        Ridge parameters λ of users' estimates in equation 3 and of clusters' estimates in
-        equation 4. SCLUB's clusters are compared as they recommend.
+        Ridge parameter λ of users' estimates in equation 3.
     merge_regularization
-        Ridge parameters λ of users' estimates in equation 3 and of clusters' estimates in
-        equation 4. SCLUB's clusters are compared as they recommend.
+        Ridge parameter λ of clusters' estimates in equation 4. SCLUB's clusters are compared
+        as they recommend.
     failure_probability
         α of Lemma 1 and of the bound on the noise.
     epsilon
-        What the paper promises for the ``published`` noise.
+        ε that the paper promises for the ``published`` noise.
     delta
-        What the paper promises for the ``published`` noise.
+        δ that the paper promises for the ``published`` noise.
     """
 
 def fclub_sync(
@@ -2824,17 +2815,16 @@ def fclub_sync(
         Ridge parameter λ when recommending; with ``published`` noise its own shift takes that
         place.
     edge_regularization
-        Ridge parameters λ of users' estimates in equation 3 and of clusters' estimates in
-        equation 4. SCLUB's clusters are compared as they recommend.
+        Ridge parameter λ of users' estimates in equation 3.
     merge_regularization
-        Ridge parameters λ of users' estimates in equation 3 and of clusters' estimates in
-        equation 4. SCLUB's clusters are compared as they recommend.
+        Ridge parameter λ of clusters' estimates in equation 4. SCLUB's clusters are compared
+        as they recommend.
     failure_probability
         α of Lemma 1 and of the bound on the noise.
     epsilon
-        What the paper promises for the ``published`` noise.
+        ε that the paper promises for the ``published`` noise.
     delta
-        What the paper promises for the ``published`` noise.
+        δ that the paper promises for the ``published`` noise.
     """
 
 def club(
@@ -2905,17 +2895,16 @@ def club(
         Ridge parameter λ when recommending; with ``published`` noise its own shift takes that
         place.
     edge_regularization
-        Ridge parameters λ of users' estimates in equation 3 and of clusters' estimates in
-        equation 4. SCLUB's clusters are compared as they recommend.
+        Ridge parameter λ of users' estimates in equation 3.
     merge_regularization
-        Ridge parameters λ of users' estimates in equation 3 and of clusters' estimates in
-        equation 4. SCLUB's clusters are compared as they recommend.
+        Ridge parameter λ of clusters' estimates in equation 4. SCLUB's clusters are compared
+        as they recommend.
     failure_probability
         α of Lemma 1 and of the bound on the noise.
     epsilon
-        What the paper promises for the ``published`` noise.
+        ε that the paper promises for the ``published`` noise.
     delta
-        What the paper promises for the ``published`` noise.
+        δ that the paper promises for the ``published`` noise.
     """
 
 def sclub(
@@ -2986,17 +2975,16 @@ def sclub(
         Ridge parameter λ when recommending; with ``published`` noise its own shift takes that
         place.
     edge_regularization
-        Ridge parameters λ of users' estimates in equation 3 and of clusters' estimates in
-        equation 4. SCLUB's clusters are compared as they recommend.
+        Ridge parameter λ of users' estimates in equation 3.
     merge_regularization
-        Ridge parameters λ of users' estimates in equation 3 and of clusters' estimates in
-        equation 4. SCLUB's clusters are compared as they recommend.
+        Ridge parameter λ of clusters' estimates in equation 4. SCLUB's clusters are compared
+        as they recommend.
     failure_probability
         α of Lemma 1 and of the bound on the noise.
     epsilon
-        What the paper promises for the ``published`` noise.
+        ε that the paper promises for the ``published`` noise.
     delta
-        What the paper promises for the ``published`` noise.
+        δ that the paper promises for the ``published`` noise.
     """
 
 def linucb_per_user(
@@ -3067,17 +3055,16 @@ def linucb_per_user(
         Ridge parameter λ when recommending; with ``published`` noise its own shift takes that
         place.
     edge_regularization
-        Ridge parameters λ of users' estimates in equation 3 and of clusters' estimates in
-        equation 4. SCLUB's clusters are compared as they recommend.
+        Ridge parameter λ of users' estimates in equation 3.
     merge_regularization
-        Ridge parameters λ of users' estimates in equation 3 and of clusters' estimates in
-        equation 4. SCLUB's clusters are compared as they recommend.
+        Ridge parameter λ of clusters' estimates in equation 4. SCLUB's clusters are compared
+        as they recommend.
     failure_probability
         α of Lemma 1 and of the bound on the noise.
     epsilon
-        What the paper promises for the ``published`` noise.
+        ε that the paper promises for the ``published`` noise.
     delta
-        What the paper promises for the ``published`` noise.
+        δ that the paper promises for the ``published`` noise.
     """
 
 def homo(
@@ -3148,17 +3135,16 @@ def homo(
         Ridge parameter λ when recommending; with ``published`` noise its own shift takes that
         place.
     edge_regularization
-        Ridge parameters λ of users' estimates in equation 3 and of clusters' estimates in
-        equation 4. SCLUB's clusters are compared as they recommend.
+        Ridge parameter λ of users' estimates in equation 3.
     merge_regularization
-        Ridge parameters λ of users' estimates in equation 3 and of clusters' estimates in
-        equation 4. SCLUB's clusters are compared as they recommend.
+        Ridge parameter λ of clusters' estimates in equation 4. SCLUB's clusters are compared
+        as they recommend.
     failure_probability
         α of Lemma 1 and of the bound on the noise.
     epsilon
-        What the paper promises for the ``published`` noise.
+        ε that the paper promises for the ``published`` noise.
     delta
-        What the paper promises for the ``published`` noise.
+        δ that the paper promises for the ``published`` noise.
     """
 
 def homo_dc(
@@ -3229,15 +3215,14 @@ def homo_dc(
         Ridge parameter λ when recommending; with ``published`` noise its own shift takes that
         place.
     edge_regularization
-        Ridge parameters λ of users' estimates in equation 3 and of clusters' estimates in
-        equation 4. SCLUB's clusters are compared as they recommend.
+        Ridge parameter λ of users' estimates in equation 3.
     merge_regularization
-        Ridge parameters λ of users' estimates in equation 3 and of clusters' estimates in
-        equation 4. SCLUB's clusters are compared as they recommend.
+        Ridge parameter λ of clusters' estimates in equation 4. SCLUB's clusters are compared
+        as they recommend.
     failure_probability
         α of Lemma 1 and of the bound on the noise.
     epsilon
-        What the paper promises for the ``published`` noise.
+        ε that the paper promises for the ``published`` noise.
     delta
-        What the paper promises for the ``published`` noise.
+        δ that the paper promises for the ``published`` noise.
     """

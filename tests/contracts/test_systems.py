@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+import fedbandits as fb
+from fedbandits.environments import find_environment
+from fedbandits.experiments.result import own_metrics
+from fedbandits.settings.glossary import VARIABLES
 from fedbandits.systems import preset_names
 from fedbandits.testing.systems import CHECKS
 
@@ -18,3 +22,14 @@ def test_preset_names_are_unique():
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_preset(preset, check):
     check(preset)
+
+
+OWN_METRICS = [("fclub", "clustered"), ("fclub-published", "clustered"), ("pfcb", "procurement")]
+
+
+@pytest.mark.parametrize(("preset", "kind"), OWN_METRICS)
+def test_variables_of_a_system_s_own_are_explained(preset, kind):
+    world = find_environment(kind)()
+    result = fb.run(fb.Experiment(rounds=3, environment=world, systems=[fb.system(preset)]))
+    assert own_metrics(result)
+    assert set(own_metrics(result)) <= set(VARIABLES)

@@ -16,12 +16,15 @@ import xarray as xr
 
 import fedbandits as fb
 from fedbandits.environments import Linear
+from fedbandits.environments import registry as environment_registry
 from fedbandits.errors import BackendError
 from fedbandits.experiments import run as run_module
 from fedbandits.experiments.backends import cluster
 from fedbandits.experiments.progress import SilentProgress
+from fedbandits.systems import registry
 from tests.experiments.test_resume import assert_same
 from tests.experiments.test_run import InterruptingProgress
+from tests.own_things import COINS, CONFIG
 from tests.test_cli import call
 
 dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
@@ -262,3 +265,38 @@ def test_workers_are_missed_where_there_are_none_and_named_without_fedbandits(
         finally:
             bare.kill()
             bare.wait()
+
+
+def test_code_that_a_configuration_names_travels(workers, tmp_path, monkeypatch):
+    """Workers have never seen the module: its text goes to them, and gives the same bits."""
+    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(environment_registry, "_registered", {})
+    (tmp_path / "coins.py").write_text(COINS, encoding="utf-8")
+    (tmp_path / "coins.toml").write_text(CONFIG, encoding="utf-8")
+    chosen = fb.load(tmp_path / "coins.toml")
+    here = fb.run(chosen)
+    (tmp_path / "coins.py").unlink()
+    assert_same(here, far(workers, chosen, out=tmp_path / "out"))
+    assert (tmp_path / "out" / "coins.py").read_text(encoding="utf-8") == COINS
+
+
+def test_what_was_registered_by_a_call_does_not_travel(monkeypatch):
+    monkeypatch.setattr(environment_registry, "_registered", {})
+
+    @fb.register
+    class Here(fb.environments.PythonEnvironment, tag="here"):
+        """Known to this process alone."""
+
+        @property
+        def dimension(self):
+            return 2
+
+        @property
+        def arm_count(self):
+            return 2
+
+        def decision_set(self, world, agent, round_, draws):
+            return np.eye(2), np.array([0.2, 0.6])
+
+    with pytest.raises(fb.ConfigError, match=r"environment 'here' was registered in this process"):
+        fb.run(experiment(environment=Here()), backend="dask", scheduler="tcp://127.0.0.1:1")

@@ -79,14 +79,15 @@ def test_resume_refuses_another_module(config, tmp_path):
         other.finished(0, 0, np.array([300]))
 
 
-def test_resume_knows_the_code_of_a_world_that_was_registered_by_a_call(config, tmp_path):
+def test_resume_knows_the_code_of_a_world_that_was_registered_by_a_call(tmp_path):
     from fedbandits.experiments.checkpoint import CheckpointFolder
+    from tests.environments.test_python import Disc
 
-    experiment = fb.load(config)
+    fb.register(Disc)
+    systems = (fb.system("feducb"),)
+    experiment = fb.Experiment(rounds=5, environment=Disc(), systems=systems)
     assert len(CheckpointFolder(tmp_path / "out", experiment)._own.environment) == 64
-    built_in = fb.Experiment(
-        rounds=5, environment=fb.environments.Linear(), systems=(fb.system("feducb"),)
-    )
+    built_in = fb.Experiment(rounds=5, environment=fb.environments.Linear(), systems=systems)
     assert CheckpointFolder(tmp_path / "out", built_in)._own.environment == ""
 
 

@@ -87,7 +87,7 @@ def test_an_unknown_figure_is_refused(monkeypatch, capsys):
     with pytest.raises(SystemExit) as leaving:
         main()
     assert leaving.value.code == 2
-    assert "samba-8a" in capsys.readouterr().err
+    assert "`fedbandits list` shows all" in capsys.readouterr().err
 
 
 def test_the_list_names_figures():

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from msgspec import Meta
 
-from fedbandits.federation.party import ActingParty
+from fedbandits.federation.acting import ActingParty
 from fedbandits.random import Key
 from fedbandits.systems.application import Asked, Choices, Means
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta
 
+from fedbandits.systems import Checked
 
-class PrivateGreedy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+
+class PrivateGreedy(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """ε-greedy play on shared sums.
 
     Parameters

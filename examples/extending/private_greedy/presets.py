@@ -6,7 +6,5 @@ from fedbandits.systems import Preset
 
 PRESETS = {
     "private-greedy": Preset("ε-greedy on counts and sums that agents share with noise", {}),
-    "greedy-in-clear": Preset(
-        "the same without noise: what privacy costs here", {"noise": "none"}
-    ),
+    "greedy-in-clear": Preset("the same without noise: what privacy costs here", {"noise": "none"}),
 }

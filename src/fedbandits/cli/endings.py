@@ -41,13 +41,16 @@ def code_of(error: FedbanditsError) -> int:
     return next((ending.code for ending in ENDINGS if isinstance(error, ending.error)), 2)
 
 
+def meanings() -> dict[int, str]:
+    """What every exit code means."""
+    found = {0: "ended as told", 2: "a wrong configuration or argument"}
+    for ending in ENDINGS:
+        found.setdefault(ending.code, ending.means)
+    return found
+
+
 def table() -> str:
     """The codes, for help."""
-    lines = ["0: ended as told", "2: a wrong configuration or argument"]
-    seen: set[int] = {0, 2}
-    for ending in ENDINGS:
-        if ending.code not in seen:
-            seen.add(ending.code)
-            lines.append(f"{ending.code}: {ending.means}")
+    lines = [f"{code}: {text}" for code, text in meanings().items()]
     lines.append("130, 143: ended at once, by a second signal")
     return "Exit codes:\n\n\b\n" + "\n".join(lines)

@@ -1,35 +1,53 @@
-"""``fedbandits list``."""
+"""``fedbandits list``: everything that there is, or one of it in full."""
 
 from __future__ import annotations
 
+from typing import Annotated
 
-def list_everything() -> None:
-    """List systems with their presets, environments, and figures that can be reproduced."""
-    from rich.table import Table
+import typer
 
-    from fedbandits.cli import console
-    from fedbandits.environments import environments
+from fedbandits.cli.completion import listed_names
+
+
+def list_everything(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="A preset, system, environment, example, figure, or part such as growing.",
+            autocompletion=listed_names,
+        ),
+    ] = None,
+) -> None:
+    """List what there is. With a NAME: everything about it, and lines to copy.
+
+    What installed packages offer is named. Their code is not run unless NAME asks for it.
+    """
+    if name is not None:
+        from fedbandits.cli.described import describe
+
+        describe(name)
+        return
+    from fedbandits.cli.offers import offers
+    from fedbandits.cli.pages import Page
     from fedbandits.reproduce import FIGURES
-    from fedbandits.systems import systems
+    from fedbandits.settings.docstrings import summary_of
+    from fedbandits.settings.examples import examples
+    from fedbandits.settings.places import built_in_environments, built_in_systems
 
-    shown = console.output()
-    for system in systems():
-        table = Table(title=f"{system.name}: {system.paper}", title_justify="left", box=None)
-        table.add_column("preset", style="bold", no_wrap=True)
-        table.add_column("what it is")
-        for preset_name, preset in system.presets.items():
-            table.add_row(preset_name, preset.description)
-        shown.print(table, "")
-    table = Table(title="environments", title_justify="left", box=None)
-    table.add_column("kind", style="bold", no_wrap=True)
-    table.add_column("what it is")
-    for kind, environment in environments().items():
-        table.add_row(kind, (environment.__doc__ or "").partition("\n")[0])
-    shown.print(table, "")
-    table = Table(title="figures", title_justify="left", box=None)
-    table.add_column("name", style="bold", no_wrap=True)
-    table.add_column("what it shows")
-    table.add_column("data that it can take")
-    for name, figure in FIGURES.items():
-        table.add_row(name, f"{figure.title}, {figure.source}", figure.data or "–")
-    shown.print(table)
+    page = Page()
+    for system in built_in_systems():
+        page.title("system", system.name, system.paper)
+        page.facts((preset, found.description) for preset, found in system.presets.items())
+    page.title("", "environments", "the kinds of worlds that systems play in")
+    page.facts((kind, summary_of(found)) for kind, found in built_in_environments().items())
+    page.title("", "examples", "experiments to begin with: fedbandits run NAME")
+    page.facts((each.name, f"{each.shows} Takes {each.takes}.") for each in examples().values())
+    page.title("", "figures", "of the papers: fedbandits reproduce NAME")
+    page.facts((each, f"{figure.title} ({figure.source})") for each, figure in FIGURES.items())
+    offered = [(point, f"{kind} offered by {package}") for kind, point, package in offers()]
+    if offered:
+        page.title("", "from other packages", "their code is run when a name is asked for")
+        page.facts(offered)
+    page.title("", "fedbandits list NAME", "all about one of them")
+    page.title("", "fedbandits explain KEY", "what a key, a column or a term means")

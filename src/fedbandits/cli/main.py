@@ -12,6 +12,9 @@ import typer
 from fedbandits.cli import federation, party, samba
 from fedbandits.cli.audit import audit
 from fedbandits.cli.endings import code_of
+from fedbandits.cli.explain import explain
+from fedbandits.cli.help import BEGIN, DEPLOY, FIND, PLAY, Commands, add, examples
+from fedbandits.cli.init import init
 from fedbandits.cli.list import list_everything
 from fedbandits.cli.privacy import privacy
 from fedbandits.cli.reproduce import reproduce
@@ -19,9 +22,10 @@ from fedbandits.cli.run import run
 from fedbandits.errors import ConfigWarning, FedbanditsError
 
 app = typer.Typer(
+    cls=Commands,
     help="Private federated bandits: simulate it, deploy it, prove it, with the same code.",
+    epilog=examples(BEGIN),
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -44,11 +48,15 @@ def options(
     """Private federated bandits: simulate it, deploy it, prove it, with the same code."""
 
 
-for command in (run, privacy, audit, reproduce):
-    app.command()(command)
-app.command("list")(list_everything)
+add(app, run, "run", PLAY)
+add(app, privacy, "privacy", PLAY)
+add(app, audit, "audit", PLAY)
+add(app, reproduce, "reproduce", PLAY)
+add(app, list_everything, "list", FIND)
+add(app, explain, "explain", FIND)
+add(app, init, "init", FIND)
 for name, room in (("federation", federation), ("party", party), ("samba", samba)):
-    app.add_typer(room.app, name=name)
+    app.add_typer(room.app, name=name, rich_help_panel=DEPLOY)
 
 
 def _show_warning(

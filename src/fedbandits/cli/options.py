@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-ConfigFile = Annotated[pathlib.Path, typer.Argument(metavar="CONFIG.toml", help="What to run.")]
+from fedbandits.cli.completion import configurations
+
+ConfigFile = Annotated[
+    pathlib.Path,
+    typer.Argument(
+        metavar="CONFIG.toml",
+        help="A configuration, or an example that comes along: quickstart, linear, shops, …",
+        autocompletion=configurations,
+    ),
+]
 Assignments = Annotated[
     list[str] | None,
     typer.Option(

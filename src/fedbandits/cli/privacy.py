@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from fedbandits.cli.completion import configurations
 from fedbandits.cli.options import Assignments
 from fedbandits.errors import ConfigError
 
@@ -15,7 +16,10 @@ def privacy(
     files: Annotated[
         list[pathlib.Path] | None,
         typer.Argument(
-            metavar="[CONFIG.toml]", help="Whose systems. After --ledger also further ledgers."
+            metavar="CONFIG.toml",
+            help="A configuration, or an example that comes along. After --ledger also further "
+            "ledgers.",
+            autocompletion=configurations,
         ),
     ] = None,
     assignments: Assignments = None,

@@ -7,12 +7,19 @@ from typing import Annotated
 
 import typer
 
+from fedbandits._suggest import close_names
+from fedbandits.cli.completion import figures
 from fedbandits.cli.options import OutputFolder
 from fedbandits.errors import ConfigError
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help="A figure; fedbandits list names them all.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="A figure; fedbandits list names them all.", autocompletion=figures
+        ),
+    ],
     full: Annotated[
         bool, typer.Option("--full", help="The paper's scale instead of a quick one.")
     ] = False,
@@ -37,19 +44,24 @@ def reproduce(
     its own. The last line says whether what was measured agrees with the paper. No figure needs a
     file: where the paper's data cannot be shipped, something is drawn in its place, and named.
     """
+    from fedbandits.reproduce import FIGURES
+
+    if name not in FIGURES:
+        raise ConfigError(
+            f"reproduce: given {name!r}, {close_names(name, FIGURES, 'fedbandits list')}"
+        )
+    figure = FIGURES[name]
+    if data and not figure.data:
+        raise ConfigError(f"--data: {name} takes no data; leave it out")
+    # Only now: a wrong name must not wait for what a figure needs.
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     from fedbandits.cli import console
     from fedbandits.experiments.progress import TerminalProgress
-    from fedbandits.reproduce import FIGURES, Context, write_outcome
+    from fedbandits.reproduce import Context, write_outcome
 
-    if name not in FIGURES:
-        raise ConfigError(f"reproduce: given {name!r}, allowed: {', '.join(FIGURES)}")
-    figure = FIGURES[name]
-    if data and not figure.data:
-        raise ConfigError(f"--data: {name} takes no data; leave it out")
     folder = out or pathlib.Path("runs") / name
     progress = TerminalProgress(Console(stderr=True))
     try:

@@ -23,6 +23,7 @@ from msgspec import Meta
 
 from fedbandits._checked import Checked
 from fedbandits._compile import compiled
+from fedbandits._compile import implements as implements  # for worlds from outside
 from fedbandits._typing import Floats, Floats32
 from fedbandits.environments.facts import ContextualFacts, Facts
 from fedbandits.environments.needs import Needs

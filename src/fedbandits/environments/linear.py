@@ -60,8 +60,12 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
 
     Parameters
     ----------
-    agents, dim, arms
-        Number of agents M, dimension d of the contexts, and number of arms K.
+    agents
+        Number of agents, M.
+    dim
+        Dimension d of the contexts.
+    arms
+        Number of arms K, of which each agent sees fresh ones every round.
     gap
         Smallest difference between the expected rewards of the best arm and the others. The paper
         uses 0.1.

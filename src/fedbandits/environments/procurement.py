@@ -57,10 +57,7 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
         ``uniform``: qualities and costs are uniform on [0, 1]. ``normal``: both are normal with
         mean α, cut off at 0 and 1. Or the path of a CSV file with the columns agent, producer,
         quality, cost, capacity.
-    agents, producers
-        Number n of buyers and number m of producers. The defaults are 10 and 30 if they are drawn.
-        From a file the first ones are taken, by default all.
-    max_capacity
+    @@ max_capacity
         Capacities that are drawn are uniform on 1 … max_capacity.
     quality_threshold
         Smallest average quality α that a purchase should have.

@@ -40,7 +40,8 @@ class Grid(_Graph, frozen=True, tag="grid"):
     Parameters
     ----------
     rows
-        Number of rows. ``auto`` makes the grid as close to a square as possible.
+        Number of rows, which must divide the number of agents. ``auto`` makes the grid as close to
+        a square as possible.
     """
 
     rows: Annotated[int, Meta(ge=1)] | Literal["auto"] = "auto"
@@ -56,7 +57,7 @@ class ErdosRenyi(_Graph, frozen=True, tag="erdos-renyi"):
     p
         Probability of a link.
     seed
-        Seed of the draw.
+        Seed of the draw: the same seed gives the same graph.
     """
 
     p: Annotated[float, Meta(gt=0.0, le=1.0)]
@@ -71,7 +72,7 @@ class BarabasiAlbert(_Graph, frozen=True, tag="barabasi-albert"):
     links
         Number of links that a new agent makes.
     seed
-        Seed of the draw.
+        Seed of the draw: the same seed gives the same graph.
     """
 
     links: Annotated[int, Meta(ge=1)]
@@ -84,7 +85,7 @@ class EdgeFile(_Graph, frozen=True, tag="file"):
     Parameters
     ----------
     path
-        Path of the file. A line has the numbers of two agents.
+        Path of the file. Each line has the numbers of two agents, which start at 0.
     """
 
     path: str

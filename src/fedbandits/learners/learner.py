@@ -7,7 +7,9 @@ the same rewards, and stands in the same tables, plots and reports.
 from __future__ import annotations
 
 import re
+import types
 import typing
+import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from fedbandits.draws import Draws
 
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+#: Settings of learners that were asked for: to read annotations takes long.
+_settings: weakref.WeakKeyDictionary[type[Learner], Mapping[str, Any]] = weakref.WeakKeyDictionary()
 
 
 class Learner:
@@ -176,6 +180,11 @@ class Learner:
             )
         return all(own)
 
+    @classmethod
+    def sees_own_records(cls) -> bool:
+        """Whether an agent learns from its own interactions at once: ``observe`` is overridden."""
+        return cls.observe is not Learner.observe
+
 
 def settings_of(learner: type[Learner]) -> Mapping[str, Any]:
     """The types of a learner's settings, by name: annotated attributes of its class with defaults.
@@ -185,6 +194,13 @@ def settings_of(learner: type[Learner]) -> Mapping[str, Any]:
     LearnerError
         If one has no default, or an annotation means nothing.
     """
+    found = _settings.get(learner)
+    if found is None:
+        found = _settings[learner] = _read_settings(learner)
+    return found
+
+
+def _read_settings(learner: type[Learner]) -> Mapping[str, Any]:
     try:
         hints = typing.get_type_hints(learner, include_extras=True)
     except (NameError, TypeError) as error:
@@ -195,6 +211,7 @@ def settings_of(learner: type[Learner]) -> Mapping[str, Any]:
         for name, hint in hints.items()
         if name not in base
         and not name.startswith("_")
+        and not isinstance(getattr(learner, name, None), property)  # it is worked out
         and typing.get_origin(hint) is not ClassVar
         and hint is not ClassVar
     }
@@ -206,7 +223,7 @@ def settings_of(learner: type[Learner]) -> Mapping[str, Any]:
             f"{learner.__name__}.{name}: a setting needs a default; what a learner keeps is set in "
             "begin, without an annotation in the class"
         )
-    return found
+    return types.MappingProxyType(found)
 
 
 def _holds_arrays(hint: Any) -> bool:

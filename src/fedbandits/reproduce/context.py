@@ -16,6 +16,7 @@ from fedbandits.errors import ConfigError, OutputExistsError
 from fedbandits.experiments.output import check_output, holds_complete_run
 from fedbandits.experiments.progress import Progress
 from fedbandits.experiments.run import run
+from fedbandits.reproduce.figure import Figure
 from fedbandits.settings.experiment import Experiment
 
 
@@ -137,32 +138,6 @@ class Context:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(value), encoding="utf-8")
         return value
-
-
-class Figure(NamedTuple):
-    """A figure of a paper.
-
-    Parameters
-    ----------
-    title
-        What the figure shows.
-    source
-        The paper, and the figure's number in it.
-    quick, full
-        What each scale runs, in words.
-    make
-        Runs what is needed and draws.
-    data
-        Which files ``--data`` takes, and what is drawn in their place; empty if it takes none. No
-        figure needs a file.
-    """
-
-    title: str
-    source: str
-    quick: str
-    full: str
-    make: Callable[[Context], Outcome]
-    data: str = ""
 
 
 def write_outcome(context: Context, figure: Figure, outcome: Outcome) -> None:

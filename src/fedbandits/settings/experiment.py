@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import tomllib
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,13 +11,15 @@ import msgspec
 import tomli_w
 from msgspec import Meta
 
+from fedbandits._suggest import close_names
 from fedbandits.environments import Environment, environments, kind_of
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
+from fedbandits.settings.examples import experiment_file
 from fedbandits.settings.modules import Module, drop_module_keys, table_of, take_modules
 from fedbandits.settings.plain import plain, without_none
 from fedbandits.settings.schema import convert, shown
 from fedbandits.settings.showing import ShownExperiment, ShownVariant
-from fedbandits.settings.toml_files import assign, parse_toml
+from fedbandits.settings.toml_files import assign, read_toml
 from fedbandits.settings.worlds import environment_of, with_key
 from fedbandits.systems import Plan, find_preset, find_system, preset_names
 
@@ -37,8 +38,10 @@ class Variant(ShownVariant, frozen=True):
 
     Parameters
     ----------
-    preset, label
-        Name of the preset, and name in results.
+    preset
+        Name of the preset.
+    label
+        Name in results, and in ``--set systems.LABEL.key=value``. By default the preset's name.
     system
         Name of the system that the preset belongs to.
     config
@@ -82,19 +85,24 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
     Parameters
     ----------
     rounds
-        The horizon T, in rounds.
+        The horizon T: the number of rounds. In ``bernoulli`` and ``clustered`` environments one
+        party acts in each round, so T is also the number of all decisions.
     environment
         The environment, which is the same for all systems.
     systems
         The systems to compare, each made by :func:`system`. Their labels must differ.
     name
-        Name of the experiment. It is used in reports, and for its folder under ``runs``.
+        Name of the experiment. It is used in reports, and for its folder under ``runs``. It has at
+        most 100 characters: letters, digits, spaces and ``_ . + = , -``. The first is a letter, a
+        digit or ``_``.
     replicates
         Number of independent repetitions. Each draws its own θ* and its own splits of data.
     seed
-        The seed. Together with the number of the replicate it determines all random draws.
+        The seed. Together with the number of the replicate it determines all random draws, so the
+        same seed gives the same result.
     checkpoints
-        Number of rounds that are kept in the result. They are spaced logarithmically.
+        Number of rounds that are kept in the result. They include the first and the last round, and
+        are closer together at the beginning.
     modules
         Modules that register environments, learners or systems. :func:`load` fills it in from the
         key ``module``.
@@ -270,21 +278,14 @@ def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
     Parameters
     ----------
     path
-        Path of the TOML file.
+        Path of the TOML file, or the name of an example that comes with this package, such as
+        ``"quickstart"``. If a file has that name, the file is read.
     overrides
         Assignments ``key.path=value``, with values in TOML notation. Examples:
-        ``systems.0.epsilon=2``,
-                ``systems.LABEL.epsilon=2`` or ``systems.*.epsilon=2``.
+        ``systems.0.epsilon=2``, ``systems.LABEL.epsilon=2`` or ``systems.*.epsilon=2``.
     """
-    file = pathlib.Path(path)
-    try:
-        raw = parse_toml(file.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        raise ConfigError(f"{file}: no such file") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{file}: not valid TOML: {error}") from None
-    except (OSError, ValueError) as error:  # ValueError: no text, or a path that cannot be one
-        raise ConfigError(f"{str(file)!r}: cannot be read: {type(error).__name__}") from None
+    file = experiment_file(path)
+    raw = read_toml(file)
     for assignment in overrides:
         assign(raw, assignment)
     return Experiment.from_table(raw, file.parent)
@@ -302,8 +303,8 @@ def variant(entry: Mapping[str, Any], place: str) -> Variant:
     label = settings.pop("label", preset)
     found = find_preset(preset) if isinstance(preset, str) else None
     if found is None:
-        names = ", ".join(preset_names())
-        raise ConfigError(f"{place}.preset: given {shown(preset)}, allowed: {names}")
+        known = close_names(preset, preset_names(), "fedbandits list")
+        raise ConfigError(f"{place}.preset: given {shown(preset)}, {known}")
     if not isinstance(label, str) or not _is_label(label):
         raise ConfigError(
             f"{place}.label: given {shown(label)}, allowed: a name of up to 60 printable "

@@ -57,7 +57,17 @@ class Module(msgspec.Struct, frozen=True):
 
 
 class _Keys(msgspec.Struct, frozen=True):
-    """The keys of a configuration that are read before all others."""
+    """The keys of a configuration that are read before all others.
+
+    Parameters
+    ----------
+    module
+        Code of your own that registers environments, learners or systems: the path of a Python
+        file, or of a package's folder, or a list of such. Paths are relative to this file.
+    module_digests
+        What these files were when a run was recorded. A run writes it into its folder; nobody needs
+        to write it by hand.
+    """
 
     module: str | list[str] = msgspec.field(default_factory=list)
     module_digests: dict[str, str] = msgspec.field(default_factory=dict)
@@ -169,8 +179,8 @@ def load_module(module: Module, path: pathlib.Path) -> None:
         Naming its line, if it fails.
     """
     name = MODULE_PREFIX + path.stem
-    there = sys.modules.get(name)
-    if there is not None and getattr(there, "__fedbandits_digest__", "") == module.digest:
+    same = getattr(sys.modules.get(name), "__fedbandits_digest__", "") == module.digest
+    if same and _has_registered(name):
         return
     for known in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
         del sys.modules[known]
@@ -189,7 +199,7 @@ def load_module(module: Module, path: pathlib.Path) -> None:
         if not isinstance(error, Exception):
             raise
         raise ConfigError(f"module {path.name}{_line_of(error, made)}: {error!r}") from error
-    if not any(each.split(".")[0] == name for each in _registering()):
+    if not _has_registered(name):
         raise ConfigError(
             f"module {path.name}: registers nothing; put @fb.register above each class that it "
             "brings"
@@ -197,9 +207,10 @@ def load_module(module: Module, path: pathlib.Path) -> None:
     made.__fedbandits_digest__ = module.digest  # type: ignore[attr-defined]
 
 
-def _registering() -> set[str]:
-    """Modules that have registered something."""
-    return registry.modules_of_registered() | environment_registry.modules_of_registered()
+def _has_registered(name: str) -> bool:
+    """Whether a module, or one inside it, has registered something."""
+    modules = registry.modules_of_registered() | environment_registry.modules_of_registered()
+    return any(each.split(".")[0] == name for each in modules)
 
 
 def _line_of(error: BaseException, module: ModuleType) -> str:

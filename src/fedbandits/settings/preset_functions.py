@@ -10,10 +10,11 @@ from typing import Any
 
 import msgspec
 
+from fedbandits.settings.docstrings import marked_meanings_of
 from fedbandits.settings.experiment import Variant, variant
 from fedbandits.settings.experiment import system as make
 from fedbandits.settings.hints import Words, hint
-from fedbandits.settings.written import meanings, written
+from fedbandits.settings.written import written
 from fedbandits.systems import System, systems
 
 #: Columns of a docstring.
@@ -59,7 +60,7 @@ def identifier(preset: str) -> str:
 def settings_of_preset(system: System[Any], preset: str) -> list[Setting]:
     """The settings of a preset, in the order of its configuration's fields."""
     config = variant({"preset": preset}, preset).config
-    texts = meanings(system.config_type)
+    texts = marked_meanings_of(system.config_type)
     return [
         Setting(
             field.name, hint(field.type), written(getattr(config, field.name)),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pathlib
 import re
 import tomllib
 from typing import Any
 
+from fedbandits._suggest import did_you_mean
 from fedbandits.errors import ConfigError
 
 
@@ -26,6 +28,24 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise tomllib.TOMLDecodeError("brackets or keys are nested too deeply") from None
     except (ValueError, OverflowError):
         raise tomllib.TOMLDecodeError("a number or a date is out of range") from None
+
+
+def read_toml(file: pathlib.Path) -> dict[str, Any]:
+    """A TOML file as a table.
+
+    Raises
+    ------
+    ConfigError
+        If it is not there, cannot be read, or is no TOML.
+    """
+    try:
+        return parse_toml(file.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise ConfigError(f"{file}: no such file") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{file}: not valid TOML: {error}") from None
+    except (OSError, ValueError) as error:  # ValueError: no text, or a path that cannot be one
+        raise ConfigError(f"{str(file)!r}: cannot be read: {type(error).__name__}") from None
 
 
 def assign(raw: dict[str, Any], assignment: str) -> None:
@@ -56,15 +76,35 @@ def _holders(level: list[Any], steps: list[str], assignment: str) -> list[dict[s
             if isinstance(node, dict):
                 following.append(node.setdefault(step, {}))
             elif isinstance(node, list):
-                following.extend(_entries(node, step))
+                following.extend(_entries(node, step, assignment))
         level = following
     tables = [node for node in level if isinstance(node, dict)]
     if not tables:
-        raise ConfigError(f"--set {assignment}: leads nowhere in this configuration")
+        raise ConfigError(
+            f"--set {assignment}: leads nowhere: {'.'.join(steps)} is no table of this "
+            "configuration"
+        )
     return tables
 
 
-def _entries(entries: list[Any], step: str) -> list[Any]:
+def _entries(entries: list[Any], step: str, assignment: str) -> list[Any]:
+    """The systems that one step of a path names: by number, by label or preset, or all.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such one; it names those that there are.
+    """
+    if found := _named(entries, step):
+        return found
+    labels = [str(e.get("label", e.get("preset"))) for e in entries if isinstance(e, dict)]
+    known = ", ".join([*labels, *map(str, range(len(entries))), "*"])
+    raise ConfigError(
+        f"--set {assignment}: there is no {step!r}; {did_you_mean(step, labels)}allowed: {known}"
+    )
+
+
+def _named(entries: list[Any], step: str) -> list[Any]:
     if step == "*":
         return entries
     if step.isascii() and step.isdigit() and len(step) < 10:

@@ -1,19 +1,13 @@
-"""How a setting is written, what it means, and in what a configuration differs from another."""
+"""How a setting is written, and in what a configuration differs from another."""
 
 from __future__ import annotations
 
-import inspect
-import re
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from fedbandits._schema import expand
 from fedbandits.errors import ConfigError
-
-#: A line of a docstring that names parameters: ``epsilon, delta``.
-_NAMES = re.compile(r"[a-z]\w*(?:, [a-z]\w*)*\Z")
 
 
 def written(value: Any) -> Any:
@@ -61,35 +55,3 @@ def changed(config: msgspec.Struct, usual: msgspec.Struct) -> dict[str, Any]:
         for name in config.__struct_fields__
         if getattr(config, name) != getattr(usual, name)
     }
-
-
-def meanings(kind: type) -> Mapping[str, str]:
-    """What each setting means, from the class's docstring and those of the classes above it.
-
-    Returns
-    -------
-    mapping of str to str
-        Plain text by the setting's name, in one paragraph. A setting that no docstring names is
-        left out.
-    """
-    found: dict[str, str] = {}
-    for each in reversed(kind.__mro__):
-        found |= _parameters(each.__dict__.get("__doc__") or "")
-    return found
-
-
-def _parameters(docstring: str) -> dict[str, str]:
-    """The section ``Parameters`` of one docstring."""
-    _, found, section = inspect.cleandoc(docstring).partition("Parameters\n----------\n")
-    names: list[str] = []
-    texts: dict[str, list[str]] = {}
-    for line in section.splitlines() if found else []:
-        if line.startswith("    "):
-            for name in names:
-                texts[name].append(line.strip())
-        elif _NAMES.match(line):
-            names = line.split(", ")
-            texts |= {name: [] for name in names}
-        elif line.strip():  # another section, or a sentence after the last parameter
-            names = []
-    return {name: " ".join(lines) for name, lines in texts.items()}

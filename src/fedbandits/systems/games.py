@@ -24,7 +24,7 @@ _LATE_RUNS = 50_000
 #: Numbers that are made a side, at most.
 _MOST_MADE = 2**32
 #: Seed of the audit's own draws, told apart from those of experiments by its size.
-_SEED = 0xA0D17
+AUDIT_SEED = 0xA0D17
 #: Round in the names of draws of targets.
 _TARGETS = 2**31
 
@@ -137,7 +137,7 @@ def packed_record(record: Record) -> Floats:
 
 def audit_key(run: int) -> Key:
     """The key of one run; its draws are shared with no experiment."""
-    return replicate_key(_SEED, run)
+    return replicate_key(AUDIT_SEED, run)
 
 
 def contexts(key: Key, agent: int, round_: int, dimension: int, arms: int, bound: float) -> Floats:

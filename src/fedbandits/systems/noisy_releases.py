@@ -160,13 +160,17 @@ class CompiledNoise(NamedTuple):
 
 
 def compiled_numbers(
-    drawn: CompiledNoise, who: str, party: str, number: Callable[[int], str]
-) -> NoisyNumbers:
-    """All numbers that the simulation releases; parameters as in :func:`parties_numbers`."""
+    drawn: CompiledNoise, who: str, party: str, number: Callable[[int], str],
+    how: str = "as compiled",
+) -> NoisyNumbers:  # fmt: skip
+    """All numbers that the simulation releases; parameters as in :func:`parties_numbers`.
+
+    ``how`` says which code draws the noise.
+    """
     parties, looked_at, size = drawn.deviations.shape
     some = "" if looked_at == drawn.releases else f"{looked_at} of "
     return NoisyNumbers(
-        looks_at=f"{some}{drawn.releases} releases of {who}, as compiled",
+        looks_at=f"{some}{drawn.releases} releases of {who}, {how}",
         size=drawn.deviations.size,
         planned=parties * drawn.releases * size,
         noise=drawn.play,

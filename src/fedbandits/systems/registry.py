@@ -86,11 +86,17 @@ def class_of(system: System[Any]) -> type:
 
 
 def text_of(cls: type) -> str:
-    """Digest of the module that a class stands in; empty for this package's own."""
-    if cls.__module__.startswith("fedbandits."):
+    """Digest of the file that a class stands in.
+
+    Empty for this package's own, and for modules that a configuration names: it has their digests.
+    """
+    if cls.__module__.startswith(("fedbandits.", MODULE_PREFIX)):
         return ""
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
-    return hashlib.sha256(pathlib.Path(file).read_bytes()).hexdigest() if file else "unknown"
+    try:
+        return hashlib.sha256(pathlib.Path(file).read_bytes()).hexdigest() if file else "unknown"
+    except OSError:  # it was there when it was imported
+        return "unknown"
 
 
 def _refuse_stranger(system: object) -> None:

@@ -177,11 +177,12 @@ def tells_agents_and_replicates_apart(environment: Environment) -> None:
         return
 
     def seen(agent: int, replicate: int) -> Floats:
-        key, found = replicate_key(11, replicate), []
+        key = replicate_key(11, replicate)
+        found: list[Any] = []
         for round_ in range(1, LOOKS):
             look = shown(environment, key, agent, round_)
             reward = paid(environment, key, agent, round_, round_ % environment.arm_count)
-            found += [look.features.ravel(), look.expected, [reward]]
+            found += [look.features.ravel(), look.expected, np.array([reward])]
         return np.concatenate(found)
 
     base = seen(0, 0)

@@ -12,9 +12,9 @@ import numpy as np
 from fedbandits._typing import Floats
 from fedbandits.draws import Draws
 from fedbandits.errors import BoundExceededError, LocalProtocolError
+from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decide, Decision, EndRound, Observe
 from fedbandits.federation.messages import OutOfOrderError, pack, unpack
-from fedbandits.federation.party import ActingParty
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
 from fedbandits.privacy import running_sum

@@ -3,12 +3,11 @@
 ::
 
     federation.toml   what all members agree on
-    party.toml the party's own settings, see :class:`PartySettings`
-        members.json, request.json, admission.json, keys/ its identity, see :mod:`.identity`
-                tokens.json digests of the tokens of its applications
-                                store.db the party's store, unless it is a database elsewhere
-                                                                running.json address of its door,
-                                                                while the party runs
+    party.toml        the party's own settings, see :class:`PartySettings`
+    members.json, request.json, admission.json, keys/    its identity, see :mod:`.identity`
+    tokens.json       digests of the tokens of its applications
+    store.db          the party's store, unless it is a database elsewhere
+    running.json      address of its door, while the party runs
 """
 
 from __future__ import annotations

@@ -11,11 +11,6 @@ from fedbandits.environments import Bernoulli
 from fedbandits.random import Key, Purpose, uniforms
 from fedbandits.reproduce.context import Context
 
-#: What ``--data`` takes, and what is drawn in its place.
-DATA = (
-    "arm means (how many, then one a line) or ratings (MovieLens's u.data, Jester); without: 100 "
-    "means drawn from Beta(1, 6)"
-)
 ALGORITHMS = ("egreedy", "egreedy-decreasing", "softmax", "pursuit", "ucb", "thompson")
 #: How a system is named in tables: its algorithm, and how it is played.
 WAYS = {"samba": "secure", "distributed": "distributed in clear", "plain": "plain"}

@@ -11,6 +11,7 @@ from fedbandits._typing import Floats32
 from fedbandits.federation.acting import ActingParty
 from fedbandits.privacy.bounds import contexts_fault, require_within
 from fedbandits.random import Key
+from fedbandits.systems.agents.held import ContextualPlan, Held
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.player import Offer
 from fedbandits.systems.agents.system import AgentSupply
@@ -44,7 +45,7 @@ class ContextAsked(Asked, frozen=True):
     available: list[int] | None = None
 
 
-class SharedModel(Choices[AgentsPlan]):
+class SharedModel(Choices[ContextualPlan]):
     """All actions share one parameter vector: each decision shows every action's context."""
 
     ASKED: ClassVar[type[Asked]] = ActionsAsked
@@ -54,16 +55,16 @@ class SharedModel(Choices[AgentsPlan]):
         dimension, _ = self.plan.facts.features_shape
         row = list_type(float, dimension, dimension)
         actions = list_type(row, 1, self.plan.facts.arms)
-        return {"actions": actions, "reward": _reward(self.plan)}
+        return {"actions": actions, "reward": _reward(self.plan.held)}
 
     def situation(self, party: ActingParty[Any], asked: ActionsAsked) -> Floats32:
         return self._contexts(party, asked.actions)
 
     def _contexts(self, party: ActingParty[Any], rows: list[list[float]]) -> Floats32:
         """Contexts as columns, held to their bound: a decision on others could earn nothing."""
-        columns, constants = float32_columns(party.name, rows), self.plan.constants
-        if not constants.clip:
-            fault = contexts_fault(columns, constants.context_bound)
+        columns, held = float32_columns(party.name, rows), self.plan.held
+        if not held.clips:
+            fault = contexts_fault(columns, held.context)
             require_within(int(fault), f"{party.name}, a decision that was asked for")
         return columns
 
@@ -79,7 +80,7 @@ class ModelEach(SharedModel):
         return {
             "context": list_type(float, dimension, dimension),
             "available": some | None,
-            "reward": _reward(self.plan),
+            "reward": _reward(self.plan.held),
         }
 
     def situation(self, party: ActingParty[Any], asked: ContextAsked) -> Any:  # type: ignore[override]
@@ -87,15 +88,20 @@ class ModelEach(SharedModel):
         return context if asked.available is None else Offer(context, asked.available)
 
 
-def _reward(plan: AgentsPlan) -> Any:
-    """A reward within its bound, unless those beyond it are cut down."""
-    most = plan.constants.reward_bound
-    return float if plan.constants.clip else Annotated[float, Meta(ge=-most, le=most)]
+def _reward(held: Held) -> Any:
+    """A reward within its bounds, unless those beyond them are cut down."""
+    return float if held.clips else Annotated[float, Meta(ge=held.lowest, le=held.highest)]
 
 
-def application(plan: AgentsPlan) -> SharedModel:
+def application(plan: ContextualPlan) -> SharedModel:
     """How applications ask an agent."""
-    return SharedModel(plan) if plan.constants.models == 1 else ModelEach(plan)
+    return SharedModel(plan) if plan.facts.models == 1 else ModelEach(plan)
+
+
+def secret_key(means: Means, name: str) -> Key:
+    """A key to draws of a party's own, which nobody else can make again."""
+    secret = means.secret(name)
+    return Key(int.from_bytes(secret[:4], "big"), int.from_bytes(secret[4:8], "big"))
 
 
 def supply(plan: AgentsPlan, role: str, place: int, means: Means) -> AgentSupply | None:
@@ -103,7 +109,6 @@ def supply(plan: AgentsPlan, role: str, place: int, means: Means) -> AgentSupply
     if role != "agent":
         return None
     own, arms = plan.of_agent(place), plan.facts.arms
-    secret = means.secret("ties")
-    key = Key(int.from_bytes(secret[:4], "big"), int.from_bytes(secret[4:8], "big"))
+    key = secret_key(means, "ties")
     noise = means.noise(own.event) if own.release.slots else lambda step: np.zeros(0)
     return AgentSupply(noise, lambda number: simulated_tie(arms, key, place, number))

@@ -130,16 +130,19 @@ def _not_protected(plan: AgentsPlan, mu: float, leaks_timing: bool) -> tuple[Lim
         limits.append(_LATER)
     visits = plan.facts.visits_per_person(plan.rounds)
     if 0.0 < mu < math.inf:
-        limits.append(_SERVED_BY_SEVERAL if visits is None else _per_person(config, visits, mu))
+        limits.append(
+            _SERVED_BY_SEVERAL if visits is None else per_person(config.delta, visits, mu)
+        )
     return tuple(limits)
 
 
-def _per_person(config: AgentsConfig, visits: float, mu: float) -> Limit:
+def per_person(delta: float, visits: float, mu: float) -> Limit:
+    """What a person's visits cost, where there are so many on average, and one costs μ."""
     count = max(1, math.ceil(visits))
-    epsilon = gaussian.epsilon_of(count * mu, config.delta)
+    epsilon = gaussian.epsilon_of(count * mu, delta)
     return Limit(
         "a person rather than a visit",
         "The guarantee is for one visit: k visits of one person cost k times μ. "
         f"Here a person has {count} visits on average, and some have more. "
-        f"Exactly {count} cost μ = {count * mu:.3g}, ε = {epsilon:.4g} at δ = {config.delta:g}.",
+        f"Exactly {count} cost μ = {count * mu:.3g}, ε = {epsilon:.4g} at δ = {delta:g}.",
     )

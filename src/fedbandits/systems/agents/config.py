@@ -91,7 +91,13 @@ class Toeplitz(_Part, frozen=True, tag="toeplitz"):
 
 
 class Tree(_Part, frozen=True, tag="tree"):
-    """Binary tree; ``noise`` is ``calibrated`` to (ε, δ) or the paper's ``published`` constant."""
+    """Binary tree; ``noise`` is ``calibrated`` to (ε, δ) or the paper's ``published`` constant.
+
+    Parameters
+    ----------
+    noise
+        ``calibrated``: as much as (ε, δ) needs. ``published``: the constant that the paper prints.
+    """
 
     noise: Literal["calibrated", "published"] = "calibrated"
 
@@ -121,10 +127,16 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         ``adaptive`` (docs/confidence.md) or ``published`` (Proposition 2).
     exploration_scale
         Multiplies the radius; 1 is the theorem.
-    epsilon, delta
-        The budget of every agent, for all it ever sends. A list gives each agent an ε of its own.
-    context_bound, reward_bound, parameter_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+    epsilon
+        ε of the budget of every agent, for all it ever sends. A list gives each agent its own.
+    delta
+        δ of the budget of every agent: the probability with which the promise of ε may fail.
+    context_bound
+        L, the largest norm of a context. Contexts are held to it before they touch a statistic.
+    reward_bound
+        B, the largest absolute reward. Rewards are held to it before they touch a statistic.
+    parameter_bound
+        S, the largest norm that θ* may have.
     out_of_bounds
         What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales context
         and reward back together, so that they stay linear in θ*, then cuts the reward off at B;

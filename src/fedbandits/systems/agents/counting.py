@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from fedbandits._typing import Floats
 from fedbandits.learners.ridge import Record, add_record
 from fedbandits.systems.agents.plan import AgentsPlan
+
+AnyRecord = TypeVar("AnyRecord")
 
 
 def countable(
@@ -30,7 +34,13 @@ def countable(
     """
     if made == plan.constants.releases:
         return list(records.values()), {}
-    last = min((made + 1) * most, plan.rounds)
+    return counted_until(min((made + 1) * most, plan.rounds), records)
+
+
+def counted_until(
+    last: int, records: dict[int, AnyRecord]
+) -> tuple[list[AnyRecord], dict[int, AnyRecord]]:
+    """The records of decisions 1 … ``last``, and the others by the numbers of their decisions."""
     if max(records) <= last:
         return list(records.values()), {}
     counted = [record for number, record in records.items() if number <= last]

@@ -91,13 +91,24 @@ def release_plan(
         return ContinualPlan("tree", releases, published_scale(config, releases, epsilon))
     mechanism: Mechanism = "toeplitz" if isinstance(config.privatizer, Toeplitz) else "tree"
     mu = gaussian.mu_of(epsilon, config.delta)
-    if mechanism == "toeplitz" and releases > _MOST_TOEPLITZ_RELEASES:
+    if mechanism == "toeplitz":
+        require_few(releases, 'sync less often, or set privatizer = "tree"')
+    return calibrated(mechanism, releases, mu, record_norm)
+
+
+def require_few(releases: int, remedy: str) -> None:
+    """Refuse more releases than a Toeplitz mechanism should make.
+
+    Raises
+    ------
+    ConfigError
+        If there are more; the message ends with the remedy.
+    """
+    if releases > _MOST_TOEPLITZ_RELEASES:
         raise ConfigError(
             f"schedule: {releases:,} releases are more than the toeplitz privatizer should keep "
-            f"({_MOST_TOEPLITZ_RELEASES:,}: its state and time grow with their number); sync less "
-            'often, or set privatizer = "tree"'
+            f"({_MOST_TOEPLITZ_RELEASES:,}: its state and time grow with their number); {remedy}"
         )
-    return calibrated(mechanism, releases, mu, record_norm)
 
 
 def spectral_bounds(

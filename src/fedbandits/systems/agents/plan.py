@@ -23,6 +23,7 @@ from fedbandits.privacy.accounting import Clear, ContinualSum, Event
 from fedbandits.privacy.continual import ContinualPlan, noise_pattern
 from fedbandits.privacy.rounding import require_room, rounding_constant
 from fedbandits.systems.agents.config import AgentsConfig
+from fedbandits.systems.agents.held import Held
 from fedbandits.systems.agents.noise import Releases, releases_of_all, ridge, spectral_bounds
 from fedbandits.systems.agents.schedule import NEVER, settled, sync_threshold, sync_times
 from fedbandits.systems.base import Plan
@@ -122,6 +123,13 @@ class AgentsPlan(Plan, frozen=True, kw_only=True):
             ends = tuple(constants.sync_times[:-1].tolist())
             most = max(np.diff((0, *ends)).tolist(), default=rounds)
         return Schedule(rounds=rounds, releases=constants.releases, ends=ends, most_records=most)
+
+    @property
+    def held(self) -> Held:
+        """What contexts and rewards are held to."""
+        constants = self.constants
+        most = constants.reward_bound
+        return Held(constants.context_bound, -most, most, constants.clip)
 
     @property
     def most_sums(self) -> int:

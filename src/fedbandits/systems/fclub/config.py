@@ -12,7 +12,15 @@ from fedbandits.systems.servers.config import NotNegative, OpenUnit, Part, Posit
 
 
 class Growing(Part, frozen=True, tag="growing"):
-    """Phases that end in rounds first, first·factor, first·factor², …: fixed in advance."""
+    """Phases that end in rounds first, first·factor, first·factor², …: fixed in advance.
+
+    Parameters
+    ----------
+    factor
+        Ratio of the round in which a phase ends to that of the phase before.
+    first
+        Round in which the first phase ends. ``auto``: after five rounds a user.
+    """
 
     factor: Annotated[float, Meta(ge=1.01, le=1e6)] = 1.4
     first: Annotated[int, Meta(ge=1, le=4_000_000_000)] | Literal["auto"] = "auto"
@@ -50,8 +58,10 @@ class FCLUB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     exploration_scale
         Items are scored by their mean reward plus so many of its standard deviations, a single
         reward's deviation being taken for ½.
-    epsilon, delta
-        The budget of all releases of a server's users together.
+    epsilon
+        ε of the budget of all releases of a server's users together.
+    delta
+        δ of that budget: the probability with which the promise of ε may fail.
     """
 
     schedule: Growing = msgspec.field(default_factory=Growing)

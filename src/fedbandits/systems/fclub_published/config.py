@@ -91,7 +91,13 @@ Privatizer = NoNoise | Published
 
 
 class Practical(Part, frozen=True, tag="practical"):
-    """β = ½ √(2 ln(2/α) + d ln(3 + T/d)), T the model's observations: the authors' code."""
+    """β = ½ √(2 ln(2/α) + d ln(3 + T/d)), T the model's observations: the authors' code.
+
+    Parameters
+    ----------
+    alpha
+        α in that formula: the smaller it is, the more is explored.
+    """
 
     alpha: Positive = 1.5
 
@@ -174,13 +180,17 @@ class PublishedFCLUB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=T
     regularization
         Ridge parameter λ when recommending; with ``published`` noise its own shift takes that
         place.
-    edge_regularization, merge_regularization
-        Ridge parameters λ of users' estimates in equation 3 and of clusters' estimates in equation
-        4. SCLUB's clusters are compared as they recommend.
+    edge_regularization
+        Ridge parameter λ of users' estimates in equation 3.
+    merge_regularization
+        Ridge parameter λ of clusters' estimates in equation 4. SCLUB's clusters are compared as
+        they recommend.
     failure_probability
         α of Lemma 1 and of the bound on the noise.
-    epsilon, delta
-        What the paper promises for the ``published`` noise.
+    epsilon
+        ε that the paper promises for the ``published`` noise.
+    delta
+        δ that the paper promises for the ``published`` noise.
     """
 
     clustering: Clustering = msgspec.field(default_factory=Phased)

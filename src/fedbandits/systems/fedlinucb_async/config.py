@@ -23,8 +23,12 @@ class AsyncFedLinUCB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=T
         variants, valid where decision sets do not depend on rewards (docs/baselines.md).
     exploration_scale
         Multiplies the radius; 1 is the theorem.
-    context_bound, reward_bound, parameter_bound
-        L, B and S. Contexts and rewards are held to L and B before they touch a statistic.
+    context_bound
+        L, the largest norm of a context. Contexts are held to it before they touch a statistic.
+    reward_bound
+        B, the largest absolute reward. Rewards are held to it before they touch a statistic.
+    parameter_bound
+        S, the largest norm that θ* may have.
     out_of_bounds
         What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales context
         and reward back together, then cuts the reward off at B. What is no number counts as 0; a

@@ -29,7 +29,13 @@ class Powers(_Part, frozen=True, tag="powers"):
 
 
 class Growing(_Part, frozen=True, tag="growing"):
-    """Exchange when the window opens, then whenever the round has grown by ``factor``."""
+    """Exchange when the window opens, then whenever the round has grown by ``factor``.
+
+    Parameters
+    ----------
+    factor
+        Ratio of the round of an exchange to that of the one before.
+    """
 
     factor: Annotated[float, Meta(gt=1.0, le=1e6)] = 1.5
 
@@ -101,7 +107,13 @@ class WithinRadius(_Part, frozen=True, tag="within-radius"):
 
 
 class WithinDeviations(_Part, frozen=True, tag="within-deviations"):
-    """Take what lies within so many standard deviations, the report's noise included."""
+    """Take what lies within so many standard deviations, the report's noise included.
+
+    Parameters
+    ----------
+    deviations
+        How many standard deviations.
+    """
 
     deviations: Positive = 4.0
 
@@ -114,7 +126,13 @@ Acceptance = WithinRadius | WithinDeviations | Always
 
 
 class Constant(_Part, frozen=True, tag="constant"):
-    """Procedure 1: a reported unit counts as ω₂ own ones."""
+    """Procedure 1: a reported unit counts as ω₂ own ones.
+
+    Parameters
+    ----------
+    omega2
+        ω₂, how many own units a reported one counts as.
+    """
 
     omega2: Positive = 10.0
 
@@ -201,10 +219,13 @@ class PFCB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
         units are in W already, so n is in it twice.
     exploration_scale
         The radius is multiplied by it.
-    zeta, y
-        The pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at most. The
-        paper states neither; ``agents`` stands for n. With ζ = 0.6 that is 5 rounds at the paper's
-        scale: its Figure 5 leaves no room for many more.
+    zeta
+        ζ: the pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at most.
+        The paper does not state it. With ζ = 0.6 that is 5 rounds at the paper's scale: its
+        Figure 5 leaves no room for many more.
+    y
+        y in the length of the pure exploration, see ``zeta``; ``agents`` stands for n. The paper
+        does not state it.
     exploration_log
         Whether that is the log of yT (``horizon``, Algorithm 2), or of yt, as long as it holds
         (``round``, Algorithm 1).
@@ -218,8 +239,10 @@ class PFCB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
         outcome that comes after it is refused. ``late``: any time, and it counts in the report
         after it. A purchase can then move from one report to another, so there is more noise, by
         up to √2. In a simulation all inspections are immediate.
-    epsilon, delta
-        The budget of every buyer, for all it ever sends.
+    epsilon
+        ε of the budget of every buyer, for all it ever sends.
+    delta
+        δ of that budget: the probability with which the promise of ε may fail.
     """
 
     schedule: Schedule = msgspec.field(default_factory=Growing)

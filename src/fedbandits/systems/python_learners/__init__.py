@@ -7,20 +7,22 @@ written against :class:`.System` works for it too.
 from __future__ import annotations
 
 import importlib
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fedbandits.environments.base import Environment
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.federation.roles import Roles, Supplies
 from fedbandits.learners.learner import Learner
-from fedbandits.random import Purpose, replicate_key
 from fedbandits.systems.base import Preset, System
 from fedbandits.systems.python_learners.config import config_of
 
 if TYPE_CHECKING:
     from fedbandits.federation.run import PartiesRun
+    from fedbandits.privacy.auditing import Game
     from fedbandits.privacy.claims import PrivacyClaim
+    from fedbandits.privacy.noise_check import NoisyNumbers
+    from fedbandits.systems.application import Application, Means
     from fedbandits.systems.python_learners.plan import LearnerPlan
 
 
@@ -60,24 +62,30 @@ class LearnerSystem(System["LearnerPlan"]):
     def simulated_supplies(
         self, plan: LearnerPlan, world: Any, seed: int, replicate: int
     ) -> Supplies:
-        from fedbandits.draws import Draws
-        from fedbandits.systems.python_learners.agent import LearnerSupply
+        del world
+        simulated = _room("application").simulated
+        return lambda role, place: simulated(plan, role, place, seed, replicate)
 
-        del plan, world
-        key = replicate_key(seed, replicate)
+    def application(self, plan: LearnerPlan) -> Application[Any]:
+        application: Application[Any] = _room("application").application(plan)
+        return application
 
-        def supply(role: str, place: int) -> LearnerSupply | None:
-            if role != "agent":
-                return None
-            return LearnerSupply(lambda number: Draws(key, place, number, Purpose.LEARNER))
-
-        return supply
+    def supply(self, plan: LearnerPlan, role: str, place: int, means: Means) -> Any:
+        return _room("application").supply(plan, role, place, means)
 
     def syncs(self, run: PartiesRun) -> int:
         return int(run.one("controller").state.totals)
 
     def epsilon_spent(self, plan: LearnerPlan, run: PartiesRun) -> float:
-        return math.inf if any(agent.state.releases for agent in run.of("agent")) else 0.0
+        return plan.epsilon_spent(max(agent.state.releases for agent in run.of("agent")))
+
+    def games(self, plan: LearnerPlan, environment: Environment) -> Sequence[Game]:
+        games: Sequence[Game] = _room("audit").games(self, plan, environment)
+        return games
+
+    def noise_checks(self, plan: LearnerPlan, environment: Environment) -> Sequence[NoisyNumbers]:
+        checks: Sequence[NoisyNumbers] = _room("audit").noise_checks(self, plan, environment)
+        return checks
 
 
 def _room(name: str) -> Any:

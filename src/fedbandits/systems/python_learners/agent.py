@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import msgspec
@@ -13,11 +13,17 @@ from fedbandits.draws import Draws
 from fedbandits.errors import BoundExceededError, LearnerError, LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decide, Decision, EndRound, Observe
-from fedbandits.federation.messages import OutOfOrderError, pack, unpack
+from fedbandits.federation.messages import ImplausibleError, OutOfOrderError, pack, unpack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
+from fedbandits.privacy import running_sum
+from fedbandits.privacy.running_sum import ContinualState, NoiseSource, draw_ahead
+from fedbandits.systems.agents.counting import counted_until
+from fedbandits.systems.python_learners.contributions import contribution_of
+from fedbandits.systems.python_learners.limits import Limits
 from fedbandits.systems.python_learners.messages import Told, Total
-from fedbandits.systems.python_learners.plan import LearnerPlan, released
+from fedbandits.systems.python_learners.plan import LearnerPlan
+from fedbandits.systems.terms import require_secure
 
 
 class LearnerSupply(NamedTuple):
@@ -27,9 +33,13 @@ class LearnerSupply(NamedTuple):
     ----------
     draws
         ``draws(number)`` is what its learner makes the decision of that number by.
+    noise
+        Standard normals for the k-th release; not asked of a learner that shares in clear.
+        Simulated in a simulation; in a deployment it must be secure and what it gave saved.
     """
 
     draws: Callable[[int], Draws]
+    noise: NoiseSource
 
 
 class OpenDecision(msgspec.Struct, frozen=True):
@@ -48,18 +58,31 @@ class AgentState(PartyState, frozen=True, kw_only=True):
         How many were made.
     open
         Decisions whose rewards have not come, by their numbers.
-    releases, totals
-        How often it has released, and the number of the last sum that it was told.
+    statistic : (size,) float64
+        The exact sum of the records that count for the next release, where a sum is released.
+    kept
+        Records of decisions beyond those that the next release may be about, by their numbers.
+    released
+        Where its releases stand.
+    totals
+        The number of the last sum of all agents that it was told.
     memory
-        What the learner keeps, in a state that was saved; otherwise the learner has it.
+        What the learner keeps.
     """
 
     stage: str = "ready"
     decisions: int = 0
     open: dict[int, OpenDecision] = msgspec.field(default_factory=dict)
-    releases: int = 0
+    statistic: Floats
+    kept: dict[int, Floats] = msgspec.field(default_factory=dict)
+    released: ContinualState
     totals: int = 0
     memory: bytes = b""
+
+    @property
+    def releases(self) -> int:
+        """How often it has released."""
+        return self.released.made
 
 
 class LearnerAgent(ActingParty[AgentState]):
@@ -83,10 +106,24 @@ class LearnerAgent(ActingParty[AgentState]):
     }
 
     def __init__(self, seat: Seat, plan: LearnerPlan, supply: LearnerSupply) -> None:
-        super().__init__(seat, AgentState())
-        self._plan, self._place, self._draws = plan, seat.place, supply.draws
-        self._controller = seat.one("controller")
+        state = AgentState(
+            statistic=np.zeros(plan.size), released=running_sum.init(plan.release, plan.size)
+        )
+        super().__init__(seat, state)
+        if plan.release.slots:
+            require_secure(self.name, seat.terms, supply.noise)
+        self._plan, self._place, self._supply = plan, seat.place, supply
+        self._controller, self._limits = seat.one("controller"), Limits(plan)
+        self._contribution = contribution_of(plan, seat.place)
         self.learner = plan.make(seat.place)
+        #: Whether the noise of the next release has been drawn; a state that was saved has none.
+        self._has_noise = False
+        self._draw_ahead(0)
+
+    @property
+    def state(self) -> AgentState:
+        """All that changes; what the learner keeps is put into it when it is asked for."""
+        return self._after(memory=self.learner.dump())
 
     @property
     def next_end(self) -> int | None:
@@ -94,7 +131,7 @@ class LearnerAgent(ActingParty[AgentState]):
         return int(self._plan.ends[made]) if made < len(self._plan.ends) else None
 
     def dump(self) -> bytes:
-        self._state = self._after(memory=self.learner.dump())
+        self._state = self.state
         return super().dump()
 
     def _resume(self) -> None:
@@ -115,7 +152,9 @@ class LearnerAgent(ActingParty[AgentState]):
 
     def _decide(self, event: Decide) -> Step:
         contexts, number = self._contexts(event.situation), self._state.decisions + 1
-        chosen = self.learner.decide(contexts, self._draws(number))
+        self._draw_ahead(self._state.releases)
+        draws = self._supply.draws(number)
+        chosen = self._contribution.decide(self.learner, contexts, draws)
         arm = _whole(chosen)
         if arm is None or not 0 <= arm < len(contexts):
             raise LearnerError(
@@ -128,67 +167,117 @@ class LearnerAgent(ActingParty[AgentState]):
         )
 
     def _contexts(self, situation: Any) -> Floats:
-        """A decision set as rows, (arms, d); refuses what is none."""
+        """A decision set as rows, (arms, d), which cannot be written to; refuses what is none."""
         facts = self._plan.facts
         dimension, columns = facts.features_shape
         shape: tuple[int, ...] = getattr(situation, "shape", ())
         if len(shape) == 2 and shape[0] == dimension and 1 <= shape[1] <= columns:
             rows = np.array(situation.T, np.float64)
             if np.isfinite(rows).all():
-                return rows if facts.models == 1 else np.repeat(rows, facts.arms, axis=0)
+                rows = rows if facts.models == 1 else np.repeat(rows, facts.arms, axis=0)
+                rows.flags.writeable = False
+                return rows
         raise LocalProtocolError(
             f"{self.name}: a decision set is {dimension} finite numbers for each of at most "
             f"{columns} columns, as the terms say"
         )
 
     def _observe(self, event: Observe) -> Step:
-        number, arm = event.decision.number, event.decision.action
-        found = self._state.open.get(number)
+        state, number, arm = self._state, event.decision.number, event.decision.action
+        found = state.open.get(number)
         if found is None or arm != found.arm:
             raise LocalProtocolError(f"{self.name}: no decision {number} for arm {arm} is open")
-        low, high = self._plan.facts.reward_range
-        reward = event.outcome
-        if isinstance(reward, bool) or not isinstance(reward, int | float | np.number):
-            raise LocalProtocolError(f"{self.name}, decision {number}: a reward is a number")
-        if not low <= reward <= high:
-            raise BoundExceededError(
-                f"{self.name}, decision {number}: a reward is outside its bounds"
-            )
+        place = f"{self.name}, decision {number}"
+        reward = self._reward(place, event.outcome)
+        added = self._contribution.record(place, found.context.copy(), found.arm, reward)
+        counted, kept = self._counted(
+            state.kept if added is None else {**state.kept, number: added}
+        )
 
         def learn() -> tuple[()]:
-            self.learner.observe(found.context, found.arm, float(reward))
+            for record in counted:
+                state.statistic[:] += record
+            self.learner.observe(found.context, found.arm, reward)
             return ()
 
-        return Step(self._state, write=learn, closed=number)
+        return Step(self._after(kept=kept), write=learn, closed=number)
+
+    def _reward(self, place: str, outcome: Any) -> float:
+        low, high = self._plan.facts.reward_range
+        if isinstance(outcome, bool) or not isinstance(outcome, int | float | np.number):
+            raise LocalProtocolError(f"{place}: a reward is a number")
+        if not low <= outcome <= high:
+            raise BoundExceededError(f"{place}: a reward is outside its bounds")
+        return float(outcome)
+
+    def _counted(self, records: dict[int, Floats]) -> tuple[Sequence[Floats], dict[int, Floats]]:
+        """Those records that count for the next release, and those that wait for a later one.
+
+        See :func:`.counting.countable`.
+        """
+        made = self._state.releases
+        if not records:
+            return (), records
+        if made == len(self._plan.ends):  # there is none
+            return (), {}
+        return counted_until(self._plan.records_in(made + 1), records)
 
     def _release(self, event: EndRound) -> Step:
+        """The next release; what is to be learned from it waits until it has left."""
         if event.round_ != self.next_end:
             raise LocalProtocolError(
                 f"{self.name}: round {event.round_} is over, expected {self.next_end}"
             )
-        values, number = released(self.learner), self._state.releases + 1
-        if values.size != self._plan.size:
-            raise LearnerError(
-                f"{type(self.learner).__name__}.release: returned {values.size} numbers, and "
-                f"{self._plan.size} before anything was learned; the size must not change"
-            )
-        told = Told(
-            sender=self.name, receiver=self._controller, release=number, statistic=pack(values)
+        state, plan = self._state, self._plan
+        counted, kept = self._counted(state.kept)
+        statistic = state.statistic.copy()
+        for record in counted:
+            statistic += record
+        values = self._contribution.values(self.learner, statistic)
+        released, noisy = running_sum.release(
+            plan.release, state.released, values, np.ones(plan.size), self._supply.noise
         )
-        return Step(self._after(releases=number), [told])
+        self._has_noise = False
+        told = Told(
+            sender=self.name, receiver=self._controller, release=released.made,
+            statistic=pack(noisy),
+        )  # fmt: skip
+        return Step(self._after(statistic=statistic, kept=kept, released=released), [told])
 
     def _take_over(self, message: Total) -> Step:
-        if not self._state.totals < message.release <= len(self._plan.ends):
-            raise OutOfOrderError(
-                f"{self.name}: sum {message.release} after sum {self._state.totals}"
-            )
-        total = unpack(message.statistic, self._plan.size)
+        newest, plan = self._checked_numbers(message), self._plan
+        total = unpack(message.statistic, plan.size)
+        self._limits.check(self.name, total, newest)
+        deviation = plan.deviation(newest)
+        self._draw_ahead(self._state.releases)  # of the noise nothing else rests: it may fail
 
         def take() -> tuple[()]:
-            self.learner.receive(np.array(total))
+            self._contribution.receive(self.learner, np.array(total), deviation)
             return ()
 
         return Step(self._after(totals=message.release), write=take)
+
+    def _checked_numbers(self, message: Total) -> tuple[int, ...]:
+        """The number of every agent's release in a sum."""
+        state, agents, most = self._state, self._plan.facts.parties, len(self._plan.ends)
+        if not state.totals < message.release <= most:
+            raise OutOfOrderError(f"{self.name}: sum {message.release} after sum {state.totals}")
+        newest = message.newest or (message.release,) * agents
+        if (
+            len(newest) != agents
+            or not 0 <= min(newest) <= max(newest) <= most
+            or max(newest) == 0
+            or newest[self._place] > state.releases
+        ):
+            raise ImplausibleError(f"{self.name}: a sum of releases that were never made")
+        return newest
+
+    def _draw_ahead(self, made: int) -> None:
+        """Have the noise of the next release, if there is one, before anybody waits for it."""
+        if not self._has_noise and made < self._plan.release.releases:
+            if self._plan.release.slots:
+                draw_ahead(self._supply.noise, self._plan.size)
+            self._has_noise = True
 
 
 def _whole(chosen: Any) -> int | None:

@@ -13,6 +13,7 @@ from fedbandits.federation.messages import Message, OutOfOrderError, pack, unpac
 from fedbandits.federation.party import Party
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
+from fedbandits.systems.python_learners.limits import Limits
 from fedbandits.systems.python_learners.messages import Told, Total
 from fedbandits.systems.python_learners.plan import LearnerPlan
 
@@ -63,7 +64,7 @@ class LearnerController(Party[ControllerState]):
             values=np.zeros((agents, plan.size)),
         )
         super().__init__(seat, state)
-        self._plan, self._agents = plan, seat.names("agent")
+        self._plan, self._agents, self._limits = plan, seat.names("agent"), Limits(plan)
         self._place = {name: i for i, name in enumerate(self._agents)}
 
     @property
@@ -87,6 +88,7 @@ class LearnerController(Party[ControllerState]):
                 f"{state.newest[place]} of {len(self._plan.ends)}"
             )
         values = unpack(message.statistic, self._plan.size)
+        self._limits.check(self.name, values, [message.release])
         waiting = state.newest <= state.included
         waiting[place] = False
         complete = not waiting.any() and self._left
@@ -112,8 +114,9 @@ class LearnerController(Party[ControllerState]):
         for values in state.values:  # in order, so that every run adds alike
             total += values
         state.included[:] = state.newest
-        packed = pack(total)
+        packed, alike = pack(total), bool((state.newest == number).all())
+        newest = () if alike else tuple(state.newest.tolist())
         return [
-            Total(sender=self.name, receiver=agent, release=number, statistic=packed)
+            Total(sender=self.name, receiver=agent, release=number, statistic=packed, newest=newest)
             for agent in self._agents
         ]

@@ -23,7 +23,15 @@ class Told(_Numbers, frozen=True, kw_only=True, tag="learner.told"):
 
 
 class Total(_Numbers, frozen=True, kw_only=True, tag="learner.total"):
-    """The k-th sum of every agent's newest release."""
+    """The k-th sum of every agent's newest release.
+
+    Parameters
+    ----------
+    newest
+        The number of every agent's release in it, 0 for none; empty where all are the k-th.
+    """
+
+    newest: tuple[int, ...] = ()
 
 
 #: Who sends what to whom.

@@ -1,7 +1,9 @@
-"""What all agents of a learner go by: when they share, and how much they tell."""
+"""What all agents of a learner go by: when they share, how much they tell, under which noise."""
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,11 +15,24 @@ from fedbandits.environments.facts import ContextualFacts
 from fedbandits.errors import LearnerError
 from fedbandits.federation.terms import Schedule
 from fedbandits.learners.learner import Learner
+from fedbandits.learners.private_learner import PrivateLearner
+from fedbandits.privacy import gaussian
+from fedbandits.privacy.accounting import Clear, ContinualSum, Event
+from fedbandits.privacy.bounds import CAST_ROOM
+from fedbandits.privacy.continual import ContinualPlan, calibrated
+from fedbandits.privacy.rounding import require_room_for_vectors, rounding_constant
+from fedbandits.systems.agents.held import Held
+from fedbandits.systems.agents.noise import require_few
 from fedbandits.systems.agents.schedule import settled, sync_rounds
 from fedbandits.systems.base import Plan
 
 #: Larger releases are a mistake: 512 MiB.
 _LARGEST = 1 << 26
+#: Share by which a record may be longer than its bound: contexts are float32, and a record is a
+#: product of two of their numbers at most. Prices have room for it (fedbandits.privacy.rounding).
+RECORD_ROOM = 2.0 * CAST_ROOM
+#: A first release may wait for so large a share of the horizon.
+_LATEST_FIRST = 0.05
 
 
 class LearnerPlan(Plan, frozen=True, kw_only=True):
@@ -31,19 +46,71 @@ class LearnerPlan(Plan, frozen=True, kw_only=True):
         The rounds, from 1, at whose end agents release.
     size
         Numbers in a release; 0 where nothing is shared.
+    release
+        How often agents release, and under which noise: none for a learner that shares in clear.
+    record_bound
+        What a private learner's record has as its norm at most; infinite for other learners.
+    most_records
+        How many records a private release can be about that none before it was about; 0 for other
+        learners.
     """
 
     learner: type[Learner]
     ends: Sequence[int] = ()
     size: int = 0
+    release: ContinualPlan = ContinualPlan("none", 0, 0.0)
+    record_bound: float = math.inf
+    most_records: int = 0
 
     @property
     def schedule(self) -> Schedule:
         if not len(self.ends):
             return Schedule(rounds=self.rounds)
         return Schedule(
-            rounds=self.rounds, releases=len(self.ends), ends=tuple(int(end) for end in self.ends)
-        )
+            rounds=self.rounds, releases=len(self.ends), ends=tuple(int(end) for end in self.ends),
+            most_records=self.most_records,
+        )  # fmt: skip
+
+    @property
+    def held(self) -> Held:
+        """What contexts and rewards are held to."""
+        low, high = self.facts.reward_range
+        return Held(self.facts.context_norm, low, high, clips=False)
+
+    @property
+    def record_norm(self) -> float:
+        """How far one replaced record can move a sum of private records."""
+        return 2.0 * self.record_bound
+
+    @property
+    def rounding(self) -> float:
+        """The constant that rounds private records to a grid, on which sums of them are exact."""
+        return rounding_constant(self.rounds, self.record_bound)
+
+    def event(self, releases: int | None = None) -> Event:
+        """What a record is charged for after so many releases; after all of them if not given."""
+        if self.release.mechanism == "none":
+            return Clear()
+        return ContinualSum(self.release, self.record_norm, releases)
+
+    def epsilon_spent(self, releases: int) -> float:
+        """ε that an agent's first ``releases`` releases cost, at the δ of all."""
+        if not releases:
+            return 0.0
+        if self.release.mechanism == "none":
+            return math.inf
+        return gaussian.epsilon_of(self.release.mu(self.record_norm, releases), self.config.delta)
+
+    def records_in(self, release: int) -> int:
+        """How many records of one agent a release can be about."""
+        return min(release * self.most_records, self.rounds) if self.most_records else self.rounds
+
+    def deviation(self, newest: Sequence[int]) -> float:
+        """Deviation of the noise in the sum of some releases, given each one's number; 0 for none.
+
+        Every number of the sum has it.
+        """
+        return math.hypot(*(_deviation(self.release, k) for k in newest if k))
 
     def make(self, agent: int) -> Learner:
         """The learner of an agent, before its first decision."""
@@ -55,22 +122,75 @@ class LearnerPlan(Plan, frozen=True, kw_only=True):
         return self.learner(self.facts, self.rounds, agent, **settings)
 
 
+@functools.lru_cache(maxsize=1 << 15)
+def _deviation(release: ContinualPlan, k: int) -> float:
+    return release.deviation(k)
+
+
 def make_plan(
     learner: type[Learner], config: Any, facts: ContextualFacts, rounds: int
 ) -> LearnerPlan:
-    """Work out when agents release, and how much.
+    """Work out when agents release, how much, and under which noise.
 
     Raises
     ------
     LearnerError
-        If a fresh learner's release is no array of numbers.
+        If what a fresh learner would release is no array of numbers.
+    ConfigError
+        If there are more releases, or more records in one, than the noise can be calibrated for.
     """
     plan = LearnerPlan(config=config, facts=facts, rounds=rounds, learner=learner)
     if not learner.shares():
         return plan
-    ends = sync_rounds(settled(config.schedule, rounds, facts.parties), rounds)
-    size = released(plan.make(0)).size
-    return msgspec.structs.replace(plan, ends=ends or (), size=size)
+    fresh = plan.make(0)
+    if isinstance(fresh, PrivateLearner):
+        return _private(plan, fresh)
+    ends = sync_rounds(settled(config.schedule, rounds, facts.parties), rounds) or ()
+    release = ContinualPlan("none", len(ends), 0.0)
+    return msgspec.structs.replace(plan, ends=ends, size=released(fresh).size, release=release)
+
+
+def _private(plan: LearnerPlan, fresh: PrivateLearner) -> LearnerPlan:
+    config, facts = plan.config, plan.facts
+    bound, size = float(fresh.record_bound), _record_size(fresh)
+    if not 0.0 < bound < math.inf:
+        raise LearnerError(
+            f"{type(fresh).__name__}.record_bound: given {bound}, allowed: a finite number above 0"
+        )
+    schedule = settled(config.schedule, plan.rounds, facts.parties)
+    mu = gaussian.mu_of(config.epsilon, config.delta)
+    eager = sync_rounds(schedule, plan.rounds) or ()
+    most_noise = _calibrated(len(eager), mu, bound).largest_deviation()
+    first = _first_useful_round(plan, size, bound, most_noise)
+    ends = sync_rounds(schedule, plan.rounds, first) or ()
+    require_room_for_vectors(plan.rounds, size, len(ends), mu)
+    return msgspec.structs.replace(
+        plan, ends=ends, size=size, record_bound=bound, release=_calibrated(len(ends), mu, bound),
+        most_records=max(np.diff((0, *ends)).tolist(), default=plan.rounds),
+    )  # fmt: skip
+
+
+def _calibrated(releases: int, mu: float, record_bound: float) -> ContinualPlan:
+    require_few(releases, "release less often")
+    return calibrated("toeplitz", releases, mu, 2.0 * record_bound)
+
+
+def _first_useful_round(plan: LearnerPlan, size: int, bound: float, deviation: float) -> int:
+    """The round by which a sum of records can stand out from its noise, from public facts alone.
+
+    By round t M agents have told of M t records. If these lie evenly in all directions, their sum
+    moves M t b/√size in each; its noise has deviation τ√M there.
+    """
+    meets = math.sqrt(size) * deviation / (math.sqrt(plan.facts.parties) * bound)
+    return max(1, min(math.ceil(meets), int(_LATEST_FIRST * plan.rounds)))
+
+
+def _record_size(fresh: PrivateLearner) -> int:
+    """How many numbers a record has: one is made of a context that is as long as any."""
+    context = np.zeros(fresh.facts.dimension)
+    context[0] = fresh.facts.context_norm
+    record = fresh.record(context, 0, fresh.facts.reward_range[0])
+    return as_numbers(record, f"{type(fresh).__name__}.record").size
 
 
 def released(learner: Learner) -> Floats:
@@ -81,13 +201,25 @@ def released(learner: Learner) -> Floats:
     LearnerError
         If it is no array of finite numbers.
     """
-    name = type(learner).__name__
-    try:
-        values = np.array(learner.release(), np.float64).reshape(-1)
-    except (TypeError, ValueError) as error:
-        raise LearnerError(f"{name}.release: must return an array of numbers: {error}") from None
-    if not 0 < values.size <= _LARGEST:
-        raise LearnerError(f"{name}.release: returned {values.size:,} numbers, allowed: 1 to 2^26")
+    name = f"{type(learner).__name__}.release"
+    values = as_numbers(learner.release(), name)
     if not np.isfinite(values).all():
-        raise LearnerError(f"{name}.release: returned entries that are no numbers")
+        raise LearnerError(f"{name}: returned entries that are no numbers")
+    return values
+
+
+def as_numbers(returned: Any, name: str) -> Floats:
+    """What a method of a learner has returned, as (size,) float64, a copy.
+
+    Raises
+    ------
+    LearnerError
+        If it is no array of numbers; begins with the name of the method.
+    """
+    try:
+        values = np.array(returned, np.float64).reshape(-1)
+    except (TypeError, ValueError) as error:
+        raise LearnerError(f"{name}: must return an array of numbers: {error}") from None
+    if not 0 < values.size <= _LARGEST:
+        raise LearnerError(f"{name}: returned {values.size:,} numbers, allowed: 1 to 2^26")
     return values

@@ -23,7 +23,13 @@ class _Part(Checked, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
 
 
 class UCB(_Part, frozen=True, tag="ucb"):
-    """μ̂ + √(scale · ln t / n); the paper's scale is 2."""
+    """μ̂ + √(scale · ln t / n); the paper's scale is 2.
+
+    Parameters
+    ----------
+    scale
+        How much an arm gains from having been pulled rarely; 2 in the paper.
+    """
 
     scale: Annotated[float, Meta(ge=0.0, le=1e6)] = 2.0
 
@@ -39,7 +45,13 @@ class Thompson(_Part, frozen=True, tag="thompson"):
 
 
 class EpsilonGreedy(_Part, frozen=True, tag="epsilon-greedy"):
-    """The best mean so far, or with probability ε a random arm."""
+    """The best mean so far, or with probability ε a random arm.
+
+    Parameters
+    ----------
+    epsilon
+        ε, the probability of a random arm. It has nothing to do with privacy.
+    """
 
     epsilon: Share = 0.1
 
@@ -52,6 +64,15 @@ class DecreasingEpsilonGreedy(_Part, frozen=True, tag="decreasing-epsilon-greedy
 
     It is min(1, (scale · f)^power), with f = K / t (``schedule = "harmonic"``) or f = 1 / log₂ t
     (``"logarithmic"``). The paper names no function; the authors' code has 1 / log₂ t.
+
+    Parameters
+    ----------
+    scale
+        Multiplies f: the larger it is, the longer random arms are pulled.
+    power
+        Exponent: the larger it is, the faster the probability falls.
+    schedule
+        Which f: ``harmonic``, K / t, or ``logarithmic``, 1 / log₂ t.
     """
 
     scale: Annotated[float, Meta(gt=0.0, le=1e9)] = 1.0
@@ -64,7 +85,13 @@ class DecreasingEpsilonGreedy(_Part, frozen=True, tag="decreasing-epsilon-greedy
 
 
 class Softmax(_Part, frozen=True, tag="softmax"):
-    """In proportion to e^(μ̂ / τ)."""
+    """In proportion to e^(μ̂ / τ).
+
+    Parameters
+    ----------
+    temperature
+        τ: the smaller it is, the more often the best arm so far is pulled.
+    """
 
     temperature: Annotated[float, Meta(ge=0.002, le=1e6)] = 0.06
 
@@ -73,7 +100,13 @@ class Softmax(_Part, frozen=True, tag="softmax"):
 
 
 class Pursuit(_Part, frozen=True, tag="pursuit"):
-    """In proportion to probabilities that move towards the best mean so far at rate β."""
+    """In proportion to probabilities that move towards the best mean so far at rate β.
+
+    Parameters
+    ----------
+    rate
+        β, the share of the way that a probability moves in one step.
+    """
 
     rate: Annotated[float, Meta(gt=0.0, lt=1.0)] = 0.1
 

@@ -1,0 +1,94 @@
+"""``fedbandits explain``: what a key, a column, a term or an exit code means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fedbandits.cli.completion import explained_names
+
+if TYPE_CHECKING:  # help is shown without what explanations are made from
+    from fedbandits.cli.pages import Page
+    from fedbandits.settings.places import Place
+
+
+def explain(
+    key: Annotated[
+        str,
+        typer.Argument(
+            metavar="KEY",
+            help="A key, alone or with its path; a column; a term; an exit code.",
+            autocompletion=explained_names,
+        ),
+    ],
+) -> None:
+    """Explain a key of a configuration, a column of results, or a term of a report."""
+    from fedbandits.cli.pages import Page
+    from fedbandits.errors import ConfigError
+    from fedbandits.settings.places import find_places, places
+
+    page = Page()
+    known = places()
+    found = find_places(key, known)
+    for place in found:
+        _place(page, place)
+    words = _words(key)
+    for where, word, meaning in words:
+        page.title("", word, where)
+        page.text(meaning)
+    if any(place.key.path.startswith("systems.") for place in found):
+        page.title("", "fedbandits list PRESET", "a preset's own defaults, which may differ")
+    if not found and not words:
+        raise ConfigError(_unknown(key, known))
+
+
+def _place(page: Page, place: Place) -> None:
+    key = place.key
+    page.title("key", key.path)
+    owners = ", ".join(place.owners) or "every experiment"
+    page.facts(
+        [
+            ("means", key.meaning),
+            ("allowed", key.allowed),
+            ("default", "must be given" if key.default is None else key.default or "none"),
+            ("belongs to", owners if key.path != "systems.preset" else "every system"),
+        ]
+    )
+    if key.parts:
+        page.facts([(part.written, part.meaning) for part in key.parts], 4)
+
+
+def _words(asked: str) -> list[tuple[str, str, str]]:
+    """Columns, variables, terms and exit codes that go by a name: where, the name, its meaning."""
+    from fedbandits.cli.endings import meanings
+    from fedbandits.settings.glossary import WORDS
+
+    known = {**WORDS, "an exit code": {str(code): text for code, text in meanings().items()}}
+    return [
+        (where, word, meaning)
+        for where, words in known.items()
+        for word, meaning in words.items()
+        if word.casefold() == asked.casefold()
+    ]
+
+
+def _unknown(asked: str, known: Sequence[Place]) -> str:
+    from fedbandits._suggest import did_you_mean
+    from fedbandits.cli.completion import listed_names
+
+    if asked in listed_names(asked):
+        return f"explain: {asked!r} is no key; `fedbandits list {asked}` says what it is"
+    paths = [place.key.path for place in known]
+    close = did_you_mean(asked, [*(path.rpartition(".")[2] for path in paths), *paths, *_terms()])
+    return (
+        f"explain: given {asked!r}, {close}allowed: a key of a configuration, a column of "
+        "summary.csv, a term of a report; `fedbandits list PRESET` shows the keys of a preset"
+    )
+
+
+def _terms() -> list[str]:
+    from fedbandits.settings.glossary import WORDS
+
+    return [word for words in WORDS.values() for word in words]

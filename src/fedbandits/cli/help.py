@@ -1,0 +1,107 @@
+"""Pages of help that can be read: paragraphs that flow, and examples for every command."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+#: What a command is for, in the order in which ``fedbandits --help`` shows them.
+PLAY, FIND, DEPLOY = "Play and measure", "Find out", "Between machines"
+
+#: For every command some lines that can be typed, and what each does.
+EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
+    "run": (
+        ("fedbandits run quickstart", "a bundled example"),
+        ("fedbandits run mine.toml --set rounds=1000", "with one key changed"),
+        ("fedbandits run mine.toml --set systems.*.epsilon=2", "for all systems"),
+        ("fedbandits run mine.toml --resume", "go on after a stop"),
+    ),
+    "privacy": (
+        ("fedbandits privacy shops", "the claims of an example"),
+        ("fedbandits privacy mine.toml", "those of your own file"),
+        ("fedbandits privacy --all", "what every preset claims"),
+        ("fedbandits privacy --ledger north.db", "what a party has really spent"),
+    ),
+    "audit": (
+        ("fedbandits audit mine.toml", "attack all that is claimed"),
+        ("fedbandits audit mine.toml --runs 10000", "faster, and less sharp"),
+        ("fedbandits audit mine.toml --strict", "for scripts: exit 1 if broken"),
+    ),
+    "reproduce": (
+        ("fedbandits reproduce feducb-2", "quick: minutes"),
+        ("fedbandits reproduce pfcb-3 --full --jobs 8", "at the paper's scale"),
+        ("fedbandits list feducb-2", "what it shows, what it takes"),
+    ),
+    "list": (
+        ("fedbandits list", "all that there is, in short"),
+        ("fedbandits list feducb-published", "a preset: its keys, its claim"),
+        ("fedbandits list linear", "an environment: its keys"),
+        ("fedbandits list growing", "a part of variants"),
+    ),
+    "explain": (
+        ("fedbandits explain epsilon", "all that is called so"),
+        ("fedbandits explain environment.agents", "a key, with its path"),
+        ("fedbandits explain schedule.factor", "a key of a part"),
+        ("fedbandits explain epsilon_accounted", "a column of summary.csv"),
+        ("fedbandits explain tightness", "a term of an audit"),
+        ("fedbandits explain 14", "an exit code"),
+    ),
+    "init": (
+        ("fedbandits init", "writes experiment.toml"),
+        ("fedbandits init --from pfcb buyers.toml", "with another preset"),
+        ("fedbandits init --from feducb --from linucb-alone", "with two, to compare"),
+        ("fedbandits init --from quickstart mine.toml", "a copy of an example"),
+    ),
+}
+#: What stands below the page of all commands.
+BEGIN = (
+    ("fedbandits run quickstart", "see it work: results, plots, a report"),
+    ("fedbandits init mine.toml", "a file of your own, every key explained"),
+    ("fedbandits list", "what can be played, and where"),
+    ("fedbandits explain epsilon", "what a word means"),
+    ("fedbandits COMMAND --help", "more about a command"),
+)
+
+
+def examples(lines: tuple[tuple[str, str], ...]) -> str:
+    """Commands and what they do as two columns, for the end of a page of help."""
+    wide = max(len(command) for command, _ in lines)
+    shown = [f"  {command.ljust(wide)}  {what}" for command, what in lines]
+    return "\n".join(["Examples:", "", *shown])
+
+
+class Commands(TyperGroup):
+    """A group whose commands' help is made readable when it is asked for."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of that name."""
+        found = super().get_command(ctx, cmd_name)
+        if found is not None:
+            _make_readable(found)
+        return found
+
+
+def add(app: typer.Typer, command: Any, name: str, panel: str) -> None:
+    """Add a command with its examples."""
+    app.command(name, epilog=examples(EXAMPLES[name]), rich_help_panel=panel)(command)
+
+
+def _make_readable(command: Any) -> None:
+    """Join the lines of each paragraph, and show brackets, which would count as markup.
+
+    Also for all commands of a group. Doing it twice changes nothing.
+    """
+    if command.help:
+        paragraphs = command.help.split("\n\n")
+        command.help = "\n\n".join(_shown(" ".join(p.split())) for p in paragraphs)
+    for option in command.params:
+        if getattr(option, "help", None):
+            option.help = _shown(option.help)
+    for inner in getattr(command, "commands", {}).values():
+        _make_readable(inner)
+
+
+def _shown(text: str) -> str:
+    return text.replace("\\[", "[").replace("[", "\\[")

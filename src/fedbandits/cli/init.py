@@ -1,0 +1,48 @@
+"""``fedbandits init``."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Annotated
+
+import typer
+
+from fedbandits.cli.completion import sources
+
+
+def init(
+    path: Annotated[pathlib.Path, typer.Argument(metavar="PATH", help="The file.")] = pathlib.Path(
+        "experiment.toml"
+    ),
+    presets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--from",
+            metavar="PRESET",
+            help="A preset, or a bundled example to copy; fedbandits list names them. May be "
+            "repeated, for presets that play in one environment.  [default: feducb]",
+            autocompletion=sources,
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+) -> None:
+    """Write a configuration with comments: every key, what it means, and its default.
+
+    It is ready to be run, and done in seconds. The first run of a system takes up to a minute
+    longer, since its code is compiled then.
+    """
+    from fedbandits.errors import ConfigError, OutputExistsError
+    from fedbandits.settings.templates import template
+
+    text = template(presets or ["feducb"], str(path))
+    try:
+        with path.open("w" if force else "x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise OutputExistsError(
+            f"{path}: is there already; choose another PATH, or overwrite it with --force"
+        ) from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None
+    typer.echo(f"Written: {path}")
+    typer.echo(f"Run it:  fedbandits run {path}")

@@ -1,0 +1,102 @@
+"""What ``fedbandits list`` and ``explain`` print: titles, paragraphs, keys, tables to copy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+if TYPE_CHECKING:  # pages need none of what they show
+    from fedbandits.settings.reference import Key, Part
+
+#: Longer lines are hard to read, however wide the terminal is.
+_WIDEST = 100
+#: A column of longer names leaves too little room beside it.
+_WIDEST_NAME = 32
+
+
+class Page:
+    """Standard output, for text that is read from top to bottom."""
+
+    def __init__(self) -> None:
+        console = Console(highlight=False)
+        is_known = console.is_terminal or "COLUMNS" in os.environ
+        width = min(console.width, _WIDEST) if is_known else _WIDEST
+        self._console = Console(width=width, highlight=False)
+        self._begun = False
+
+    def title(self, kind: str, name: str, what: str = "") -> None:
+        """What a section is about; an empty line stands between sections."""
+        if self._begun:
+            self._console.print()
+        self._begun = True
+        heading = Text.assemble((f"{kind} " if kind else "", "dim"), (name, "bold"))
+        self._console.print(heading.append(f": {what}" if what else ""))
+
+    def text(self, text: str, indent: int = 2, style: str = "") -> None:
+        """A paragraph."""
+        for line in self._wrapped(text, indent):
+            self._line(Text(" " * indent).append(line, style))
+
+    def heading(self, text: str) -> None:
+        """What the lines below are about."""
+        self._console.print()
+        self._console.print(Text(f"  {text}", "bold"))
+
+    def facts(self, rows: Iterable[tuple[str, str]], indent: int = 2) -> None:
+        """Names, and beside them what belongs to each; empty ones are left out.
+
+        Where names are long, what belongs to each stands below it.
+        """
+        shown = [(name, text) for name, text in rows if text]
+        wide = max((len(name) for name, _ in shown), default=0) + 2
+        if wide > _WIDEST_NAME:
+            for name, text in shown:
+                self._line(Text(" " * indent).append(name, "bold"))
+                self.text(text, indent + 4)
+            return
+        for name, text in shown:
+            first, *further = self._wrapped(text, indent + wide)
+            self._line(
+                Text(" " * indent).append(name.ljust(wide), "bold").append(first, "not bold")
+            )
+            for line in further:
+                self._line(Text(" " * (indent + wide) + line))
+
+    def keys(self, keys: Sequence[Key], indent: int = 4) -> None:
+        """Keys with defaults, what is allowed, and what they mean."""
+        for key in keys:
+            self.key(key, indent)
+
+    def key(self, key: Key, indent: int = 4) -> None:
+        """One key."""
+        head = Text(" " * indent).append(key.name, "bold cyan")
+        if key.default is None:
+            head.append("  must be given", "italic")
+        elif key.default:
+            head.append(f" = {key.default}")
+        self._line(head)
+        if key.meaning:
+            self.text(key.meaning, indent + 4)
+        if not key.parts:
+            self.text(key.allowed, indent + 4, "dim")
+        self.parts(key.parts, indent + 4)
+
+    def parts(self, parts: Sequence[Part], indent: int) -> None:
+        """What a key can be, where each has a meaning and keys of its own."""
+        self.facts([(part.written, part.meaning) for part in parts], indent)
+
+    def toml(self, text: str) -> None:
+        """Lines to copy; they are never broken."""
+        for line in text.splitlines():
+            self._line(Text("    ").append(line, "green"))
+
+    def _wrapped(self, text: str, indent: int) -> list[str]:
+        room = max(20, self._console.width - indent)
+        return [line.plain.rstrip() for line in Text(text).wrap(self._console, room)] or [""]
+
+    def _line(self, line: Text) -> None:
+        self._console.print(line, soft_wrap=True)

@@ -1,0 +1,80 @@
+"""What docstrings say of a struct and of its fields, as plain text."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+_ENTRY = re.compile(r"^(?P<names>\w+(?:, \w+)*)(?: : .*)?$")
+_ROLE = re.compile(r":\w+:`[~.\w]*?(\w+)`")
+_UNDERLINE = re.compile(r"^-{3,}$")
+
+
+def summary_of(kind: type) -> str:
+    """The first line of a class's docstring; empty if it has none."""
+    return _plain(_lines(kind)[0]) if _lines(kind) else ""
+
+
+def description_of(kind: type) -> list[str]:
+    """The paragraphs of a class's docstring, without its sections, a line of text each."""
+    return [_plain(text) for text in _paragraphs(_before_sections(_lines(kind)))]
+
+
+def meanings_of(kind: type) -> dict[str, str]:
+    """What each field of a struct means, by its name, as plain text in one paragraph."""
+    return {name: _plain(text) for name, text in marked_meanings_of(kind).items()}
+
+
+def marked_meanings_of(kind: type) -> dict[str, str]:
+    """The same as it is written, with the marks of reStructuredText.
+
+    Read from the section "Parameters" of its docstring, and of those of its base classes. A field
+    that none of them names is left out.
+    """
+    found: dict[str, str] = {}
+    for base in kind.__mro__:
+        for name, meaning in _parameters(_lines(base)).items():
+            found.setdefault(name, meaning)
+    return found
+
+
+def _lines(kind: type) -> list[str]:
+    """Lines of a class's own docstring: a base class's is another's."""
+    text = kind.__dict__.get("__doc__")
+    return inspect.cleandoc(text).splitlines() if isinstance(text, str) else []
+
+
+def _before_sections(lines: list[str]) -> list[str]:
+    for number, line in enumerate(lines):
+        if _UNDERLINE.match(line) and number:
+            return lines[: number - 1]
+    return lines
+
+
+def _parameters(lines: list[str]) -> dict[str, str]:
+    try:
+        start = lines.index("Parameters") + 2
+    except ValueError:
+        return {}
+    found: dict[str, str] = {}
+    names: list[str] = []
+    texts: list[str] = []
+    for line in [*_before_sections(lines[start:]), "end"]:
+        if line.startswith(" ") or not line:
+            texts.append(line)
+            continue
+        meaning = " ".join(_paragraphs(texts))
+        found |= {name: meaning for name in names if meaning}
+        match = _ENTRY.match(line)
+        names, texts = (match["names"].split(", ") if match else []), []
+    return found
+
+
+def _paragraphs(lines: list[str]) -> list[str]:
+    blocks = "\n".join(line.strip() for line in lines).strip().split("\n\n")
+    return [" ".join(block.split()) for block in blocks if block.strip()]
+
+
+def _plain(text: str) -> str:
+    """Without the marks of reStructuredText."""
+    return _ROLE.sub(r"`\1`", text).replace("``", "`")

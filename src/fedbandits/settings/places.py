@@ -1,0 +1,152 @@
+"""Every key of every configuration, and who has it: where ``fedbandits explain`` looks."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from fedbandits.environments import Environment
+from fedbandits.environments import registry as worlds
+from fedbandits.settings.experiment import Experiment, Variant, _Head
+from fedbandits.settings.modules import _Keys
+from fedbandits.settings.reference import Key, Part, keys_of, nested
+from fedbandits.systems.base import System
+from fedbandits.systems.registry import BUILT_IN, find_system
+
+#: Keys of an experiment that are tables of their own.
+_TABLES = {
+    "environment": "a table [environment], with a kind and the keys of that kind",
+    "systems": "tables [[systems]], one for each, with a preset and its keys",
+    "module_digests": "a table",
+}
+
+
+class Place(NamedTuple):
+    """A key, where it stands, and in whose configuration.
+
+    Parameters
+    ----------
+    key
+        The key; its path begins at the root of a file, as ``systems.epsilon``.
+    owners
+        The systems or kinds of environment that have it, where it means the same; empty for a key
+        of all experiments.
+    """
+
+    key: Key
+    owners: tuple[str, ...]
+
+
+def built_in_systems() -> list[System[Any]]:
+    """The systems of this package; nobody else's code is run for that."""
+    return [find_system(name) for name in BUILT_IN]
+
+
+def built_in_environments() -> dict[str, type[Environment]]:
+    """The environments of this package, by kind; nobody else's code is run for that."""
+    return {kind: worlds.find_environment(kind) for kind in worlds.BUILT_IN}
+
+
+def head_keys() -> tuple[Key, ...]:
+    """The keys of an experiment that belong to no system and no environment."""
+    keys = (*keys_of(_Head, documented=Experiment), *keys_of(_Keys))
+    return tuple(
+        key._replace(allowed=_TABLES[key.path], type_in_words="a table", parts=())
+        if key.path in _TABLES
+        else key
+        for key in keys
+    )
+
+
+def entry_keys() -> tuple[Key, ...]:
+    """The keys that every table of ``[[systems]]`` can have, whatever the system."""
+    words = {
+        "preset": "a preset's name; `fedbandits list` shows them all",
+        "label": "up to 60 printable characters, not beginning with _ or a space",
+    }
+    defaults = {"preset": None, "label": ""}
+    keys = keys_of(Variant)
+    return tuple(
+        key._replace(allowed=words[key.path], default=defaults[key.path])
+        for key in keys
+        if key.path in words
+    )
+
+
+@functools.cache
+def places() -> tuple[Place, ...]:
+    """Every key, its path from the root of a file; once for all that mean the same by it."""
+    found: dict[Key, list[str]] = {key: [] for key in head_keys()}
+    known = built_in_environments()
+    kinds = ", ".join(f'"{kind}"' for kind in known)
+    which = Key("environment.kind", "a word", None, kinds, "Which environment it is.")
+    found[which] = []
+    for kind, environment in known.items():
+        for key in nested(_below("environment", keys_of(environment))):
+            found.setdefault(key, []).append(kind)
+    for key in _below("systems", entry_keys()):
+        found[key] = []
+    for system in built_in_systems():
+        for key in nested(_below("systems", keys_of(system.config_type))):
+            found.setdefault(key, []).append(system.name)
+    return tuple(Place(key, tuple(owners)) for key, owners in found.items())
+
+
+def find_places(asked: str, among: Iterable[Place]) -> list[Place]:
+    """The places that a key may stand in which was written in part, or with a system's label.
+
+    ``factor``, ``schedule.factor``, ``systems.0.schedule.factor`` and ``systems.growing.factor``
+    all find ``systems.schedule.growing.factor``.
+    """
+    steps = [step for step in re.split(r"[.\[\]]+", asked) if step]
+    among = list(among)
+    if steps[:1] == ["systems"] and len(steps) > 2:
+        return _matching(steps, among) or _matching(["systems", *steps[2:]], among)
+    return _matching(steps, among)
+
+
+@functools.cache
+def parts() -> dict[str, list[tuple[Part, str, str]]]:
+    """The parts that variants are composed of: by kind, each with its key and its system."""
+    found: dict[str, list[tuple[Part, str, str]]] = {}
+    for system in built_in_systems():
+        for key in nested(keys_of(system.config_type)):
+            for part in key.parts:
+                found.setdefault(part.name, []).append((part, key.path, system.name))
+    return found
+
+
+def _matching(steps: list[str], among: list[Place]) -> list[Place]:
+    """The shortest paths come first; a path that was written in full finds nothing else."""
+    exact = [place for place in among if place.key.path.split(".") == steps]
+    if exact and len(steps) > 1:
+        return exact
+    fitting = [place for place in among if _fits(steps, place.key.path.split("."))]
+    return sorted(fitting, key=lambda place: place.key.path.count("."))
+
+
+def _fits(steps: list[str], path: list[str]) -> bool:
+    """Whether steps lead to the end of a path, some of its steps left out."""
+    if not steps or steps[-1] != path[-1]:
+        return False
+    remaining = iter(path)
+    return all(step in remaining for step in steps)
+
+
+def _below(table: str, keys: tuple[Key, ...]) -> tuple[Key, ...]:
+    return tuple(
+        key._replace(
+            path=f"{table}.{key.path}",
+            parts=tuple(part._replace(keys=_below(table, part.keys)) for part in key.parts),
+        )
+        for key in keys
+    )
+
+
+def paths() -> Iterator[str]:
+    """Every path, and the last step of each: what somebody may ask for."""
+    for place in places():
+        yield place.key.path
+        yield place.key.name

@@ -1,0 +1,201 @@
+"""What can be set: every key with its type, its default, what is allowed, and what it means.
+
+All of it is read from the structs themselves: types and limits from their fields, meanings from
+their docstrings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+import tomli_w
+from msgspec import inspect
+
+from fedbandits._schema import limits_in_words
+from fedbandits.settings.docstrings import meanings_of, summary_of
+from fedbandits.settings.written import written
+
+
+class Part(NamedTuple):
+    """One of the values that a key can have which is a small table of its own.
+
+    Parameters
+    ----------
+    name
+        Its kind, as ``growing``.
+    meaning
+        What it is, in one sentence.
+    keys
+        Its own keys, in the order in which they may be written in brackets.
+    """
+
+    name: str
+    meaning: str
+    keys: tuple[Key, ...]
+
+    @property
+    def written(self) -> str:
+        """How it is written short, with the names of its keys: ``growing(factor, first)``."""
+        names = ", ".join(key.name for key in self.keys)
+        return f"{self.name}({names})" if names else self.name
+
+
+class Key(NamedTuple):
+    """A key of a configuration.
+
+    Parameters
+    ----------
+    path
+        Where it stands, below the table that it is a key of: ``epsilon``, or
+        ``schedule.growing.factor``.
+    type_in_words
+        As ``a number``, or ``a whole number or a word``.
+    default
+        In TOML notation. Empty where the key may be left out, and nothing stands for it. None where
+        it must be given.
+    allowed
+        What can be given, with its limits: ``a number > 0 and < 1``, or ``"raw", "released"``.
+    meaning
+        What it means. Empty where nobody has written it down.
+    parts
+        What can be given, where it is a table of its own.
+    """
+
+    path: str
+    type_in_words: str
+    default: str | None
+    allowed: str
+    meaning: str
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The last step of its path."""
+        return self.path.rpartition(".")[2]
+
+
+def keys_of(
+    kind: type[msgspec.Struct],
+    config: msgspec.Struct | None = None,
+    prefix: str = "",
+    documented: type | None = None,
+) -> tuple[Key, ...]:
+    """The keys of a struct, in order.
+
+    Parameters
+    ----------
+    kind
+        The struct.
+    config
+        An instance whose values are shown as defaults, as the configuration of a preset.
+    prefix
+        What paths begin with, its last point included.
+    documented
+        The class whose docstring has the meanings, if it is another.
+    """
+    meanings, keys = meanings_of(documented or kind), []
+    described = inspect.type_info(kind)
+    assert isinstance(described, inspect.StructType)  # noqa: S101 - what a struct's type is
+    for field in described.fields:
+        path = f"{prefix}{field.encode_name}"
+        keys.append(
+            Key(
+                path,
+                _type_in_words(field.type),
+                _default(field) if config is None else _text(getattr(config, field.name)),
+                _allowed(field.type),
+                meanings.get(field.name, ""),
+                parts_of(field.type, path),
+            )
+        )
+    return tuple(keys)
+
+
+def nested(keys: tuple[Key, ...]) -> Iterator[Key]:
+    """Keys, each followed by those of its parts."""
+    for key in keys:
+        yield key
+        for part in key.parts:
+            yield from nested(part.keys)
+
+
+def in_toml(value: Any) -> str:
+    """A value in TOML notation, on one line; parts are written short where they can be."""
+    if isinstance(value, msgspec.Struct):
+        return in_toml(written(value))
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{key} = {in_toml(inner)}' for key, inner in value.items())} }}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(in_toml, value))}]"
+    return tomli_w.dumps({"x": value}).removeprefix("x = ").strip()
+
+
+def _default(field: inspect.Field) -> str | None:
+    if field.default_factory is not msgspec.NODEFAULT:
+        return _text(field.default_factory())
+    return None if field.default is msgspec.NODEFAULT else _text(field.default)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else in_toml(value)
+
+
+def _kinds(info: inspect.Type) -> list[inspect.Type]:
+    kinds = list(info.types) if isinstance(info, inspect.UnionType) else [info]
+    return [kind for kind in kinds if not isinstance(kind, inspect.NoneType)]
+
+
+def parts_of(info: inspect.Type, path: str) -> tuple[Part, ...]:
+    """The tables that a key can have as its value, told apart by their kind."""
+    structs = [k for k in _kinds(info) if isinstance(k, inspect.StructType) and k.tag_field]
+    return tuple(
+        Part(str(s.tag), summary_of(s.cls), keys_of(s.cls, prefix=f"{path}.{s.tag}."))
+        for s in structs
+    )
+
+
+def _type_in_words(info: inspect.Type) -> str:
+    return " or ".join(dict.fromkeys(_noun(kind) for kind in _kinds(info)))
+
+
+def _noun(info: inspect.Type, article: str = "a ") -> str:
+    match info:
+        case inspect.LiteralType() if any(isinstance(value, str) for value in info.values):
+            return f"{article}word"
+        case inspect.IntType():
+            return f"{article}whole number"
+        case inspect.FloatType() | inspect.LiteralType():
+            return f"{article}number"
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.StrType():
+            return f"{article}text"
+        case inspect.VarTupleType() | inspect.ListType():
+            return f"{article}list of {_noun(_kinds(info.item_type)[0], '')}s"
+        case inspect.TupleType():
+            return f"{article}list of {len(info.item_types)} {_noun(info.item_types[0], '')}s"
+        case _:
+            return f"{article}table"
+
+
+def _allowed(info: inspect.Type) -> str:
+    """Everything that can be given; words come last, so that they are read together."""
+    kinds = sorted(_kinds(info), key=lambda kind: isinstance(kind, inspect.LiteralType))
+    tables = [in_toml(part.written) for part in parts_of(info, "")]
+    others = [_limited(kind) for kind in kinds if not getattr(kind, "tag_field", None)]
+    return ", or ".join(filter(None, [", ".join(tables), *others]))
+
+
+def _limited(info: inspect.Type) -> str:
+    item = info
+    if isinstance(info, inspect.LiteralType):
+        return ", ".join(map(in_toml, info.values))
+    if isinstance(info, inspect.VarTupleType | inspect.ListType):
+        item = info.item_type
+    if isinstance(info, inspect.TupleType):
+        item = info.item_types[0]
+    if isinstance(item, inspect.IntType | inspect.FloatType):
+        return f"{_noun(info)} {limits_in_words(item)}".strip()
+    return _noun(info)

@@ -1,0 +1,160 @@
+"""A commented configuration for a beginning: every key with its meaning, ready to be run."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+
+from fedbandits._suggest import close_names
+from fedbandits.environments import Environment, environments
+from fedbandits.errors import ConfigError
+from fedbandits.settings.docstrings import summary_of
+from fedbandits.settings.examples import examples
+from fedbandits.settings.experiment import _NAME, Variant, system
+from fedbandits.settings.places import head_keys
+from fedbandits.settings.reference import Key, in_toml, keys_of
+from fedbandits.systems.registry import find_preset, find_system, preset_names
+
+#: So few that every preset is done in seconds.
+_ROUNDS, _REPLICATES = 1000, 2
+_WIDTH = 96
+_HEAD = (
+    "Run it:                 fedbandits run {path}",
+    "See what it promises:   fedbandits privacy {path}",
+    "",
+    "Lines that begin with # and a space explain. Lines that begin with # and a key, such as "
+    "#seed, show the default of that key: remove the # to change it.",
+)
+#: Keys of an experiment, in the order of the file.
+_ORDER = ("name", "rounds", "replicates", "seed", "checkpoints", "module")
+
+
+def template(sources: Sequence[str], path: str | pathlib.Path = "experiment.toml") -> str:
+    """A configuration as TOML text.
+
+    Parameters
+    ----------
+    sources
+        Names of presets that play in one environment; or the name of one bundled example.
+    path
+        Where the file will be; it names the experiment too.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown name, an example among others, or presets that share no environment.
+    """
+    presets = list(dict.fromkeys(sources))
+    for source in presets:
+        if source in examples() and (len(presets) == 1 or find_preset(source) is None):
+            return _copied(source, presets)
+    variants = [_variant(preset) for preset in presets]
+    kind, world = _shared_world(variants)
+    name = pathlib.Path(path).stem
+    given = {"rounds": str(_ROUNDS), "replicates": str(_REPLICATES)}
+    given |= {"name": in_toml(name)} if re.match(_NAME, name) else {}
+    lines = [*_comment(line.format(path=path) for line in _HEAD), *_head_lines(given)]
+    lines += ["", *_comment([f"The world: {summary_of(world)}"])]
+    lines += ["[environment]", f"kind = {in_toml(kind)}", *_settings(keys_of(world))]
+    seen: dict[str, Variant] = {}
+    for variant in variants:
+        lines += ["", *_system_lines(variant, seen.setdefault(variant.system, variant))]
+    return "\n".join(lines) + "\n"
+
+
+def _copied(example: str, sources: Sequence[str]) -> str:
+    if len(sources) > 1:
+        raise ConfigError(f"init: {example!r} is an example; it is copied alone, or not at all")
+    return examples()[example].text
+
+
+def _variant(preset: str) -> Variant:
+    if find_preset(preset) is None:
+        known = [*preset_names(), *examples()]
+        raise ConfigError(
+            f"init --from: given {preset!r}, {close_names(preset, known, 'fedbandits list')}"
+        )
+    return system(preset)
+
+
+def _shared_world(variants: Iterable[Variant]) -> tuple[str, type[Environment]]:
+    """The first environment that all play in, and that can be made of defaults alone."""
+    worlds = environments()
+    fitting = {
+        variant.preset: [
+            kind for kind, each in worlds.items() if find_system(variant.system).plays_in(each)
+        ]
+        for variant in variants
+    }
+    for kind, world in worlds.items():
+        complete = all(key.default is not None for key in keys_of(world))
+        if complete and all(kind in kinds for kinds in fitting.values()):
+            return kind, world
+    played = "; ".join(f"{preset} plays in {', '.join(k)}" for preset, k in fitting.items())
+    raise ConfigError(f"init --from: these presets share no environment: {played}")
+
+
+def _head_lines(given: Mapping[str, str]) -> list[str]:
+    keys = {key.path: key for key in head_keys()}
+    lines: list[str] = []
+    for name in _ORDER:
+        value = given.get(name)
+        set_or_default = _assigned(keys[name]) if value is None else f"{name} = {value}"
+        lines += ["", *_explained(keys[name]), set_or_default]
+    return lines
+
+
+def _system_lines(variant: Variant, first: Variant) -> list[str]:
+    """One ``[[systems]]`` table; a second of the same system shows only what differs."""
+    found = find_system(variant.system)
+    about = f"{variant.preset}: {found.presets[variant.preset].description}"
+    lines = [*_comment([about]), "[[systems]]", f"preset = {in_toml(variant.preset)}"]
+    keys = keys_of(found.config_type, variant.config)
+    if variant is first:
+        label = f"#label = {in_toml(variant.label)}"
+        return [
+            *lines,
+            "",
+            *_comment(["Its name in results, and in --set systems.LABEL.key=value."]),
+            label,
+            *_settings(keys),
+        ]
+    before = keys_of(found.config_type, first.config)
+    other = [key for key, old in zip(keys, before, strict=True) if key.default != old.default]
+    same = f"All keys are those of {first.preset}, with the same defaults but these:"
+    return [*lines, *_comment([same]), *(_assigned(key) for key in other)]
+
+
+def _settings(keys: Iterable[Key]) -> list[str]:
+    return [line for key in keys for line in ("", *_explained(key), _assigned(key))]
+
+
+def _assigned(key: Key) -> str:
+    """The key's default, as a comment that can be made a line of TOML."""
+    return f"#{key.path} = {key.default}" if key.default else f"# By default {key.path} is not set."
+
+
+def _explained(key: Key) -> list[str]:
+    lines = _comment([key.meaning]) if key.meaning else []
+    if not key.parts:
+        return lines + _comment([f"Allowed: {key.allowed}."])
+    parts = [f"  {in_toml(part.written)}: {part.meaning}" for part in key.parts]
+    return lines + _comment(["Allowed:", *parts])
+
+
+def _comment(paragraphs: Iterable[str]) -> list[str]:
+    """Paragraphs as comments; what is indented stays so, and further in where it goes on."""
+    lines: list[str] = []
+    for text in paragraphs:
+        indent = len(text) - len(text.lstrip())
+        further = " " * (indent + 4 if indent else 0)
+        lines += textwrap.wrap(
+            text,
+            _WIDTH,
+            subsequent_indent=further,
+            break_long_words=False,
+            break_on_hyphens=False,
+        ) or [""]
+    return [f"# {line}".rstrip() for line in lines]

@@ -1,0 +1,45 @@
+"""Between an agent and who uses it, and what agents bring between machines."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from fedbandits.draws import Draws
+from fedbandits.random import Key, Purpose, replicate_key
+from fedbandits.systems.agents.application import SharedModel, secret_key
+from fedbandits.systems.agents.application import application as agents_application
+from fedbandits.systems.application import Means
+from fedbandits.systems.python_learners.agent import LearnerSupply
+from fedbandits.systems.python_learners.plan import LearnerPlan
+from fedbandits.systems.simulated import simulated_noise
+
+
+def application(plan: LearnerPlan) -> SharedModel:
+    """How applications ask an agent."""
+    return agents_application(plan)
+
+
+def supply(plan: LearnerPlan, role: str, place: int, means: Means) -> LearnerSupply | None:
+    """What an agent brings: noise that is charged for, and draws that nobody else can make."""
+    if role != "agent":
+        return None
+    noise = means.noise(plan.event) if plan.release.slots else lambda step: np.zeros(0)
+    return LearnerSupply(partial(_draws, secret_key(means, "draws"), place), noise)
+
+
+def simulated(
+    plan: LearnerPlan, role: str, place: int, seed: int, replicate: int
+) -> LearnerSupply | None:
+    """The same from a seed: it protects nobody."""
+    if role != "agent":
+        return None
+    key = replicate_key(seed, replicate)
+    return LearnerSupply(
+        partial(_draws, key, place), partial(simulated_noise, plan.size, key, place)
+    )
+
+
+def _draws(key: Key, place: int, number: int) -> Draws:
+    return Draws(key, place, number, Purpose.LEARNER)

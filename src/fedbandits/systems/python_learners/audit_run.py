@@ -1,0 +1,158 @@
+"""Agents of a private learner whose interactions an audit makes up, in two neighbouring worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedbandits._typing import Floats, Floats32
+from fedbandits.environments.base import Environment
+from fedbandits.federation.messages import Message, unpack
+from fedbandits.privacy.likelihood import attacker_of
+from fedbandits.random import Purpose, uniforms
+from fedbandits.systems.base import PartiesReplicate
+from fedbandits.systems.games import Look, audit_key, contexts
+from fedbandits.systems.python_learners.contributions import RecordSum
+from fedbandits.systems.python_learners.plan import LearnerPlan
+
+#: Contexts that are tried, to find two interactions whose records are far apart.
+_TRIED = 32
+
+
+class Interaction(NamedTuple):
+    """A made-up interaction with the only arm that is shown, and what it adds to a sum."""
+
+    context: Floats32  # (d, 1)
+    reward: float
+    record: Floats
+
+
+class Setting(NamedTuple):
+    """Who plays where, and in which rounds the replaced record may be.
+
+    Parameters
+    ----------
+    plan, world
+        What is played, and where.
+    pairs
+        For every agent two interactions whose records are far apart.
+    first, last
+        These rounds.
+    """
+
+    plan: LearnerPlan
+    world: Environment
+    pairs: Sequence[tuple[Interaction, Interaction]]
+    first: int
+    last: int
+
+
+class LearnersRun:
+    """Agents of a private learner; one interaction of one of them is replaced.
+
+    Parameters
+    ----------
+    run
+        The parties and their network.
+    setting
+        What is played.
+    target
+        The agent whose interaction it is, and the round.
+    fixed
+        Every decision set has one arm only: no decision changes any record.
+    informed
+        Look at what is sent as someone who knows all other records would.
+    number
+        Of the run: names the draws of contexts and rewards.
+    """
+
+    def __init__(
+        self,
+        run: PartiesReplicate,
+        setting: Setting,
+        target: tuple[int, int],
+        fixed: bool,
+        informed: bool,
+        number: int,
+    ) -> None:
+        self.run, self.network = run, run.network
+        self._agent, self._round = target
+        self._target: Any = run.players[self._agent]
+        self.audited: str = self._target.name
+        self._plan, self._pair = setting.plan, setting.pairs[self._agent]
+        # On a fixed log contexts are the same in every run: the log is one.
+        self._fixed, self._key = fixed, audit_key(0) if fixed else audit_key(number)
+        self._informed = informed
+        #: Releases of the target, less what its other records add, in order.
+        self._released: list[Floats] = []
+
+    def play_round(self, world: int, round_: int) -> None:
+        """All agents decide and observe; then the round is over."""
+        for index, agent in enumerate(self.run.players):
+            features, replaced = self._decision_set(world, index, round_)
+            decision = agent.decide(features)
+            reward = self._reward(index, round_, decision.action)
+            outcome = reward if replaced is None else replaced
+            self.network.send(agent.observe(decision, outcome))
+
+        def hear(player: Any, messages: list[Message]) -> None:
+            if self._informed and player is self._target:
+                self._hear(world, round_, messages)
+
+        self.run.end_round(round_, hear)
+
+    def _decision_set(self, world: int, agent: int, round_: int) -> tuple[Floats32, float | None]:
+        if (agent, round_) == (self._agent, self._round):
+            return self._pair[world].context, self._pair[world].reward
+        facts = self._plan.facts
+        dimension, columns = facts.features_shape
+        count = 1 if self._fixed else columns
+        drawn = contexts(self._key, agent, round_, dimension, count, facts.context_norm)
+        return drawn.astype(np.float32), None
+
+    def _reward(self, agent: int, round_: int, arm: int) -> float:
+        """Of the arm: what matters is that other choices earn other rewards."""
+        low, high = self._plan.facts.reward_range
+        drawn = uniforms(self._plan.facts.arms, self._key, agent, round_, Purpose.REWARD)
+        return float(low + (high - low) * drawn[0 if self._fixed else arm])
+
+    def _hear(self, world: int, round_: int, messages: list[Message]) -> None:
+        """Note what is released, less what all other records add to it."""
+        others = self._target.state.statistic
+        if round_ >= self._round:
+            others = others - self._pair[world].record
+        for message in messages:
+            sent: Any = message
+            self._released.append(unpack(sent.statistic, others.size) - others)
+
+    def look(self) -> Look | None:
+        """The likelihood ratio and numbers without noise, if others' records are known."""
+        if not self._informed:
+            return None
+        plan, values = self._plan, np.array(self._released)[None, :, :]
+        ends = np.array(plan.ends)
+        entered = (ends >= self._round).astype(np.float64)[None, :]
+        pair, steps = (self._pair[0].record, self._pair[1].record), np.arange(1, len(ends) + 1)
+        sees = attacker_of(plan.release, pair, steps, np.ones(plan.size))
+        scores = sees.scores(values, entered, np.ones(1))
+        return Look(values.reshape(1, -1), scores, sees.bare(values, entered))
+
+
+def furthest_pair(plan: LearnerPlan, agent: int) -> tuple[Interaction, Interaction]:
+    """Of some interactions those two whose records are furthest apart."""
+    tried = list(_some_interactions(plan, agent))
+    records = np.array([each.record for each in tried])
+    apart = np.linalg.norm(records[:, None] - records[None, :], axis=2)
+    one, other = np.unravel_index(int(apart.argmax()), apart.shape)
+    return tried[int(one)], tried[int(other)]
+
+
+def _some_interactions(plan: LearnerPlan, agent: int) -> Iterator[Interaction]:
+    maker, facts = RecordSum(plan, agent), plan.facts
+    drawn = contexts(audit_key(0), 0, 0, facts.dimension, _TRIED, facts.context_norm)
+    for context in drawn.astype(np.float32).T:
+        for reward in facts.reward_range:
+            record = maker.record("audit", context.astype(np.float64), 0, reward)
+            yield Interaction(np.ascontiguousarray(context[:, None]), reward, record)

@@ -1,0 +1,174 @@
+"""What one agent contributes to what is shared, and how it is made of the agent's learner.
+
+This is all in which learners differ for an agent: what they tell, and what user code may do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fedbandits._typing import Floats
+from fedbandits.draws import Draws
+from fedbandits.errors import BoundExceededError, LearnerError
+from fedbandits.learners.learner import Learner
+from fedbandits.learners.private_learner import PrivateLearner
+from fedbandits.systems.python_learners.plan import (
+    RECORD_ROOM,
+    LearnerPlan,
+    as_numbers,
+    released,
+)
+
+
+class OwnWords:
+    """A learner that says itself what its agent tells, or that tells nothing.
+
+    Parameters
+    ----------
+    plan
+        What all parties go by.
+    """
+
+    def __init__(self, plan: LearnerPlan) -> None:
+        self._plan = plan
+
+    def decide(self, learner: Any, contexts: Floats, draws: Draws) -> Any:
+        """What the learner chooses; not checked."""
+        return learner.decide(contexts, draws)
+
+    def record(self, place: str, context: Floats, arm: int, reward: float) -> Floats | None:
+        """What one interaction adds to the sum that is told; None if no sum is kept."""
+        del place, context, arm, reward
+        return None
+
+    def values(self, learner: Learner, statistic: Floats) -> Floats:
+        """What is told now, exactly, (size,).
+
+        Raises
+        ------
+        LearnerError
+            If it has another size than before.
+        """
+        del statistic
+        values = released(learner)
+        if values.size != self._plan.size:
+            raise LearnerError(
+                f"{type(learner).__name__}.release: returned {values.size} numbers, and "
+                f"{self._plan.size} before anything was learned; the size must not change"
+            )
+        return values
+
+    def receive(self, learner: Any, total: Floats, deviation: float) -> None:
+        """Hand a learner the total of all agents, whose noise has a deviation."""
+        del deviation
+        learner.receive(total)
+
+
+class RecordSum(OwnWords):
+    """A private learner: its agent tells the sum of its records.
+
+    Parameters
+    ----------
+    plan
+        What all parties go by.
+    agent
+        The agent's number.
+    """
+
+    def __init__(self, plan: LearnerPlan, agent: int) -> None:
+        super().__init__(plan)
+        #: It makes records, and never learns anything.
+        self._recorder: Any = plan.make(agent)
+        self._as_made, self._name = self._recorder.dump(), type(self._recorder).__name__
+        self._rounding, self._clips = plan.rounding, plan.config.out_of_bounds == "clip"
+        self._guarded = not self._recorder.sees_own_records()
+
+    def decide(self, learner: Any, contexts: Floats, draws: Draws) -> Any:
+        """What the learner chooses; not checked.
+
+        Raises
+        ------
+        LearnerError
+            If it keeps anything of it, and is to act on what is released alone.
+        """
+        if not self._guarded:
+            return learner.decide(contexts, draws)
+        before = learner.dump()
+        chosen = learner.decide(contexts, draws)
+        if learner.dump() != before:
+            raise LearnerError(
+                f"{self._name}.decide: has changed what the learner keeps, which then depends on "
+                "contexts that no noise covers; work out in receive what decide needs, or override "
+                "observe, which weakens the claim"
+            )
+        return chosen
+
+    def record(self, place: str, context: Floats, arm: int, reward: float) -> Floats:
+        """What one interaction adds, within its bound and on the grid.
+
+        Raises
+        ------
+        BoundExceededError
+            If it is longer than its bound, or no number, and is not to be cut down.
+        LearnerError
+            If the learner's method breaks its contract.
+        """
+        values = as_numbers(self._recorder.record(context, arm, reward), f"{self._name}.record")
+        if values.size != self._plan.size:
+            raise LearnerError(
+                f"{self._name}.record: returned {values.size} numbers, and {self._plan.size} for "
+                "another interaction; the size must not change"
+            )
+        if self._recorder.dump() != self._as_made:
+            raise LearnerError(
+                f"{self._name}.record: has changed the learner; a record must follow from its "
+                "arguments alone, or the guarantee does not hold"
+            )
+        held = held_to(values, self._plan.record_bound, self._clips)
+        if held is None:
+            raise BoundExceededError(
+                f"{place}: {self._name}.record is longer than record_bound = "
+                f"{self._plan.record_bound:g}, or no number; raise record_bound, scale records "
+                'down, or set out_of_bounds = "clip"'
+            )
+        return (held + self._rounding) - self._rounding
+
+    def values(self, learner: Learner, statistic: Floats) -> Floats:
+        return statistic
+
+    def receive(self, learner: Any, total: Floats, deviation: float) -> None:
+        learner.receive_under_noise(total, deviation)
+
+
+def contribution_of(plan: LearnerPlan, agent: int) -> OwnWords:
+    """How an agent's contribution is made."""
+    private = issubclass(plan.learner, PrivateLearner)
+    return RecordSum(plan, agent) if private else OwnWords(plan)
+
+
+def held_to(values: Floats, bound: float, clips: bool) -> Floats | None:
+    """A record of at most the bound's length, (size,); None if it must be cut down and may not be.
+
+    What is no number counts as 0 then, and a record of infinite length keeps its infinite entries.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        length = float(np.linalg.norm(values))
+    if length <= bound * (1.0 + RECORD_ROOM):
+        return values
+    if not clips:
+        return None
+    finite = np.where(np.isnan(values), 0.0, values)
+    if np.isinf(finite).any():
+        finite = np.where(np.isinf(finite), np.sign(finite), 0.0)
+    largest = float(np.abs(finite).max())
+    if largest == 0.0:
+        return finite
+    direction = finite / largest
+    length = float(np.linalg.norm(direction)) * largest
+    if length <= bound:
+        return finite
+    # A hair inside, so that rounding cannot leave it outside.
+    cut: Floats = direction * (bound * (1.0 - 1e-12) / float(np.linalg.norm(direction)))
+    return cut

@@ -1,0 +1,139 @@
+"""Docstrings of public names are in plain words: short sentences, every parameter explained."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from fedbandits.systems import systems
+from tests.public_names import public_names
+
+MOST_WORDS = 30
+LONGEST_SUMMARY = 100
+PUBLIC = public_names()
+
+_UNDERLINE = re.compile(r"^-{3,}$")
+_CODE = re.compile(r"``[^`]*``|`[^`]*`")
+_ROLE = re.compile(r":\w+(?::\w+)?:`[^`]*`")
+#: Not the end of a sentence, though a full stop and a space follow.
+_SHORT_FORM = re.compile(r"\b(?:et al|cf|e\.g|i\.e|vs|Eq|eq|Alg|Thm|Sec|Fig|Proc|No)\.(?=\s)")
+_WORD = re.compile(r"[A-Za-z]{2,}|[aI]\b")
+
+
+def blocks(docstring: str) -> Iterator[str]:
+    """The texts of a docstring: paragraphs, and each entry of a numpy section by itself."""
+    held: list[str] = []
+    lines = docstring.splitlines()
+    literal = None
+    section = False
+    for number, line in enumerate(lines):
+        indent = len(line) - len(line.lstrip())
+        following = lines[number + 1].strip() if number + 1 < len(lines) else ""
+        if literal is not None and (not line.strip() or indent > literal):
+            continue
+        literal = None
+        starts_section = bool(_UNDERLINE.match(following))
+        underline = bool(_UNDERLINE.match(line.strip()))
+        entry = section and indent == 0  # a parameter's name, or the type of what is returned
+        item = line.lstrip().startswith(("* ", "- ", "| ", ">>> "))
+        if not line.strip() or starts_section or underline or entry or item:
+            if held:
+                yield " ".join(held)
+            held = []
+            section = section or underline
+            if not line.strip() or starts_section or underline or entry:
+                continue
+        held.append(line.strip())
+        if line.rstrip().endswith("::"):
+            literal = indent
+    if held:
+        yield " ".join(held)
+
+
+def plain(text: str) -> str:
+    """The text with code and references as one word each, and without short forms' stops."""
+    text = _ROLE.sub("Name", text)
+    text = _CODE.sub("Name", text)
+    return _SHORT_FORM.sub("short", text)
+
+
+def sentences(text: str) -> list[str]:
+    """What a text says, split where a sentence ends."""
+    return [each for each in re.split(r"(?<=[.!?])[)\"'”]*\s+", plain(text).strip()) if each]
+
+
+def clauses(text: str) -> list[str]:
+    """Sentences, split once more at colons and semicolons."""
+    return [each for one in sentences(text) for each in re.split(r"[:;](?:\s+|$)", one) if each]
+
+
+def parameters(thing: Any) -> list[str]:
+    """The names of what a callable or a struct takes."""
+    if inspect.isclass(thing):
+        if issubclass(thing, msgspec.Struct):
+            return [field for field in thing.__struct_fields__ if not field.startswith("_")]
+        if "__init__" not in vars(thing):
+            return []
+        thing = thing.__init__
+    if not inspect.isroutine(thing):
+        return []
+    names = inspect.signature(thing).parameters
+    return [name for name in names if name not in {"self", "cls"} and not name.startswith("_")]
+
+
+def explained(thing: Any) -> str:
+    """The docstrings that may explain a thing's parameters: of a class also the classes above."""
+    if not inspect.isclass(thing):
+        return inspect.getdoc(thing) or ""
+    return "\n".join(inspect.cleandoc(vars(each).get("__doc__") or "") for each in thing.__mro__)
+
+
+def unplain(text: str) -> Iterator[str]:
+    """What is wrong with a docstring's sentences."""
+    for block in blocks(text):
+        for each in clauses(block):
+            count = len(_WORD.findall(each))
+            if count > MOST_WORDS:
+                yield f"{count} words: {each}"
+        for each in sentences(block):
+            if each.count(";") > 1:
+                yield f"more than two clauses: {each}"
+
+
+def ill_summed(text: str) -> Iterator[str]:
+    """What is wrong with the first line of a docstring."""
+    summary = re.split(r"\n\s*\n", text.strip())[0]
+    line = " ".join(summary.split())
+    if not line:
+        yield "no docstring"
+    elif len(line) > LONGEST_SUMMARY:
+        yield f"summary of {len(line)} characters: {line}"
+    elif len(sentences(line)) != 1:
+        yield f"summary of several sentences: {line}"
+    elif not line.endswith((".", "?")):
+        yield f"summary without an end: {line}"
+
+
+def unexplained(thing: Any) -> Iterator[str]:
+    """Parameters of which no docstring says anything."""
+    entries = {
+        name.strip().lstrip("*")
+        for line in explained(thing).splitlines()
+        if re.fullmatch(r"\*{0,2}\w+(?:, \*{0,2}\w+)*(?: : .*)?", line)
+        for name in line.partition(" : ")[0].split(",")
+    }
+    for name in parameters(thing):
+        if name not in entries:
+            yield f"no entry for the parameter {name}"
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_docstring_is_in_plain_words(name):
+    thing = PUBLIC[name]
+    text = inspect.getdoc(thing) or ""
+    assert [*ill_summed(text), *unplain(text), *unexplained(thing)] == []
