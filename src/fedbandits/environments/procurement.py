@@ -57,7 +57,13 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
         ``uniform``: qualities and costs are uniform on [0, 1]. ``normal``: both are normal with
         mean α, cut off at 0 and 1. Or the path of a CSV file with the columns agent, producer,
         quality, cost, capacity.
-    @@ max_capacity
+    agents
+        Number of buyers, n. The default is 10 if they are drawn. From a file the first ones are
+        taken, by default all.
+    producers
+        Number of producers, m. The default is 30 if they are drawn. From a file the first ones are
+        taken, by default all.
+    max_capacity
         Capacities that are drawn are uniform on 1 … max_capacity.
     quality_threshold
         Smallest average quality α that a purchase should have.
