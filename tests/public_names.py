@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import pkgutil
 import types
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
@@ -31,12 +32,7 @@ BESIDE = (
     "fedbandits.systems.base",
 )
 
-
-class Public(NamedTuple):
-    """A public name, with where it is defined and what has the docstring."""
-
-    name: str
-    thing: Any
+_MEMBERS = (property, functools.cached_property, types.FunctionType, classmethod, staticmethod)
 
 
 def public_names() -> dict[str, Any]:
@@ -52,9 +48,7 @@ def public_names() -> dict[str, Any]:
 
 
 def _modules() -> Iterator[types.ModuleType]:
-    waiting: list[Any] = [fedbandits, *map(importlib.import_module, BESIDE)]
-    for each in pkgutil.iter_modules(fedbandits.testing.__path__, "fedbandits.testing."):
-        waiting.append(importlib.import_module(each.name))
+    waiting: list[Any] = [fedbandits, *map(importlib.import_module, BESIDE), *_suites()]
     seen = set()
     while waiting:
         module = waiting.pop()
@@ -65,6 +59,14 @@ def _modules() -> Iterator[types.ModuleType]:
         if hasattr(module, "__all__"):
             things = [getattr(module, name) for name in module.__all__]
             waiting += [thing for thing in things if inspect.ismodule(thing)]
+
+
+def _suites() -> Iterator[types.ModuleType]:
+    """The contract suites: other packages import them, and they list their checks in ``CHECKS``."""
+    for each in pkgutil.iter_modules(fedbandits.testing.__path__, "fedbandits.testing."):
+        module = importlib.import_module(each.name)
+        if hasattr(module, "CHECKS"):
+            yield module
 
 
 def _offered(module: types.ModuleType) -> list[str]:
@@ -113,8 +115,12 @@ def _add_members(found: dict[str, Any], kind: type) -> None:
     for name, member in vars(kind).items():
         if name.startswith("_"):
             continue
-        if isinstance(member, (property, types.FunctionType, classmethod, staticmethod)) or (
-            type(member).__name__ == "cached_property"
-        ):
+        if isinstance(member, _MEMBERS):
+            # What a subclass says nothing of, the class above it has said.
             thing = getattr(member, "__func__", member)
-            found.setdefault(f"{kind.__module__}.{kind.__qualname__}.{name}", thing)
+            if inspect.getdoc(thing) or not _is_inherited(kind, name):
+                found.setdefault(f"{kind.__module__}.{kind.__qualname__}.{name}", thing)
+
+
+def _is_inherited(kind: type, name: str) -> bool:
+    return any(name in vars(above) for above in kind.__mro__[1:])

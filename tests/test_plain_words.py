@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from fedbandits.systems import systems
 from tests.public_names import public_names
 
 MOST_WORDS = 30
@@ -77,20 +76,26 @@ def parameters(thing: Any) -> list[str]:
     if inspect.isclass(thing):
         if issubclass(thing, msgspec.Struct):
             return [field for field in thing.__struct_fields__ if not field.startswith("_")]
-        if "__init__" not in vars(thing):
+        if "__init__" not in vars(thing) or getattr(thing, "_is_protocol", False):
             return []
         thing = thing.__init__
-    if not inspect.isroutine(thing):
+    if not (inspect.isroutine(thing) and callable(thing)):
         return []
     names = inspect.signature(thing).parameters
     return [name for name in names if name not in {"self", "cls"} and not name.startswith("_")]
 
 
-def explained(thing: Any) -> str:
-    """The docstrings that may explain a thing's parameters: of a class also the classes above."""
-    if not inspect.isclass(thing):
-        return inspect.getdoc(thing) or ""
-    return "\n".join(inspect.cleandoc(vars(each).get("__doc__") or "") for each in thing.__mro__)
+def explained(name: str, thing: Any) -> str:
+    """The docstrings that may explain a thing's parameters.
+
+    A struct's fields may be explained by the classes above it. What several methods or functions
+    take may be explained once, by their class or their module.
+    """
+    if inspect.isclass(thing):
+        return "\n".join(inspect.getdoc(each) or "" for each in thing.__mro__[:-1])
+    owner = PUBLIC.get(name.rpartition(".")[0]) or inspect.getmodule(thing)
+    above = explained("", owner) if inspect.isclass(owner) else inspect.getdoc(owner)
+    return f"{inspect.getdoc(thing)}\n{above}"
 
 
 def unplain(text: str) -> Iterator[str]:
@@ -119,21 +124,20 @@ def ill_summed(text: str) -> Iterator[str]:
         yield f"summary without an end: {line}"
 
 
-def unexplained(thing: Any) -> Iterator[str]:
-    """Parameters of which no docstring says anything."""
-    entries = {
-        name.strip().lstrip("*")
-        for line in explained(thing).splitlines()
-        if re.fullmatch(r"\*{0,2}\w+(?:, \*{0,2}\w+)*(?: : .*)?", line)
-        for name in line.partition(" : ")[0].split(",")
-    }
-    for name in parameters(thing):
-        if name not in entries:
-            yield f"no entry for the parameter {name}"
+def unexplained(name: str, thing: Any) -> Iterator[str]:
+    """Parameters that no docstring explains.
+
+    An entry of the section *Parameters* explains one, and so does a sentence that names it. A
+    sentence is enough for functions of one or two parameters, which need no section.
+    """
+    text = explained(name, thing)
+    for parameter in parameters(thing):
+        if not re.search(rf"(?<!\w){parameter}(?!\w)", text):
+            yield f"nothing explains the parameter {parameter}"
 
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_a_docstring_is_in_plain_words(name):
     thing = PUBLIC[name]
     text = inspect.getdoc(thing) or ""
-    assert [*ill_summed(text), *unplain(text), *unexplained(thing)] == []
+    assert [*ill_summed(text), *unplain(text), *unexplained(name, thing)] == []

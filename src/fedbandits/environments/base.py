@@ -193,7 +193,11 @@ def draw_reward(world: Any, expected: float, key: Key, agent: int, round_: int) 
 
 
 def bernoulli_reward(world: Any, expected: Any, key: Any, agent: Any, round_: Any) -> Any:
-    """An implementation of :func:`draw_reward`: 1 with probability ``expected``, else 0."""
+    """Draw a reward: 1 with probability ``expected``, else 0.
+
+    This is an implementation of :func:`draw_reward`, which explains the parameters: ``world``,
+    ``expected``, ``key``, ``agent`` and ``round_``.
+    """
     return 1.0 if bernoulli(expected, key, agent, round_, _REWARD, 0) else 0.0
 
 
@@ -201,14 +205,34 @@ def bernoulli_reward(world: Any, expected: Any, key: Any, agent: Any, round_: An
 def draw_decision_set(
     world: Any, key: Key, agent: int, round_: int, features: Floats32, expected: Floats32
 ) -> int:
-    """:func:`fill_decision_set` for callers outside compiled code."""
+    """Call :func:`fill_decision_set` from outside compiled code, for a ``world``.
+
+    Parameters
+    ----------
+    world
+        The world of the replicate.
+    key, agent, round_
+        Key of the random draws, number of the agent, and the round.
+    features, expected
+        Arrays that receive the contexts and the expected rewards.
+    """
     workspace = decision_set_workspace(world)
     return fill_decision_set(world, workspace, key, agent, round_, features, expected)
 
 
 @compiled
 def draw_world_reward(world: Any, expected: float, key: Key, agent: int, round_: int) -> float:
-    """:func:`draw_reward` for callers outside compiled code."""
+    """Call :func:`draw_reward` from outside compiled code.
+
+    Parameters
+    ----------
+    world
+        The world of the replicate.
+    expected
+        The expected reward of the arm.
+    key, agent, round_
+        Key of the random draws, number of the agent, and the round.
+    """
     return draw_reward(world, expected, key, agent, round_)
 
 

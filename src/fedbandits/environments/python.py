@@ -144,12 +144,22 @@ class Shown(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def begun(environment: PythonEnvironment, key: Key) -> Any:
-    """The world of a replicate; made anew when it was forgotten, which changes nothing."""
+    """The world of ``environment`` in the replicate that ``key`` names.
+
+    It is made again if it is no longer in memory. The result is the same.
+    """
     return environment.begin(Draws(key, 0, 0, Purpose.WORLD))
 
 
 def show(environment: PythonEnvironment, key: Key, agent: int, round_: int) -> Shown:
-    """A decision set of an environment, checked.
+    """Ask ``environment`` for a decision set, and check it.
+
+    Parameters
+    ----------
+    environment
+        The environment.
+    key, agent, round_
+        Key of the random draws, number of the agent, and the round.
 
     Raises
     ------
@@ -197,7 +207,16 @@ def show(environment: PythonEnvironment, key: Key, agent: int, round_: int) -> S
 def pay(
     environment: PythonEnvironment, key: Key, expected: float, agent: int, round_: int
 ) -> float:
-    """The reward of an arm, checked.
+    """Ask ``environment`` for the reward of an arm, and check it.
+
+    Parameters
+    ----------
+    environment
+        The environment.
+    key, agent, round_
+        Key of the random draws, number of the agent, and the round.
+    expected
+        The expected reward of the arm.
 
     Raises
     ------

@@ -50,7 +50,25 @@ Spells = tuple[tuple[float, float], ...]
 
 
 class ReplicateTrace(msgspec.Struct, frozen=True):
-    """Measurements of one replicate of one system at every checkpoint."""
+    """Measurements of one replicate of one system at every checkpoint; all are cumulative.
+
+    Parameters
+    ----------
+    system, replicate
+        Numbers of the system and of the replicate.
+    rounds : (checkpoints,) int
+        The rounds of the checkpoints.
+    regret, reward : (parties, checkpoints)
+        Regret and reward of each party.
+    messages, bytes, syncs : (checkpoints,)
+        Numbers of messages, of bytes of payload, and of syncs.
+    epsilon : (checkpoints,)
+        ε spent on the contents of one party's messages.
+    spells
+        Begin and end of each period in which the replicate was played, in seconds.
+    metrics : (parties, checkpoints)
+        The system's own measurements, by name.
+    """
 
     system: int
     replicate: int
@@ -78,7 +96,7 @@ class ReplicateTrace(msgspec.Struct, frozen=True):
         Parameters
         ----------
         system, replicate
-            Label of the system and number of the replicate.
+            Numbers of the system and of the replicate.
         rounds
             The rounds of the checkpoints.
         parties
@@ -107,7 +125,7 @@ class ReplicateTrace(msgspec.Struct, frozen=True):
         Parameters
         ----------
         system, replicate
-            Label of the system and number of the replicate.
+            Numbers of the system and of the replicate.
         rounds
             The rounds of the checkpoints.
         arrays

@@ -92,7 +92,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def digest(self) -> str:
-        """BLAKE2b of :attr:`content`, 16 bytes as hexadecimal digits. Every message carries it."""
+        """BLAKE2b digest of :attr:`content`, 16 bytes as hexadecimal digits, in every message."""
         return hashlib.blake2b(self.content, digest_size=_DIGEST_BYTES).hexdigest()
 
     def difference(self, theirs: bytes) -> Difference | None:

@@ -41,7 +41,14 @@ class LaplaceRelease(msgspec.Struct, frozen=True, tag=True):
 class ContinualSum(msgspec.Struct, frozen=True, tag=True):
     """A stream of running sums; each record is in one batch, and neighbours are replace-one.
 
-    The plan names the mechanism: a binary tree, or square-root Toeplitz.
+    Parameters
+    ----------
+    plan
+        The mechanism: a binary tree, or square-root Toeplitz.
+    record_norm
+        Sensitivity of the sum to one record.
+    releases
+        Number of releases so far.
     """
 
     plan: ContinualPlan
@@ -52,15 +59,15 @@ class ContinualSum(msgspec.Struct, frozen=True, tag=True):
 class Parallel(msgspec.Struct, frozen=True, tag=True):
     """Releases of disjoint records: each record is in one release, and cannot move to another.
 
-    Only the most expensive release is charged. Do not use this event if a replaced record can be in
-    another release than before. Two releases change then.
+    Only the most expensive of the releases in ``parts`` is charged. Do not use this event if a
+    replaced record can be in another release than before. Two releases change then.
     """
 
     parts: tuple[GaussianRelease | LaplaceRelease | ContinualSum, ...]
 
 
 class Encrypted(msgspec.Struct, frozen=True, tag=True):
-    """Encrypted messages without noise: nothing is charged, and there is no ε."""
+    """Messages encrypted with ``by``, without noise: nothing is charged, and no ε holds."""
 
     by: str
 
@@ -110,7 +117,10 @@ def _price(event: Any) -> float:
 
 
 def gaussian_mu(sensitivity: float, deviation: float) -> float:
-    """μ = Δ/σ of a Gaussian release; infinite without noise, and 0 if the sensitivity is 0."""
+    """μ of a Gaussian release: ``sensitivity`` / ``deviation``.
+
+    It is infinite without noise, and 0 if the sensitivity is 0.
+    """
     _check(sensitivity, deviation)
     if sensitivity == 0.0:
         return 0.0
@@ -119,6 +129,8 @@ def gaussian_mu(sensitivity: float, deviation: float) -> float:
 
 def laplace_mu(sensitivity: float, scale: float) -> float:
     """The smallest μ such that a Laplace release is μ-GDP: 2 Φ⁻¹(1 - ½ e^(-Δ/2b)).
+
+    Δ is ``sensitivity`` (L1), and b is ``scale``.
 
     Its trade-off function (Dong, Roth & Su 2022, section 2.3) is closest to a Gaussian one where
     both error rates are equal.

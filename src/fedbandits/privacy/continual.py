@@ -104,7 +104,7 @@ class ContinualPlan(msgspec.Struct, frozen=True):
         return sensitivity * record_norm / self.scale if self.scale > 0.0 else math.inf
 
     def largest_deviation(self) -> float:
-        """Off-diagonal standard deviation of the release with the most noise; 0 without releases."""
+        """Off-diagonal deviation of the release with the most noise; 0 without releases."""
         n = self.releases
         if self.mechanism == "tree":  # the number up to n with the most bits set
             return (
@@ -115,7 +115,7 @@ class ContinualPlan(msgspec.Struct, frozen=True):
         return self.deviation(n) if n else 0.0
 
     def deviation(self, k: int) -> float:
-        """Off-diagonal deviation of the noise in release k."""
+        """Off-diagonal standard deviation of the noise in release ``k``."""
         if self.mechanism != "toeplitz":
             return float(release_deviation(self.code, self.scale, np.empty(0), k))
         if k > SUMMED:
@@ -147,7 +147,7 @@ def calibrated(mechanism: Mechanism, releases: int, mu: float, record_norm: floa
 
 
 def toeplitz_coefficients(count: int) -> Floats:
-    """The first ``count`` coefficients of the square root of the all-ones lower-triangular matrix."""
+    """First ``count`` coefficients of the square root of the lower triangular matrix of ones."""
     k = np.arange(1, max(count, 1), dtype=np.float64)
     return np.concatenate([[1.0], np.cumprod(1.0 - 0.5 / k)])[:count]
 
@@ -175,7 +175,10 @@ def _toeplitz_norms(count: int) -> Floats:
 
 @compiled
 def draw_slot(mechanism: int, k: int) -> int:
-    """Where the draw of release k (from 1) is kept. It replaces one that is needed no more."""
+    """Slot in which the draw of release ``k`` (from 1) is stored, for the code ``mechanism``.
+
+    It replaces a draw that is not needed any more.
+    """
     if mechanism == TREE:
         slot = 0
         while (k >> slot) & 1 == 0:
@@ -186,7 +189,10 @@ def draw_slot(mechanism: int, k: int) -> int:
 
 @compiled
 def draw_weight(mechanism: int, coefficients: Floats, k: int, slot: int) -> float:
-    """Weight at release k of the draw kept in ``slot``; zero where there is none."""
+    """Weight of the draw in ``slot`` at release ``k``; zero if the slot is not used.
+
+    ``mechanism`` is the code of the mechanism, and ``coefficients`` are those of Toeplitz.
+    """
     if mechanism == TREE:
         return 1.0 if (k >> slot) & 1 else 0.0
     if mechanism == TOEPLITZ and slot < k:
@@ -196,7 +202,11 @@ def draw_weight(mechanism: int, coefficients: Floats, k: int, slot: int) -> floa
 
 @compiled
 def release_deviation(mechanism: int, scale: float, coefficients: Floats, k: int) -> float:
-    """Off-diagonal deviation of the noise in release k."""
+    """Off-diagonal standard deviation of the noise in release ``k``.
+
+    ``mechanism`` is the code of the mechanism, ``scale`` the deviation of one draw, and
+    ``coefficients`` those of Toeplitz.
+    """
     total = 0.0
     if mechanism == TREE:
         slots = 63

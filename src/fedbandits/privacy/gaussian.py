@@ -69,7 +69,10 @@ def mu_of(epsilon: float, delta: float) -> float:
 
 
 def epsilon_of(mu: float, delta: float) -> float:
-    """The smallest ε such that μ-GDP implies (ε, δ)-DP, rounded up; infinite for infinite μ."""
+    """The smallest ε such that μ-GDP implies (ε, δ)-DP, rounded up; infinite if μ is.
+
+    μ is ``mu``, and δ is ``delta``.
+    """
     _require(0.0 < delta < 1.0, f"delta must lie strictly between 0 and 1, got {delta}")
     _require(mu >= 0.0, f"mu must not be negative, got {mu}")
     if math.isinf(mu):
@@ -118,8 +121,8 @@ def record_sensitivity(context_bound: float, reward_bound: float) -> float:
 
         ‖(G, h) - (G', h')‖² ≤ (a⁴ + b⁴)/2 - a² b² c² + B² (a² + b² + 2 a b |c|).
 
-    * B ≤ L: at most (L² + B²)², since [x; y][x; y]ᵀ has Frobenius norm ≤ L² + B²; equal where
-      a = b = L and |c| = B²/L².
+    * B ≤ L: at most (L² + B²)², since [x; y][x; y]ᵀ has Frobenius norm ≤ L² + B². Equality holds
+      for a = b = L and |c| = B²/L².
     * B > L: the right-hand side grows with |c|, since B² ≥ a b. At |c| = 1 it is
       (a² - b²)²/2 + B² (a + b)², which grows with a, and with b since B² ≥ b (a - b): at most
       4 L² B², equal for x' = x, y' = -y.

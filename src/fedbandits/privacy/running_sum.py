@@ -54,12 +54,12 @@ class ContinualState(NamedTuple):
 
 
 def init(plan: ContinualPlan, size: int) -> ContinualState:
-    """The state before the first release of vectors of length ``size``."""
+    """The state of ``plan`` before the first release of vectors of length ``size``."""
     return ContinualState(0, np.zeros((plan.slots, size)), np.zeros((plan.slots, size)))
 
 
 def resume(plan: ContinualPlan, draws: Sequence[Floats], sums: Sequence[Floats]) -> ContinualState:
-    """The state after some releases, from their noise and their exact sums.
+    """The state of ``plan`` after some releases, from their noise and their exact sums.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def checked_noise(drawn: Floats, size: int) -> Floats:
 
 
 def encode(plan: ContinualPlan, sums: Floats, k: int) -> Floats:
-    """(E q)_k, the values to which noise is added at step ``k``, (size,).
+    """(E q)_k of ``plan``: the values to which noise is added at step ``k``, (size,).
 
     Toeplitz: E = C, the square root of A, so that C q = C⁻¹ (A q) is a sum over running sums with
     the coefficients of C⁻¹, a₀ = 1, a_j = a_{j-1} (1 - 3/(2j)). Tree: the sum of the block that

@@ -155,17 +155,17 @@ class SecureNoise:
 
 
 def own_sampler(count: int) -> Sequence[int]:
-    """Samples by :func:`.discrete_gaussian`; some 25 µs each."""
+    """Draw ``count`` samples with :func:`.discrete_gaussian`; each takes about 25 µs."""
     return [discrete_gaussian(_DEVIATION) for _ in range(count)]
 
 
 def opendp_sampler() -> Sampler:
-    """Samples by OpenDP's discrete Gaussian, if the extra ``noise`` is installed.
+    """The sampler of OpenDP's discrete Gaussian, which needs the extra ``noise``.
 
     Raises
     ------
     MissingExtraError
-        If it is not.
+        If the extra is not installed.
     """
     try:
         import opendp.prelude as opendp

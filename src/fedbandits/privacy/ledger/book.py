@@ -39,9 +39,10 @@ from fedbandits.privacy.ledger.times import Times
 class Ledger(contextlib.AbstractContextManager["Ledger"]):
     """A privacy ledger: the accounts of the parties that one organisation has in a federation.
 
-    :meth:`open` makes one. Every operation uses the caller's connection and transaction. A charge
-    counts if and only if this transaction is committed. Open the ledger in the process that uses
-    it, because a database engine must not survive a fork.
+    :meth:`open` makes one from ``clock`` and ``clock_tolerance``. ``owned`` says whether
+    :meth:`close` closes the engine. Every operation uses the caller's connection and transaction. A
+    charge counts if and only if this transaction is committed. Open the ledger in the process that
+    uses it, because a database engine must not survive a fork.
     """
 
     def __init__(
@@ -178,7 +179,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         epsilon: float,
         delta: float,
     ) -> None:
-        """Give a party a budget; a second call with the same values changes nothing.
+        """Give a party the budget (``epsilon``, ``delta``); a second call changes nothing.
 
         Raises
         ------
