@@ -98,7 +98,7 @@ def test_a_system_shows_where_it_was_published(system):
         (EXPERIMENT, ["Experiment 'two'", "<script>&amp;", "schedule='every(3)', epsilon=2.0"]),
         (HOSTILE, ["feducb as '<script>&amp;'", "'every(3)'", "set here", "local_view"]),
         (WORLD, ["Linear", "agents", "3", "(1.0, 0.0, 0.0, … 10 entries)"]),
-        (find_system("fclub"), ["fclub-clear", "sums of users without noise"]),
+        (find_system("fclub"), ["fclub-clear", find_system("fclub").presets["fclub-clear"].description]),
     ],
     ids=["experiment", "variant", "environment", "system"],
 )  # fmt: skip
