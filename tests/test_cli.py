@@ -10,12 +10,14 @@ import pytest
 from typer.testing import CliRunner
 
 from fedbandits import cli
-from fedbandits.experiments import audit as audit_module
-from fedbandits.experiments.audit import Audit, Verdict
+from fedbandits.errors import ResumeWarning
+from fedbandits.experiments import audit_parts
+from fedbandits.experiments.verdict import Audit, Verdict
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import GaussianRelease
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.ledger import Ledger, add_up
+from fedbandits.reproduce import FIGURES
 from fedbandits.systems.agents import audit as agents_audit
 from tests.experiments.test_audit import attack_of_few_runs
 
@@ -119,12 +121,55 @@ def test_privacy_is_of_a_file_or_of_all_presets(folder, monkeypatch, capsys, arg
     assert "name a CONFIG.toml, or give --all" in capsys.readouterr().err
 
 
+class TestResume:
+    """What there is to resume is said in one line; the exit code is 0 all the same."""
+
+    @pytest.fixture(autouse=True)
+    def as_users_see_warnings(self, monkeypatch):
+        monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # put back afterwards
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", ResumeWarning)
+            yield
+
+    def test_of_nothing_it_starts_from_the_beginning(self, folder, monkeypatch, capsys):
+        assert call(monkeypatch, "run", "tiny.toml", "--resume") == 0
+        shown = capsys.readouterr().err
+        line = next(line for line in shown.splitlines() if line.startswith("fedbandits: warning"))
+        assert "there is nothing to resume" in line
+        assert "starts from the beginning" in line
+        assert (folder / "runs" / "tiny" / "report.html").is_file()
+
+    def test_of_a_complete_run_it_plays_nothing(self, folder, monkeypatch, capsys):
+        assert call(monkeypatch, "run", "tiny.toml") == 0
+        table = capsys.readouterr().out
+        written = (folder / "runs" / "tiny" / "results.nc").stat().st_mtime_ns
+        assert call(monkeypatch, "run", "tiny.toml", "--resume") == 0
+        shown = capsys.readouterr()
+        assert "holds a complete run already; nothing is played" in shown.err
+        assert shown.out == table
+        assert (folder / "runs" / "tiny" / "results.nc").stat().st_mtime_ns == written
+
+    def test_of_a_figure_that_was_never_begun_it_says_so(self, folder, monkeypatch, capsys):
+        def make(context):
+            assert context.out.name == "fig"
+            raise KeyboardInterrupt
+
+        figure = FIGURES[min(FIGURES)]._replace(make=make)
+        monkeypatch.setitem(FIGURES, "made-up", figure)
+        arguments = ("reproduce", "made-up", "--resume", "--out", "fig")
+        assert call(monkeypatch, *arguments) == 130
+        assert "there is nothing to resume in fig" in capsys.readouterr().err
+        (folder / "fig").mkdir()
+        assert call(monkeypatch, *arguments) == 130
+        assert "nothing to resume" not in capsys.readouterr().err
+
+
 class TestAudit:
     few = ("--set", "rounds=60", "--set", "systems.0.schedule=every(4)")
 
     def test_verdicts_come_last_and_a_broken_claim_is_no_error(self, folder, monkeypatch, capsys):
         monkeypatch.setattr(agents_audit, "_HORIZONS", (16,))
-        monkeypatch.setattr(audit_module, "attack", attack_of_few_runs)
+        monkeypatch.setattr(audit_parts, "attack", attack_of_few_runs)
         assert call(monkeypatch, "audit", "tiny.toml", "--runs", "200", *self.few) == 0
         *_, noise, also, sound, published, summary = capsys.readouterr().out.splitlines()
         for name, line in (("feducb", noise), ("feducb-published", also)):
@@ -149,7 +194,9 @@ class TestAudit:
             epsilon_low=2.0, tightness=0.5, noise_factor=1.0, noise_measured=math.nan,
             confidence=0.99, findings=(),
         )  # fmt: skip
-        monkeypatch.setattr("fedbandits.experiments.audit.audit", lambda *_: Audit((verdict,)))
+        monkeypatch.setattr(
+            "fedbandits.experiments.audit.audit", lambda *_, **__: Audit((verdict,))
+        )
         assert call(monkeypatch, "audit", "tiny.toml", "--strict") == code
         assert call(monkeypatch, "audit", "tiny.toml") == 0
         assert f"[b]x: {outcome}" in capsys.readouterr().out

@@ -15,6 +15,7 @@ from fedbandits.errors import (
     FedbanditsError,
     OutputExistsError,
     ReleaseRefusedError,
+    StoppedError,
     UnknownEventError,
 )
 
@@ -36,6 +37,8 @@ __all__ = [
     "PrivacyClaim",
     "PrivateLearner",
     "ReleaseRefusedError",
+    "Stop",
+    "StoppedError",
     "System",
     "UnknownEventError",
     "Variant",
@@ -43,6 +46,7 @@ __all__ = [
     "audit",
     "environments",
     "errors",
+    "events",
     "learners",
     "ledger",
     "load",
@@ -67,8 +71,10 @@ if TYPE_CHECKING:
         systems,
     )
     from fedbandits.client import AsyncClient, Client
+    from fedbandits.experiments import events
     from fedbandits.experiments.audit import audit
     from fedbandits.experiments.run import run
+    from fedbandits.experiments.stop import Stop
     from fedbandits.learners.learner import Learner
     from fedbandits.learners.private_learner import PrivateLearner
     from fedbandits.privacy.claims import Limit, PrivacyClaim
@@ -87,10 +93,12 @@ else:
             "Limit": "fedbandits.privacy.claims:Limit",
             "PrivacyClaim": "fedbandits.privacy.claims:PrivacyClaim",
             "PrivateLearner": "fedbandits.learners.private_learner:PrivateLearner",
+            "Stop": "fedbandits.experiments.stop:Stop",
             "System": "fedbandits.systems:System",
             "Variant": "fedbandits.settings.experiment:Variant",
             "audit": "fedbandits.experiments.audit:audit",
             "environments": "fedbandits.environments",
+            "events": "fedbandits.experiments.events",
             "learners": "fedbandits.learners",
             "ledger": "fedbandits.ledger",
             "load": "fedbandits.settings.experiment:load",

@@ -21,6 +21,10 @@ class LongRunWarning(ConfigWarning):
     """
 
 
+class ResumeWarning(ConfigWarning):
+    """``resume`` where there is nothing to resume, or where the run is complete already."""
+
+
 class CacheWarning(UserWarning):
     """Compiled code cannot be stored safely, so every run compiles it again."""
 
@@ -112,6 +116,10 @@ class ResourceError(FedbanditsError):
 
 class MissingExtraError(FedbanditsError, ImportError):
     """A part of this package needs libraries that are not installed."""
+
+
+class StoppedError(FedbanditsError):
+    """A run or an audit that a ``Stop`` ended before anything was finished. It has no result."""
 
 
 class OutputExistsError(FedbanditsError):

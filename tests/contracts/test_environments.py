@@ -14,11 +14,13 @@ import pytest
 from fedbandits.environments import (
     Classification,
     Linear,
+    PythonEnvironment,
     RatingData,
     environments,
     find_environment,
     kind_of,
 )
+from fedbandits.errors import ConfigError
 from fedbandits.testing import environments as suite
 from fedbandits.testing.worlds import SMALL_WORLDS
 
@@ -86,3 +88,50 @@ def test_what_is_wrong_is_seen(check, wrong, says):
     check(Spoiled(agents=3, dim=3, arms=4))
     with pytest.raises(AssertionError, match=says):
         check(Spoiled(agents=3, dim=3, arms=4, wrong=wrong))
+
+
+class Walk(PythonEnvironment, tag="walk"):
+    """Two arms: one pays half of the time, the other a little more."""
+
+    agents: int = 2
+    wrong: str = ""
+    arm_count = dimension = 2
+
+    def decision_set(self, world, agent, round_, draws):
+        steps.append(round_)
+        better = 0.5 + 0.3 * draws.uniform()
+        if self.wrong == "order":
+            better = 0.5 + 0.001 * (len(steps) % 7)
+        return np.eye(2), np.array([0.5, better])
+
+    def draw_reward(self, world, expected, draws):
+        if self.wrong == "mean":
+            return 1.0
+        return 0.0 if self.wrong == "alike" else super().draw_reward(world, expected, draws)
+
+
+class Still(Walk, tag="still"):
+    """The same at all times, for all agents."""
+
+    def decision_set(self, world, agent, round_, draws):
+        return np.eye(2), np.array([0.5, 0.7])
+
+
+steps: list[int] = []
+
+
+@pytest.mark.parametrize(
+    ("check", "spoiled", "says"),
+    [
+        (suite.draws_depend_on_their_names_alone, Walk(wrong="order"), "asked for before"),
+        (suite.pays_what_is_expected, Walk(wrong="mean"), "mean rewards are off by 0"),
+        (suite.tells_agents_and_replicates_apart, Still(wrong="alike"), "see the same"),
+        (suite.survives_a_file, Walk(), "walk"),
+    ],
+)
+def test_what_is_wrong_in_plain_python_is_seen(check, spoiled, says):
+    """The last of them is not registered."""
+    if check is not suite.survives_a_file:
+        check(type(spoiled)())
+    with pytest.raises((AssertionError, ConfigError), match=says):
+        check(spoiled)

@@ -6,12 +6,14 @@ import os
 import pathlib
 import signal
 import sys
+import warnings
 
 import fedbandits as fb
-from fedbandits.experiments.progress import SilentProgress
+from fedbandits.errors import ResumeWarning
+from fedbandits.experiments.events import Event, ReplicateAdvanced
 
 
-class Countdown(SilentProgress):
+class Countdown:
     def __init__(self, left: int) -> None:
         self.left = left
 
@@ -20,8 +22,9 @@ class Countdown(SilentProgress):
         if self.left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def advance(self, system: int, rounds: int) -> None:
-        self.tick()
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, ReplicateAdvanced):
+            self.tick()
 
 
 def play(config: pathlib.Path, out: pathlib.Path, events: int) -> int:
@@ -35,7 +38,11 @@ def play(config: pathlib.Path, out: pathlib.Path, events: int) -> int:
         countdown.tick()  # it is
 
     os.replace = replace_and_tick
-    fb.run(config, out=out, jobs=1, progress=countdown, resume=True, save_every=0.0)
+    begun = (out.parent / f".{out.name}.checkpoint").exists()
+    with warnings.catch_warnings():
+        # It may have been killed before its first checkpoint.
+        warnings.simplefilter("ignore", ResumeWarning)
+        fb.run(config, out=out, jobs=1, on_event=countdown, resume=begun, save_every=0.0)
     return 0
 
 

@@ -11,9 +11,19 @@ from hypothesis import strategies as st
 
 import fedbandits as fb
 from fedbandits.environments import Linear
-from fedbandits.experiments import audit as audit_module
-from fedbandits.experiments.audit import Audit, audit, judge
+from fedbandits.experiments import audit_parts
+from fedbandits.experiments.audit import audit
 from fedbandits.experiments.audit_report import audit_section
+from fedbandits.experiments.events import (
+    AuditFinished,
+    AuditStarted,
+    Compiling,
+    Part,
+    PartAdvanced,
+    PartFinished,
+    PartStarted,
+)
+from fedbandits.experiments.verdict import Audit, judge
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.auditing import Finding
 from fedbandits.privacy.auditing import audit as attack
@@ -151,19 +161,17 @@ class TestSummary:
         assert Audit(verdicts[:1]).summary.startswith("audit of 1 system: 1 hold ")
 
 
-def attack_of_few_runs(game, runs, delta, confidence):
+def attack_of_few_runs(game, runs, delta, confidence, **options):
     """What must be found, the trigger, tells the worlds apart in every run.
 
     Without an error in 60 runs a side the bound is ε ≥ 1.8, whatever the seed; that a sound system
     is taken for a broken one has a probability of at most 0.01.
     """
-    return attack(game, min(runs, 60), delta, confidence, training=40)
+    return attack(game, min(runs, 60), delta, confidence, training=40, **options)
 
 
-@pytest.fixture(scope="module")
-def audited():
-    """What an audit of three systems came to, and what it told while it went on."""
-    experiment = fb.Experiment(
+def three_systems():
+    return fb.Experiment(
         rounds=60,
         environment=Linear(agents=2, dim=2, arms=3),
         systems=tuple(
@@ -175,11 +183,16 @@ def audited():
             )
         ),
     )
+
+
+@pytest.fixture(scope="module")
+def audited():
+    """What an audit of three systems came to, and what it told while it went on."""
     told = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(agents_audit, "_HORIZONS", (16,))  # whole parties are dear
-        patch.setattr(audit_module, "attack", attack_of_few_runs)
-        return audit(experiment, 80, progress=lambda *progress: told.append(progress)), told
+        patch.setattr(audit_parts, "attack", attack_of_few_runs)
+        return audit(three_systems(), 10_000, on_event=told.append), told
 
 
 class TestAudit:
@@ -203,12 +216,39 @@ class TestAudit:
             failures = [1.0 - finding.confidence for finding in verdict.findings]
             assert sum(failures) <= 0.01 * (1 + 1e-9)
 
-    def test_progress_is_told_before_every_game_and_check(self, audited):
+    def test_parts_count_up_to_the_total(self, audited):
         whole, told = audited
-        games = [(v.system, f.looks_at) for v in whole.verdicts for f in (*v.findings, *v.noise)]
-        assert [(system, looks_at) for system, looks_at, _, _ in told] == games
-        assert [done for _, _, done, _ in told] == list(range(len(games)))
-        assert {total for _, _, _, total in told} == {len(games)}
+        told = [event for event in told if not isinstance(event, Compiling)]
+        started, *inside, finished = told
+        assert isinstance(started, AuditStarted)
+        assert started.systems == ("feducb", "feducb-published", "linucb-alone")
+        assert finished == AuditFinished(summary=whole.summary, broken=("feducb-published",))
+        total = len(started.parts)
+        assert {event.total for event in inside} == {total}
+        for kind, first in ((PartStarted, 0), (PartFinished, 1)):
+            events = [event for event in inside if isinstance(event, kind)]
+            assert [event.done for event in events] == list(range(first, total + first))
+            assert [Part(e.system, e.kind, e.looks_at) for e in events] == list(started.parts)
+
+    def test_they_are_the_games_and_checks_of_the_verdicts(self, audited):
+        whole, told = audited
+        found = [(v.system, f.looks_at) for v in whole.verdicts for f in (*v.findings, *v.noise)]
+        assert [(part.system, part.looks_at) for part in told[0].parts] == found
+        kinds = {part.kind for part in told[0].parts}
+        assert kinds == {"contents", "messages", "noise"}
+
+    def test_a_part_advances_while_it_goes_on(self, audited):
+        inside, shares = {}, []
+        for event in audited[1]:
+            if isinstance(event, PartStarted):
+                shares = inside.setdefault(event.done, [])
+            elif isinstance(event, PartAdvanced):
+                shares.append(event.share)
+        messages = [i for i, p in enumerate(audited[1][0].parts) if p.kind == "messages"]
+        assert all(len(inside[number]) >= 3 for number in messages)
+        for shares in inside.values():
+            assert shares == sorted(shares)
+            assert all(0.0 < share < 1.0 for share in shares)
 
     def test_both_kinds_of_neighbours_and_contents_and_messages_are_looked_at(self, audited):
         for verdict in audited[0].verdicts[:2]:

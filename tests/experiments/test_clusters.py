@@ -20,10 +20,10 @@ from fedbandits.environments import registry as environment_registry
 from fedbandits.errors import BackendError
 from fedbandits.experiments import run as run_module
 from fedbandits.experiments.backends import cluster
-from fedbandits.experiments.progress import SilentProgress
+from fedbandits.experiments.events import ReplicateAdvanced
 from fedbandits.systems import registry
 from tests.experiments.test_resume import assert_same
-from tests.experiments.test_run import InterruptingProgress
+from tests.experiments.test_run import CtrlC
 from tests.own_things import COINS, CONFIG
 from tests.test_cli import call
 
@@ -74,15 +74,16 @@ def far(workers, chosen=None, **options):
     )
 
 
-class At(SilentProgress):
+class At:
     """Does something when the first replicate has come back."""
 
     def __init__(self, action):
         self.action = action
 
-    def advance(self, system, rounds):
-        action, self.action = self.action, lambda: None
-        action()
+    def __call__(self, event):
+        if isinstance(event, ReplicateAdvanced):
+            action, self.action = self.action, lambda: None
+            action()
 
 
 def test_the_command_gives_the_same_bits_from_a_cluster(workers, at_home, tmp_path, monkeypatch):
@@ -99,12 +100,13 @@ def test_the_command_gives_the_same_bits_from_a_cluster(workers, at_home, tmp_pa
 def test_progress_is_told_for_every_finished_replicate(workers):
     played = []
 
-    class Noting(SilentProgress):
-        def advance(self, system, rounds):
-            played.append((system, rounds))
+    def note(event):
+        if isinstance(event, ReplicateAdvanced):
+            played.append((event.system, event.replicate, event.done, event.rounds))
 
-    far(workers, progress=Noting(), jobs=1)
-    assert sorted(played) == [(0, 60)] * 6 + [(1, 60)] * 6
+    far(workers, on_event=note, jobs=1)
+    labels = ("feducb", "feducb-published")
+    assert sorted(played) == [(label, i, 60, 60) for label in labels for i in range(6)]
 
 
 @pytest.mark.parametrize(("then", "token"), [("here", "token"), ("there", "token that is missed")])
@@ -113,7 +115,7 @@ def test_ctrl_c_keeps_what_is_finished_and_resume_goes_on_anywhere(
 ):
     monkeypatch.setattr(cluster, "TOKEN", token)  # workers see the client's files, or do not
     monkeypatch.setattr(run_module, "write_output", lambda *_: None)  # plots take seconds
-    cut = far(workers, out=tmp_path / "r", progress=InterruptingProgress(1))
+    cut = far(workers, out=tmp_path / "r", on_event=CtrlC(1))
     assert cut.attrs["interrupted"] == 1
     finished = np.isfinite(cut.regret).all(dim=("party", "round")).values
     assert 0 < finished.sum() < finished.size
@@ -128,7 +130,7 @@ def test_ctrl_c_keeps_what_is_finished_and_resume_goes_on_anywhere(
 
 def test_what_is_finished_is_not_sent_again(workers, tmp_path, monkeypatch):
     monkeypatch.setattr(run_module, "write_output", lambda *_: None)
-    cut = fb.run(experiment(), out=tmp_path / "r", jobs=1, progress=InterruptingProgress(150))
+    cut = fb.run(experiment(), out=tmp_path / "r", jobs=1, on_event=CtrlC(150))
     finished = np.isfinite(cut.regret).all(dim=("party", "round")).values
     sent = []
     submit = on_dask.DaskCluster.submit
@@ -237,7 +239,7 @@ def test_a_scheduler_that_is_lost_is_named(client):
 
 def test_a_killed_worker_costs_nothing(workers, client, at_home):
     victim = next(iter(client.run(os.getpid).values()))
-    assert_same(at_home, far(workers, progress=At(lambda: os.kill(victim, signal.SIGKILL))))
+    assert_same(at_home, far(workers, on_event=At(lambda: os.kill(victim, signal.SIGKILL))))
 
 
 def test_workers_are_missed_where_there_are_none_and_named_without_fedbandits(

@@ -12,9 +12,10 @@ import xarray as xr
 import fedbandits as fb
 from fedbandits import _compile
 from fedbandits.environments import Linear
-from fedbandits.errors import CheckpointError, ConfigError
+from fedbandits.errors import CheckpointError, ConfigError, ResumeWarning
+from fedbandits.experiments.events import ReplicateFinished, RunFinished, RunStarted
 from tests.experiments import killed
-from tests.experiments.test_run import InterruptingProgress
+from tests.experiments.test_run import CtrlC
 from tests.privacy.ledgers import forks, in_child
 
 SYSTEMS = (
@@ -58,7 +59,7 @@ def test_killed_anywhere_a_run_resumes_to_the_same_bits(tmp_path):
     rng = np.random.default_rng(0)
     kills = 0
     while True:
-        status = outcome_of(config, out, int(rng.integers(7, 26)), afresh=kills % 10 == 0)
+        status = outcome_of(config, out, int(rng.integers(7, 22)), afresh=kills % 10 == 0)
         if status == 0:
             break
         assert status == -signal.SIGKILL
@@ -74,7 +75,7 @@ def test_killed_anywhere_a_run_resumes_to_the_same_bits(tmp_path):
 def test_ctrl_c_and_resume_give_the_same_bits(tmp_path, after):
     out = tmp_path / "r"
     try:
-        cut = fb.run(experiment(), out=out, jobs=1, progress=InterruptingProgress(after))
+        cut = fb.run(experiment(), out=out, jobs=1, on_event=CtrlC(after))
         assert cut.attrs["interrupted"] == 1
     except KeyboardInterrupt:
         assert not out.exists()
@@ -86,7 +87,7 @@ def test_ctrl_c_and_resume_give_the_same_bits(tmp_path, after):
 
 def interrupted(tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        fb.run(experiment(), out=tmp_path / "r", jobs=1, progress=InterruptingProgress(100))
+        fb.run(experiment(), out=tmp_path / "r", jobs=1, on_event=CtrlC(100))
     return tmp_path / "r"
 
 
@@ -118,8 +119,39 @@ def test_without_resume_a_run_begins_anew(tmp_path):
     assert_same(fb.run(experiment(), out=out), fb.run(experiment()))
 
 
-def test_resume_without_checkpoints_is_a_plain_run(tmp_path):
-    assert_same(fb.run(experiment(), out=tmp_path / "r", resume=True), fb.run(experiment()))
+def test_resume_without_checkpoints_says_so_and_is_a_plain_run(tmp_path):
+    with pytest.warns(ResumeWarning, match="nothing to resume.* starts from the beginning"):
+        resumed = fb.run(experiment(), out=tmp_path / "r", resume=True)
+    assert_same(resumed, fb.run(experiment()))
+
+
+def test_a_complete_run_is_returned_and_not_played_again(tmp_path):
+    whole, told = fb.run(experiment(), out=tmp_path / "r"), []
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "r").rglob("*")}
+    with pytest.warns(ResumeWarning, match="complete run already; nothing is played"):
+        again = fb.run(experiment(), out=tmp_path / "r", resume=True, on_event=told.append)
+    xr.testing.assert_identical(again.drop_attrs(), whole.drop_attrs())
+    assert again.attrs == whole.attrs
+    assert [type(event) for event in told] == [RunStarted, RunFinished]
+    assert len(told[0].finished) == told[0].total == told[1].total == 6
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "r").rglob("*")} == before
+
+
+def test_a_complete_run_that_was_begun_anew_goes_on_where_that_stopped(tmp_path):
+    whole = fb.run(experiment(), out=tmp_path / "r")
+    with pytest.raises(KeyboardInterrupt):
+        fb.run(experiment(), out=tmp_path / "r", jobs=1, on_event=CtrlC(100))
+    told = []
+    again = fb.run(experiment(), out=tmp_path / "r", resume=True, on_event=told.append)
+    assert_same(again, whole)
+    assert any(isinstance(event, ReplicateFinished) for event in told)
+
+
+def test_a_damaged_run_is_nothing_to_resume(tmp_path):
+    whole = fb.run(experiment(), out=tmp_path / "r")
+    (tmp_path / "r" / "results.nc").write_bytes(b"damaged")
+    with pytest.warns(ResumeWarning, match="nothing to resume"):
+        assert_same(fb.run(experiment(), out=tmp_path / "r", resume=True), whole)
 
 
 def test_resume_needs_a_folder():

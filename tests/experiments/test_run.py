@@ -16,7 +16,8 @@ import fedbandits as fb
 from fedbandits.environments import Classification, Linear
 from fedbandits.errors import DataError, OutputExistsError
 from fedbandits.experiments import result as result_module
-from fedbandits.experiments.progress import SilentProgress, TerminalProgress
+from fedbandits.experiments.events import ReplicateAdvanced
+from fedbandits.experiments.progress import TerminalProgress
 from fedbandits.experiments.replicate import checkpoint_rounds
 from fedbandits.experiments.result import SUMMARY_COLUMNS, ReplicateTrace, summarise
 
@@ -153,7 +154,7 @@ def test_an_interrupted_run_does_not_replace_a_complete_one(tmp_path):
     experiment = small(replicates=4, systems=(fb.system("feducb"),))
     fb.run(experiment, out=tmp_path / "r")
     before = (tmp_path / "r" / "summary.csv").read_text()
-    cut = fb.run(experiment, out=tmp_path / "r", jobs=1, progress=InterruptingProgress(130))
+    cut = fb.run(experiment, out=tmp_path / "r", jobs=1, on_event=CtrlC(130))
     assert cut.attrs["interrupted"] == 1
     assert (tmp_path / "r" / "summary.csv").read_text() == before
 
@@ -216,24 +217,26 @@ def test_what_fails_leaves_nothing_behind(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-class InterruptingProgress(SilentProgress):
-    """Presses Ctrl-C once so many rounds have been played."""
+class CtrlC:
+    """Listens to a run, and presses Ctrl-C once so many rounds have been played."""
 
     def __init__(self, after: int) -> None:
-        self.left = after
+        self.after, self.pressed = after, False
+        self.played: dict[tuple[str, int], int] = {}
 
-    def advance(self, system: int, rounds: int) -> None:
-        self.left -= rounds
-        if self.left <= 0:
-            self.left = 10**9
-            signal.raise_signal(signal.SIGINT)
+    def __call__(self, event: fb.events.Event) -> None:
+        if isinstance(event, ReplicateAdvanced):
+            self.played[event.system, event.replicate] = event.done
+            if not self.pressed and sum(self.played.values()) >= self.after:
+                self.pressed = True
+                signal.raise_signal(signal.SIGINT)
 
 
 def test_ctrl_c_keeps_finished_replicates(tmp_path):
     experiment = small(replicates=4, systems=(fb.system("feducb"),))
     whole = fb.run(experiment)
     out = tmp_path / "cut"
-    cut = fb.run(experiment, out=out, jobs=1, progress=InterruptingProgress(130))
+    cut = fb.run(experiment, out=out, jobs=1, on_event=CtrlC(130))
     assert cut.attrs["interrupted"] == 1
     finished = np.isfinite(cut.regret).all(dim=("system", "party", "round")).values
     assert list(finished) == [True, True, False, False]
@@ -245,7 +248,7 @@ def test_ctrl_c_keeps_finished_replicates(tmp_path):
 
 def test_ctrl_c_before_anything_is_finished_writes_no_results(tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        fb.run(small(), out=tmp_path / "r", jobs=1, progress=InterruptingProgress(1))
+        fb.run(small(), out=tmp_path / "r", jobs=1, on_event=CtrlC(1))
     assert [path.name for path in tmp_path.iterdir()] == [".r.checkpoint"]
 
 
@@ -264,8 +267,8 @@ class ClosedStream(io.StringIO):
 
 
 def test_a_progress_stream_that_nobody_reads_does_not_end_a_run():
-    progress = TerminalProgress(Console(file=ClosedStream()))
-    assert fb.run(small(), progress=progress).attrs["interrupted"] == 0
+    with TerminalProgress(Console(file=ClosedStream())) as progress:
+        assert fb.run(small(), on_event=progress).attrs["interrupted"] == 0
 
 
 def test_seconds_are_those_in_which_some_replicate_was_played():
@@ -283,6 +286,6 @@ def test_a_damaged_earlier_result_is_replaced(tmp_path):
     experiment = small(replicates=4, systems=(fb.system("feducb"),))
     fb.run(experiment, out=tmp_path / "r")
     (tmp_path / "r" / "results.nc").write_bytes(b"damaged")
-    fb.run(experiment, out=tmp_path / "r", jobs=1, progress=InterruptingProgress(130))
+    fb.run(experiment, out=tmp_path / "r", jobs=1, on_event=CtrlC(130))
     with xr.open_dataset(tmp_path / "r" / "results.nc", engine="h5netcdf") as stored:
         assert stored.attrs["interrupted"] == 1

@@ -332,10 +332,6 @@ class TestRuns:
 
         assert audit(Fickle(lambda *_: None), 1000, DELTA, training=50).epsilon_low == 0.0
 
-    def test_no_more_are_played_than_suffice(self):
-        game = Synthetic(shifted(1.0), runs=70)
-        assert audit(game, 10_000, DELTA, training=20).runs == 70
-
 
 def test_releases_that_do_not_fit_into_memory_are_scored_a_few_at_a_time(monkeypatch):
     """What is kept of each run is its score; runs have the numbers that they would have."""

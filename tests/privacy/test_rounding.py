@@ -14,7 +14,14 @@ from fedbandits.learners.ridge import add_record, packed_size
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.bounds import CAST_ROOM, NO_FAULT, contexts_fault, record_fault
 from fedbandits.privacy.continual import calibrated, noise_pattern
-from fedbandits.privacy.rounding import most_records, require_room, rounding_constant
+from fedbandits.privacy.rounding import (
+    grid_step,
+    most_records,
+    most_vectors,
+    require_room,
+    require_room_for_vectors,
+    rounding_constant,
+)
 from fedbandits.privacy.running_sum import init, release
 
 
@@ -168,3 +175,31 @@ class TestReach:
     def test_a_large_reward_costs_less_than_the_sum_of_squares(self):
         assert gaussian.record_sensitivity(1.0, 5.0) == 10.0
         assert gaussian.record_sensitivity(1.0, 1.0) == 2.0
+
+
+class TestVectors:
+    """Records that are any vectors of a bounded norm, rounded number by number."""
+
+    @pytest.mark.parametrize(
+        ("size", "releases", "mu"), [(1, 1, 1.0), (65, 24, 0.27), (9, 1, 0.01)]
+    )
+    def test_the_worst_that_rounding_can_do_is_within_its_margin(self, size, releases, mu):
+        """All of it for N records of norm 1, in exact arithmetic: of a reach of 2."""
+        records = most_vectors(size, releases, mu)
+        step, unit = Fraction(grid_step(rounding_constant(records, 1.0))), Fraction(1, 2**53)
+        rounded = step * Fraction(math.sqrt(size))  # of two records, each number by half a step
+        longer = 2 * 2 * Fraction(CAST_ROOM)
+        covered = 2 * 3 * unit * records * Fraction(math.sqrt(releases))
+        grid = Fraction(2.0**-40) * Fraction(math.sqrt(releases * size)) * 2 / Fraction(mu)
+        assert rounded + longer + covered + grid <= 2 * Fraction(gaussian.ROUNDING_MARGIN)
+
+    def test_more_are_refused(self):
+        most = most_vectors(20, 10, 0.3)
+        assert most > 10**9
+        require_room_for_vectors(most, 20, 10, 0.3)
+        with pytest.raises(ConfigError, match="records of 20 numbers can be in one released sum"):
+            require_room_for_vectors(most + 1, 20, 10, 0.3)
+
+    def test_there_may_be_no_room_at_all(self):
+        """A tiny budget, and releases of so many numbers that the grid of their noise tells."""
+        assert most_vectors(1 << 26, 1 << 14, 1e-3) == 0

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib
+import logging
 import pathlib
 import shutil
 import sys
+from collections import Counter
 
 import msgspec
 import numpy as np
@@ -15,10 +19,13 @@ import fedbandits as fb
 from fedbandits.cli.main import app
 from fedbandits.environments import registry as environment_registry
 from fedbandits.experiments.audit import audit
+from fedbandits.federation.messages import ImplausibleError, pack
 from fedbandits.privacy import running_sum
 from fedbandits.systems import find_preset, registry
 from fedbandits.testing import applications, environments, systems
 from fedbandits.testing.deployed_systems import does_as_simulated
+from fedbandits.testing.fuzzed import Fuzzed
+from fedbandits.testing.misbehaving import disturbed
 from fedbandits.testing.plays import federate
 
 FOLDER = pathlib.Path(__file__).parents[2] / "examples" / "extending"
@@ -62,6 +69,26 @@ def test_applications_can_ask_it_as_any_other(check, preset):
 @pytest.mark.parametrize("preset", PRESETS)
 def test_members_of_a_federation_do_as_simulated(preset, tmp_path):
     does_as_simulated(preset, tmp_path, restarts=True)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_member_that_sends_nonsense_disturbs_nobody(preset, tmp_path):
+    for name in ("quiet", "attacked"):
+        (tmp_path / name).mkdir()
+    quiet = asyncio.run(disturbed(preset, tmp_path / "quiet", False))
+    attacked = asyncio.run(disturbed(preset, tmp_path / "attacked", True))
+    np.testing.assert_array_equal(attacked[0], quiet[0])
+    np.testing.assert_array_equal(attacked[1], quiet[1])
+    assert attacked[2] >= 5
+    assert attacked[3] >= 100
+
+
+def test_whatever_real_hosts_do_not_take_changes_nothing(tmp_path, caplog):
+    found = Counter()
+    caplog.set_level(logging.CRITICAL, "fedbandits.deployment")
+    asyncio.run(Fuzzed("private-greedy", tmp_path, (30, 15), found).play())
+    assert found["frame: SealError"] > 100
+    assert sum(count for kind, count in found.items() if kind.endswith("Error")) > 250
 
 
 @pytest.mark.parametrize("check", environments.CHECKS, ids=lambda check: check.__name__)
@@ -148,6 +175,21 @@ def test_one_interaction_moves_the_sums_by_no_more_than_is_priced(loaded):
     assert max(moved) <= plan.record_norm
 
 
+def test_an_edit_of_any_room_is_other_code(tmp_path, monkeypatch):
+    """For checkpoints, where a package is installed: a module's digest is recorded besides."""
+    shutil.copytree(FOLDER / "private_greedy", tmp_path / "installed_greedy")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(registry, "_registered", {})
+    system = importlib.import_module("installed_greedy").SYSTEM
+    before = registry.code_of(system)
+    room = tmp_path / "installed_greedy" / "roles" / "agent.py"
+    room.write_text(room.read_text(encoding="utf-8") + "# another\n", encoding="utf-8")
+    assert len(before) == 64
+    assert registry.code_of(system) != before
+    for name in [each for each in sys.modules if each.startswith("installed_greedy")]:
+        del sys.modules[name]
+
+
 def test_a_package_without_a_loop_is_played_by_its_parties(loaded):
     found = find_preset("private-greedy")
     plan = loaded.systems[0].plan(loaded.environment, 60)
@@ -155,6 +197,28 @@ def test_a_package_without_a_loop_is_played_by_its_parties(loaded):
     assert type(found.simulate(plan, loaded.environment, 0, 0)).__name__ == "PartiesReplicate"
     assert found.needs(plan).parts == ()
     assert found.bounds(plan, loaded.environment) == ()
+
+
+def test_numbers_that_no_interactions_make_are_refused(loaded):
+    run = federate(fb.system("private-greedy").config, loaded.environment, 32, 1, 0)
+    run.advance(32)
+    adder, agent = run.run.one("adder"), run.run.of("agent")[0]
+    plan = loaded.systems[0].plan(loaded.environment, 32)
+    most = 32.0 + 8.0 * plan.mechanism.largest_deviation()
+    for party, agents in ((adder, 1), (agent, 10)):
+        assert plan.read(party.name, pack(np.full(plan.size, 32.0)), agents).size == plan.size
+        with pytest.raises(ImplausibleError, match=rf"{party.name}: a number is larger"):
+            plan.read(party.name, pack(np.full(plan.size, agents * most)), agents)
+
+
+def test_what_comes_after_the_last_round_counts_for_nothing(loaded):
+    run = federate(fb.system("private-greedy").config, loaded.environment, 32, 1, 0)
+    run.advance(32)
+    agent = run.run.of("agent")[0]
+    before = agent.state.own.copy()
+    assert before[:5].sum() == 32
+    agent.observe(agent.decide(None), 1.0)
+    np.testing.assert_array_equal(agent.state.own, before)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,11 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.environments.facts import ContextualFacts
+from fedbandits.federation.messages import ImplausibleError, unpack
 from fedbandits.federation.terms import Schedule
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, epsilon
+from fedbandits.privacy.bounds import any_implausible
 from fedbandits.privacy.continual import ContinualPlan, calibrated
 from fedbandits.privacy.rounding import require_room_for_vectors, rounding_constant
 from fedbandits.systems import Plan
@@ -40,7 +42,9 @@ class GreedyPlan(Plan, frozen=True, kw_only=True):
 
     @property
     def schedule(self) -> Schedule:
-        return Schedule(rounds=self.rounds, releases=len(self.ends), ends=self.ends)
+        return Schedule(
+            rounds=self.rounds, releases=len(self.ends), ends=self.ends, most_records=self.rounds
+        )
 
     @property
     def size(self) -> int:
@@ -58,6 +62,21 @@ class GreedyPlan(Plan, frozen=True, kw_only=True):
         added[arm] = 1.0
         added[self.facts.arms + arm] = (reward + self.rounding) - self.rounding
         return added
+
+    def read(self, name: str, statistic: bytes, agents: int) -> Floats:
+        """The numbers of a message with the releases of some agents, (size,).
+
+        Raises
+        ------
+        RemoteProtocolError
+            If they are not as many, or larger than interactions and noise can make them.
+        """
+        values = unpack(statistic, self.size)
+        each = np.full(self.size, max(1.0, *map(abs, self.facts.reward_range)))
+        deviation = math.sqrt(agents) * self.mechanism.largest_deviation()
+        if any_implausible(values, each, float(agents * self.rounds), self.pattern, deviation):
+            raise ImplausibleError(f"{name}: a number is larger than the terms allow")
+        return values
 
     def event(self, releases: int) -> ContinualSum | Clear:
         """What an agent's first releases are together, for the accountant."""

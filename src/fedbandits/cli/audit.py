@@ -15,7 +15,13 @@ def audit(
     config: ConfigFile,
     assignments: Assignments = None,
     runs: Annotated[
-        int, typer.Option(min=200, help="Runs in either world, for the contents of releases.")
+        int,
+        typer.Option(
+            min=200,
+            help="How large the audit is: runs in either world for the contents of releases. All "
+            "other parts grow and shrink in proportion; whole parties have a hundredth as many, "
+            "but at least 50.",
+        ),
     ] = RUNS,
     confidence: Annotated[
         float, typer.Option(min=0.5, max=0.999999, help="With which all bounds of a system hold.")
@@ -34,6 +40,10 @@ def audit(
     and no ε is claimed, participants look and guess, and no guess may be better than chance unless
     the claim says so. Writes audit.json and
     audit.html; a run's report in the same folder shows the verdicts too.
+
+    A small --runs makes all of it fast, for a first look: what tells the worlds apart in every run
+    still shows, but an ε that is a little too large does not. Ctrl-C ends an audit early: it shows
+    the verdicts of the systems that are done, and writes nothing.
     """
     from rich.console import Console
 
@@ -44,27 +54,32 @@ def audit(
     # Only now: a wrong key must not wait for what an audit needs.
     from fedbandits.experiments.audit import audit as audit_experiment
     from fedbandits.experiments.output import check_output, write_audit
-    from fedbandits.experiments.progress import audit_progress
+    from fedbandits.experiments.progress import TerminalProgress
 
     experiment.check()
     folder = out or pathlib.Path("runs") / experiment.name
     check_output(folder, experiment)
     try:
-        with audit_progress(Console(stderr=True)) as progress:
-            found = audit_experiment(experiment, runs, confidence, progress)
+        with TerminalProgress(Console(stderr=True)) as progress:
+            found = audit_experiment(experiment, runs, confidence, on_event=progress)
     except KeyboardInterrupt:
-        typer.echo("Interrupted: nothing is written.", err=True)
+        typer.echo("Interrupted before any system was done: nothing is written.", err=True)
         raise typer.Exit(130) from None
-    write_audit(folder, experiment, found)
+    if not found.missing:
+        write_audit(folder, experiment, found)
     if any(verdict.findings for verdict in found.verdicts):
         console.output().print(console.audit_table(found))
     for table in console.examined_tables(found):
         console.output().print(table)
-    typer.echo(f"Audit: {folder / 'audit.html'}")
+    if not found.missing:
+        typer.echo(f"Audit: {folder / 'audit.html'}")
     for line in filter(None, (verdict.noise_line for verdict in found.verdicts)):
         typer.echo(line)
     for verdict in found.verdicts:
         typer.echo(verdict.line)
     typer.echo(found.summary)
+    if found.missing:
+        typer.echo("Interrupted: nothing is written.", err=True)
+        raise typer.Exit(130)
     if strict and found.broken:
         raise typer.Exit(1)

@@ -12,7 +12,7 @@ from rich.table import Table
 from fedbandits.experiments.progress import rounded
 
 if TYPE_CHECKING:  # tables need none of what makes them
-    from fedbandits.experiments.audit import Audit
+    from fedbandits.experiments.verdict import Audit
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.settings.experiment import Experiment
 

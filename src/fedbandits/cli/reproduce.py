@@ -63,10 +63,16 @@ def reproduce(
     from fedbandits.reproduce import Context, write_outcome
 
     folder = out or pathlib.Path("runs") / name
-    progress = TerminalProgress(Console(stderr=True))
+    if resume and not folder.exists():
+        typer.echo(
+            f"fedbandits: warning: resume: there is nothing to resume in {folder}. The figure "
+            "starts from the beginning",
+            err=True,
+        )
     try:
-        context = Context(folder, full, data or [], jobs, resume, progress)
-        outcome = figure.make(context)
+        with TerminalProgress(Console(stderr=True)) as progress:
+            context = Context(folder, full, data or [], jobs, resume, on_event=progress)
+            outcome = figure.make(context)
     except KeyboardInterrupt:
         typer.echo("Interrupted: what is finished is kept; --resume goes on.", err=True)
         raise typer.Exit(130) from None

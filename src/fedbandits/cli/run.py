@@ -38,7 +38,9 @@ def run(
 
     All systems of the file meet the same contexts and reward draws. Ctrl-C keeps the replicates
     that are finished. Long runs save their state every few seconds; after an interruption or a
-    crash the same command with --resume goes on where they were, to the same result.
+    crash the same command with --resume goes on where they were, to the same result. Where there is
+    nothing to resume, it says so and starts from the beginning; where the run is complete, it plays
+    nothing.
     """
     from fedbandits.settings.experiment import load
 
@@ -55,17 +57,17 @@ def run(
     from fedbandits.experiments.run import run as run_experiment
 
     folder = out or pathlib.Path("runs") / experiment.name
-    stderr = Console(stderr=True)
     try:
-        result = run_experiment(
-            experiment,
-            out=folder,
-            jobs=jobs,
-            backend=backend,
-            scheduler=scheduler,
-            progress=TerminalProgress(stderr),
-            resume=resume,
-        )
+        with TerminalProgress(Console(stderr=True)) as progress:
+            result = run_experiment(
+                experiment,
+                out=folder,
+                jobs=jobs,
+                backend=backend,
+                scheduler=scheduler,
+                resume=resume,
+                on_event=progress,
+            )
     except KeyboardInterrupt:
         typer.echo("Interrupted before any replicate was finished; --resume goes on.", err=True)
         raise typer.Exit(130) from None

@@ -1,278 +1,155 @@
-"""Audit an experiment's privacy claims: attack every system in two worlds, and give a verdict.
-
-What a sound variant claims must stand above every lower bound that its audit finds for the
-neighbours that the claim is about. What a paper claims must stand above all of them. And no number
-that leaves may have less noise than is planned, whoever sends it.
-"""
+"""Audit an experiment's privacy claims: attack every system in two worlds, and give a verdict."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
-from typing import Literal
+import os
+import pathlib
 
-import msgspec
-
-from fedbandits.privacy import gaussian
-from fedbandits.privacy.auditing import Finding, Game
-from fedbandits.privacy.auditing import audit as attack
+from fedbandits.errors import StoppedError
+from fedbandits.experiments.audit_clock import Clock
+from fedbandits.experiments.audit_parts import AuditPart, parts_of
+from fedbandits.experiments.events import (
+    AuditFinished,
+    AuditInterrupted,
+    AuditStarted,
+    PartAdvanced,
+    PartFinished,
+    PartStarted,
+)
+from fedbandits.experiments.stop import Leaving, Stop
+from fedbandits.experiments.stream import Listener, Stream
+from fedbandits.experiments.verdict import Audit, Verdict, judge, with_examined
+from fedbandits.privacy.auditing import Finding
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.examined import Examined
-from fedbandits.privacy.noise_check import ALARM, NoiseFinding, NoisyNumbers, check_noise
+from fedbandits.privacy.noise_check import NoiseFinding
 from fedbandits.settings.defaults import CONFIDENCE, RUNS
-from fedbandits.settings.experiment import Experiment, Variant
-from fedbandits.systems import find_system
-
-Outcome = Literal["holds", "broken", "nothing claimed"]
+from fedbandits.settings.experiment import Experiment, load
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What an audit of one system came to.
-
-    Parameters
-    ----------
-    system
-        Label of the system that was audited.
-    outcome
-        Whether what is claimed stands above what was found.
-    claimed_by
-        Whose claim was put to the test.
-    epsilon, delta
-        ε and δ of that claim.
-    epsilon_low
-        The largest lower bound on ε that bears on it.
-    tightness
-        The largest bound from contents, over what accounting says of contents: how much of the
-        noise's price an attacker can show. Far below 1, noise is wasted, or runs are too few.
-    noise_factor
-        How many times the noise that (ε, δ) needs is charged for; 1 where it is calibrated.
-    noise_measured
-        The same as the audit measured it in contents; NaN where it did not.
-    confidence
-        Probability with which all bounds of this system hold together.
-    findings
-        What was found, one finding a game.
-    noise
-        Whether all released numbers have their planned noise, one finding a check.
-    examined
-        What participants found out, where encryption protects and no ε is claimed.
-    """
-
-    system: str
-    outcome: Outcome
-    claimed_by: str
-    epsilon: float
-    delta: float
-    epsilon_low: float
-    tightness: float
-    noise_factor: float
-    noise_measured: float
-    confidence: float
-    findings: tuple[Finding, ...]
-    examined: Examined | None = None
-    noise: tuple[NoiseFinding, ...] = ()
-
-    @property
-    def noise_line(self) -> str:
-        """Whether every number has its noise, in one line; empty where no noise is planned."""
-        if not self.noise:
-            return ""
-        wrong = [name for finding in self.noise for name in finding.named]
-        if wrong:
-            missing = sum(finding.missing for finding in self.noise)
-            excessive = sum(finding.excessive for finding in self.noise)
-            return (
-                f"{self.system}: not every released number has its planned noise: {missing:,} have "
-                f"less, {excessive:,} more ({'; '.join(wrong)})"
-            )
-        numbers = sum(finding.numbers for finding in self.noise)
-        planned = sum(finding.planned for finding in self.noise)
-        of = f" of {planned:,}" if planned > numbers else ""
-        return (
-            f"{self.system}: every released number has its planned noise: {numbers:,}{of} numbers "
-            "checked"
-        )
-
-    @property
-    def line(self) -> str:
-        """The verdict in one line."""
-        if self.examined is not None:
-            return f"{self.system}: {self.outcome}: {self._examined_line(self.examined)}"
-        if self.outcome == "nothing claimed":
-            return f"{self.system}: nothing claimed, no ε to put to the test"
-        sign = "≤" if self.outcome == "holds" else ">"
-        waste = ""
-        if self.noise_factor > 1.05:
-            waste = f", noise {self.noise_factor:.1f} × needed, {self.noise_measured:.1f} measured"
-        worst = max(self.findings, key=lambda finding: finding.epsilon_low, default=None)
-        noise = "" if all(f.missing == 0 for f in self.noise) else "; noise is missing"
-        shown = f"; {worst.looks_at}: {worst.attack}" if worst and self.outcome == "broken" else ""
-        return (
-            f"{self.system}: {self.outcome}: ε_low = {self.epsilon_low:.3g} {sign} "
-            f"ε = {self.epsilon:.3g} at δ = {self.delta:g} as {self.claimed_by} claims "
-            f"(tightness {self.tightness:.2f}{waste}{shown}{noise})"
-        )
-
-    def _examined_line(self, examined: Examined) -> str:
-        """What shows more than the claim says; else what participants guessed."""
-        shown = examined.broken(self.confidence)
-        if shown:
-            return f"more shows than the claim says: {'; '.join(shown)}"
-        found = [g.text for g in examined.guesses if g.stated and g.beats_chance(self.confidence)]
-        known = f": {'; '.join(found)}" if found else ""
-        return f"no ε is claimed, and nobody found out more than the claim says{known}"
-
-
-class Audit(msgspec.Struct, frozen=True):
-    """Verdicts of all systems of an experiment."""
-
-    verdicts: tuple[Verdict, ...]
-
-    @property
-    def broken(self) -> bool:
-        """Whether some claim does not stand."""
-        return any(verdict.outcome == "broken" for verdict in self.verdicts)
-
-    @property
-    def summary(self) -> str:
-        """One line about all systems."""
-        counts = {
-            outcome: [v.system for v in self.verdicts if v.outcome == outcome]
-            for outcome in ("holds", "broken", "nothing claimed")
-        }
-        parts = [
-            f"{len(names)} {'hold' if outcome == 'holds' else outcome}"
-            + (f" ({', '.join(names)})" if outcome == "broken" else "")
-            for outcome, names in counts.items()
-            if names
-        ]
-        sure = next((v.confidence for v in self.verdicts if v.findings), CONFIDENCE)
-        systems = f"{len(self.verdicts)} system{'s' if len(self.verdicts) != 1 else ''}"
-        return f"audit of {systems}: {', '.join(parts)} (confidence {sure:g} a system)"
-
-
-#: Told before every game and check: which system, what is looked at, how many of these are done, of
-#: how many.
-Progress = Callable[[str, str, int, int], None]
+class _LeaveError(Exception):
+    """Unwinds a part of an audit that is told to stop. It never leaves this module."""
 
 
 def audit(
-    experiment: Experiment,
+    experiment: Experiment | str | os.PathLike[str],
     runs: int = RUNS,
     confidence: float = CONFIDENCE,
-    progress: Progress | None = None,
+    *,
+    on_event: Listener | None = None,
+    stop: Stop | None = None,
 ) -> Audit:
     """Attack every system of an experiment that claims an ε.
 
     Parameters
     ----------
     experiment
-        Systems are attacked as configured; whole parties play in a small world of their own.
+        An :class:`.Experiment`, or the path of a TOML file. Contents of releases are attacked as
+        configured; whole parties play in a small world of their own.
     runs : int
-        A side, for contents; of whole parties at most a thousand are played.
+        How large the audit is: runs in either world for the contents of releases. All other parts
+        grow and shrink in proportion. At the default whole parties play at most 1,000 runs a world,
+        and numbers are drawn some 300 to 450 times to check their noise; no part gets so small that
+        it could find nothing at all.
     confidence : float
-        Probability with which all bounds of one system hold together.
-    progress
-        Told what is being attacked.
+        Probability with which all bounds of one system hold together, whatever ``runs`` is.
+    on_event
+        Is called with every event of the audit. See :mod:`fedbandits.experiments.events`.
+    stop
+        Ends the audit early once it is set, in the middle of a part, too.
+
+    Returns
+    -------
+    Audit
+        After an interruption (Ctrl-C, or ``stop``) with the verdicts of those systems that were
+        done; ``missing`` names the others.
+
+    Raises
+    ------
+    StoppedError
+        If ``stop`` ended it before any system was done.
+    KeyboardInterrupt
+        If Ctrl-C did so. Ctrl-C ends an audit at its next step; a second one, at once.
     """
-    claims, tell = experiment.claims(), progress or (lambda *_: None)
-    planned = [(entry, *_planned(experiment, entry)) for entry in experiment.systems]
-    total, done = sum(len(games) + len(checks) for _, games, checks in planned), 0
-    verdicts = []
-    for entry, games, checks in planned:
-        label, findings, noise = entry.label, [], []
-        for game in games:
-            tell(label, game.looks_at, done, total)
-            share = 1.0 - (1.0 - confidence) / len(games)
-            findings.append(attack(game, runs, claims[label].delta, share))
-            done += 1
-        for numbers in checks:
-            tell(label, numbers.looks_at, done, total)
-            noise.append(check_noise(numbers, ALARM / len(checks)))
-            done += 1
-        verdict = judge(label, claims[label], tuple(findings), confidence, tuple(noise))
-        verdicts.append(with_examined(verdict, _examined(experiment, entry)))
-    return Audit(tuple(verdicts))
+    if not isinstance(experiment, Experiment):
+        experiment = load(pathlib.Path(experiment))
+    stream, leaving = Stream(on_event), Leaving(stop)
+    claims = experiment.claims()
+    planned = {
+        entry.label: parts_of(experiment, entry, runs, confidence, claims[entry.label].delta)
+        for entry in experiment.systems
+    }
+    parts = [part for own in planned.values() for part in own]
+    shown = tuple(part.shown for part in parts)
+    stream.tell(
+        AuditStarted(experiment=experiment.name, systems=tuple(planned), runs=runs, parts=shown)
+    )
+    player = _Player(stream, leaving, Clock([part.kind for part in shown]))
+    verdicts: list[Verdict] = []
+    try:
+        # Not by an exception wherever it may be: compiled code does not expect one.
+        with stream.with_compilations(), leaving.at_ctrl_c(once=True):
+            for label, own in planned.items():
+                found = [player.play(part) for part in own]
+                verdicts.append(_verdict(label, claims[label], found, confidence))
+    except (KeyboardInterrupt, _LeaveError):
+        audited = tuple(verdict.system for verdict in verdicts)
+        stream.tell(AuditInterrupted(done=player.done, total=len(parts), audited=audited))
+        if verdicts:
+            missing = tuple(label for label in planned if label not in audited)
+            return Audit(tuple(verdicts), missing)
+        if stop:
+            raise StoppedError("audit: it was stopped before any system was done") from None
+        raise KeyboardInterrupt from None
+    whole = Audit(tuple(verdicts))
+    broken = tuple(verdict.system for verdict in verdicts if verdict.outcome == "broken")
+    stream.tell(AuditFinished(summary=whole.summary, broken=broken))
+    return whole
 
 
-def with_examined(verdict: Verdict, examined: Examined | None) -> Verdict:
-    """A verdict that also holds what participants found out against what is claimed."""
-    if examined is None:
-        return verdict
-    outcome: Outcome = "broken" if examined.broken(verdict.confidence) else "holds"
-    outcome = "broken" if verdict.outcome == "broken" else outcome
-    return msgspec.structs.replace(verdict, outcome=outcome, examined=examined)
-
-
-def _examined(experiment: Experiment, entry: Variant) -> Examined | None:
-    world = experiment.environment
-    return find_system(entry.system).examine(entry.plan(world, experiment.rounds), world)
-
-
-def _planned(experiment: Experiment, entry: Variant) -> tuple[list[Game], list[NoisyNumbers]]:
-    """What is played against a variant, and the numbers whose noise is checked."""
-    world, system = experiment.environment, find_system(entry.system)
-    plan = entry.plan(world, experiment.rounds)
-    return list(system.games(plan, world)), list(system.noise_checks(plan, world))
-
-
-def judge(
+def _verdict(
     label: str,
     claim: PrivacyClaim,
-    findings: tuple[Finding, ...],
+    found: list[Finding | NoiseFinding | Examined | None],
     confidence: float,
-    noise: tuple[NoiseFinding, ...] = (),
 ) -> Verdict:
-    """Hold what was found against what is claimed."""
-    claimed_by, epsilon = _claimed(claim)
-    bearing = list(_bearing(claim, findings))
-    low = max((finding.epsilon_low for finding in bearing), default=0.0)
-    contents = max((f.epsilon_low for f in findings if f.sees == "contents"), default=0.0)
-    measured = next((f.mu for f in findings if f.sees == "contents"), math.nan)
-    outcome: Outcome = "nothing claimed"
-    if findings and math.isfinite(epsilon):
-        bare = any(finding.missing for finding in noise)
-        shown = low > epsilon or contents > claim.epsilon_contents
-        outcome = "broken" if shown or bare else "holds"
-    return Verdict(
-        system=label,
-        outcome=outcome,
-        claimed_by=claimed_by,
-        epsilon=epsilon,
-        delta=claim.delta,
-        epsilon_low=low,
-        tightness=contents / claim.epsilon_contents if claim.epsilon_contents > 0.0 else 0.0,
-        noise_factor=_noise_factor(claim.mu, epsilon, claim.delta),
-        noise_measured=_noise_factor(measured, epsilon, claim.delta),
-        confidence=confidence,
-        findings=findings,
-        noise=noise,
-    )
+    """The verdict on one system, from what its parts came to."""
+    findings = tuple(one for one in found if isinstance(one, Finding))
+    noise = tuple(one for one in found if isinstance(one, NoiseFinding))
+    examined = next((one for one in found if isinstance(one, Examined)), None)
+    return with_examined(judge(label, claim, findings, confidence, noise), examined)
 
 
-def _claimed(claim: PrivacyClaim) -> tuple[str, float]:
-    """Who claims which ε: the paper, where it does, else this package's accounting."""
-    if claim.paper_claims is not None:
-        return "the paper", claim.paper_claims[0]
-    if claim.is_private:
-        return "accounting", claim.epsilon
-    return "accounting, for contents alone,", claim.epsilon_contents
+class _Player:
+    """Plays parts one after the other, tells how far they are, and leaves when told."""
 
+    def __init__(self, stream: Stream, stop: Stop, clock: Clock) -> None:
+        self._stream, self._stop, self._clock = stream, stop, clock
+        self.done, self._total = 0, clock.parts
 
-def _bearing(claim: PrivacyClaim, findings: tuple[Finding, ...]) -> Iterator[Finding]:
-    """Findings that bear on the claim: a claim for a fixed log says nothing of reactions."""
-    for finding in findings:
-        contents_only = claim.paper_claims is None and not claim.is_private
-        if contents_only and finding.sees != "contents":
-            continue
-        fixed_only = claim.paper_claims is None and claim.holds_for == "fixed log"
-        if fixed_only and finding.neighbours == "interactive":
-            continue
-        yield finding
+    def play(self, part: AuditPart) -> Finding | NoiseFinding | Examined | None:
+        """What a part came to."""
+        self._leave_if_told()
+        self._clock.begin()
+        self._tell(PartStarted, part, None)
 
+        def tick(share: float) -> None:
+            # The end of a part has an event of its own.
+            if share < 1.0:
+                self._tell(PartAdvanced, part, self._clock.left(share), share=share)
+            self._leave_if_told()
 
-def _noise_factor(mu: float, epsilon: float, delta: float) -> float:
-    """Deviation of noise that costs μ, over the deviation that would do for (ε, δ)."""
-    if not (0.0 < mu < math.inf and 0.0 < epsilon < math.inf and delta > 0.0):
-        return math.nan
-    return gaussian.mu_of(epsilon, delta) / mu
+        found = part.play(tick)
+        self._clock.end()
+        self.done += 1
+        self._tell(PartFinished, part, self._clock.left())
+        return found
+
+    def _leave_if_told(self) -> None:
+        if self._stop:
+            raise _LeaveError
+
+    def _tell(self, kind: type, part: AuditPart, left: float | None, **more: float) -> None:
+        told = {name: getattr(part.shown, name) for name in part.shown.__struct_fields__}
+        done, total = self.done, self._total
+        self._stream.tell(kind(**told, done=done, total=total, seconds_left=left, **more))

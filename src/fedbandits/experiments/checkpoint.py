@@ -60,6 +60,11 @@ class CheckpointFolder:
             environment=text_of(type(experiment.environment)),
         )
 
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to resume."""
+        return not any(any(self.path.glob(f"*{ending}")) for ending in (".checkpoint", ".npz"))
+
     def begin(self, resume: bool) -> None:
         """Make the folder; without ``resume`` what an earlier run left is discarded."""
         if not resume:

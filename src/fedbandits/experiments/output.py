@@ -15,12 +15,12 @@ import xarray as xr
 from xarray.backends import H5NetCDFStore
 
 from fedbandits.errors import OutputExistsError
-from fedbandits.experiments.audit import Audit
 from fedbandits.experiments.files import locked, replace_durably, stage, unwritable
 from fedbandits.experiments.plots import draw_plots
 from fedbandits.experiments.report import render_audit, render_report
 from fedbandits.experiments.result import summarise, summary_csv
 from fedbandits.experiments.theory import compare
+from fedbandits.experiments.verdict import Audit
 from fedbandits.experiments.whole import is_whole, put_in_place
 from fedbandits.settings.experiment import Experiment
 
@@ -92,6 +92,12 @@ def holds_complete_run(out: pathlib.Path) -> bool:
             return not stored.attrs.get("interrupted", 1)
     except OSError:
         return False
+
+
+def read_result(out: pathlib.Path) -> xr.Dataset:
+    """The result of the run that a folder holds, all of it in memory."""
+    with xr.open_dataset(out / _RESULTS, engine="h5netcdf") as stored:
+        return stored.load()
 
 
 def write_audit(out: pathlib.Path, experiment: Experiment, audit: Audit) -> None:

@@ -1,11 +1,10 @@
-"""What a person sees while an experiment runs."""
+"""What a person sees in a terminal while a run or an audit goes on: bars, drawn from events."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import Protocol
+from collections import Counter
+from contextlib import suppress
+from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -18,17 +17,31 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.progress import Progress as RichProgress
+from rich.table import Column
 from rich.text import Text
 
-from fedbandits._compile import compilations
-from fedbandits.settings.experiment import Experiment
+from fedbandits.experiments.events import (
+    AuditFinished,
+    AuditInterrupted,
+    AuditStarted,
+    Compiling,
+    Event,
+    PartAdvanced,
+    PartEvent,
+    ReplicateAdvanced,
+    RunFinished,
+    RunInterrupted,
+    RunStarted,
+)
 
 #: What a bar counts, while nothing is compiled.
-_PLAYING = "rounds"
+_ROUNDS, _PARTS = "rounds", "parts"
+#: Columns of a terminal that all but the words beside an audit's bar take; fewest for the words.
+_NUMBERS, _FEWEST = 62, 18
 #: Said once, when the first kernel is compiled.
 _COMPILING = (
-    "Compiling what this run needs. That takes up to a minute; it is kept, and later runs begin "
-    "at once."
+    "Compiling what this needs. That takes up to a minute; it is kept, and later runs begin at "
+    "once."
 )
 
 
@@ -41,25 +54,15 @@ def rounded(speed: float) -> str:
     return f"{speed:.0f}"
 
 
-class Progress(Protocol):
-    """Receives reports from worker threads."""
-
-    def showing(self, experiment: Experiment) -> AbstractContextManager[object]:
-        """Be visible for as long as the context lasts."""
-
-    def advance(self, system: int, rounds: int) -> None:
-        """Note that a system has played some more rounds, in any of its replicates."""
-
-
-class SilentProgress:
-    """Shows nothing."""
-
-    def showing(self, experiment: Experiment) -> AbstractContextManager[object]:
-        """An empty context."""
-        return nullcontext()
-
-    def advance(self, system: int, rounds: int) -> None:
-        """Nothing."""
+def roughly(seconds: float | None) -> str:
+    """A time that is left, as precise as such a guess is; empty if nothing is known."""
+    if seconds is None:
+        return ""
+    if seconds < 90:
+        return f"about {max(1, round(seconds / 5)) * 5} s left"
+    if seconds < 5400:
+        return f"about {round(seconds / 60)} min left"
+    return f"about {round(seconds / 3600)} h left"
 
 
 class _SpeedColumn(ProgressColumn):
@@ -70,86 +73,129 @@ class _SpeedColumn(ProgressColumn):
         return Text(f"{rounded(speed * task.fields['acting']):>6} steps/s", style="cyan")
 
 
-@contextmanager
-def audit_progress(console: Console) -> Iterator[Callable[[str, str, int, int], None]]:
-    """One bar for an audit: how many games and checks are done, and which one goes on."""
-    columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn()
-    with RichProgress(*columns, TextColumn("parts"), console=console) as bar:
-        task = bar.add_task("audit")
-
-        def report(system: str, looks_at: str, done: int, total: int) -> None:
-            bar.update(task, description=f"{system}: {looks_at}", completed=done, total=total)
-
-        yield report
-
-
 class TerminalProgress:
-    """A bar a system: rounds over all replicates, agent-steps a second, time left.
+    """Draws bars from events: hand it to ``run`` or ``audit`` as ``on_event``.
 
-    While kernels are compiled, it says so, and how many there have been.
+    Of a run it draws a bar for each system: rounds over all replicates, agent-steps a second, time
+    left. Of an audit it draws one bar: parts that are done, the part that goes on, time left. While
+    kernels are compiled, it says so, and how many there have been.
+
+    It is a context manager, so that no bar is left when a run ends with an error. It may be used
+    for several runs, one after the other.
+
+    Parameters
+    ----------
+    console
+        Where bars are drawn.
     """
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._bars: RichProgress | None = None
-        self._tasks: list[TaskID] = []
-        self._lock = threading.Lock()
-        self._kernels = 0
-        self._compiling = False
+        self._counts = _ROUNDS
+        self._tasks: dict[str, TaskID] = {}
+        self._done: Counter[tuple[str, int]] = Counter()
+        self._told_of_compiling = self._compiling = False
 
-    @contextmanager
-    def showing(self, experiment: Experiment) -> Iterator[None]:
-        """Draw the bars until the context ends."""
-        bars = RichProgress(
+    def __enter__(self) -> TerminalProgress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def __call__(self, event: Event) -> None:
+        """Draw what an event tells."""
+        if isinstance(event, RunStarted):
+            self._begin_run(event)
+        elif isinstance(event, AuditStarted):
+            self._begin_audit(event)
+        elif isinstance(event, RunFinished | RunInterrupted | AuditFinished | AuditInterrupted):
+            self._end()
+        elif isinstance(event, Compiling):
+            self._note_kernel(event)
+        elif isinstance(event, ReplicateAdvanced):
+            self._advance(event)
+        elif isinstance(event, PartEvent):
+            self._show_part(event)
+
+    def _begin_run(self, event: RunStarted) -> None:
+        self._begin(
+            _ROUNDS,
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[note]}"),
             _SpeedColumn(),
             TimeRemainingColumn(),
-            console=self._console,
-            speed_estimate_period=10.0,
         )
-        self._bars = bars
-        self._tasks = [
-            bars.add_task(
-                entry.label,
-                total=experiment.rounds * experiment.replicates,
-                acting=experiment.environment.acting,
-                note=_PLAYING,
-            )
-            for entry in experiment.systems
-        ]
+        before = Counter(replicate.system for replicate in event.finished)
+        for label in event.systems:
+            total, completed = event.rounds * event.replicates, event.rounds * before[label]
+            self._add(label, label, total, completed=completed, acting=event.acting)
+
+    def _begin_audit(self, event: AuditStarted) -> None:
+        # What a part looks at is said in many words. It is cut, so that numbers are not.
+        words = Column(no_wrap=True, max_width=max(_FEWEST, self._console.width - _NUMBERS))
+        self._begin(
+            _PARTS,
+            TextColumn("{task.description}", markup=False, table_column=words),
+            BarColumn(bar_width=20),
+            TextColumn("{task.fields[count]}"),
+            TextColumn("{task.fields[note]}"),
+            TextColumn("{task.fields[left]}", style="cyan"),
+        )
+        self._add("", "audit", len(event.parts), count=f"0/{len(event.parts)}", left="")
+
+    def _begin(self, counts: str, *columns: ProgressColumn) -> None:
+        self._end()
+        self._counts, self._compiling = counts, False
+        self._bars = RichProgress(*columns, console=self._console, speed_estimate_period=10.0)
         # A stream that nobody reads any more is no reason to lose a run; rich answers a closed
         # pipe by leaving the program.
         with suppress(OSError, SystemExit):
-            bars.start()
-        try:
-            with compilations(self._note_kernel):
-                yield
-        finally:
+            self._bars.start()
+
+    def _add(self, name: str, description: str, total: int, **fields: Any) -> None:
+        if self._bars is not None:
+            task = self._bars.add_task(description, total=total, note=self._counts, **fields)
+            self._tasks[name] = task
+
+    def _end(self) -> None:
+        if self._bars is not None:
             with suppress(OSError, SystemExit):
-                bars.stop()
+                self._bars.stop()
+        self._bars, self._tasks, self._done = None, {}, Counter()
 
-    def _note_kernel(self, name: str) -> None:
-        """A kernel is being compiled: count it."""
-        del name
-        with self._lock:
-            self._kernels += 1
-            if self._bars is None:
-                return
-            if self._kernels == 1:
-                with suppress(OSError, SystemExit):
-                    self._console.print(_COMPILING)
-            self._compiling = True
-            self._bars.update(self._tasks[0], note=f"compiling {self._kernels}")
+    def _note_kernel(self, event: Compiling) -> None:
+        if self._bars is None:
+            return
+        if not self._told_of_compiling:
+            with suppress(OSError, SystemExit):
+                self._console.print(_COMPILING)
+        self._told_of_compiling = self._compiling = True
+        self._bars.update(next(iter(self._tasks.values())), note=f"compiling {event.count}")
 
-    def advance(self, system: int, rounds: int) -> None:
-        """Move a system's bar."""
-        with self._lock:
-            if self._bars is None:
-                return
-            if self._compiling:
-                self._compiling = False
-                self._bars.update(self._tasks[0], note=_PLAYING)
-            self._bars.advance(self._tasks[system], rounds)
+    def _played_on(self) -> None:
+        """Nothing is compiled any more."""
+        if self._compiling and self._bars is not None:
+            self._compiling = False
+            self._bars.update(next(iter(self._tasks.values())), note=self._counts)
+
+    def _advance(self, event: ReplicateAdvanced) -> None:
+        self._played_on()
+        if self._bars is not None:
+            replicate = event.system, event.replicate
+            self._bars.advance(self._tasks[event.system], event.done - self._done[replicate])
+            self._done[replicate] = event.done
+
+    def _show_part(self, event: PartEvent) -> None:
+        self._played_on()
+        if self._bars is not None:
+            inside = event.share if isinstance(event, PartAdvanced) else 0.0
+            self._bars.update(
+                self._tasks[""],
+                description=f"{event.system}: {event.looks_at}",
+                completed=event.done + inside,
+                count=f"{event.done}/{event.total}",
+                left=roughly(event.seconds_left) if event.done < event.total else "",
+            )

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from fedbandits.errors import FedbanditsError
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
-from fedbandits.experiments.progress import Progress
+from fedbandits.experiments.events import ReplicateAdvanced
 from fedbandits.experiments.result import ReplicateTrace
-from fedbandits.experiments.stop import Stop
+from fedbandits.experiments.stop import Leaving
+from fedbandits.experiments.stream import Stream
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems import Plan, Simulation, find_system
 
@@ -32,12 +33,21 @@ class Shared(NamedTuple):
     """What all replicates of a run have in common."""
 
     experiment: Experiment
-    progress: Progress
-    stop: Stop
+    stream: Stream
+    stop: Leaving
     checkpoints: CheckpointFolder | None
     save_every: float  # seconds
     threads: int = 1  # for each replicate
     plans: tuple[Plan, ...] = ()  # of all systems; made anew for each replicate if not given
+
+    def tell(self, task: Task, done: int) -> None:
+        """Tell how many rounds of a replicate are played."""
+        label = self.experiment.systems[task.system].label
+        self.stream.tell(
+            ReplicateAdvanced(
+                system=label, replicate=task.replicate, done=done, rounds=self.experiment.rounds
+            )
+        )
 
     def start(self, task: Task) -> Simulation:
         """A replicate before its first round."""
@@ -56,8 +66,13 @@ def checkpoint_rounds(rounds: int, count: int) -> NDArray[np.int64]:
 
 
 def compile_kernels(shared: Shared) -> None:
-    """Compile, or load from the cache, what the run needs, so that timings leave it out."""
+    """Compile, or load from the cache, what the run needs, so that timings leave it out.
+
+    Told to stop, it does so between two systems.
+    """
     for index in range(len(shared.experiment.systems)):
+        if shared.stop:
+            return
         shared.start(Task(index, 0)).advance(1)
 
 
@@ -78,9 +93,9 @@ def play_replicate(shared: Shared, task: Task) -> ReplicateTrace | None:
     stood = folder.load(trace, simulation) if folder else None
     stood = stood or Progressed(0, ())
     if stood.position == len(rounds):
-        shared.progress.advance(task.system, shared.experiment.rounds)
+        shared.tell(task, shared.experiment.rounds)
         return msgspec.structs.replace(trace, spells=stood.spells)
-    shared.progress.advance(task.system, simulation.done)
+    shared.tell(task, simulation.done)
     pace, saved = _Pace(), began
     for position in range(stood.position, len(rounds)):
         while simulation.done < rounds[position]:
@@ -92,7 +107,7 @@ def play_replicate(shared: Shared, task: Task) -> ReplicateTrace | None:
                     f"after round {before:,}: all parties wait for one another"
                 )
             pace.note(simulation.done - before)
-            shared.progress.advance(task.system, simulation.done - before)
+            shared.tell(task, simulation.done)
             now, leaving = time.time(), bool(shared.stop)  # looked at once: it may change
             if folder and (now - saved >= shared.save_every or leaving):
                 folder.save(trace, simulation, Progressed(position, (*stood.spells, (began, now))))

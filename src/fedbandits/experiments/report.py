@@ -9,13 +9,13 @@ from typing import Any
 import xarray as xr
 
 from fedbandits._html import table
-from fedbandits.experiments.audit import Audit
 from fedbandits.experiments.audit_report import audit_section
 from fedbandits.experiments.claims_page import OVERVIEW, OVERVIEW_NOTE, overview
 from fedbandits.experiments.html import as_figure, as_number, as_table, as_text
 from fedbandits.experiments.result import own_metrics
 from fedbandits.experiments.theory import Comparison
 from fedbandits.experiments.theory_report import theory_section
+from fedbandits.experiments.verdict import Audit
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.statements import MESSAGE_TIMES
 from fedbandits.settings.experiment import Experiment

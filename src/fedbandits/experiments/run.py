@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import pathlib
+import warnings
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, closing, nullcontext
 
 import xarray as xr
 
 from fedbandits.environments import kind_of
 from fedbandits.environments import registry as environment_registry
-from fedbandits.errors import ConfigError
+from fedbandits.errors import ConfigError, ResumeWarning, StoppedError
 from fedbandits.experiments.backends import Backend, choose_backend
 from fedbandits.experiments.checkpoint import CheckpointFolder
 from fedbandits.experiments.estimate import (
@@ -18,12 +20,24 @@ from fedbandits.experiments.estimate import (
     refuse_what_cannot_fit,
     warn_of_long_runs,
 )
+from fedbandits.experiments.events import (
+    Replicate,
+    ReplicateFinished,
+    RunFinished,
+    RunInterrupted,
+    RunStarted,
+)
 from fedbandits.experiments.files import locked
-from fedbandits.experiments.output import check_output, holds_complete_run, write_output
-from fedbandits.experiments.progress import Progress, SilentProgress
+from fedbandits.experiments.output import (
+    check_output,
+    holds_complete_run,
+    read_result,
+    write_output,
+)
 from fedbandits.experiments.replicate import Shared, Task, checkpoint_rounds
 from fedbandits.experiments.result import ReplicateTrace, build_dataset
-from fedbandits.experiments.stop import Stop
+from fedbandits.experiments.stop import Leaving, Stop
+from fedbandits.experiments.stream import Listener, Stream
 from fedbandits.settings.experiment import Experiment, load
 from fedbandits.systems.registry import refuse_registered
 
@@ -35,9 +49,10 @@ def run(
     jobs: int | None = None,
     backend: str = "local",
     scheduler: str | None = None,
-    progress: Progress | None = None,
     resume: bool = False,
     save_every: float = 5.0,
+    on_event: Listener | None = None,
+    stop: Stop | None = None,
 ) -> xr.Dataset:
     """Run an experiment.
 
@@ -58,25 +73,33 @@ def run(
     scheduler
         The cluster's address, ``tcp://HOST:8786`` for Dask, ``HOST:6379`` for Ray. Ray finds or
         starts one on this machine when not given.
-    progress
-        Receives reports while it runs; silent by default.
     resume
         Continue from the checkpoints that an interrupted or killed run with the same ``out`` left.
+        If that run is complete, its result is returned, and nothing is played. If there is nothing
+        to continue, the run starts from the beginning. Both come with a warning.
     save_every
         Seconds of work on a replicate between two of its checkpoints. None are kept without
         ``out``, nor once the run is complete.
+    on_event
+        Is called with every event of the run: progress, and the results so far. See
+        :mod:`fedbandits.experiments.events` for the events, their order, and what it may do.
+    stop
+        Ends the run early once it is set, as Ctrl-C does.
 
     Returns
     -------
     xarray.Dataset
-        Dimensions ``system``, ``replicate``, ``party``, ``round``. After an interruption (Ctrl-C)
-        it holds the replicates that were finished, NaN elsewhere, and ``attrs["interrupted"]``
-        is 1; a complete run that ``out`` held before is then left as it was.
+        Dimensions ``system``, ``replicate``, ``party``, ``round``. After an interruption (Ctrl-C,
+        or ``stop``) it holds the replicates that were finished, NaN elsewhere, and
+        ``attrs["interrupted"]`` is 1; a complete run that ``out`` held before is then left as it
+        was.
 
     Warns
     -----
     LongRunWarning
         Of a run that will take long, as far as one can tell.
+    ResumeWarning
+        With ``resume``, if there is nothing to resume, or if the run is complete already.
 
     Raises
     ------
@@ -92,8 +115,11 @@ def run(
         If a checkpoint is damaged, or belongs to another configuration or version.
     BackendError
         If a cluster cannot be reached, cannot play this experiment, or is lost.
+    StoppedError
+        If ``stop`` ended it before any replicate was finished. What was played is kept beside
+        ``out``, for ``resume``.
     KeyboardInterrupt
-        If interrupted before any replicate was finished.
+        If Ctrl-C did so.
     """
     if not isinstance(experiment, Experiment):
         experiment = load(pathlib.Path(experiment))
@@ -108,16 +134,50 @@ def run(
     plans = experiment.check()
     expected = estimate(experiment, plans, jobs)
     refuse_what_cannot_fit(experiment, expected, elsewhere=backend != "local")
-    if backend == "local":
-        warn_of_long_runs(experiment, expected)
     folder = pathlib.Path(out).resolve() if out is not None else None
-    seen = progress or SilentProgress()
     with locked(folder) if folder is not None else nullcontext():
         if folder is not None:
             check_output(folder, experiment)
         checkpoints = CheckpointFolder(folder, experiment) if folder is not None else None
-        shared = Shared(experiment, seen, Stop(), checkpoints, save_every, plans=plans)
-        return _play_and_write(shared, chosen, folder, resume, jobs)
+        shared = Shared(
+            experiment, Stream(on_event), Leaving(stop), checkpoints, save_every, plans=plans
+        )
+        if resume and checkpoints is not None and checkpoints.empty:
+            if holds_complete_run(checkpoints.out):
+                return _complete_already(shared, checkpoints.out)
+            _say_that_nothing_is_there(checkpoints)
+        if backend == "local":
+            warn_of_long_runs(experiment, expected)
+        result = _play_and_write(shared, chosen, folder, resume, jobs)
+    if result is not None:
+        return result
+    if stop:
+        raise StoppedError("run: it was stopped before any replicate was finished")
+    raise KeyboardInterrupt
+
+
+def _complete_already(shared: Shared, folder: pathlib.Path) -> xr.Dataset:
+    """The result in a folder; nothing is left to play."""
+    warnings.warn(
+        f"resume: {folder} holds a complete run already; nothing is played. To play it again, run "
+        "it without resume",
+        ResumeWarning,
+        stacklevel=3,
+    )
+    tasks = _tasks(shared.experiment)
+    shared.stream.tell(_started(shared.experiment, tasks))
+    result = read_result(folder)
+    shared.stream.tell(RunFinished(total=len(tasks), out=str(folder)))
+    return result
+
+
+def _say_that_nothing_is_there(checkpoints: CheckpointFolder) -> None:
+    warnings.warn(
+        f"resume: there is nothing to resume: no checkpoints in {checkpoints.path}, and no "
+        f"complete run in {checkpoints.out}. The run starts from the beginning",
+        ResumeWarning,
+        stacklevel=3,
+    )
 
 
 def _play_and_write(
@@ -126,7 +186,8 @@ def _play_and_write(
     folder: pathlib.Path | None,
     resume: bool,
     jobs: int | None,
-) -> xr.Dataset:
+) -> xr.Dataset | None:
+    """The result, as it is written; None if nothing was finished."""
     experiment, checkpoints = shared.experiment, shared.checkpoints
     tasks = _tasks(experiment)
     with chosen as connected:
@@ -135,13 +196,17 @@ def _play_and_write(
             checkpoints.begin(resume)
         traces = _play_all(shared, connected, tasks, jobs)
     interrupted = len(traces) < len(tasks)
-    if not traces:
-        raise KeyboardInterrupt
-    result = build_dataset(experiment, traces, interrupted)
-    if folder is not None and not (interrupted and holds_complete_run(folder)):
+    result = build_dataset(experiment, traces, interrupted) if traces else None
+    kept = folder is not None and interrupted and holds_complete_run(folder)
+    if folder is not None and result is not None and not kept:
         write_output(folder, experiment, result)
     if checkpoints is not None and not interrupted:
         checkpoints.remove()
+    total, place = len(tasks), None if folder is None else str(folder)
+    if interrupted:
+        shared.stream.tell(RunInterrupted(finished=len(traces), total=total, out=place))
+    else:
+        shared.stream.tell(RunFinished(total=total, out=place))
     return result
 
 
@@ -154,25 +219,67 @@ def _tasks(experiment: Experiment) -> list[Task]:
     ]
 
 
+def _started(experiment: Experiment, finished: Iterable[Task]) -> RunStarted:
+    labels = tuple(entry.label for entry in experiment.systems)
+    return RunStarted(
+        experiment=experiment.name,
+        systems=labels,
+        rounds=experiment.rounds,
+        replicates=experiment.replicates,
+        acting=experiment.environment.acting,
+        finished=tuple(Replicate(labels[task.system], task.replicate) for task in finished),
+    )
+
+
 def _play_all(
     shared: Shared, backend: Backend, tasks: list[Task], jobs: int | None
 ) -> list[ReplicateTrace]:
-    """Play every replicate of every system; on Ctrl-C return those that are finished."""
+    """Play every replicate of every system; when told to stop return those that are finished."""
     finished = _finished_before(shared, tasks)
-    known = {(trace.system, trace.replicate) for trace in finished}
-    with shared.progress.showing(shared.experiment):
-        # Compiles first, where that is to do; Ctrl-C ends that at once.
-        playing = backend.play(shared, [task for task in tasks if task not in known], jobs)
-        with shared.stop.at_ctrl_c(), closing(playing):
-            for trace in finished:
-                shared.progress.advance(trace.system, shared.experiment.rounds)
-            try:
+    known = [Task(trace.system, trace.replicate) for trace in finished]
+    shared.stream.tell(_started(shared.experiment, known))
+    left = [task for task in tasks if task not in set(known)]
+    try:
+        with shared.stream.with_compilations():
+            # Compiles first, where that is to do; Ctrl-C ends that at once.
+            playing = backend.play(shared, left, jobs)
+            with shared.stop.at_ctrl_c(), closing(playing):
                 for trace in playing:
                     # One by one: what was finished before an interruption must be in the list.
                     finished.append(trace)
-            except KeyboardInterrupt:  # where Ctrl-C is not ours to handle
-                shared.stop.and_wait()
+                    shared.stream.tell(_finished(shared.experiment, finished, len(tasks)))
+    except KeyboardInterrupt:  # while it compiles, or where Ctrl-C is not ours to handle
+        shared.stop.set()
     return finished
+
+
+class _ResultsSoFar:
+    """Makes a dataset of those replicates that are finished by now, when it is asked."""
+
+    def __init__(self, experiment: Experiment, traces: list[ReplicateTrace], total: int) -> None:
+        self._experiment, self._total = experiment, total
+        # The list grows later. It is not copied: there may be very many replicates.
+        self._traces, self._count = traces, len(traces)
+
+    def __call__(self) -> xr.Dataset:
+        traces = self._traces[: self._count]
+        return build_dataset(self._experiment, traces, self._count < self._total)
+
+    def __repr__(self) -> str:
+        return f"<results of {self._count} of {self._total} replicates>"
+
+
+def _finished(
+    experiment: Experiment, traces: list[ReplicateTrace], total: int
+) -> ReplicateFinished:
+    """The event for the last of these."""
+    return ReplicateFinished(
+        system=experiment.systems[traces[-1].system].label,
+        replicate=traces[-1].replicate,
+        finished=len(traces),
+        total=total,
+        results=_ResultsSoFar(experiment, traces, total),
+    )
 
 
 def _finished_before(shared: Shared, tasks: list[Task]) -> list[ReplicateTrace]:

@@ -1,4 +1,4 @@
-"""Leaving early: Ctrl-C tells workers, and nobody is cut off in the middle of a checkpoint."""
+"""Leaving early: a run or an audit is told to, and leaves when it has saved what it has done."""
 
 from __future__ import annotations
 
@@ -9,47 +9,65 @@ from contextlib import contextmanager
 
 
 class Stop:
-    """Tells workers to leave, and waits until they have: they may be saving a checkpoint."""
+    """Tells a run or an audit to end early.
+
+    Hand it to ``fb.run(..., stop=stop)`` or ``audit(..., stop=stop)`` and call :meth:`set`, from
+    any thread or from ``on_event``. One that is set stays set, and ends whatever it is given to.
+    It is true once it is set.
+    """
 
     def __init__(self) -> None:
         self._told = threading.Event()
-        self._idle = threading.Condition()
-        self._working = 0
 
     def __bool__(self) -> bool:
         return self._told.is_set()
 
-    @contextmanager
-    def working(self) -> Iterator[None]:
-        """Around all that a worker does."""
-        with self._idle:
-            self._working += 1
-        try:
-            yield
-        finally:
-            with self._idle:
-                self._working -= 1
-                self._idle.notify_all()
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {'set' if self else 'not set'}>"
+
+    def set(self) -> None:
+        """End it: in a run, replicates save where they are and leave within about a second."""
+        self._told.set()
+
+
+class Leaving(Stop):
+    """Tells the workers of one run to leave: its caller wants it, or Ctrl-C, or an error does.
+
+    Parameters
+    ----------
+    stop
+        The caller's. It is looked at, and never set: other runs may have the same.
+    """
+
+    def __init__(self, stop: Stop | None = None) -> None:
+        super().__init__()
+        self._stop = stop
+
+    def __bool__(self) -> bool:
+        return super().__bool__() or bool(self._stop)
 
     @contextmanager
-    def at_ctrl_c(self) -> Iterator[None]:
-        """Let Ctrl-C tell workers to leave; more of them do not disturb the leaving."""
+    def at_ctrl_c(self, once: bool = False) -> Iterator[None]:
+        """Let Ctrl-C tell workers to leave.
+
+        Parameters
+        ----------
+        once
+            Whether a second Ctrl-C ends everything at once. If not, it does nothing: what is being
+            saved is not disturbed.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield  # only the main thread may handle signals; whoever started this one does
             return
         before = signal.getsignal(signal.SIGINT)
 
         def tell(*_: object) -> None:
-            self._told.set()
+            self.set()
+            if once:
+                signal.signal(signal.SIGINT, before)
 
         signal.signal(signal.SIGINT, tell)
         try:
             yield
         finally:
             signal.signal(signal.SIGINT, before)
-
-    def and_wait(self) -> None:
-        """Tell workers to leave and wait for the last one."""
-        self._told.set()
-        with self._idle:
-            self._idle.wait_for(lambda: self._working == 0)

@@ -48,7 +48,7 @@ class PrivateLearner(Learner):
 
     Such an agent acts only on releases. A learner that also overrides :meth:`observe` can act on
     its own records at once. Its privacy claim is weaker, because it holds only for a fixed log of
-    interactions (:doc:`privacy <privacy>`).
+    interactions.
 
     Parameters
     ----------

@@ -26,9 +26,12 @@ import numpy as np
 
 from fedbandits._typing import Bools, Floats, Ints
 from fedbandits.privacy.error_rates import direct_bound, gaussian_bound, rate_bound
+from fedbandits.privacy.sizes import Tick, unheard
 
 #: Runs that are looked at together.
 _CHUNK = 2000
+#: Runs of whole parties that are played between two reports of how far a game is.
+_PIECE = 20
 #: Runs with the same noise in both worlds, to measure μ on.
 _PAIRED = 100
 #: Most numbers of a transcript from which an attack is learned.
@@ -71,7 +74,10 @@ class Game(Protocol):
 
     @property
     def runs(self) -> int:
-        """Largest number of runs in each world that an audit needs; small if runs are expensive."""
+        """Largest number of runs in each world, in an audit of the usual size.
+
+        It is small if runs are expensive.
+        """
 
     def play(self, world: int, first: int, count: int) -> Transcripts:
         """Play ``count`` runs of ``world``, from number ``first`` on.
@@ -130,7 +136,12 @@ class _Attack(NamedTuple):
 
 
 def audit(
-    game: Game, runs: int, delta: float, confidence: float = 0.99, training: int | None = None
+    game: Game,
+    runs: int,
+    delta: float,
+    confidence: float = 0.99,
+    training: int | None = None,
+    tick: Tick = unheard,
 ) -> Finding:
     """Attack a game, and compute a lower bound on ε.
 
@@ -139,23 +150,24 @@ def audit(
     game
         The game that is attacked.
     runs : int
-        Number of runs in each world on which errors are counted. At most :attr:`Game.runs` are
-        played.
+        Number of runs in each world on which errors are counted.
     delta : float
         The δ at which ε is bounded.
     confidence : float
         Probability with which all bounds hold together.
     training : int, optional
-        Number of runs in each world on which attacks are chosen. By default a tenth of ``runs``,
-        but at least 200.
+        Number of runs in each world on which attacks are chosen. By default a tenth of ``runs``:
+        at least 200 (or ``runs``, if that is less), and at most 5,000.
+    tick
+        A function that is told how much is done.
     """
-    runs = min(runs, game.runs)
-    training = training or max(200, min(runs // 10, 5000))
-    attacks, learned, usual = _choose(game, training, delta)
+    training = training or max(min(200, runs), min(runs // 10, 5000))
+    meter = _Meter(game, 2 * (training + runs), tick)
+    attacks, learned, usual = _choose(meter, training, delta)
     errors, moments = np.zeros((len(attacks), 2), dtype=np.int64), np.zeros(2)
     unusual = False  # messages that training did not show: what is Gaussian without them is not now
     for world in (0, 1):
-        for transcripts in _chunks(game, world, training, runs):
+        for transcripts in meter.chunks(world, training, runs):
             scores = _with_learned(transcripts, learned)
             unusual |= not set(transcripts.patterns.tolist()) <= usual
             if world == 0:
@@ -200,18 +212,34 @@ def _measured_mu(game: Game, moments: Floats) -> float:
     return abs(means[1] - means[0]) / math.sqrt(variance)
 
 
-def _chunks(game: Game, world: int, first: int, count: int) -> Iterator[Transcripts]:
-    """Runs of one world; those of the two worlds have different numbers."""
-    for start in range(first, first + count, _CHUNK):
-        size = min(_CHUNK, first + count - start)
-        yield game.play(world, 2 * start + world * size, size)
+class _Meter(NamedTuple):
+    """Plays a game, and tells how far it is."""
+
+    game: Game
+    total: int  # runs, of both worlds
+    tick: Tick
+
+    def chunks(self, world: int, first: int, count: int) -> Iterator[Transcripts]:
+        """Runs of one world; those of the two worlds have different numbers.
+
+        Runs of whole parties are played a few at a time: they take long, and are independent.
+        """
+        done = 2 * first + world * count  # what comes first is played in both worlds first
+        piece = _CHUNK if self.game.sees == "contents" else _PIECE
+        for start in range(first, first + count, _CHUNK):
+            size = min(_CHUNK, first + count - start)
+            for begun in range(0, size, piece):
+                played = min(piece, size - begun)
+                yield self.game.play(world, 2 * start + world * size + begun, played)
+                done += played
+                self.tick(done / self.total)
 
 
 def _choose(
-    game: Game, training: int, delta: float
+    meter: _Meter, training: int, delta: float
 ) -> tuple[list[_Attack], _Learned, frozenset[int]]:
     """Attacks, chosen on runs of their own, what was learned for them, and patterns seen."""
-    seen = [_joined(list(_chunks(game, world, 0, training))) for world in (0, 1)]
+    seen = [_joined(list(meter.chunks(world, 0, training))) for world in (0, 1)]
     zero, one = seen
     learned = _Learned(_learn(zero.values, one.values), _learn(zero.others, one.others))
     usual = frozenset(np.concatenate([zero.patterns, one.patterns]).tolist())
@@ -220,7 +248,7 @@ def _choose(
     if suspects:
         attacks.append(_Attack("which messages there are, and when", -1, 0.0, 1.0, suspects, False))
     scores = [_with_learned(side, learned) for side in seen]
-    gaussian = game.gaussian and len(usual) == 1
+    gaussian = meter.game.gaussian and len(usual) == 1
     names = [("likelihood ratio", gaussian)] * zero.scores.shape[1]
     names += [("learned", gaussian)] * learned.values.shape[1]
     names += [("counted", False)] * learned.others.shape[1]

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.special import gammaincc, gammainccinv, gammaincinv
 
 from fedbandits._typing import Floats
+from fedbandits.privacy.sizes import Tick, scaled, unheard
 
 #: Probability with which a check of a sound mechanism fails.
 ALARM = 1e-6
@@ -24,6 +25,10 @@ ALARM = 1e-6
 _OVERLOOKED = 1e-3
 #: Numbers that are made at once; 64 MB.
 _AT_ONCE = 2**23
+#: Draws of each number, at least. Missing noise shows in any number of draws.
+_LEAST = 20
+#: Reports of how far a check is, at least.
+_REPORTS = 20
 #: Numbers that fail and are named.
 _NAMED = 3
 
@@ -112,7 +117,9 @@ def _shows_a_root_of_two(runs: int, share: float) -> bool:
     return bool(max(quiet, loud) < _OVERLOOKED)
 
 
-def check_noise(numbers: NoisyNumbers, alarm: float = ALARM) -> NoiseFinding:
+def check_noise(
+    numbers: NoisyNumbers, alarm: float = ALARM, scale: float = 1.0, tick: Tick = unheard
+) -> NoiseFinding:
     """Draw the noise of all numbers so often that a factor of √2 in a deviation shows.
 
     Parameters
@@ -120,13 +127,19 @@ def check_noise(numbers: NoisyNumbers, alarm: float = ALARM) -> NoiseFinding:
     numbers
         The numbers, and how their noise is drawn.
     alarm : float
-        Probability with which the check of a sound mechanism fails.
+        Probability with which the check of a sound mechanism fails, whatever the scale.
+    scale : float
+        How many times as many draws there are. With fewer, only larger differences show.
+    tick
+        Is told how much is done.
     """
-    runs = runs_needed(numbers.size, alarm)
+    runs = scaled(runs_needed(numbers.size, alarm), scale, _LEAST)
     squares, at_once = np.zeros(numbers.size), max(1, _AT_ONCE // max(1, numbers.size))
+    at_once = min(at_once, math.ceil(runs / _REPORTS))
     for first in range(0, runs, at_once):
         drawn = numbers.noise(first, min(at_once, runs - first))
         squares += np.einsum("ri,ri->i", drawn, drawn)
+        tick(min(1.0, (first + at_once) / runs))
     low, high = _limits(runs, alarm / (2 * max(1, numbers.size)))
     # Not a number is no noise either.
     missing, excessive = ~(squares > low), squares >= high

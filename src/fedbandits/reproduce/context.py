@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 import xarray as xr
 from matplotlib.figure import Figure as Plot
 
-from fedbandits.errors import ConfigError, OutputExistsError
-from fedbandits.experiments.output import check_output, holds_complete_run
-from fedbandits.experiments.progress import Progress
+from fedbandits.errors import ConfigError, OutputExistsError, StoppedError
+from fedbandits.experiments.checkpoint import CheckpointFolder
+from fedbandits.experiments.output import check_output, holds_complete_run, read_result
 from fedbandits.experiments.run import run
+from fedbandits.experiments.stop import Stop
+from fedbandits.experiments.stream import Listener
 from fedbandits.reproduce.figure import Figure
 from fedbandits.settings.experiment import Experiment
 
@@ -78,8 +80,10 @@ class Context:
         Number of replicates that run side by side.
     resume
         Keep experiments that are complete, continue those that are not.
-    progress
-        It receives reports of how far runs are.
+    on_event
+        It is called with every event of every run; see :mod:`fedbandits.experiments.events`.
+    stop
+        Ends the figure early once it is set, as Ctrl-C does.
     """
 
     def __init__(
@@ -89,7 +93,8 @@ class Context:
         data: Sequence[str] = (),
         jobs: int | None = None,
         resume: bool = False,
-        progress: Progress | None = None,
+        on_event: Listener | None = None,
+        stop: Stop | None = None,
     ) -> None:
         if out.exists() and not out.is_dir():
             raise OutputExistsError(f"{out}: is a file; choose another --out")
@@ -97,7 +102,8 @@ class Context:
         if len(set(names)) < len(names):
             raise ConfigError("--data: two files have the same name; rename one to tell them apart")
         self.out, self.full, self.data = out, full, tuple(data)
-        self._jobs, self._resume, self._progress = jobs, resume, progress
+        self._jobs, self._resume = jobs, resume
+        self._on_event, self._stop = on_event, stop
 
     def run(self, name: str, experiment: Experiment) -> xr.Dataset:
         """Run an experiment, or load what an earlier run of it left.
@@ -110,22 +116,27 @@ class Context:
 
         Raises
         ------
+        StoppedError
+            If ``stop`` ended it; what is finished is kept for a resumption.
         KeyboardInterrupt
-            If it was interrupted; what is finished is kept for a resumption.
+            If Ctrl-C did so.
         """
         folder = self.out / name
         if self._resume and holds_complete_run(folder):
             check_output(folder, experiment)
-            with xr.open_dataset(folder / "results.nc", engine="h5netcdf") as stored:
-                return stored.load()
+            return read_result(folder)
+        begun = not CheckpointFolder(folder, experiment).empty
         result = run(
             experiment,
             out=folder,
             jobs=self._jobs,
-            progress=self._progress,
-            resume=self._resume,
+            resume=self._resume and begun,
+            on_event=self._on_event,
+            stop=self._stop,
         )
         if result.attrs["interrupted"]:
+            if self._stop:
+                raise StoppedError(f"{name}: it was stopped before it was complete")
             raise KeyboardInterrupt
         return result
 

@@ -241,9 +241,9 @@ class System(ShownSystem, Generic[AnyPlan]):
         del plan, environment
         return ()
 
-    def examine(self, plan: AnyPlan, environment: Environment) -> Examined | None:
-        """What participants learn in a run, for an audit of encryption; None without encryption."""
-        del plan, environment
+    def examine(self, plan: AnyPlan, environment: Environment, scale: float = 1) -> Examined | None:
+        """What participants learn, for an audit of encryption ``scale`` times the usual size."""
+        del plan, environment, scale
         return None
 
     def noise_checks(self, plan: AnyPlan, environment: Environment) -> Sequence[NoisyNumbers]:

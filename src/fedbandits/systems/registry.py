@@ -86,17 +86,22 @@ def class_of(system: System[Any]) -> type:
 
 
 def text_of(cls: type) -> str:
-    """Digest of the file that a class stands in.
+    """Digest of the file that a class stands in, and of its whole folder where that is a package.
 
     Empty for this package's own, and for modules that a configuration names: it has their digests.
     """
     if cls.__module__.startswith(("fedbandits.", MODULE_PREFIX)):
         return ""
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    if file is None:
+        return "unknown"
+    path, found = pathlib.Path(file), hashlib.sha256()
     try:
-        return hashlib.sha256(pathlib.Path(file).read_bytes()).hexdigest() if file else "unknown"
+        for each in sorted(path.parent.rglob("*.py")) if path.name == "__init__.py" else [path]:
+            found.update(each.read_bytes())
     except OSError:  # it was there when it was imported
         return "unknown"
+    return found.hexdigest()
 
 
 def _refuse_stranger(system: object) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.federation.events import Deadline
-from fedbandits.federation.messages import Message, OutOfOrderError, pack, unpack
+from fedbandits.federation.messages import Message, OutOfOrderError, pack
 from fedbandits.federation.party import Party
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
@@ -93,7 +93,7 @@ class Adder(Party[AdderState]):
             )
         newest, values = state.newest.copy(), state.values.copy()
         newest[place] = message.release
-        values[place] = unpack(message.statistic, self._plan.size)
+        values[place] = self._plan.read(self.name, message.statistic, 1)
         after = self._after(newest=newest, values=values)
         complete = bool((newest > state.included).all()) and self._left
         return self._sum(after) if complete else Step(after)

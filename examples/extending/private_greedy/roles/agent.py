@@ -14,7 +14,7 @@ from fedbandits.draws import Draws
 from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decide, Decision, EndRound, Observe
-from fedbandits.federation.messages import OutOfOrderError, pack, unpack
+from fedbandits.federation.messages import OutOfOrderError, pack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
 from fedbandits.privacy import running_sum
@@ -63,7 +63,7 @@ class AgentState(PartyState, frozen=True, kw_only=True):
     open
         Decisions whose rewards have not come, by their numbers.
     own : (2 arms,) float64
-        Exact counts and sums of all its interactions.
+        Exact counts and sums of its interactions; those after the last round count for nothing.
     released
         Where its releases stand.
     shared
@@ -152,6 +152,8 @@ class Agent(ActingParty[AgentState]):
         reward = as_reward(event.outcome, place)
         if not low <= reward <= high:
             raise BoundExceededError(f"{place}: a reward is outside its bounds")
+        if number > self._plan.rounds:  # sums of more would not be exact
+            return Step(self._state, closed=number)
         own = self._state.own + self._plan.record(arm, reward)
         return Step(self._after(own=own), closed=number)
 
@@ -173,7 +175,8 @@ class Agent(ActingParty[AgentState]):
             raise OutOfOrderError(
                 f"{self.name}: sum {message.release} after sum {self._state.shared}"
             )
-        means = self._means(unpack(message.statistic, self._plan.size))
+        sums = self._plan.read(self.name, message.statistic, self._plan.facts.parties)
+        means = self._means(sums)
         return Step(self._after(shared=message.release, means=means))
 
     def _means(self, sums: Floats) -> Floats:

@@ -88,7 +88,7 @@ class Cluster(abc.ABC):
         trace = _checked(self.result(handle, name), experiment, task, name)
         if shared.checkpoints is not None:
             shared.checkpoints.save_finished(trace)
-        shared.progress.advance(task.system, experiment.rounds)
+        shared.tell(task, experiment.rounds)
         return trace
 
 

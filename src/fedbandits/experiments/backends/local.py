@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-
-import joblib
 
 from fedbandits.experiments.replicate import Shared, Task, compile_kernels, play_replicate
 from fedbandits.experiments.result import ReplicateTrace
@@ -21,7 +20,8 @@ class LocalBackend:
         """See :class:`fedbandits.experiments.backends.Backend`."""
         jobs = jobs or os.cpu_count() or 1
         shared = shared._replace(threads=max(1, jobs // max(1, len(tasks))))
-        compile_kernels(shared)
+        if tasks:
+            compile_kernels(shared)
         return _play(shared, tasks, min(jobs, len(tasks)))
 
 
@@ -34,16 +34,21 @@ def open_local() -> Iterator[LocalBackend]:
 def _play(shared: Shared, tasks: list[Task], workers: int) -> Generator[ReplicateTrace, None, None]:
     if not tasks:
         return
-    parallel = joblib.Parallel(n_jobs=workers, prefer="threads", return_as="generator_unordered")
-    results = parallel(joblib.delayed(_work)(shared, task) for task in tasks)
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="fedbandits")
     try:
-        yield from (trace for trace in results if trace is not None)
+        for task in tasks:
+            pool.submit(_work, shared, task).add_done_callback(shared.stream.put)
+        for played in shared.stream.items(Future, len(tasks)):
+            trace = played.result()
+            if trace is not None:
+                yield trace
     finally:
-        shared.stop.and_wait()  # whatever ends the loop early, workers leave at their next look
-        results.close()
+        # Whatever ends the loop early, workers leave at their next look; they may be saving.
+        shared.stop.set()
+        shared.stream.close()
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _work(shared: Shared, task: Task) -> ReplicateTrace | None:
     """Play one replicate, or return None if told to stop."""
-    with shared.stop.working():
-        return None if shared.stop else play_replicate(shared, task)
+    return None if shared.stop else play_replicate(shared, task)

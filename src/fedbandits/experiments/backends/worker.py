@@ -22,10 +22,10 @@ import msgspec
 from fedbandits import _compile
 from fedbandits.errors import BackendError, DataError, FedbanditsError
 from fedbandits.experiments.checkpoint import CheckpointFolder
-from fedbandits.experiments.progress import SilentProgress
 from fedbandits.experiments.replicate import Shared, Task, compile_kernels, play_replicate
 from fedbandits.experiments.result import ReplicateTrace
-from fedbandits.experiments.stop import Stop
+from fedbandits.experiments.stop import Leaving, Stop
+from fedbandits.experiments.stream import Stream
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.modules import Module, write_modules
 
@@ -151,8 +151,7 @@ def play(
     try:
         asked, played = _prepare(given.config, given.files, given.modules)
         folder = _shared_folder(given, asked)
-        stop = Stop() if stop is None else stop  # one that has not been told is false
-        shared = Shared(played, SilentProgress(), stop, folder, given.save_every)
+        shared = Shared(played, Stream(), Leaving(stop), folder, given.save_every)
         return play_replicate(shared, Task(system, replicate))
     except FedbanditsError as error:
         raise type(error)(f"{where}: {error}") from None
@@ -175,7 +174,7 @@ def _prepare(
         holder[file.keys[-1]] = file.path  # relative paths mean something else in other folders
     played = Experiment.from_table(table, modules=modules)
     played.check()
-    compile_kernels(Shared(played, SilentProgress(), Stop(), None, 0.0))
+    compile_kernels(Shared(played, Stream(), Leaving(), None, 0.0))
     return asked, played
 
 

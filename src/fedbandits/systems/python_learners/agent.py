@@ -195,9 +195,10 @@ class LearnerAgent(ActingParty[AgentState]):
         )
 
         def learn() -> tuple[()]:
+            # First what may fail: a record that is told of again must not count twice.
+            self.learner.observe(found.context, found.arm, reward)
             for record in counted:
                 state.statistic[:] += record
-            self.learner.observe(found.context, found.arm, reward)
             return ()
 
         return Step(self._after(kept=kept), write=learn, closed=number)

@@ -22,9 +22,9 @@ _TRIED = 32
 
 
 class Interaction(NamedTuple):
-    """A made-up interaction with the only arm that is shown, and what it adds to a sum."""
+    """A made-up interaction with the first arm, and what it adds to a sum."""
 
-    context: Floats32  # (d, 1)
+    context: Floats32  # (d,)
     reward: float
     record: Floats
 
@@ -61,7 +61,7 @@ class LearnersRun:
     target
         The agent whose interaction it is, and the round.
     fixed
-        Every decision set has one arm only: no decision changes any record.
+        All arms of a decision set are alike, so that no decision changes a context or a reward.
     informed
         Look at what is sent as someone who knows all other records would.
     number
@@ -85,32 +85,43 @@ class LearnersRun:
         # On a fixed log contexts are the same in every run: the log is one.
         self._fixed, self._key = fixed, audit_key(0) if fixed else audit_key(number)
         self._informed = informed
+        self._maker, self._own = RecordSum(setting.plan, self._agent), np.zeros(setting.plan.size)
         #: Releases of the target, less what its other records add, in order.
         self._released: list[Floats] = []
 
     def play_round(self, world: int, round_: int) -> None:
         """All agents decide and observe; then the round is over."""
         for index, agent in enumerate(self.run.players):
-            features, replaced = self._decision_set(world, index, round_)
-            decision = agent.decide(features)
+            if (index, round_) == (self._agent, self._round):
+                self._play_target(self._pair[world])
+                continue
+            decision = agent.decide(self._decision_set(index, round_))
             reward = self._reward(index, round_, decision.action)
-            outcome = reward if replaced is None else replaced
-            self.network.send(agent.observe(decision, outcome))
+            self.network.send(agent.observe(decision, reward))
 
         def hear(player: Any, messages: list[Message]) -> None:
             if self._informed and player is self._target:
-                self._hear(world, round_, messages)
+                self._hear(messages)
 
         self.run.end_round(round_, hear)
 
-    def _decision_set(self, world: int, agent: int, round_: int) -> tuple[Floats32, float | None]:
-        if (agent, round_) == (self._agent, self._round):
-            return self._pair[world].context, self._pair[world].reward
-        facts = self._plan.facts
-        dimension, columns = facts.features_shape
-        count = 1 if self._fixed else columns
-        drawn = contexts(self._key, agent, round_, dimension, count, facts.context_norm)
-        return drawn.astype(np.float32), None
+    def _play_target(self, replaced: Interaction) -> None:
+        """The interaction that differs; the arm may be another one than was thought."""
+        context, reward, _ = replaced
+        decision = self._target.decide(np.tile(context[:, None], self._columns))
+        self._own = self._maker.record("audit", context.astype(np.float64), decision.action, reward)
+        self.network.send(self._target.observe(decision, reward))
+
+    @property
+    def _columns(self) -> int:
+        return int(self._plan.facts.features_shape[1])
+
+    def _decision_set(self, agent: int, round_: int) -> Floats32:
+        facts, count = self._plan.facts, self._columns
+        drawn = contexts(self._key, agent, round_, facts.dimension, count, facts.context_norm)
+        if self._fixed:
+            drawn[:] = drawn[:, :1]
+        return drawn.astype(np.float32)
 
     def _reward(self, agent: int, round_: int, arm: int) -> float:
         """Of the arm: what matters is that other choices earn other rewards."""
@@ -118,17 +129,19 @@ class LearnersRun:
         drawn = uniforms(self._plan.facts.arms, self._key, agent, round_, Purpose.REWARD)
         return float(low + (high - low) * drawn[0 if self._fixed else arm])
 
-    def _hear(self, world: int, round_: int, messages: list[Message]) -> None:
+    def _hear(self, messages: list[Message]) -> None:
         """Note what is released, less what all other records add to it."""
-        others = self._target.state.statistic
-        if round_ >= self._round:
-            others = others - self._pair[world].record
+        others = self._target.state.statistic - self._own
         for message in messages:
             sent: Any = message
             self._released.append(unpack(sent.statistic, others.size) - others)
 
     def look(self) -> Look | None:
-        """The likelihood ratio and numbers without noise, if others' records are known."""
+        """The likelihood ratio and numbers without noise, if others' records are known.
+
+        It is that of the two records with the first arm. With another arm the score is a linear
+        statistic all the same: it tells no more of the records than is claimed.
+        """
         if not self._informed:
             return None
         plan, values = self._plan, np.array(self._released)[None, :, :]
@@ -155,4 +168,4 @@ def _some_interactions(plan: LearnerPlan, agent: int) -> Iterator[Interaction]:
     for context in drawn.astype(np.float32).T:
         for reward in facts.reward_range:
             record = maker.record("audit", context.astype(np.float64), 0, reward)
-            yield Interaction(np.ascontiguousarray(context[:, None]), reward, record)
+            yield Interaction(context, reward, record)

@@ -43,9 +43,11 @@ class SambaSystem(PackageSystem["SambaPlan"]):
         supplies: Supplies = self.room("roles").simulated_supplies(plan, seed, replicate)
         return supplies
 
-    def examine(self, plan: SambaPlan, environment: Environment) -> Examined | None:
+    def examine(
+        self, plan: SambaPlan, environment: Environment, scale: float = 1.0
+    ) -> Examined | None:
         """Who sees what, and who guesses what; nothing in a plain run."""
-        examined: Examined | None = self.room("audit.examination").examine(self, plan)
+        examined: Examined | None = self.room("audit.examination").examine(self, plan, scale)
         return examined
 
     def syncs(self, run: PartiesRun) -> int:

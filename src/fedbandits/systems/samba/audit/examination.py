@@ -9,6 +9,7 @@ import msgspec
 
 from fedbandits.environments.bernoulli import Bernoulli
 from fedbandits.privacy.examined import Examined, Guess
+from fedbandits.privacy.sizes import scaled
 from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.samba.audit.attack import SCORES_KNOWN, count_recovered
 from fedbandits.systems.samba.audit.guesses import (
@@ -26,11 +27,13 @@ from fedbandits.systems.samba.plan import SambaPlan, make_plan
 
 #: Most arms and pulls of the run that is guessed about, pulls of the one that is looked through.
 _ARMS, _PULLS, _LOOKED_AT = 5, 800, 40
+#: Pulls of the run that is guessed about, at least.
+_LEAST_PULLS = 100
 #: Whom a message's place tells where an owner stands in Comp's next list.
 _KNOW_PLACES = ("controller", OBSERVER)
 
 
-def examine(system: System[Any], plan: SambaPlan) -> Examined | None:
+def examine(system: System[Any], plan: SambaPlan, scale: float = 1.0) -> Examined | None:
     """Who sees what in a run of this variant, and who guesses what; None where nobody exchanges.
 
     Parameters
@@ -39,11 +42,13 @@ def examine(system: System[Any], plan: SambaPlan) -> Examined | None:
         The system whose parties play.
     plan
         The variant is its; arms and pulls are few.
+    scale
+        How many times as many pulls are guessed about as in an audit of the usual size.
     """
     if plan.config.execution == "plain":
         return None
     seen = security_table(_play(system, plan, _LOOKED_AT))
-    guesses = tuple(_guesses(_play(system, plan, _PULLS), plan))
+    guesses = tuple(_guesses(_play(system, plan, scaled(_PULLS, scale, _LEAST_PULLS)), plan))
     return Examined(
         guesses=guesses,
         participants=tuple(PARTICIPANTS.values()),

@@ -1,0 +1,125 @@
+"""Events on their way: one after the other, to one listener, in the thread that runs everything.
+
+Workers hand an event over and wait until it was heard. So a listener hears of a replicate while it
+stands where the event says; it may tell it to leave there.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from queue import SimpleQueue
+from typing import NamedTuple, TypeVar
+
+from fedbandits._compile import compilations
+from fedbandits.experiments.events import Compiling, Event
+
+#: What is called with every event.
+Listener = Callable[[Event], None]
+Item = TypeVar("Item")
+
+
+class _Letter(NamedTuple):
+    event: Event
+    heard: threading.Event
+
+
+class Stream:
+    """Brings events to a listener, in the thread that made the stream.
+
+    Parameters
+    ----------
+    listener
+        Is called with every event; None if nobody wants to know.
+    """
+
+    def __init__(self, listener: Listener | None = None) -> None:
+        self._listener = listener
+        self._owner = threading.get_ident()
+        self._inbox: SimpleQueue[object] = SimpleQueue()
+        self._guard = threading.Lock()
+        self._waiting: set[threading.Event] = set()
+        self._closed = False
+        self._kernels = 0
+        self._failure: BaseException | None = None
+
+    def tell(self, event: Event) -> None:
+        """Bring an event to the listener; returns when it was heard, or nobody listens any more.
+
+        Raises whatever the listener raises, in the stream's own thread.
+        """
+        if self._listener is None:
+            return
+        if threading.get_ident() == self._owner:
+            self._raise_failure()
+            self._listener(event)
+            return
+        heard = threading.Event()
+        with self._guard:
+            if self._closed:
+                return
+            self._waiting.add(heard)
+        self._inbox.put(_Letter(event, heard))
+        heard.wait()
+
+    def put(self, item: object) -> None:
+        """Hand something else to :meth:`items`, from any thread, without waiting."""
+        self._inbox.put(item)
+
+    def items(self, kind: type[Item], count: int) -> Generator[Item, None, None]:
+        """So many items that were :meth:`put`, as they come; events are brought in between."""
+        while count:
+            found = self._inbox.get()
+            if isinstance(found, kind):
+                count -= 1
+                yield found
+            elif isinstance(found, _Letter):
+                self.tell(found.event)
+                self._let_go(found.heard)
+            elif isinstance(found, Compiling):
+                self.tell(found)
+
+    def close(self) -> None:
+        """Let go of all who wait: what they tell is not heard any more."""
+        with self._guard:
+            self._closed = True
+            waiting, self._waiting = self._waiting, set()
+        for heard in waiting:
+            heard.set()
+
+    def _let_go(self, heard: threading.Event) -> None:
+        with self._guard:
+            self._waiting.discard(heard)
+        heard.set()
+
+    @contextmanager
+    def with_compilations(self) -> Iterator[None]:
+        """Tell of every kernel that is compiled meanwhile."""
+        if self._listener is None:
+            yield
+            return
+        with compilations(self._note_kernel):
+            yield
+        self._raise_failure()
+
+    def _note_kernel(self, kernel: str) -> None:
+        """A kernel is about to be compiled, in whatever thread.
+
+        Who compiles holds Numba's lock. It must not wait for a listener, who may want that lock;
+        and Numba must not see what a listener raises, which it might take for an error of its own.
+        """
+        self._kernels += 1
+        event = Compiling(kernel=kernel, count=self._kernels)
+        if threading.get_ident() != self._owner:
+            self._inbox.put(event)
+        elif self._failure is None and self._listener is not None:
+            try:
+                self._listener(event)
+            except BaseException as failure:  # raised when Numba is done: see _raise_failure
+                self._failure = failure
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure

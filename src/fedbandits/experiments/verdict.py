@@ -1,0 +1,229 @@
+"""What an audit came to: a verdict for every system.
+
+What a sound variant claims must stand above every lower bound that its audit finds for the
+neighbours that the claim is about. What a paper claims must stand above all of them. And no number
+that leaves may have less noise than is planned, whoever sends it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from fedbandits.privacy import gaussian
+from fedbandits.privacy.auditing import Finding
+from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.examined import Examined
+from fedbandits.privacy.noise_check import NoiseFinding
+from fedbandits.settings.defaults import CONFIDENCE
+
+Outcome = Literal["holds", "broken", "nothing claimed"]
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What an audit of one system came to.
+
+    Parameters
+    ----------
+    system
+        Label of the system that was audited.
+    outcome
+        Whether what is claimed stands above what was found.
+    claimed_by
+        Whose claim was put to the test.
+    epsilon, delta
+        ε and δ of that claim.
+    epsilon_low
+        The largest lower bound on ε that bears on it.
+    tightness
+        The largest bound from contents, over what accounting says of contents: how much of the
+        noise's price an attacker can show. Far below 1, noise is wasted, or runs are too few.
+    noise_factor
+        How many times the noise that (ε, δ) needs is charged for; 1 where it is calibrated.
+    noise_measured
+        The same as the audit measured it in contents; NaN where it did not.
+    confidence
+        Probability with which all bounds of this system hold together.
+    findings
+        What was found, one finding a game.
+    noise
+        Whether all released numbers have their planned noise, one finding a check.
+    examined
+        What participants found out, where encryption protects and no ε is claimed.
+    """
+
+    system: str
+    outcome: Outcome
+    claimed_by: str
+    epsilon: float
+    delta: float
+    epsilon_low: float
+    tightness: float
+    noise_factor: float
+    noise_measured: float
+    confidence: float
+    findings: tuple[Finding, ...]
+    examined: Examined | None = None
+    noise: tuple[NoiseFinding, ...] = ()
+
+    @property
+    def noise_line(self) -> str:
+        """Whether every number has its noise, in one line; empty where no noise is planned."""
+        if not self.noise:
+            return ""
+        wrong = [name for finding in self.noise for name in finding.named]
+        if wrong:
+            missing = sum(finding.missing for finding in self.noise)
+            excessive = sum(finding.excessive for finding in self.noise)
+            return (
+                f"{self.system}: not every released number has its planned noise: {missing:,} have "
+                f"less, {excessive:,} more ({'; '.join(wrong)})"
+            )
+        numbers = sum(finding.numbers for finding in self.noise)
+        planned = sum(finding.planned for finding in self.noise)
+        of = f" of {planned:,}" if planned > numbers else ""
+        return (
+            f"{self.system}: every released number has its planned noise: {numbers:,}{of} numbers "
+            "checked"
+        )
+
+    @property
+    def line(self) -> str:
+        """The verdict in one line."""
+        if self.examined is not None:
+            return f"{self.system}: {self.outcome}: {self._examined_line(self.examined)}"
+        if self.outcome == "nothing claimed":
+            return f"{self.system}: nothing claimed, no ε to put to the test"
+        sign = "≤" if self.outcome == "holds" else ">"
+        waste = ""
+        if self.noise_factor > 1.05:
+            waste = f", noise {self.noise_factor:.1f} × needed, {self.noise_measured:.1f} measured"
+        worst = max(self.findings, key=lambda finding: finding.epsilon_low, default=None)
+        noise = "" if all(f.missing == 0 for f in self.noise) else "; noise is missing"
+        shown = f"; {worst.looks_at}: {worst.attack}" if worst and self.outcome == "broken" else ""
+        return (
+            f"{self.system}: {self.outcome}: ε_low = {self.epsilon_low:.3g} {sign} "
+            f"ε = {self.epsilon:.3g} at δ = {self.delta:g} as {self.claimed_by} claims "
+            f"(tightness {self.tightness:.2f}{waste}{shown}{noise})"
+        )
+
+    def _examined_line(self, examined: Examined) -> str:
+        """What shows more than the claim says; else what participants guessed."""
+        shown = examined.broken(self.confidence)
+        if shown:
+            return f"more shows than the claim says: {'; '.join(shown)}"
+        found = [g.text for g in examined.guesses if g.stated and g.beats_chance(self.confidence)]
+        known = f": {'; '.join(found)}" if found else ""
+        return f"no ε is claimed, and nobody found out more than the claim says{known}"
+
+
+class Audit(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Verdicts of the systems of an experiment.
+
+    Parameters
+    ----------
+    verdicts
+        One verdict a system.
+    missing
+        Labels of systems without one, because the audit was interrupted before they were done.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    missing: tuple[str, ...] = ()
+
+    @property
+    def broken(self) -> bool:
+        """Whether some claim does not stand."""
+        return any(verdict.outcome == "broken" for verdict in self.verdicts)
+
+    @property
+    def summary(self) -> str:
+        """One line about all systems."""
+        counts = {
+            outcome: [v.system for v in self.verdicts if v.outcome == outcome]
+            for outcome in ("holds", "broken", "nothing claimed")
+        }
+        parts = [
+            f"{len(names)} {'hold' if outcome == 'holds' else outcome}"
+            + (f" ({', '.join(names)})" if outcome == "broken" else "")
+            for outcome, names in counts.items()
+            if names
+        ]
+        sure = next((v.confidence for v in self.verdicts if v.findings), CONFIDENCE)
+        systems = f"{len(self.verdicts)} system{'s' if len(self.verdicts) != 1 else ''}"
+        left = f"; interrupted, not audited: {', '.join(self.missing)}" if self.missing else ""
+        return f"audit of {systems}: {', '.join(parts)} (confidence {sure:g} a system){left}"
+
+
+def with_examined(verdict: Verdict, examined: Examined | None) -> Verdict:
+    """A verdict that also holds what participants found out against what is claimed."""
+    if examined is None:
+        return verdict
+    outcome: Outcome = "broken" if examined.broken(verdict.confidence) else "holds"
+    outcome = "broken" if verdict.outcome == "broken" else outcome
+    return msgspec.structs.replace(verdict, outcome=outcome, examined=examined)
+
+
+def judge(
+    label: str,
+    claim: PrivacyClaim,
+    findings: tuple[Finding, ...],
+    confidence: float,
+    noise: tuple[NoiseFinding, ...] = (),
+) -> Verdict:
+    """Hold what was found against what is claimed."""
+    claimed_by, epsilon = _claimed(claim)
+    bearing = list(_bearing(claim, findings))
+    low = max((finding.epsilon_low for finding in bearing), default=0.0)
+    contents = max((f.epsilon_low for f in findings if f.sees == "contents"), default=0.0)
+    measured = next((f.mu for f in findings if f.sees == "contents"), math.nan)
+    outcome: Outcome = "nothing claimed"
+    if findings and math.isfinite(epsilon):
+        bare = any(finding.missing for finding in noise)
+        shown = low > epsilon or contents > claim.epsilon_contents
+        outcome = "broken" if shown or bare else "holds"
+    return Verdict(
+        system=label,
+        outcome=outcome,
+        claimed_by=claimed_by,
+        epsilon=epsilon,
+        delta=claim.delta,
+        epsilon_low=low,
+        tightness=contents / claim.epsilon_contents if claim.epsilon_contents > 0.0 else 0.0,
+        noise_factor=_noise_factor(claim.mu, epsilon, claim.delta),
+        noise_measured=_noise_factor(measured, epsilon, claim.delta),
+        confidence=confidence,
+        findings=findings,
+        noise=noise,
+    )
+
+
+def _claimed(claim: PrivacyClaim) -> tuple[str, float]:
+    """Who claims which ε: the paper, where it does, else this package's accounting."""
+    if claim.paper_claims is not None:
+        return "the paper", claim.paper_claims[0]
+    if claim.is_private:
+        return "accounting", claim.epsilon
+    return "accounting, for contents alone,", claim.epsilon_contents
+
+
+def _bearing(claim: PrivacyClaim, findings: tuple[Finding, ...]) -> Iterator[Finding]:
+    """Findings that bear on the claim: a claim for a fixed log says nothing of reactions."""
+    for finding in findings:
+        contents_only = claim.paper_claims is None and not claim.is_private
+        if contents_only and finding.sees != "contents":
+            continue
+        fixed_only = claim.paper_claims is None and claim.holds_for == "fixed log"
+        if fixed_only and finding.neighbours == "interactive":
+            continue
+        yield finding
+
+
+def _noise_factor(mu: float, epsilon: float, delta: float) -> float:
+    """Deviation of noise that costs μ, over the deviation that would do for (ε, δ)."""
+    if not (0.0 < mu < math.inf and 0.0 < epsilon < math.inf and delta > 0.0):
+        return math.nan
+    return gaussian.mu_of(epsilon, delta) / mu

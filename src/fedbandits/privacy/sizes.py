@@ -1,0 +1,28 @@
+"""How large the parts of an audit are, and how far a part is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+#: Is told how much of a part is done, from 0 to 1. It may raise an error to end the part.
+Tick = Callable[[float], None]
+
+
+def scaled(usual: int, scale: float, least: int) -> int:
+    """A number of runs, in proportion.
+
+    Parameters
+    ----------
+    usual
+        How many there are at scale 1.
+    scale
+        How many times as many are wanted.
+    least
+        There are no fewer than these, unless ``usual`` is less.
+    """
+    return max(min(usual, least), round(usual * scale))
+
+
+def unheard(share: float) -> None:
+    """Nobody wants to know."""
+    del share
