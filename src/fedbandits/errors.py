@@ -119,7 +119,7 @@ class MissingExtraError(FedbanditsError, ImportError):
 
 
 class StoppedError(FedbanditsError):
-    """A run or an audit that a ``Stop`` ended before anything was finished. It has no result."""
+    """A ``Stop`` ended a run or an audit before it had any result."""
 
 
 class OutputExistsError(FedbanditsError):

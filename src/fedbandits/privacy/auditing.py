@@ -7,10 +7,9 @@ give two bounds on ε:
 * *direct* (Jagielski, Ullman & Oprea 2020): every (ε, δ)-private mechanism has 1 - FNR ≤ e^ε FPR +
   δ.
 * *Gaussian* (Nasr et al. 2023): a μ-GDP mechanism has Φ⁻¹(1 - FPR) - Φ⁻¹(FNR) ≤ μ. This bound is
-  sharper. It is valid only for statistics that are Gaussian by construction: linear functions of
-  contents whose price is μ, if every run has the same number of messages. Counts of messages are
-  not Gaussian. From a few hundred runs with different counts, this bound would give an ε that so
-  few runs cannot show.
+  sharper, but valid only for statistics that are Gaussian by construction: linear functions of
+  contents whose price is μ, if every run has as many messages. Counts of messages are not Gaussian:
+  from a few hundred runs, the bound would give an ε that so few runs cannot show.
 
 All bounds of one audit hold together with the stated confidence.
 """
@@ -74,10 +73,7 @@ class Game(Protocol):
 
     @property
     def runs(self) -> int:
-        """Largest number of runs in each world, in an audit of the usual size.
-
-        It is small if runs are expensive.
-        """
+        """Largest number of runs in each world in an audit of the usual size."""
 
     def play(self, world: int, first: int, count: int) -> Transcripts:
         """Play ``count`` runs of ``world``, from number ``first`` on.
@@ -156,8 +152,8 @@ def audit(
     confidence : float
         Probability with which all bounds hold together.
     training : int, optional
-        Number of runs in each world on which attacks are chosen. By default a tenth of ``runs``:
-        at least 200 (or ``runs``, if that is less), and at most 5,000.
+        Number of runs in each world on which attacks are chosen. By default a tenth of ``runs``,
+        but at least 200 (or ``runs``, if smaller), and at most 5,000.
     tick
         A function that is told how much is done.
     """

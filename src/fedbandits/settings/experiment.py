@@ -54,15 +54,7 @@ class Variant(ShownVariant, frozen=True):
     config: Any
 
     def plan(self, environment: Environment, rounds: int) -> Plan:
-        """The plan of all parties of this variant.
-
-        Parameters
-        ----------
-        environment
-            The environment, which has the facts.
-        rounds
-            The horizon T, in rounds.
-        """
+        """The plan of all parties of this variant, in ``environment``, for ``rounds`` rounds."""
         plan: Plan = find_system(self.system).plan(self.config, environment.facts, rounds)
         return plan
 

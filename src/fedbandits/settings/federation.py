@@ -101,28 +101,10 @@ class Transport(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class FederationFile(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The content of a federation's file, one field for each key.
 
-    Parameters
-    ----------
-    name
-        Name of the federation.
-    rounds
-        The horizon T, in rounds.
-    system
-        The preset and its settings.
-    facts
-        Facts of the world, which all members may know.
-    members
-        Names of the members, by role.
-    clock
-        When rounds end.
-    message_time
-        Longest time that a message may take, in seconds or as ``"30 s"``.
-    rewards
-        What happens to rewards that do not arrive in time.
-    noise
-        Source of noise and secrets: ``secure`` or ``simulated``.
-    transport
-        Addresses of the broker.
+    ``rounds`` is the horizon T. ``system`` is the preset with its settings, and ``facts`` are the
+    facts of the world. ``members`` has the names of the members by role. ``message_time`` is the
+    longest time that a message may take, in seconds or as ``"30 s"``. ``noise`` is ``secure`` or
+    ``simulated``. ``name``, ``clock``, ``rewards``, ``transport``: see their classes.
     """
 
     name: Annotated[str, Meta(pattern=_NAME)]
