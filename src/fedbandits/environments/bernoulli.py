@@ -121,7 +121,8 @@ def _read_means(path: str) -> Floats:
     values = [_mean(path, number, line) for number, line in enumerate(lines[1:], start=2)]
     if not lines or lines[0] != str(len(values)):
         raise DataError(
-            f"{path}, line 1: expected how many means follow ({len(values)}), then a mean a line"
+            f"{path}, line 1: expected the number of means that follow ({len(values)}), then "
+            "one mean on each line"
         )
     return np.array(values)
 

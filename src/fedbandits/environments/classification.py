@@ -132,10 +132,13 @@ def _prepared(
     try:
         classes, labels = np.unique(target, return_inverse=True)
     except TypeError:  # a gap among names
-        raise DataError(f"data set {dataset!r}: its classes are of several types") from None
+        raise DataError(
+            f"data set {dataset!r}: its classes have different types; give all of them one type"
+        ) from None
     if len(classes) < 2:
         raise DataError(
-            f"data set {dataset!r} has a single class: a bandit needs at least two arms"
+            f"data set {dataset!r} has only one class, but a bandit needs at least two arms; "
+            "choose another"
         )
     rows = _standardise(dataset, table)
     if components is not None:
@@ -155,7 +158,7 @@ def _load(dataset: str) -> tuple[Floats, NDArray[Any]]:
         bunch = getattr(datasets, f"load_{dataset}")()
         return np.asarray(bunch.data, dtype=np.float64), np.asarray(bunch.target)
     if not re.fullmatch(r"[\w.() -]{1,100}", dataset):
-        raise DataError(f"environment.dataset: {dataset!r} is no name of a data set")
+        raise DataError(f"environment.dataset: {dataset!r} is not the name of a data set")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of retries: what came of them is told below
@@ -171,7 +174,8 @@ def _load(dataset: str) -> tuple[Floats, NDArray[Any]]:
 def _refuse_shapes(dataset: str, table: Floats, target: NDArray[Any]) -> None:
     if table.ndim != 2 or target.shape != (len(table),) or table.size == 0:
         raise DataError(
-            f"data set {dataset!r}: expected a table and a class a row, found {table.shape} and "
+            f"data set {dataset!r}: expected a table and one class for each row, found "
+            f"{table.shape} and "
             f"{target.shape}"
         )
 
@@ -182,7 +186,7 @@ def _refuse_unusable(dataset: str, table: Floats) -> None:
         row, column = (int(i) for i in np.argwhere(bad)[0])
         raise DataError(
             f"data set {dataset!r}: row {row}, column {column} is not a finite number "
-            f"({int(bad.sum())} such cells); fill or drop them first"
+            f"({int(bad.sum())} such cells); fill them in or remove these rows first"
         )
 
 
@@ -191,10 +195,15 @@ def _standardise(dataset: str, table: Floats) -> Floats:
         deviation = table.std(axis=0)
     if not np.isfinite(deviation).all():
         column = int(np.flatnonzero(~np.isfinite(deviation))[0])
-        raise DataError(f"data set {dataset!r}: column {column} is too large to be standardised")
+        raise DataError(
+            f"data set {dataset!r}: column {column} has values that are too large to be "
+            "standardised; rescale it"
+        )
     varying = deviation > 0.0
     if not varying.any():
-        raise DataError(f"data set {dataset!r}: no column varies, there is nothing to learn from")
+        raise DataError(
+            f"data set {dataset!r}: all columns are constant, so there is nothing to learn from"
+        )
     scaled: Floats = (table[:, varying] - table[:, varying].mean(axis=0)) / deviation[varying]
     return scaled
 
@@ -205,7 +214,7 @@ def _principal_components(dataset: str, rows: Floats, components: int) -> Floats
     if components > rows.shape[1]:
         raise DataError(
             f"environment.components: {components} asked for, {dataset!r} has {rows.shape[1]} "
-            "columns that vary"
+            "columns that are not constant; use fewer"
         )
     projected: Floats = PCA(n_components=components, svd_solver="full").fit_transform(rows)
     return projected

@@ -104,9 +104,9 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
         if self.preferences is not None and self.ratings is not None:
             raise ValueError("give preferences or ratings, not both")
         if self.preferences is not None and (self.clusters is not None or self.gap > 0.0):
-            raise ValueError("clusters and gap are for vectors that are not given")
+            raise ValueError("clusters and gap are for vectors that are drawn; leave them out")
         if self.ratings is not None and self.gap > 0.0:
-            raise ValueError("gap is for drawn vectors; ratings have distances of their own")
+            raise ValueError("gap is for vectors that are drawn; leave it out with ratings")
         if self.gap > largest_gap(self._clusters):
             raise ValueError(
                 f"gap: {self._clusters} vectors cannot keep a distance of {self.gap:g}; at most "

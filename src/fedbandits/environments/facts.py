@@ -61,7 +61,10 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
     def validate(self) -> None:
         low, high = self.reward_range
         if low > high:
-            raise ValueError(f"reward_range: given {self.reward_range}, allowed: smallest first")
+            raise ValueError(
+                f"reward_range: given {self.reward_range}, allowed: the smallest reward, then the "
+                "largest"
+            )
 
     @property
     def features_shape(self) -> tuple[int, int]:

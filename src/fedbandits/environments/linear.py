@@ -90,8 +90,8 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
     def validate(self) -> None:
         if self.parameter == "ball" and self.gap > _LARGEST_GAP:
             raise ValueError(
-                f"gap: given {self.gap:g}, allowed: up to {_LARGEST_GAP:g}, since hardly any θ* in "
-                'the ball is long enough for more; lower gap or set parameter = "sphere"'
+                f"gap: given {self.gap:g}, allowed: up to {_LARGEST_GAP:g}, because almost no θ* "
+                'in the ball is long enough for more; lower gap or set parameter = "sphere"'
             )
         if self.theta is None:
             return
@@ -155,14 +155,15 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
             if float(np.linalg.norm(theta)) >= self.shortest_parameter:
                 return theta
         raise ConfigError(  # pragma: no cover - probability below 1e-400
-            f"environment.gap: no θ* of {_MOST_DRAWS:,} was long enough; choose another seed"
+            f"environment.gap: no θ* of {_MOST_DRAWS:,} had a norm that is large enough; choose "
+            "another seed"
         )
 
     def _on_sphere(self, key: Key) -> Floats:
         direction = normals(self.dim, key, 0, 0, Purpose.WORLD)
         length = float(np.linalg.norm(direction))
         if length == 0.0:  # pragma: no cover - probability zero, but division must not be silent
-            raise ConfigError("environment: θ* came out as zero; choose another seed")
+            raise ConfigError("environment: the draw of θ* is zero; choose another seed")
         return direction / length
 
     def true_parameters(self, world: LinearWorld) -> Floats:

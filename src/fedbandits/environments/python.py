@@ -186,12 +186,14 @@ def show(environment: PythonEnvironment, key: Key, agent: int, round_: int) -> S
             f"{(facts.arms,)}"
         )
     if not (np.isfinite(features).all() and np.isfinite(rewards).all()):
-        raise DataError(f"{name}.decision_set: round {round_} has entries that are no numbers")
+        raise DataError(
+            f"{name}.decision_set: round {round_} has entries that are not finite numbers"
+        )
     longest = float(np.sqrt((features.astype(np.float64) ** 2).sum(axis=0)).max())
     low, high = facts.reward_range
     if longest > facts.context_norm * (1.0 + _ROUNDING):
         raise BoundExceededError(
-            f"{name}.decision_set: round {round_} has a context that is longer than "
+            f"{name}.decision_set: round {round_} has a context with a norm above "
             f"{facts.context_norm:g}, the bound in its facts; scale contexts down"
         )
     if not low <= rewards.min() <= rewards.max() <= high:
@@ -252,7 +254,7 @@ class PythonStage(Stage):
     def outcome(self, round_: int, player: int, decision: int) -> float:
         shown = self._shown
         if shown is None:
-            raise RuntimeError("an outcome comes after its situation")
+            raise RuntimeError("outcome was called before situation")
         expected = shown.expected
         reward = pay(self._environment, self.key, float(expected[decision]), player, round_)
         self.regret[player] += expected[shown.best] - expected[decision]

@@ -165,7 +165,7 @@ def _rewards(path: str, values: Floats, threshold: float | None) -> Floats:
         return (values >= threshold).astype(np.float64)
     low, high = float(values.min()), float(values.max())
     if low == high:
-        raise DataError(f"{path}: all ratings are equal, there is nothing to learn from")
+        raise DataError(f"{path}: all ratings are equal, so there is nothing to learn from")
     scaled: Floats = (values - low) / (high - low)
     return scaled
 

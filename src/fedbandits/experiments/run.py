@@ -125,7 +125,9 @@ def run(
     if jobs is not None and (not isinstance(jobs, int) or jobs < 1):
         raise ConfigError(f"jobs: given {jobs!r}, allowed: a whole number ≥ 1")
     if resume and out is None:
-        raise ConfigError("resume: needs out, the folder beside which checkpoints lie")
+        raise ConfigError(
+            "resume: needs out, because checkpoints are kept beside that folder; give out"
+        )
     chosen = choose_backend(backend, scheduler)
     if backend != "local":
         refuse_registered(entry.system for entry in experiment.systems)

@@ -54,5 +54,7 @@ class ActingParty(Party[AnyState]):
             has not changed, and the decision stays open.
         """
         if not isinstance(decision, Decision):
-            raise LocalProtocolError(f"{self.name}: an outcome comes with its Decision")
+            raise LocalProtocolError(
+                f"{self.name}: an outcome needs the Decision that it belongs to"
+            )
         return self.handle(Observe(decision, outcome)).outgoing

@@ -260,7 +260,7 @@ class Links:
             senders = self._senders.get(type(message))
             if senders is not None and message.sender not in senders:
                 raise WrongSenderError(
-                    f"{self._name}: a {type(message).__name__} is not for {message.sender} to send"
+                    f"{self._name}: a {type(message).__name__} must not come from {message.sender}"
                 )
             outgoing = take(message)
         except RemoteProtocolError as why:

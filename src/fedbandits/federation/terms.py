@@ -104,7 +104,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             If the bytes are not terms.
         """
         if len(theirs) > _MOST_TIMES * len(self.content) + _MOST_BYTES:
-            raise ValueError("terms that are far too long")
+            raise ValueError("the terms are too long")
         try:
             other = dict(_leaves(msgspec.msgpack.decode(theirs)))
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, TypeError):

@@ -175,8 +175,8 @@ class Learner:
         own = [getattr(cls, name) is not getattr(Learner, name) for name in ("release", "receive")]
         if any(own) and not all(own):
             raise LearnerError(
-                f"{cls.__name__}: a learner that shares has both release and receive; one is "
-                "missing"
+                f"{cls.__name__}: a learner that shares needs both release and receive, but one "
+                "is missing"
             )
         return all(own)
 
@@ -204,7 +204,9 @@ def _read_settings(learner: type[Learner]) -> Mapping[str, Any]:
     try:
         hints = typing.get_type_hints(learner, include_extras=True)
     except (NameError, TypeError) as error:
-        raise LearnerError(f"{learner.__name__}: an annotation means nothing: {error}") from None
+        raise LearnerError(
+            f"{learner.__name__}: an annotation cannot be understood: {error}"
+        ) from None
     base = typing.get_type_hints(Learner)
     found = {
         name: hint
@@ -220,8 +222,8 @@ def _read_settings(learner: type[Learner]) -> Mapping[str, Any]:
             del found[name]  # what it keeps, declared for a type checker
             continue
         raise LearnerError(
-            f"{learner.__name__}.{name}: a setting needs a default; what a learner keeps is set in "
-            "begin, without an annotation in the class"
+            f"{learner.__name__}.{name}: a setting needs a default; set the memory of a learner "
+            "in begin, without an annotation in the class"
         )
     return types.MappingProxyType(found)
 

@@ -138,10 +138,12 @@ class PrivateLearner(Learner):
         """
         for name in ("record", "receive"):
             if getattr(cls, name) is getattr(PrivateLearner, name):
-                raise LearnerError(f"{cls.__name__}: a private learner has {name}; it is missing")
+                raise LearnerError(
+                    f"{cls.__name__}: a private learner needs {name}, but it is missing"
+                )
         if cls.release is not Learner.release:
             raise LearnerError(
-                f"{cls.__name__}.release: a private learner has record in its place; what is "
-                "released is the sum of records, under noise"
+                f"{cls.__name__}.release: a private learner overrides record instead; fedbandits "
+                "releases the sum of records with noise"
             )
         return True

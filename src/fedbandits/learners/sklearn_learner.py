@@ -54,7 +54,7 @@ class SklearnLearner(Learner):
     @classmethod
     def estimator(cls) -> Any:
         """A fresh estimator."""
-        raise NotImplementedError(f"{cls.__name__}: is made by fb.learners.from_sklearn")
+        raise NotImplementedError(f"{cls.__name__}: make it with fb.learners.from_sklearn")
 
     def decide(self, contexts: Floats, draws: Draws) -> int:
         """An arm at random before the first fits and now and then after; else the best one."""

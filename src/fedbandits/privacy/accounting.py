@@ -91,10 +91,12 @@ def mu(event: Any) -> float:
         price = _price(event)
     except (TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
         raise UnknownEventError(
-            f"{type(event).__name__} with parts of a wrong type or beyond all bounds: not charged"
+            f"{type(event).__name__} has parts of a wrong type or outside all bounds: not charged"
         ) from error
     if not price >= 0.0:  # NaN, or less than nothing, must not pass for a small price
-        raise UnknownEventError(f"{type(event).__name__} with numbers that are none: not charged")
+        raise UnknownEventError(
+            f"{type(event).__name__} has numbers that are not valid: not charged"
+        )
     return price
 
 
@@ -247,7 +249,7 @@ def calibrate(
     while epsilon(events_at(high), delta) > target_epsilon:
         low, high = high, 2.0 * high
         if high > _LOUDEST:
-            raise ValueError("no noise brings these events within the budget")
+            raise ValueError("no noise is large enough to keep these events within the budget")
     for _ in range(_ITERATIONS):
         middle = 0.5 * (low + high)
         if middle in (low, high):

@@ -115,7 +115,7 @@ class SecureNoise:
         del step
         steps = np.rint(values * _DEVIATION)
         if not np.isfinite(steps).all():
-            raise BoundExceededError("a sum to be released is not a finite number")
+            raise BoundExceededError("a value to be released is not a finite number")
         # Both are whole numbers that float64 holds, so their sum is the exact one, rounded once.
         # It takes as long whatever they are, unlike one of Python's whole numbers.
         noise = np.array(self._taken(steps.size)).reshape(steps.shape)
@@ -137,7 +137,7 @@ class SecureNoise:
         # A sample is within 2⁵³ but for a chance of e^(-2²⁵): float64 holds it.
         drawn = [float(sample) for sample in self._sampler(count)]
         if len(drawn) != count:
-            raise NoiseError(f"a sampler was asked for {count} samples and gave {len(drawn)}")
+            raise NoiseError(f"a sampler was asked for {count} samples but returned {len(drawn)}")
         return drawn
 
     def _drop_what_a_parent_drew(self) -> None:

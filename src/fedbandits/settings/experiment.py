@@ -313,7 +313,7 @@ def _is_label(label: str) -> bool:
 
 def _checked_systems(given: Any) -> tuple[Variant, ...]:
     if isinstance(given, Variant) or not isinstance(given, Iterable):
-        raise ConfigError("systems: given a single one, allowed: a list of fb.system(…)")
+        raise ConfigError("systems: given one system, allowed: a list of fb.system(…)")
     systems: tuple[Variant, ...] = tuple(given)
     if not all(isinstance(entry, Variant) for entry in systems):
         raise ConfigError("systems: allowed: a list of fb.system(…)")
@@ -323,7 +323,8 @@ def _checked_systems(given: Any) -> tuple[Variant, ...]:
     for index, entry in enumerate(systems):
         if entry.label in seen:
             raise ConfigError(
-                f"systems[{index}].label: {entry.label!r} names two systems; give one a label"
+                f"systems[{index}].label: {entry.label!r} is the label of two systems; give one "
+                "another label"
             )
         seen.add(entry.label)
     return systems

@@ -151,7 +151,7 @@ class Federation:
             if file.clock.start.tzinfo is None or not 1 < file.clock.start.year < _LAST_YEAR:
                 raise ConfigError(
                     f"clock.start: given {file.clock.start.isoformat()}, allowed: a time with its "
-                    "zone, such as 2030-01-31T08:00:00Z, and not of the first or last year there is"
+                    "zone, such as 2030-01-31T08:00:00Z, not in the year 1 or 9999"
                 )
         #: Seconds that a message may take; after twice as long nobody waits for it any more.
         self.message_time = seconds(file.message_time, "message_time")
@@ -178,7 +178,7 @@ class Federation:
         """The roles of the system's parties."""
         roles = self.system.roles(self.plan)
         if roles is None:
-            raise ConfigError(f"system.preset: {self.variant.preset!r} has no parties to run")
+            raise ConfigError(f"system.preset: {self.variant.preset!r} has no parties that can run")
         return roles
 
     @cached_property
@@ -275,7 +275,7 @@ class Federation:
                     )
         twice = [name for name in self.everybody if self.everybody.count(name) > 1]
         if twice:
-            raise ConfigError(f"members: {twice[0]!r} is there twice; every member has one seat")
+            raise ConfigError(f"members: {twice[0]!r} is there twice; a member has only one seat")
 
 
 def _refuse_code(table: Mapping[str, Any], place: str) -> None:
@@ -284,8 +284,8 @@ def _refuse_code(table: Mapping[str, Any], place: str) -> None:
         where = f"{place}.{key}" if place else key
         if key in ("module", "code"):
             raise ConfigError(
-                f"{where}: code cannot be named in the terms of a federation, every member "
-                "would run it; install it as a package that offers a system"
+                f"{where}: the terms of a federation cannot name code, because every member would "
+                "run it; install it as a package"
             )
         if isinstance(value, Mapping):
             _refuse_code(value, where)

@@ -66,9 +66,9 @@ def refuse_registered(names: Iterable[str]) -> None:
             MODULE_PREFIX
         ):
             raise ConfigError(
-                f"system {name!r} was registered in this process, which the machines of a cluster "
-                f'do not see; name its module in the configuration (module = "FILE.py"), or let '
-                f"a package offer it under the entry point {ENTRY_POINTS!r}"
+                f"system {name!r} was registered in this process, which is not visible on the "
+                'machines of a cluster; name its module in the configuration (module = "FILE.py"), '
+                f"or let a package offer it under the entry point {ENTRY_POINTS!r}"
             )
 
 
@@ -106,7 +106,7 @@ def text_of(cls: type) -> str:
 
 def _refuse_stranger(system: object) -> None:
     if not isinstance(system, System):
-        raise ConfigError(f"{system!r} is no fedbandits.systems.System")
+        raise ConfigError(f"{system!r} is not a fedbandits.systems.System")
 
 
 def _refuse_taken(system: System[Any], others: Iterable[System[Any]]) -> None:

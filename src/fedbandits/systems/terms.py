@@ -95,5 +95,6 @@ def require_secure(name: str, terms: Terms, noise: object) -> None:
 
     if terms.noise == "secure" and not isinstance(noise, CoveringNoise):
         raise LocalProtocolError(
-            f"{name}: the terms promise secure noise, and this source only simulates it"
+            f"{name}: the terms require secure noise, but this source only simulates it; give "
+            "SecureNoise()"
         )

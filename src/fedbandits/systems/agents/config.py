@@ -179,13 +179,13 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             )
         if isinstance(self.schedule, Determinant) and self.local_view == "released":
             raise ValueError(
-                "a determinant schedule watches raw records, which a released local_view does "
-                'not; set local_view = "raw", or use growing or every'
+                "a determinant schedule reads raw records, but a released local_view uses only "
+                'releases; set local_view = "raw", or use growing or every'
             )
         if self.regularization != "auto" and self.is_private and self.confidence == "published":
             raise ValueError(
-                "regularization has no effect with published confidence, which shifts by the "
-                'noise; leave it at "auto"'
+                "with published confidence regularization has no effect, because the noise has "
+                'its own shift; leave it at "auto"'
             )
 
     @property

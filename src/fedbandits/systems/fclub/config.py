@@ -83,6 +83,6 @@ class FCLUB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def validate(self) -> None:
         if self.local_view == "released" and self.releases != "users":
             raise ValueError(
-                "with a released local_view a server acts on released sums of its users; set "
+                "with a released local_view a server needs released sums of its users; set "
                 'releases = "users", or local_view = "raw"'
             )

@@ -220,19 +220,19 @@ class PublishedFCLUB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=T
         local = isinstance(self.clustering, Alone | Edges | Sets)
         if local and not isinstance(self.sharing, Never):
             raise ValueError(
-                "this clustering is of one server's users, who share nothing with others; set "
+                "this clustering works on each server alone, so servers cannot share; set "
                 'sharing = "never", or clustering = "phased" or "together"'
             )
         if self.is_private and not (
             isinstance(self.clustering, Phased) and isinstance(self.sharing, Delayed)
         ):
             raise ValueError(
-                "the published privatizer makes the uploads of phased clusters noisy; set "
+                "the published privatizer needs phased clusters that upload; set "
                 'clustering = "phased" and sharing = "delayed"'
             )
         if self.is_private and not isinstance(self.confidence, Lemma):
             raise ValueError(
-                'the published noise needs a radius that knows of it; set confidence = "lemma"'
+                'with published noise the radius must include the noise; set confidence = "lemma"'
             )
         if self.is_private and min(self.sharing.upload, self.sharing.download) <= 1.0:  # type: ignore[union-attr]
             raise ValueError("with published noise, thresholds of sharing must be larger than 1")
@@ -241,12 +241,12 @@ class PublishedFCLUB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=T
             or not (isinstance(self.clustering, Phased) and isinstance(self.sharing, Delayed))
         ):
             raise ValueError(
-                'merging = "authors" is of phased clusters that share with delay and without '
-                'noise; set clustering = "phased", sharing = "delayed" and privatizer = "none"'
+                'merging = "authors" needs phased clusters, delayed sharing and no noise; set '
+                'clustering = "phased", sharing = "delayed" and privatizer = "none"'
             )
         if self.acts_on == "synchronized" and not isinstance(self.sharing, Delayed):
             raise ValueError(
-                'nothing is buffered unless sharing is "delayed"; leave acts_on at "buffered"'
+                'acts_on has an effect only if sharing is "delayed"; leave it at "buffered"'
             )
 
     @property

@@ -278,13 +278,14 @@ class PFCB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def validate(self) -> None:
         if self.local_view == "released" and isinstance(self.schedule, Never):
             raise ValueError(
-                "with a released local_view nothing is learned without exchanges; set "
+                "with a released local_view buyers learn only from exchanges; set "
                 'local_view = "raw", or a schedule'
             )
         acceptance = self.acceptance
         judged_by_own = isinstance(acceptance, WithinRadius) and acceptance.evidence == "own"
         if self.local_view == "released" and judged_by_own:
             raise ValueError(
-                "with a released local_view a buyer does not look at its own records, so it cannot "
-                'judge reports by them; set acceptance.evidence = "pooled", or local_view = "raw"'
+                "with a released local_view a buyer does not look at its own records, so it "
+                'cannot compare reports with them; set acceptance.evidence = "pooled", or '
+                'local_view = "raw"'
             )
