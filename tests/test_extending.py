@@ -25,17 +25,23 @@ OWN = ROOT / "examples" / "own_algorithm.py"
 #: Blocks by the name in their first line.
 BLOCKS = dict(re.findall(r"```(?:python|toml)\n# (\S+)\n(.*?)```", PAGE, re.DOTALL))
 #: What is run one after the other in one process: blocks that use others come after them.
-SCRIPTS = ["coins.py", "greedy.py", "shared_greedy.py", "forest.py", "play_coins.py",
-           "play_greedy.py", "small_world.py"]  # fmt: skip
+SCRIPTS = ["coins.py", "greedy.py", "shared_greedy.py", "private_means.py", "forest.py",
+           "play_coins.py", "play_greedy.py", "small_world.py"]  # fmt: skip
 RUN_ALL = f"""
 import importlib, sys
 import fedbandits as fb
 for name in {SCRIPTS}:
     importlib.import_module(name.removesuffix(".py"))
 world = fb.environments.Linear(agents=2, dim=3, arms=3)
-systems = [fb.system("shared-greedy"), fb.system("forest", first=5)]
-result = fb.run(fb.Experiment(rounds=30, environment=world, systems=systems))
-assert result.regret.shape[-1] > 1
+names = ["shared-greedy", "private-means", "forest"]
+experiment = fb.Experiment(rounds=30, environment=world, systems=[fb.system(n) for n in names])
+assert (fb.run(experiment).regret.isel(round=-1).sum("party") > 0).all()
+claims = experiment.claims()
+assert [round(claims[name].epsilon, 3) for name in names] == [float("inf"), 1.0, 0.0]
+from fedbandits.testing import learners
+for name in names:
+    for check in learners.CHECKS:
+        check(name)
 from fedbandits.testing.worlds import SMALL_WORLDS
 assert [kind.__name__ for kind in SMALL_WORLDS][-1] == "RainyFacts"
 """
@@ -126,15 +132,6 @@ def test_commands_are_there():
         assert program == "fedbandits"
         assert CliRunner().invoke(app, [command, "--help"]).exit_code == 0
         assert (ROOT / file).is_file()
-
-
-def test_the_example_in_the_page_is_the_one_beside_it():
-    """Coins are the same everywhere, but for annotations."""
-    beside = runpy.run_path(str(ROOT / "examples" / "extending" / "coins.py"))["Coins"]
-    environment_registry._registered.clear()
-    names: dict[str, object] = {"__name__": "coins"}
-    exec(BLOCKS["coins.py"], names)  # noqa: S102 - it is the documentation's
-    assert set(vars(beside)) == set(vars(names["Coins"]))
 
 
 def test_an_algorithm_of_ones_own_is_in_one_plot_with_feducb(tmp_path, monkeypatch):

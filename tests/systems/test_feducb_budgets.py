@@ -139,7 +139,7 @@ class TestClaim:
 
     def test_budgets_are_public(self):
         stated = claim(plan_of(config("feducb", BUDGETS), ENVIRONMENT, 1000))
-        assert any("every agent's ε is public" in c for c in stated.conditional_on)
+        assert any("Every agent's ε is public" in c for c in stated.conditional_on)
 
     def test_one_budget_for_all_is_not_repeated(self):
         stated = claim(plan_of(config("feducb", 2.0), ENVIRONMENT, 1000))

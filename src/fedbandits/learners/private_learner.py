@@ -44,7 +44,8 @@ class PrivateLearner(Learner):
             def decide(self, contexts, draws):
                 if draws.bernoulli(self.explore):
                     return draws.integer(len(contexts))
-                return np.argmax(self.sums / np.maximum(self.counts, self.noise_deviation + 1.0))
+                means = self.sums / np.maximum(self.counts, 1.0 + self.noise_deviation)
+                return np.argmax(means[: len(contexts)])
 
     Such an agent acts only on releases. A learner that also overrides :meth:`observe` can act on
     its own records at once. Its privacy claim is weaker, because it holds only for a fixed log of

@@ -6,13 +6,15 @@ runner is needed. With pytest::
 
     import pytest
     import coins  # registers Coins, an environment, and Tosser, a learner
-    from fedbandits.testing import environments, learners, systems
+    from fedbandits.testing import applications, environments, learners, systems
 
     @pytest.mark.parametrize("check", environments.CHECKS)
     def test_the_coins(check):
         check(coins.Coins(agents=3))
 
-    @pytest.mark.parametrize("check", [*learners.CHECKS, *systems.CHECKS])
+    SUITES = (learners, systems, applications)
+
+    @pytest.mark.parametrize("check", [check for suite in SUITES for check in suite.CHECKS])
     def test_the_tosser(check):
         check("tosser")
 
@@ -22,7 +24,7 @@ suite                       a check takes            for
 ``environments.CHECKS``     an environment           every environment
 ``learners.CHECKS``         a preset, or the class   every learner in plain Python
 ``systems.CHECKS``          a preset                 every system, and every learner
-``applications.CHECKS``     a preset                 systems whose parties applications can ask
+``applications.CHECKS``     a preset                 the same, if applications can ask its parties
 ``deployed_systems``        a preset and a folder    the same, as members of a federation
 =========================== ======================== =============================================
 
