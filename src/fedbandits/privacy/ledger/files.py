@@ -84,8 +84,8 @@ class LedgerFile:
         """
         if self._look() != self._identity:
             raise LedgerFileError(
-                f"{self.path}: this is another file than the one that was opened; put the ledger back, and do "
-                "not send releases before that"
+                f"{self.path}: this is another file than the one that was opened; put the "
+                "ledger back, and do not send releases before that"
             )
         if SEEN_LOG in seen and seen[SEEN_LOG] != identity(self.log):
             raise LedgerFileError(
