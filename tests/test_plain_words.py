@@ -143,3 +143,44 @@ def test_a_docstring_is_in_plain_words(name):
     thing = PUBLIC[name]
     text = inspect.getdoc(thing) or ""
     assert [*ill_summed(text), *unplain(text), *unexplained(name, thing)] == []
+
+
+def _takes_three(first, second, third):
+    """Add three numbers.
+
+    Parameters
+    ----------
+    first, second
+        Two of them.
+    """
+
+
+def test_the_rules_find_what_is_not_plain():
+    long = "word " * (MOST_WORDS + 1)
+    assert [*ill_summed("")] == ["no docstring"]
+    assert [*ill_summed(f"{long}{long}.")]
+    assert [*ill_summed("One thing. Another thing.")]
+    assert [*unplain(f"Fine.\n\n{long}.")]
+    assert [*unplain(f"Fine.\n\nParameters\n----------\nname\n    {long}.")]
+    assert [*unplain("Fine.\n\nOne; two; three.")]
+    assert [*unexplained("", _takes_three)] == ["nothing explains the parameter third"]
+
+
+def test_the_rules_leave_alone_what_is_plain():
+    code = " ".join(["x = f(y)"] * MOST_WORDS)
+    assert [*ill_summed("Adds two numbers (Liu et al. 2022).")] == []
+    assert [*unplain(f"Fine::\n\n    {code}\n\nFine, ``{code}``.")] == []
+    assert [*unplain("Let [a; b; c] be a vector; d is its norm.")] == []
+
+
+def test_all_kinds_of_public_names_are_found():
+    for name in (
+        "errors.ConfigError",
+        "environments.linear.Linear",
+        "federation.party.Party.receive",
+        "presets.feducb",
+        "settings.federation.FederationFile",
+        "systems.pfcb.config.WithinRadius",
+        "testing.systems.survives_save_and_load",
+    ):
+        assert f"fedbandits.{name}" in PUBLIC
