@@ -219,7 +219,7 @@ class TestAudit:
         assert call(monkeypatch, "run", "tiny.toml") == 0
         (folder / "runs" / "tiny" / "audit.json").write_text("{")
         assert call(monkeypatch, "run", "tiny.toml") == 2
-        assert "audit.json: cannot be read; delete it or audit again" in capsys.readouterr().err
+        assert "audit.json: cannot be read; delete it, or run" in capsys.readouterr().err
 
 
 def test_a_ledger_is_verified_and_shown(folder, monkeypatch, capsys):
@@ -236,7 +236,7 @@ def test_a_ledger_is_verified_and_shown(folder, monkeypatch, capsys):
     assert "1 releases, μ = 0.1: Gaussian, sensitivity 1, deviation 10" in shown
     assert "ledger of federation 'hospitals', 1 party, every row verified" in shown
     assert call(monkeypatch, "privacy", "--ledger", "no.db") == 2
-    assert "no.db: no ledger there" in capsys.readouterr().err
+    assert "no.db: there is no ledger" in capsys.readouterr().err
 
 
 def ledger_with(path, federation, party, deviation, steps=1, delta=1e-5, unit="one visit"):

@@ -13,6 +13,7 @@ from fedbandits.systems import find_system, preset_names, systems
 from fedbandits.systems.agents.config import Every, Growing
 from fedbandits.systems.feducb.config import FedUCB
 
+FCLUB = find_system("fclub")
 WORLD = fb.environments.Linear(agents=3, theta=[1] + [0] * 9)
 HOSTILE = fb.system("feducb", label="<script>&amp;", epsilon=2, schedule="every(3)")
 EXPERIMENT = fb.Experiment(
@@ -98,7 +99,7 @@ def test_a_system_shows_where_it_was_published(system):
         (EXPERIMENT, ["Experiment 'two'", "<script>&amp;", "schedule='every(3)', epsilon=2.0"]),
         (HOSTILE, ["feducb as '<script>&amp;'", "'every(3)'", "set here", "local_view"]),
         (WORLD, ["Linear", "agents", "3", "(1.0, 0.0, 0.0, … 10 entries)"]),
-        (find_system("fclub"), ["fclub-clear", "users' sums leave in clear: what privacy costs"]),
+        (FCLUB, ["fclub-clear", FCLUB.presets["fclub-clear"].description]),
     ],
     ids=["experiment", "variant", "environment", "system"],
 )  # fmt: skip

@@ -23,13 +23,14 @@ _LARGEST = 2**63
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """A frozen struct whose fields are held to their types and bounds when it is made.
+    """A frozen struct that checks the types and bounds of its fields when it is made.
 
-    Numbers and arrays of numpy become Python's own, whole numbers become floats where a float is
-    meant, and lists become tuples. A part may be given short: ``"growing(1.5)"``.
+    Values are converted first. Numpy numbers and arrays become Python numbers and tuples, and lists
+    become tuples. A whole number becomes a float where the field is a float. A part of a
+    configuration may be given in its short form: ``"growing(1.5)"``.
 
-    Making one raises :class:`~fedbandits.errors.ConfigError` with the class and the field, what was
-    given and what is allowed.
+    A wrong value raises :class:`~fedbandits.errors.ConfigError`. Its message names the class and
+    the field, what was given, and what is allowed.
     """
 
     def __post_init__(self) -> None:
@@ -40,14 +41,14 @@ class Checked(msgspec.Struct, frozen=True):
             raise _placed(type(self), error) from None
 
     def validate(self) -> None:
-        """Refuse values that do not fit one another. By default all do.
+        """Refuse values that do not fit together; by default nothing is refused.
 
-        It is called after every field was checked by itself.
+        It is called after each field has been checked alone.
 
         Raises
         ------
         ValueError
-            Saying what does not fit. Where one field is to blame, the text begins with its name
+            If values do not fit together. If one field is wrong, begin the message with its name
             and a colon.
         """
 

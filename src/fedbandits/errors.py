@@ -1,18 +1,24 @@
-"""The errors of this package. Each message names the place and the remedy."""
+"""The errors and warnings of this package.
+
+Each message names the place, what was given, what is allowed, and the remedy.
+"""
 
 from __future__ import annotations
 
 
 class FedbanditsError(Exception):
-    """Base of every error this package raises on purpose."""
+    """Base class of all errors that this package raises on purpose."""
 
 
 class ConfigWarning(UserWarning):
-    """A configuration that can be run, but hardly makes sense."""
+    """A configuration can be run, but its results may mean little."""
 
 
 class LongRunWarning(ConfigWarning):
-    """A run that takes long. It can be interrupted, and resumed where it has an output folder."""
+    """A run will take a long time.
+
+    It can be interrupted. With an output folder it can also be resumed.
+    """
 
 
 class ResumeWarning(ConfigWarning):
@@ -20,190 +26,207 @@ class ResumeWarning(ConfigWarning):
 
 
 class CacheWarning(UserWarning):
-    """Compiled kernels that cannot be kept safely; every run compiles them anew."""
+    """Compiled code cannot be stored safely, so every run compiles it again."""
 
 
 class ConfigError(FedbanditsError, ValueError):
-    """A configuration that cannot be run: unknown key, wrong type, impossible value."""
+    """A configuration is refused: it has an unknown key, a wrong type or an impossible value."""
 
     #: The same without the place, for whoever knows a better one: the key in a file.
     reason: str | None = None
 
 
 class DataError(FedbanditsError):
-    """A data set that is missing or malformed."""
+    """A data set is missing or malformed."""
 
 
 class BoundExceededError(FedbanditsError):
-    """A context or reward outside the bounds that the privacy guarantee rests on."""
+    """A context or a reward is outside the bounds on which the privacy guarantee depends."""
 
 
 class ReleaseRefusedError(FedbanditsError):
-    """A private release beyond what the mechanism was calibrated for."""
+    """A mechanism was asked for more releases than its noise was calibrated for."""
 
 
 class UnknownEventError(FedbanditsError):
-    """An event that no accountant here can price."""
+    """The accountant does not know the privacy cost of this event."""
 
 
 class ClaimError(FedbanditsError, ValueError):
-    """A privacy claim or budget that says nothing: no unit, no ε above 0, no δ between 0 and 1."""
+    """A privacy claim or a budget is incomplete: its unit, ε or δ is missing or impossible.
+
+    ε must be above 0, and δ between 0 and 1.
+    """
 
 
 class BudgetExceededError(ReleaseRefusedError):
-    """A private release that would cost more than is left. Nothing was spent."""
+    """A private release would cost more than is left of the budget; nothing was spent."""
 
 
 class NoiseReuseError(ReleaseRefusedError):
-    """Noise asked for a second time. A redraw spends twice; the old draw on other data tells."""
+    """The noise of one release was asked for a second time.
+
+    New noise for the same data would spend the privacy budget twice. The old noise on other data
+    would reveal how the data differ.
+    """
 
 
 class LedgerError(FedbanditsError):
-    """A privacy ledger that cannot be used, or not like this. Nothing was spent."""
+    """A privacy ledger cannot be used, or not in this way; nothing was spent."""
 
 
 class LedgerMismatchError(LedgerError):
-    """A ledger of another federation, or an account that was opened with other values."""
+    """The ledger belongs to another federation, or the account was opened with other values."""
 
 
 class LedgerVersionError(LedgerError):
-    """A ledger written in an older or a newer format."""
+    """The ledger was written in an older or a newer format."""
 
 
 class LedgerCorruptError(LedgerError):
-    """A ledger that is damaged, was changed by hand, or is none."""
+    """The file is a damaged ledger, a ledger that was changed by hand, or not a ledger."""
 
 
 class LedgerFileError(LedgerError):
-    """A ledger's file with two names, without its log, or another one than was opened: a copy."""
+    """The ledger's file is, or may be, a copy.
+
+    It has two names, or its log is missing, or it is not the file that was opened.
+    """
 
 
 class LedgerBusyError(LedgerError):
-    """Another process was writing to the ledger. Roll back and try again."""
+    """Another process was writing to the ledger; roll back and try again."""
 
 
 class UnknownPartyError(LedgerError):
-    """A party without an account."""
+    """The party has no account in the ledger."""
 
 
 class StepError(LedgerError):
-    """A charge that does not continue its stream of releases."""
+    """A charge does not continue its stream of releases."""
 
 
 class ClockError(LedgerError):
-    """A clock that runs backwards."""
+    """The clock runs backwards."""
 
 
 class ResourceError(FedbanditsError):
-    """An experiment that needs more memory than there is. Nothing was run."""
+    """The experiment needs more memory than this machine has; nothing was run."""
 
 
 class MissingExtraError(FedbanditsError, ImportError):
-    """A part of this package whose libraries are not installed."""
+    """A part of this package needs libraries that are not installed."""
 
 
 class StoppedError(FedbanditsError):
-    """A run or an audit that a ``Stop`` ended before anything was finished. It has no result."""
+    """A ``Stop`` ended a run or an audit before it had any result."""
 
 
 class OutputExistsError(FedbanditsError):
-    """An output folder that holds the results of another configuration."""
+    """The output folder holds the results of another configuration."""
 
 
 class OutputBusyError(FedbanditsError):
-    """An output folder that another process is writing."""
+    """Another process is writing to the output folder."""
 
 
 class OutputError(FedbanditsError):
-    """Results or checkpoints that cannot be written: the disk is full, or fails."""
+    """Results or checkpoints cannot be written: the disk is full or fails."""
 
 
 class SnapshotError(FedbanditsError):
-    """A party's saved state that is damaged, or belongs to another party or other terms."""
+    """A party's saved state is damaged, or belongs to another party or to other terms."""
 
 
 class DeploymentError(FedbanditsError):
-    """A party that cannot run between machines, or not like this."""
+    """The party cannot run between machines, or not in this way."""
 
 
 class StoreError(DeploymentError):
-    """A party's store that cannot be used. What was not committed was not answered."""
+    """A party's store cannot be used.
+
+    The party answers a request only after its changes are committed, so no answer that it gave is
+    lost.
+    """
 
 
 class StoreFullError(StoreError):
-    """A store whose disk is full. Nothing was changed; free some space and ask again."""
+    """The store's disk is full; nothing was changed.
+
+    Free some space and ask again.
+    """
 
 
 class StoreBusyError(StoreError):
-    """A store that another process uses."""
+    """Another process is using the store."""
 
 
 class StoreVersionError(StoreError):
-    """A store written in another format."""
+    """The store was written in another format."""
 
 
 class StoreMismatchError(StoreError):
-    """A store of another party, of another federation, or of other terms."""
+    """The store belongs to another party, to another federation or to other terms."""
 
 
 class StaleStoreError(StoreError):
-    """A store that is older than what its peers have seen of it: a backup was put back."""
+    """The store is older than messages that its peers have received: a backup was restored."""
 
 
 class TransportError(DeploymentError):
-    """Peers that cannot be reached, or a broker that refuses."""
+    """The peers cannot be reached, or the broker refuses the connection."""
 
 
 class NotReadyError(DeploymentError):
-    """A party that cannot do this yet: it waits for its peers."""
+    """The party cannot do this yet: it is waiting for its peers."""
 
 
 class IdentityError(DeploymentError):
-    """A key, certificate or list of members that is missing, damaged, expired or not signed."""
+    """A key, a certificate or a list of members is missing, damaged, expired or not signed."""
 
 
 class RemoteProtocolError(FedbanditsError):
-    """A peer misbehaved: a message that does not belong here. The receiver has not changed."""
+    """A peer sent a message that is not allowed; the receiver's state has not changed."""
 
 
 class SealError(RemoteProtocolError):
-    """A sealed frame that is not from whom it says, was altered, or is not for this party."""
+    """A sealed frame was altered, is for another party, or is not from the sender that it names."""
 
 
 class CheckpointError(FedbanditsError):
-    """A checkpoint that is damaged, or belongs to another configuration or version."""
+    """A checkpoint is damaged, or belongs to another configuration or version."""
 
 
 class BackendError(FedbanditsError):
-    """A cluster that cannot be reached, cannot play this experiment, or was lost."""
+    """The cluster cannot be reached, cannot run this experiment, or was lost."""
 
 
 class LocalProtocolError(FedbanditsError):
-    """The caller misused a party: an event that is not legal in its state."""
+    """The caller gave a party an event that its state does not allow."""
 
 
 class UnknownDecisionError(LocalProtocolError):
-    """A reward for a decision that was never made here."""
+    """A reward was given for a decision that this party never made."""
 
 
 class DuplicateRewardError(LocalProtocolError):
-    """A second reward for one decision; the first one counts."""
+    """A decision was given a second reward; the first one counts."""
 
 
 class LateRewardError(LocalProtocolError):
-    """A reward that comes when its decision counts already, without it or with a default."""
+    """A reward came too late: its decision was already counted without it or with a default."""
 
 
 class WrongTypeError(LocalProtocolError, TypeError):
-    """Something that is no message, or holds what its type forbids. The receiver has not changed.
+    """A value is not a message, or a field has a wrong type; the receiver's state has not changed.
 
-    No peer can cause it: what a codec has decoded has the right types.
+    No peer can cause this error, because decoded messages always have the right types.
     """
 
 
 class LearnerError(FedbanditsError):
-    """A learner in plain Python that returned, or keeps, what cannot be used."""
+    """A learner in plain Python returned a value, or holds a state, that cannot be used."""
 
 
 class NoiseError(LocalProtocolError):
-    """A source of noise that gave something else. Nothing was released."""
+    """A source of noise returned values that are not noise; nothing was released."""

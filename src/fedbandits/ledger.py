@@ -1,7 +1,7 @@
-"""A privacy ledger: who may spend how much, what was spent, and on what.
+"""A privacy ledger: the privacy budget of each party, and every release that has used it.
 
-``fb.ledger.open("ledger.db", federation="hospitals")`` opens one; docs/ledger.md shows the rest.
-It needs SQLAlchemy: ``pip install fedbandits[federation]``.
+``fb.ledger.open("ledger.db", federation="hospitals")`` opens a ledger. docs/ledger.md explains how
+to use it. A ledger needs SQLAlchemy: ``pip install fedbandits[federation]``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Parties by hand: play them in one process, save and restore them, read what they tell.
+"""Parties in one process: run them, save and restore them, and read their messages.
 
-``fb.parties.federate(…)`` plays one replicate; docs/parties.md says what parties are.
+``fb.parties.federate(…)`` makes the parties of one replicate. docs/parties.md explains what parties
+are.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Every preset as a function: ``fb.presets.feducb(epsilon=1.0)``.
 
-A function returns what ``fb.system`` does with the preset's name, and its settings can be
-completed. Dashes in names are underscores here. Presets that were registered from outside are
-here too. Types for editors are in ``presets.pyi``, which ``python -m fedbandits.settings.stubs``
-writes.
+``fb.presets.feducb(…)`` returns the same as ``fb.system("feducb", …)``, and an editor can complete
+its settings. A dash in a preset's name is an underscore here. Registered presets of other packages
+are included. The types for editors are in ``presets.pyi``, which ``python -m
+fedbandits.settings.stubs`` writes.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def feducb(
     alpha: float = 0.01,
     regularization: float | Literal["auto"] = "auto",
 ) -> Variant:
-    """Sound: growing batches, Toeplitz noise, agents act on releases alone.
+    """The sound variant: growing batches, Toeplitz noise, agents act only on releases.
 
     A preset of the system 'feducb' (Dubey & Pentland 2020, Differentially-Private Federated Linear Bandits).
 
@@ -146,37 +146,40 @@ def feducb(
     privatizer
         How a running sum is released: ``toeplitz``, ``tree``, ``none``.
     local_view
-        ``released``: an agent acts on released statistics alone. ``raw``: its own records
-        since the last sync count at once.
+        What an agent decides on. ``released``: only released statistics. ``raw``: also its
+        own records since the last sync.
     confidence
-        ``adaptive`` (docs/confidence.md) or ``published`` (Proposition 2).
+        How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or
+        ``published`` (Proposition 2).
     exploration_scale
-        Multiplies the radius; 1 is the theorem.
+        Factor of the confidence radius. 1 is the value of the theorem.
     epsilon
-        ε of the budget of every agent, for all it ever sends. A list gives each agent its
-        own.
+        ε of the budget of every agent, for everything that it sends. A list gives each agent
+        its own ε.
     delta
-        δ of the budget of every agent: the probability with which the promise of ε may fail.
+        δ of the budget of every agent: the probability with which the guarantee of ε may
+        fail.
     context_bound
-        L, the largest norm of a context. Contexts are held to it before they touch a
-        statistic.
+        L, the largest norm of a context. Every context is checked against it before it is
+        used.
     reward_bound
-        B, the largest absolute reward. Rewards are held to it before they touch a statistic.
+        B, the largest absolute reward. Every reward is checked against it before it is used.
     parameter_bound
         S, the largest norm that θ* may have.
     out_of_bounds
-        What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales
-        context and reward back together, so that they stay linear in θ*, then cuts the reward
-        off at B; where rewards are cut off the confidence bound no longer holds. What is no
-        number counts as 0; a context of infinite length keeps its infinite entries, cut to
-        length L.
+        What to do with a record beyond L or B. ``refuse`` stops the run. ``clip`` first
+        scales context and reward back by the same factor, so that the reward stays linear in
+        θ*. Then it cuts the reward off at B. If rewards are cut off, the confidence bound no
+        longer holds. NaN counts as 0. A context of infinite norm keeps its infinite entries,
+        scaled to norm L.
     noise_scale
-        σ: rewards are σ-sub-Gaussian about their mean.
+        σ: rewards are σ-sub-Gaussian around their mean.
     alpha
         Probability with which the confidence bound may fail.
     regularization
-        λ₁, the ridge parameter. ``auto``: 1 without noise; with noise, the bound on the
-        operator norm of the pooled noise, since less would only loosen the radius.
+        λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound
+        on the operator norm of the pooled noise, because a smaller λ₁ would only make the
+        radius larger.
     """
 
 def feducb_published(
@@ -211,37 +214,40 @@ def feducb_published(
     privatizer
         How a running sum is released: ``toeplitz``, ``tree``, ``none``.
     local_view
-        ``released``: an agent acts on released statistics alone. ``raw``: its own records
-        since the last sync count at once.
+        What an agent decides on. ``released``: only released statistics. ``raw``: also its
+        own records since the last sync.
     confidence
-        ``adaptive`` (docs/confidence.md) or ``published`` (Proposition 2).
+        How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or
+        ``published`` (Proposition 2).
     exploration_scale
-        Multiplies the radius; 1 is the theorem.
+        Factor of the confidence radius. 1 is the value of the theorem.
     epsilon
-        ε of the budget of every agent, for all it ever sends. A list gives each agent its
-        own.
+        ε of the budget of every agent, for everything that it sends. A list gives each agent
+        its own ε.
     delta
-        δ of the budget of every agent: the probability with which the promise of ε may fail.
+        δ of the budget of every agent: the probability with which the guarantee of ε may
+        fail.
     context_bound
-        L, the largest norm of a context. Contexts are held to it before they touch a
-        statistic.
+        L, the largest norm of a context. Every context is checked against it before it is
+        used.
     reward_bound
-        B, the largest absolute reward. Rewards are held to it before they touch a statistic.
+        B, the largest absolute reward. Every reward is checked against it before it is used.
     parameter_bound
         S, the largest norm that θ* may have.
     out_of_bounds
-        What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales
-        context and reward back together, so that they stay linear in θ*, then cuts the reward
-        off at B; where rewards are cut off the confidence bound no longer holds. What is no
-        number counts as 0; a context of infinite length keeps its infinite entries, cut to
-        length L.
+        What to do with a record beyond L or B. ``refuse`` stops the run. ``clip`` first
+        scales context and reward back by the same factor, so that the reward stays linear in
+        θ*. Then it cuts the reward off at B. If rewards are cut off, the confidence bound no
+        longer holds. NaN counts as 0. A context of infinite norm keeps its infinite entries,
+        scaled to norm L.
     noise_scale
-        σ: rewards are σ-sub-Gaussian about their mean.
+        σ: rewards are σ-sub-Gaussian around their mean.
     alpha
         Probability with which the confidence bound may fail.
     regularization
-        λ₁, the ridge parameter. ``auto``: 1 without noise; with noise, the bound on the
-        operator norm of the pooled noise, since less would only loosen the radius.
+        λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound
+        on the operator norm of the pooled noise, because a smaller λ₁ would only make the
+        radius larger.
     """
 
 def feducb_nonprivate(
@@ -262,7 +268,7 @@ def feducb_nonprivate(
     alpha: float = 0.01,
     regularization: float | Literal["auto"] = "auto",
 ) -> Variant:
-    """The sound variant without noise: what privacy costs.
+    """The sound variant without noise; the difference is the cost of privacy.
 
     A preset of the system 'feducb' (Dubey & Pentland 2020, Differentially-Private Federated Linear Bandits).
 
@@ -276,37 +282,40 @@ def feducb_nonprivate(
     privatizer
         How a running sum is released: ``toeplitz``, ``tree``, ``none``.
     local_view
-        ``released``: an agent acts on released statistics alone. ``raw``: its own records
-        since the last sync count at once.
+        What an agent decides on. ``released``: only released statistics. ``raw``: also its
+        own records since the last sync.
     confidence
-        ``adaptive`` (docs/confidence.md) or ``published`` (Proposition 2).
+        How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or
+        ``published`` (Proposition 2).
     exploration_scale
-        Multiplies the radius; 1 is the theorem.
+        Factor of the confidence radius. 1 is the value of the theorem.
     epsilon
-        ε of the budget of every agent, for all it ever sends. A list gives each agent its
-        own.
+        ε of the budget of every agent, for everything that it sends. A list gives each agent
+        its own ε.
     delta
-        δ of the budget of every agent: the probability with which the promise of ε may fail.
+        δ of the budget of every agent: the probability with which the guarantee of ε may
+        fail.
     context_bound
-        L, the largest norm of a context. Contexts are held to it before they touch a
-        statistic.
+        L, the largest norm of a context. Every context is checked against it before it is
+        used.
     reward_bound
-        B, the largest absolute reward. Rewards are held to it before they touch a statistic.
+        B, the largest absolute reward. Every reward is checked against it before it is used.
     parameter_bound
         S, the largest norm that θ* may have.
     out_of_bounds
-        What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales
-        context and reward back together, so that they stay linear in θ*, then cuts the reward
-        off at B; where rewards are cut off the confidence bound no longer holds. What is no
-        number counts as 0; a context of infinite length keeps its infinite entries, cut to
-        length L.
+        What to do with a record beyond L or B. ``refuse`` stops the run. ``clip`` first
+        scales context and reward back by the same factor, so that the reward stays linear in
+        θ*. Then it cuts the reward off at B. If rewards are cut off, the confidence bound no
+        longer holds. NaN counts as 0. A context of infinite norm keeps its infinite entries,
+        scaled to norm L.
     noise_scale
-        σ: rewards are σ-sub-Gaussian about their mean.
+        σ: rewards are σ-sub-Gaussian around their mean.
     alpha
         Probability with which the confidence bound may fail.
     regularization
-        λ₁, the ridge parameter. ``auto``: 1 without noise; with noise, the bound on the
-        operator norm of the pooled noise, since less would only loosen the radius.
+        λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound
+        on the operator norm of the pooled noise, because a smaller λ₁ would only make the
+        radius larger.
     """
 
 def linucb_alone(
@@ -327,7 +336,7 @@ def linucb_alone(
     alpha: float = 0.01,
     regularization: float | Literal["auto"] = "auto",
 ) -> Variant:
-    """No communication: what collaboration brings.
+    """Agents without communication; the difference is the benefit of collaboration.
 
     A preset of the system 'feducb' (Dubey & Pentland 2020, Differentially-Private Federated Linear Bandits).
 
@@ -341,37 +350,40 @@ def linucb_alone(
     privatizer
         How a running sum is released: ``toeplitz``, ``tree``, ``none``.
     local_view
-        ``released``: an agent acts on released statistics alone. ``raw``: its own records
-        since the last sync count at once.
+        What an agent decides on. ``released``: only released statistics. ``raw``: also its
+        own records since the last sync.
     confidence
-        ``adaptive`` (docs/confidence.md) or ``published`` (Proposition 2).
+        How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or
+        ``published`` (Proposition 2).
     exploration_scale
-        Multiplies the radius; 1 is the theorem.
+        Factor of the confidence radius. 1 is the value of the theorem.
     epsilon
-        ε of the budget of every agent, for all it ever sends. A list gives each agent its
-        own.
+        ε of the budget of every agent, for everything that it sends. A list gives each agent
+        its own ε.
     delta
-        δ of the budget of every agent: the probability with which the promise of ε may fail.
+        δ of the budget of every agent: the probability with which the guarantee of ε may
+        fail.
     context_bound
-        L, the largest norm of a context. Contexts are held to it before they touch a
-        statistic.
+        L, the largest norm of a context. Every context is checked against it before it is
+        used.
     reward_bound
-        B, the largest absolute reward. Rewards are held to it before they touch a statistic.
+        B, the largest absolute reward. Every reward is checked against it before it is used.
     parameter_bound
         S, the largest norm that θ* may have.
     out_of_bounds
-        What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales
-        context and reward back together, so that they stay linear in θ*, then cuts the reward
-        off at B; where rewards are cut off the confidence bound no longer holds. What is no
-        number counts as 0; a context of infinite length keeps its infinite entries, cut to
-        length L.
+        What to do with a record beyond L or B. ``refuse`` stops the run. ``clip`` first
+        scales context and reward back by the same factor, so that the reward stays linear in
+        θ*. Then it cuts the reward off at B. If rewards are cut off, the confidence bound no
+        longer holds. NaN counts as 0. A context of infinite norm keeps its infinite entries,
+        scaled to norm L.
     noise_scale
-        σ: rewards are σ-sub-Gaussian about their mean.
+        σ: rewards are σ-sub-Gaussian around their mean.
     alpha
         Probability with which the confidence bound may fail.
     regularization
-        λ₁, the ridge parameter. ``auto``: 1 without noise; with noise, the bound on the
-        operator norm of the pooled noise, since less would only loosen the radius.
+        λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound
+        on the operator norm of the pooled noise, because a smaller λ₁ would only make the
+        radius larger.
     """
 
 def linucb_pooled(
@@ -392,7 +404,7 @@ def linucb_pooled(
     alpha: float = 0.01,
     regularization: float | Literal["auto"] = "auto",
 ) -> Variant:
-    """Every record shared in clear after every round: the floor.
+    """All records are shared in clear after every round; a lower limit for regret.
 
     A preset of the system 'feducb' (Dubey & Pentland 2020, Differentially-Private Federated Linear Bandits).
 
@@ -406,37 +418,40 @@ def linucb_pooled(
     privatizer
         How a running sum is released: ``toeplitz``, ``tree``, ``none``.
     local_view
-        ``released``: an agent acts on released statistics alone. ``raw``: its own records
-        since the last sync count at once.
+        What an agent decides on. ``released``: only released statistics. ``raw``: also its
+        own records since the last sync.
     confidence
-        ``adaptive`` (docs/confidence.md) or ``published`` (Proposition 2).
+        How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or
+        ``published`` (Proposition 2).
     exploration_scale
-        Multiplies the radius; 1 is the theorem.
+        Factor of the confidence radius. 1 is the value of the theorem.
     epsilon
-        ε of the budget of every agent, for all it ever sends. A list gives each agent its
-        own.
+        ε of the budget of every agent, for everything that it sends. A list gives each agent
+        its own ε.
     delta
-        δ of the budget of every agent: the probability with which the promise of ε may fail.
+        δ of the budget of every agent: the probability with which the guarantee of ε may
+        fail.
     context_bound
-        L, the largest norm of a context. Contexts are held to it before they touch a
-        statistic.
+        L, the largest norm of a context. Every context is checked against it before it is
+        used.
     reward_bound
-        B, the largest absolute reward. Rewards are held to it before they touch a statistic.
+        B, the largest absolute reward. Every reward is checked against it before it is used.
     parameter_bound
         S, the largest norm that θ* may have.
     out_of_bounds
-        What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales
-        context and reward back together, so that they stay linear in θ*, then cuts the reward
-        off at B; where rewards are cut off the confidence bound no longer holds. What is no
-        number counts as 0; a context of infinite length keeps its infinite entries, cut to
-        length L.
+        What to do with a record beyond L or B. ``refuse`` stops the run. ``clip`` first
+        scales context and reward back by the same factor, so that the reward stays linear in
+        θ*. Then it cuts the reward off at B. If rewards are cut off, the confidence bound no
+        longer holds. NaN counts as 0. A context of infinite norm keeps its infinite entries,
+        scaled to norm L.
     noise_scale
-        σ: rewards are σ-sub-Gaussian about their mean.
+        σ: rewards are σ-sub-Gaussian around their mean.
     alpha
         Probability with which the confidence bound may fail.
     regularization
-        λ₁, the ridge parameter. ``auto``: 1 without noise; with noise, the bound on the
-        operator norm of the pooled noise, since less would only loosen the radius.
+        λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound
+        on the operator norm of the pooled noise, because a smaller λ₁ would only make the
+        radius larger.
     """
 
 def dislinucb(
@@ -457,7 +472,7 @@ def dislinucb(
     alpha: float = 0.01,
     regularization: float | Literal["auto"] = "auto",
 ) -> Variant:
-    """Wang et al. 2020: in clear, all sync when a determinant has grown enough.
+    """Wang et al. 2020: no noise; all agents sync when a determinant has grown enough.
 
     A preset of the system 'feducb' (Dubey & Pentland 2020, Differentially-Private Federated Linear Bandits).
 
@@ -471,37 +486,40 @@ def dislinucb(
     privatizer
         How a running sum is released: ``toeplitz``, ``tree``, ``none``.
     local_view
-        ``released``: an agent acts on released statistics alone. ``raw``: its own records
-        since the last sync count at once.
+        What an agent decides on. ``released``: only released statistics. ``raw``: also its
+        own records since the last sync.
     confidence
-        ``adaptive`` (docs/confidence.md) or ``published`` (Proposition 2).
+        How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or
+        ``published`` (Proposition 2).
     exploration_scale
-        Multiplies the radius; 1 is the theorem.
+        Factor of the confidence radius. 1 is the value of the theorem.
     epsilon
-        ε of the budget of every agent, for all it ever sends. A list gives each agent its
-        own.
+        ε of the budget of every agent, for everything that it sends. A list gives each agent
+        its own ε.
     delta
-        δ of the budget of every agent: the probability with which the promise of ε may fail.
+        δ of the budget of every agent: the probability with which the guarantee of ε may
+        fail.
     context_bound
-        L, the largest norm of a context. Contexts are held to it before they touch a
-        statistic.
+        L, the largest norm of a context. Every context is checked against it before it is
+        used.
     reward_bound
-        B, the largest absolute reward. Rewards are held to it before they touch a statistic.
+        B, the largest absolute reward. Every reward is checked against it before it is used.
     parameter_bound
         S, the largest norm that θ* may have.
     out_of_bounds
-        What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales
-        context and reward back together, so that they stay linear in θ*, then cuts the reward
-        off at B; where rewards are cut off the confidence bound no longer holds. What is no
-        number counts as 0; a context of infinite length keeps its infinite entries, cut to
-        length L.
+        What to do with a record beyond L or B. ``refuse`` stops the run. ``clip`` first
+        scales context and reward back by the same factor, so that the reward stays linear in
+        θ*. Then it cuts the reward off at B. If rewards are cut off, the confidence bound no
+        longer holds. NaN counts as 0. A context of infinite norm keeps its infinite entries,
+        scaled to norm L.
     noise_scale
-        σ: rewards are σ-sub-Gaussian about their mean.
+        σ: rewards are σ-sub-Gaussian around their mean.
     alpha
         Probability with which the confidence bound may fail.
     regularization
-        λ₁, the ridge parameter. ``auto``: 1 without noise; with noise, the bound on the
-        operator norm of the pooled noise, since less would only loosen the radius.
+        λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound
+        on the operator norm of the pooled noise, because a smaller λ₁ would only make the
+        radius larger.
     """
 
 def ldp_silo(
@@ -522,7 +540,7 @@ def ldp_silo(
     alpha: float = 0.01,
     regularization: float | Literal["auto"] = "auto",
 ) -> Variant:
-    """Zhou & Chowdhury 2024: equal batches, calibrated tree, agents act on own raw records.
+    """Zhou & Chowdhury 2024: equal batches, calibrated tree noise, raw local view.
 
     A preset of the system 'feducb' (Dubey & Pentland 2020, Differentially-Private Federated Linear Bandits).
 
@@ -536,37 +554,40 @@ def ldp_silo(
     privatizer
         How a running sum is released: ``toeplitz``, ``tree``, ``none``.
     local_view
-        ``released``: an agent acts on released statistics alone. ``raw``: its own records
-        since the last sync count at once.
+        What an agent decides on. ``released``: only released statistics. ``raw``: also its
+        own records since the last sync.
     confidence
-        ``adaptive`` (docs/confidence.md) or ``published`` (Proposition 2).
+        How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or
+        ``published`` (Proposition 2).
     exploration_scale
-        Multiplies the radius; 1 is the theorem.
+        Factor of the confidence radius. 1 is the value of the theorem.
     epsilon
-        ε of the budget of every agent, for all it ever sends. A list gives each agent its
-        own.
+        ε of the budget of every agent, for everything that it sends. A list gives each agent
+        its own ε.
     delta
-        δ of the budget of every agent: the probability with which the promise of ε may fail.
+        δ of the budget of every agent: the probability with which the guarantee of ε may
+        fail.
     context_bound
-        L, the largest norm of a context. Contexts are held to it before they touch a
-        statistic.
+        L, the largest norm of a context. Every context is checked against it before it is
+        used.
     reward_bound
-        B, the largest absolute reward. Rewards are held to it before they touch a statistic.
+        B, the largest absolute reward. Every reward is checked against it before it is used.
     parameter_bound
         S, the largest norm that θ* may have.
     out_of_bounds
-        What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales
-        context and reward back together, so that they stay linear in θ*, then cuts the reward
-        off at B; where rewards are cut off the confidence bound no longer holds. What is no
-        number counts as 0; a context of infinite length keeps its infinite entries, cut to
-        length L.
+        What to do with a record beyond L or B. ``refuse`` stops the run. ``clip`` first
+        scales context and reward back by the same factor, so that the reward stays linear in
+        θ*. Then it cuts the reward off at B. If rewards are cut off, the confidence bound no
+        longer holds. NaN counts as 0. A context of infinite norm keeps its infinite entries,
+        scaled to norm L.
     noise_scale
-        σ: rewards are σ-sub-Gaussian about their mean.
+        σ: rewards are σ-sub-Gaussian around their mean.
     alpha
         Probability with which the confidence bound may fail.
     regularization
-        λ₁, the ridge parameter. ``auto``: 1 without noise; with noise, the bound on the
-        operator norm of the pooled noise, since less would only loosen the radius.
+        λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound
+        on the operator norm of the pooled noise, because a smaller λ₁ would only make the
+        radius larger.
     """
 
 def feducb_p2p(
@@ -589,7 +610,7 @@ def feducb_p2p(
     graph: _PeerFedUCBGraph = "complete",
     gamma: int = 1,
 ) -> Variant:
-    """Sound: growing batches, everybody pools the newest release of every peer it has heard.
+    """The sound variant: growing batches; agents add up the newest releases of their peers.
 
     A preset of the system 'feducb_p2p' (Dubey & Pentland 2020, the same peer to peer (Algorithm 3)).
 
@@ -598,49 +619,52 @@ def feducb_p2p(
     label
         Its name in results; the preset's by default.
     schedule
-        Fixed in advance (``growing``, ``every``, ``evenly``, ``never``): all agents release
-        in the same rounds and pool the newest release of every peer within γ hops.
-        ``determinant``: Algorithm 3, with γ estimators in turn and syncs within cliques that
-        agents call for.
+        When agents release. ``growing``, ``every``, ``evenly`` and ``never`` are fixed in
+        advance: all agents release in the same rounds, and add up the newest releases of all
+        peers within γ hops. ``determinant`` is Algorithm 3: γ estimators take turns, and an
+        agent can call for a sync in its clique.
     privatizer
         How a running sum is released: ``toeplitz``, ``tree``, ``none``.
     local_view
-        ``released``: an agent acts on released statistics alone. ``raw``: its own records
-        since the last sync count at once.
+        What an agent decides on. ``released``: only released statistics. ``raw``: also its
+        own records since the last sync.
     confidence
-        ``adaptive`` (docs/confidence.md) or ``published`` (Proposition 2).
+        How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or
+        ``published`` (Proposition 2).
     exploration_scale
-        Multiplies the radius; 1 is the theorem.
+        Factor of the confidence radius. 1 is the value of the theorem.
     epsilon
-        ε of the budget of every agent, for all it ever sends. A list gives each agent its
-        own.
+        ε of the budget of every agent, for everything that it sends. A list gives each agent
+        its own ε.
     delta
-        δ of the budget of every agent: the probability with which the promise of ε may fail.
+        δ of the budget of every agent: the probability with which the guarantee of ε may
+        fail.
     context_bound
-        L, the largest norm of a context. Contexts are held to it before they touch a
-        statistic.
+        L, the largest norm of a context. Every context is checked against it before it is
+        used.
     reward_bound
-        B, the largest absolute reward. Rewards are held to it before they touch a statistic.
+        B, the largest absolute reward. Every reward is checked against it before it is used.
     parameter_bound
         S, the largest norm that θ* may have.
     out_of_bounds
-        What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales
-        context and reward back together, so that they stay linear in θ*, then cuts the reward
-        off at B; where rewards are cut off the confidence bound no longer holds. What is no
-        number counts as 0; a context of infinite length keeps its infinite entries, cut to
-        length L.
+        What to do with a record beyond L or B. ``refuse`` stops the run. ``clip`` first
+        scales context and reward back by the same factor, so that the reward stays linear in
+        θ*. Then it cuts the reward off at B. If rewards are cut off, the confidence bound no
+        longer holds. NaN counts as 0. A context of infinite norm keeps its infinite entries,
+        scaled to norm L.
     noise_scale
-        σ: rewards are σ-sub-Gaussian about their mean.
+        σ: rewards are σ-sub-Gaussian around their mean.
     alpha
         Probability with which the confidence bound may fail.
     regularization
-        λ₁, the ridge parameter. ``auto``: 1 without noise; with noise, the bound on the
-        operator norm of the pooled noise, since less would only loosen the radius.
+        λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound
+        on the operator norm of the pooled noise, because a smaller λ₁ would only make the
+        radius larger.
     graph
-        Who can talk to whom: ``complete``, ``ring``, ``line``, ``star``, ``grid``, ``erdos-
-        renyi(p)``, ``barabasi-albert(links)``, or the path of an edge list.
+        Which agents are linked: ``complete``, ``ring``, ``line``, ``star``, ``grid``,
+        ``erdos-renyi(p)``, ``barabasi-albert(links)``, or the path of an edge list.
     gamma
-        γ: a message lives so many hops, one a round.
+        γ, the number of hops that a message travels, one in each round.
     """
 
 def feducb_p2p_published(
@@ -663,7 +687,7 @@ def feducb_p2p_published(
     graph: _PeerFedUCBGraph = "complete",
     gamma: int = 1,
 ) -> Variant:
-    """Dubey & Pentland 2020, Algorithm 3: γ estimators in turn, cliques, raw trigger, tree.
+    """Dubey & Pentland 2020, Algorithm 3: γ estimators, cliques, raw trigger, tree noise.
 
     A preset of the system 'feducb_p2p' (Dubey & Pentland 2020, the same peer to peer (Algorithm 3)).
 
@@ -672,49 +696,52 @@ def feducb_p2p_published(
     label
         Its name in results; the preset's by default.
     schedule
-        Fixed in advance (``growing``, ``every``, ``evenly``, ``never``): all agents release
-        in the same rounds and pool the newest release of every peer within γ hops.
-        ``determinant``: Algorithm 3, with γ estimators in turn and syncs within cliques that
-        agents call for.
+        When agents release. ``growing``, ``every``, ``evenly`` and ``never`` are fixed in
+        advance: all agents release in the same rounds, and add up the newest releases of all
+        peers within γ hops. ``determinant`` is Algorithm 3: γ estimators take turns, and an
+        agent can call for a sync in its clique.
     privatizer
         How a running sum is released: ``toeplitz``, ``tree``, ``none``.
     local_view
-        ``released``: an agent acts on released statistics alone. ``raw``: its own records
-        since the last sync count at once.
+        What an agent decides on. ``released``: only released statistics. ``raw``: also its
+        own records since the last sync.
     confidence
-        ``adaptive`` (docs/confidence.md) or ``published`` (Proposition 2).
+        How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or
+        ``published`` (Proposition 2).
     exploration_scale
-        Multiplies the radius; 1 is the theorem.
+        Factor of the confidence radius. 1 is the value of the theorem.
     epsilon
-        ε of the budget of every agent, for all it ever sends. A list gives each agent its
-        own.
+        ε of the budget of every agent, for everything that it sends. A list gives each agent
+        its own ε.
     delta
-        δ of the budget of every agent: the probability with which the promise of ε may fail.
+        δ of the budget of every agent: the probability with which the guarantee of ε may
+        fail.
     context_bound
-        L, the largest norm of a context. Contexts are held to it before they touch a
-        statistic.
+        L, the largest norm of a context. Every context is checked against it before it is
+        used.
     reward_bound
-        B, the largest absolute reward. Rewards are held to it before they touch a statistic.
+        B, the largest absolute reward. Every reward is checked against it before it is used.
     parameter_bound
         S, the largest norm that θ* may have.
     out_of_bounds
-        What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales
-        context and reward back together, so that they stay linear in θ*, then cuts the reward
-        off at B; where rewards are cut off the confidence bound no longer holds. What is no
-        number counts as 0; a context of infinite length keeps its infinite entries, cut to
-        length L.
+        What to do with a record beyond L or B. ``refuse`` stops the run. ``clip`` first
+        scales context and reward back by the same factor, so that the reward stays linear in
+        θ*. Then it cuts the reward off at B. If rewards are cut off, the confidence bound no
+        longer holds. NaN counts as 0. A context of infinite norm keeps its infinite entries,
+        scaled to norm L.
     noise_scale
-        σ: rewards are σ-sub-Gaussian about their mean.
+        σ: rewards are σ-sub-Gaussian around their mean.
     alpha
         Probability with which the confidence bound may fail.
     regularization
-        λ₁, the ridge parameter. ``auto``: 1 without noise; with noise, the bound on the
-        operator norm of the pooled noise, since less would only loosen the radius.
+        λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound
+        on the operator norm of the pooled noise, because a smaller λ₁ would only make the
+        radius larger.
     graph
-        Who can talk to whom: ``complete``, ``ring``, ``line``, ``star``, ``grid``, ``erdos-
-        renyi(p)``, ``barabasi-albert(links)``, or the path of an edge list.
+        Which agents are linked: ``complete``, ``ring``, ``line``, ``star``, ``grid``,
+        ``erdos-renyi(p)``, ``barabasi-albert(links)``, or the path of an edge list.
     gamma
-        γ: a message lives so many hops, one a round.
+        γ, the number of hops that a message travels, one in each round.
     """
 
 def fedlinucb_async(
@@ -731,7 +758,7 @@ def fedlinucb_async(
     alpha: float = 0.01,
     regularization: float | Literal["auto"] = "auto",
 ) -> Variant:
-    """He et al. 2022: in clear, each agent exchanges with the server when it has learned enough.
+    """He et al. 2022: no noise; an agent exchanges with the server when it has learned enough.
 
     A preset of the system 'fedlinucb_async' (He, Wang, Min & Gu 2022, A Simple and Provably Efficient Algorithm for Asynchronous Federated Contextual Linear Bandits).
 
@@ -740,28 +767,29 @@ def fedlinucb_async(
     label
         Its name in results; the preset's by default.
     growth
-        The paper's α: an agent exchanges with the server when its own records since its last
-        exchange make det Σ more than 1 + α times what it was then. ``auto``: 1/M².
+        α of the paper. An agent exchanges with the server when its new records have made det
+        Σ more than 1 + α times as large as at its last exchange. ``auto``: 1/M².
     confidence
-        ``published``: β of the paper's Theorem 5.1. ``adaptive``: the radius of the other
-        variants, valid where decision sets do not depend on rewards (docs/baselines.md).
+        How the confidence radius is computed. ``published``: β of Theorem 5.1. ``adaptive``:
+        the radius of the other systems. It is valid if decision sets do not depend on rewards
+        (docs/baselines.md).
     exploration_scale
-        Multiplies the radius; 1 is the theorem.
+        Factor of the confidence radius. 1 is the value of the theorem.
     context_bound
-        L, the largest norm of a context. Contexts are held to it before they touch a
-        statistic.
+        L, the largest norm of a context. Every context is checked against it before it is
+        used.
     reward_bound
-        B, the largest absolute reward. Rewards are held to it before they touch a statistic.
+        B, the largest absolute reward. Every reward is checked against it before it is used.
     parameter_bound
         S, the largest norm that θ* may have.
     out_of_bounds
-        What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales
-        context and reward back together, then cuts the reward off at B. What is no number
-        counts as 0; a context of infinite length keeps its infinite entries, cut to length L.
+        What to do with a record beyond L or B. ``refuse`` stops the run. ``clip`` first
+        scales context and reward back by the same factor, then cuts the reward off at B. NaN
+        counts as 0. A context of infinite norm keeps its infinite entries, scaled to norm L.
     noise_scale
-        σ: rewards are σ-sub-Gaussian about their mean.
+        σ: rewards are σ-sub-Gaussian around their mean.
     alpha
-        Probability with which the confidence bound may fail; the paper's δ.
+        Probability with which the confidence bound may fail; δ in the paper.
     regularization
         λ, the ridge parameter. ``auto``: 1/S², as in the paper.
     """
@@ -782,7 +810,7 @@ def fclub(
     epsilon: float = 1.0,
     delta: float = 1e-05,
 ) -> Variant:
-    """Sound: noisy running sums of users in rounds fixed in advance, clusters as a mixture.
+    """The sound variant: noisy sums of users in fixed rounds, clusters from a mixture model.
 
     A preset of the system 'fclub' (after Liu et al. 2022, Federated Online Clustering of Bandits).
 
@@ -791,36 +819,39 @@ def fclub(
     label
         Its name in results; the preset's by default.
     schedule
-        When phases end: ``growing(1.4)``; the first one by default after five rounds a user.
+        When phases end: ``growing(1.4)``. By default the first phase ends after five rounds
+        for each user.
     releases
-        What a server releases at a phase's end. ``users``: the running sum of each of its
-        users. ``clusters``: for each cluster of its users the sum of the phase's records; far
-        less noise, but who is in which cluster, and how many there are, is found in raw data.
-        ``never``: servers learn by themselves.
+        What a server releases at the end of a phase. ``users``: the running sum of each of
+        its users. ``clusters``: for each cluster of its users, the sum of the records of this
+        phase. This needs far less noise, but the number of clusters and the users in each are
+        computed from raw data. ``never``: nothing, so servers learn alone.
     noise
-        ``calibrated`` to (ε, δ), or ``none``.
+        ``calibrated``: the noise that (ε, δ) needs. ``none``: no noise.
     local_view
-        ``raw``: a server uses its own users' records at once. ``released``: it acts on
-        releases alone, its own included, and learns nothing within a phase.
+        What a server decides on. ``raw``: also the newest records of its own users.
+        ``released``: only releases, its own included. It then learns nothing during a phase.
     clustering
-        ``mixture``, or ``population``: one cluster, whose spread says how much users differ.
+        ``mixture``: several clusters. ``population``: one cluster, whose spread describes how
+        much users differ.
     center_rewards
-        Learn y - ½ where one coordinate of all items is constant: a record then moves the
-        sums by 1.25 instead of 2, for the same recommendations.
+        Whether to learn y - ½ instead of y if one coordinate of all items is constant. A
+        record then changes the sums by 1.25 instead of 2, and recommendations stay the same.
     strictness
-        What one more cluster must gain, as a multiple of the Bayesian information criterion.
+        Gain that an additional cluster must bring, as a multiple of the Bayesian information
+        criterion.
     trust
-        How far other servers' users may move the centre of a cluster, see
+        How far users of other servers may move the centre of a cluster; see
         :func:`~fedbandits.learners.attachment.attach`.
     most_clusters
-        How many clusters one server can have.
+        Largest number of clusters of one server.
     exploration_scale
-        Items are scored by their mean reward plus so many of its standard deviations, a
-        single reward's deviation being taken for ½.
+        The score of an item is its mean reward plus this number of standard deviations of the
+        mean. The standard deviation of a single reward is taken to be ½.
     epsilon
-        ε of the budget of all releases of a server's users together.
+        ε of the budget for all releases of one server about its users.
     delta
-        δ of that budget: the probability with which the promise of ε may fail.
+        δ of that budget: the probability with which the guarantee of ε may fail.
     """
 
 def fclub_released(
@@ -839,7 +870,7 @@ def fclub_released(
     epsilon: float = 1.0,
     delta: float = 1e-05,
 ) -> Variant:
-    """Servers act on releases alone, so that the claim holds for interactive data too.
+    """Servers act only on releases, so the claim also holds for interactive data.
 
     A preset of the system 'fclub' (after Liu et al. 2022, Federated Online Clustering of Bandits).
 
@@ -848,36 +879,39 @@ def fclub_released(
     label
         Its name in results; the preset's by default.
     schedule
-        When phases end: ``growing(1.4)``; the first one by default after five rounds a user.
+        When phases end: ``growing(1.4)``. By default the first phase ends after five rounds
+        for each user.
     releases
-        What a server releases at a phase's end. ``users``: the running sum of each of its
-        users. ``clusters``: for each cluster of its users the sum of the phase's records; far
-        less noise, but who is in which cluster, and how many there are, is found in raw data.
-        ``never``: servers learn by themselves.
+        What a server releases at the end of a phase. ``users``: the running sum of each of
+        its users. ``clusters``: for each cluster of its users, the sum of the records of this
+        phase. This needs far less noise, but the number of clusters and the users in each are
+        computed from raw data. ``never``: nothing, so servers learn alone.
     noise
-        ``calibrated`` to (ε, δ), or ``none``.
+        ``calibrated``: the noise that (ε, δ) needs. ``none``: no noise.
     local_view
-        ``raw``: a server uses its own users' records at once. ``released``: it acts on
-        releases alone, its own included, and learns nothing within a phase.
+        What a server decides on. ``raw``: also the newest records of its own users.
+        ``released``: only releases, its own included. It then learns nothing during a phase.
     clustering
-        ``mixture``, or ``population``: one cluster, whose spread says how much users differ.
+        ``mixture``: several clusters. ``population``: one cluster, whose spread describes how
+        much users differ.
     center_rewards
-        Learn y - ½ where one coordinate of all items is constant: a record then moves the
-        sums by 1.25 instead of 2, for the same recommendations.
+        Whether to learn y - ½ instead of y if one coordinate of all items is constant. A
+        record then changes the sums by 1.25 instead of 2, and recommendations stay the same.
     strictness
-        What one more cluster must gain, as a multiple of the Bayesian information criterion.
+        Gain that an additional cluster must bring, as a multiple of the Bayesian information
+        criterion.
     trust
-        How far other servers' users may move the centre of a cluster, see
+        How far users of other servers may move the centre of a cluster; see
         :func:`~fedbandits.learners.attachment.attach`.
     most_clusters
-        How many clusters one server can have.
+        Largest number of clusters of one server.
     exploration_scale
-        Items are scored by their mean reward plus so many of its standard deviations, a
-        single reward's deviation being taken for ½.
+        The score of an item is its mean reward plus this number of standard deviations of the
+        mean. The standard deviation of a single reward is taken to be ½.
     epsilon
-        ε of the budget of all releases of a server's users together.
+        ε of the budget for all releases of one server about its users.
     delta
-        δ of that budget: the probability with which the promise of ε may fail.
+        δ of that budget: the probability with which the guarantee of ε may fail.
     """
 
 def fclub_clusters(
@@ -896,7 +930,7 @@ def fclub_clusters(
     epsilon: float = 1.0,
     delta: float = 1e-05,
 ) -> Variant:
-    """One noisy sum a cluster: less noise, a weaker claim, which takes the clusters as public.
+    """One noisy sum for each cluster: less noise, but the claim treats clusters as public.
 
     A preset of the system 'fclub' (after Liu et al. 2022, Federated Online Clustering of Bandits).
 
@@ -905,36 +939,39 @@ def fclub_clusters(
     label
         Its name in results; the preset's by default.
     schedule
-        When phases end: ``growing(1.4)``; the first one by default after five rounds a user.
+        When phases end: ``growing(1.4)``. By default the first phase ends after five rounds
+        for each user.
     releases
-        What a server releases at a phase's end. ``users``: the running sum of each of its
-        users. ``clusters``: for each cluster of its users the sum of the phase's records; far
-        less noise, but who is in which cluster, and how many there are, is found in raw data.
-        ``never``: servers learn by themselves.
+        What a server releases at the end of a phase. ``users``: the running sum of each of
+        its users. ``clusters``: for each cluster of its users, the sum of the records of this
+        phase. This needs far less noise, but the number of clusters and the users in each are
+        computed from raw data. ``never``: nothing, so servers learn alone.
     noise
-        ``calibrated`` to (ε, δ), or ``none``.
+        ``calibrated``: the noise that (ε, δ) needs. ``none``: no noise.
     local_view
-        ``raw``: a server uses its own users' records at once. ``released``: it acts on
-        releases alone, its own included, and learns nothing within a phase.
+        What a server decides on. ``raw``: also the newest records of its own users.
+        ``released``: only releases, its own included. It then learns nothing during a phase.
     clustering
-        ``mixture``, or ``population``: one cluster, whose spread says how much users differ.
+        ``mixture``: several clusters. ``population``: one cluster, whose spread describes how
+        much users differ.
     center_rewards
-        Learn y - ½ where one coordinate of all items is constant: a record then moves the
-        sums by 1.25 instead of 2, for the same recommendations.
+        Whether to learn y - ½ instead of y if one coordinate of all items is constant. A
+        record then changes the sums by 1.25 instead of 2, and recommendations stay the same.
     strictness
-        What one more cluster must gain, as a multiple of the Bayesian information criterion.
+        Gain that an additional cluster must bring, as a multiple of the Bayesian information
+        criterion.
     trust
-        How far other servers' users may move the centre of a cluster, see
+        How far users of other servers may move the centre of a cluster; see
         :func:`~fedbandits.learners.attachment.attach`.
     most_clusters
-        How many clusters one server can have.
+        Largest number of clusters of one server.
     exploration_scale
-        Items are scored by their mean reward plus so many of its standard deviations, a
-        single reward's deviation being taken for ½.
+        The score of an item is its mean reward plus this number of standard deviations of the
+        mean. The standard deviation of a single reward is taken to be ½.
     epsilon
-        ε of the budget of all releases of a server's users together.
+        ε of the budget for all releases of one server about its users.
     delta
-        δ of that budget: the probability with which the promise of ε may fail.
+        δ of that budget: the probability with which the guarantee of ε may fail.
     """
 
 def fclub_local(
@@ -953,7 +990,7 @@ def fclub_local(
     epsilon: float = 1.0,
     delta: float = 1e-05,
 ) -> Variant:
-    """Every server by itself: what clusters bring without any release.
+    """Servers without communication; shows the benefit of clusters alone.
 
     A preset of the system 'fclub' (after Liu et al. 2022, Federated Online Clustering of Bandits).
 
@@ -962,36 +999,39 @@ def fclub_local(
     label
         Its name in results; the preset's by default.
     schedule
-        When phases end: ``growing(1.4)``; the first one by default after five rounds a user.
+        When phases end: ``growing(1.4)``. By default the first phase ends after five rounds
+        for each user.
     releases
-        What a server releases at a phase's end. ``users``: the running sum of each of its
-        users. ``clusters``: for each cluster of its users the sum of the phase's records; far
-        less noise, but who is in which cluster, and how many there are, is found in raw data.
-        ``never``: servers learn by themselves.
+        What a server releases at the end of a phase. ``users``: the running sum of each of
+        its users. ``clusters``: for each cluster of its users, the sum of the records of this
+        phase. This needs far less noise, but the number of clusters and the users in each are
+        computed from raw data. ``never``: nothing, so servers learn alone.
     noise
-        ``calibrated`` to (ε, δ), or ``none``.
+        ``calibrated``: the noise that (ε, δ) needs. ``none``: no noise.
     local_view
-        ``raw``: a server uses its own users' records at once. ``released``: it acts on
-        releases alone, its own included, and learns nothing within a phase.
+        What a server decides on. ``raw``: also the newest records of its own users.
+        ``released``: only releases, its own included. It then learns nothing during a phase.
     clustering
-        ``mixture``, or ``population``: one cluster, whose spread says how much users differ.
+        ``mixture``: several clusters. ``population``: one cluster, whose spread describes how
+        much users differ.
     center_rewards
-        Learn y - ½ where one coordinate of all items is constant: a record then moves the
-        sums by 1.25 instead of 2, for the same recommendations.
+        Whether to learn y - ½ instead of y if one coordinate of all items is constant. A
+        record then changes the sums by 1.25 instead of 2, and recommendations stay the same.
     strictness
-        What one more cluster must gain, as a multiple of the Bayesian information criterion.
+        Gain that an additional cluster must bring, as a multiple of the Bayesian information
+        criterion.
     trust
-        How far other servers' users may move the centre of a cluster, see
+        How far users of other servers may move the centre of a cluster; see
         :func:`~fedbandits.learners.attachment.attach`.
     most_clusters
-        How many clusters one server can have.
+        Largest number of clusters of one server.
     exploration_scale
-        Items are scored by their mean reward plus so many of its standard deviations, a
-        single reward's deviation being taken for ½.
+        The score of an item is its mean reward plus this number of standard deviations of the
+        mean. The standard deviation of a single reward is taken to be ½.
     epsilon
-        ε of the budget of all releases of a server's users together.
+        ε of the budget for all releases of one server about its users.
     delta
-        δ of that budget: the probability with which the promise of ε may fail.
+        δ of that budget: the probability with which the guarantee of ε may fail.
     """
 
 def fclub_clear(
@@ -1010,7 +1050,7 @@ def fclub_clear(
     epsilon: float = 1.0,
     delta: float = 1e-05,
 ) -> Variant:
-    """Users' sums leave in clear: what privacy costs.
+    """Sums of users without noise; the difference is the cost of privacy.
 
     A preset of the system 'fclub' (after Liu et al. 2022, Federated Online Clustering of Bandits).
 
@@ -1019,36 +1059,39 @@ def fclub_clear(
     label
         Its name in results; the preset's by default.
     schedule
-        When phases end: ``growing(1.4)``; the first one by default after five rounds a user.
+        When phases end: ``growing(1.4)``. By default the first phase ends after five rounds
+        for each user.
     releases
-        What a server releases at a phase's end. ``users``: the running sum of each of its
-        users. ``clusters``: for each cluster of its users the sum of the phase's records; far
-        less noise, but who is in which cluster, and how many there are, is found in raw data.
-        ``never``: servers learn by themselves.
+        What a server releases at the end of a phase. ``users``: the running sum of each of
+        its users. ``clusters``: for each cluster of its users, the sum of the records of this
+        phase. This needs far less noise, but the number of clusters and the users in each are
+        computed from raw data. ``never``: nothing, so servers learn alone.
     noise
-        ``calibrated`` to (ε, δ), or ``none``.
+        ``calibrated``: the noise that (ε, δ) needs. ``none``: no noise.
     local_view
-        ``raw``: a server uses its own users' records at once. ``released``: it acts on
-        releases alone, its own included, and learns nothing within a phase.
+        What a server decides on. ``raw``: also the newest records of its own users.
+        ``released``: only releases, its own included. It then learns nothing during a phase.
     clustering
-        ``mixture``, or ``population``: one cluster, whose spread says how much users differ.
+        ``mixture``: several clusters. ``population``: one cluster, whose spread describes how
+        much users differ.
     center_rewards
-        Learn y - ½ where one coordinate of all items is constant: a record then moves the
-        sums by 1.25 instead of 2, for the same recommendations.
+        Whether to learn y - ½ instead of y if one coordinate of all items is constant. A
+        record then changes the sums by 1.25 instead of 2, and recommendations stay the same.
     strictness
-        What one more cluster must gain, as a multiple of the Bayesian information criterion.
+        Gain that an additional cluster must bring, as a multiple of the Bayesian information
+        criterion.
     trust
-        How far other servers' users may move the centre of a cluster, see
+        How far users of other servers may move the centre of a cluster; see
         :func:`~fedbandits.learners.attachment.attach`.
     most_clusters
-        How many clusters one server can have.
+        Largest number of clusters of one server.
     exploration_scale
-        Items are scored by their mean reward plus so many of its standard deviations, a
-        single reward's deviation being taken for ½.
+        The score of an item is its mean reward plus this number of standard deviations of the
+        mean. The standard deviation of a single reward is taken to be ½.
     epsilon
-        ε of the budget of all releases of a server's users together.
+        ε of the budget for all releases of one server about its users.
     delta
-        δ of that budget: the probability with which the promise of ε may fail.
+        δ of that budget: the probability with which the guarantee of ε may fail.
     """
 
 def samba_ucb(
@@ -1061,7 +1104,7 @@ def samba_ucb(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
 ) -> Variant:
-    """UCB by SAMBA: scores and bits encrypted, servers see masked ones.
+    """UCB by SAMBA: scores and bits are encrypted, and servers see masked ones.
 
     A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
 
@@ -1070,27 +1113,30 @@ def samba_ucb(
     label
         Its name in results; the preset's by default.
     algorithm
-        ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-epsilon-greedy(1, 1,
-        harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
     execution
-        ``secure``: the protocol. ``distributed``: the same messages in clear. ``plain``: one
-        machine that holds everything. All three pull the same arms (Theorem 2).
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
     cipher
-        Cipher of the ``secure`` protocol: ``aes-gcm``, or ``stream``, which hides as much, is
-        many times faster in simulation, and notices no tampering.
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
     paillier_bits
         Length of the customer's Paillier key, in bits; the paper's key has 2048.
     exploration_shortcut
-        What is sent in a step that explores. ``empty``: an owner's packet is empty, Comp
-        chooses by draws of its own. ``none``: owners send equal scores (section 4.1.2).
-        ``published``: as section 5.4 prints it: owners send nothing, the Controller draws one
-        number as the score of all arms, Comp takes the first of equals, whose arm the
-        Controller knows. ``published-each``: the same, reading "a random number as score for
-        all arms" as one for each arm; Comp takes the largest, whose arm the Controller knows.
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
     tie_breaking
-        How Comp chooses among equal scores, and where owners' packets are empty. ``random``:
-        uniformly, by draws of its own. ``first``: the first place of the Controller's order,
-        as in the paper, from which the Controller knows the arm of every step that explores.
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
     """
 
 def samba_thompson(
@@ -1103,7 +1149,7 @@ def samba_thompson(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
 ) -> Variant:
-    """Thompson sampling by SAMBA: scores and bits encrypted, servers see masked ones.
+    """Thompson sampling by SAMBA: scores and bits are encrypted, and servers see masked ones.
 
     A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
 
@@ -1112,27 +1158,30 @@ def samba_thompson(
     label
         Its name in results; the preset's by default.
     algorithm
-        ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-epsilon-greedy(1, 1,
-        harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
     execution
-        ``secure``: the protocol. ``distributed``: the same messages in clear. ``plain``: one
-        machine that holds everything. All three pull the same arms (Theorem 2).
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
     cipher
-        Cipher of the ``secure`` protocol: ``aes-gcm``, or ``stream``, which hides as much, is
-        many times faster in simulation, and notices no tampering.
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
     paillier_bits
         Length of the customer's Paillier key, in bits; the paper's key has 2048.
     exploration_shortcut
-        What is sent in a step that explores. ``empty``: an owner's packet is empty, Comp
-        chooses by draws of its own. ``none``: owners send equal scores (section 4.1.2).
-        ``published``: as section 5.4 prints it: owners send nothing, the Controller draws one
-        number as the score of all arms, Comp takes the first of equals, whose arm the
-        Controller knows. ``published-each``: the same, reading "a random number as score for
-        all arms" as one for each arm; Comp takes the largest, whose arm the Controller knows.
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
     tie_breaking
-        How Comp chooses among equal scores, and where owners' packets are empty. ``random``:
-        uniformly, by draws of its own. ``first``: the first place of the Controller's order,
-        as in the paper, from which the Controller knows the arm of every step that explores.
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
     """
 
 def samba_egreedy(
@@ -1145,7 +1194,7 @@ def samba_egreedy(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
 ) -> Variant:
-    """Ε-greedy by SAMBA: scores and bits encrypted, servers see masked ones.
+    """Ε-greedy by SAMBA: scores and bits are encrypted, and servers see masked ones.
 
     A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
 
@@ -1154,27 +1203,30 @@ def samba_egreedy(
     label
         Its name in results; the preset's by default.
     algorithm
-        ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-epsilon-greedy(1, 1,
-        harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
     execution
-        ``secure``: the protocol. ``distributed``: the same messages in clear. ``plain``: one
-        machine that holds everything. All three pull the same arms (Theorem 2).
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
     cipher
-        Cipher of the ``secure`` protocol: ``aes-gcm``, or ``stream``, which hides as much, is
-        many times faster in simulation, and notices no tampering.
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
     paillier_bits
         Length of the customer's Paillier key, in bits; the paper's key has 2048.
     exploration_shortcut
-        What is sent in a step that explores. ``empty``: an owner's packet is empty, Comp
-        chooses by draws of its own. ``none``: owners send equal scores (section 4.1.2).
-        ``published``: as section 5.4 prints it: owners send nothing, the Controller draws one
-        number as the score of all arms, Comp takes the first of equals, whose arm the
-        Controller knows. ``published-each``: the same, reading "a random number as score for
-        all arms" as one for each arm; Comp takes the largest, whose arm the Controller knows.
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
     tie_breaking
-        How Comp chooses among equal scores, and where owners' packets are empty. ``random``:
-        uniformly, by draws of its own. ``first``: the first place of the Controller's order,
-        as in the paper, from which the Controller knows the arm of every step that explores.
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
     """
 
 def samba_egreedy_decreasing(
@@ -1187,7 +1239,7 @@ def samba_egreedy_decreasing(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
 ) -> Variant:
-    """Ε-greedy with decreasing ε by SAMBA: scores and bits encrypted, servers see masked ones.
+    """Ε-greedy with decreasing ε by SAMBA: scores and bits are encrypted, and servers see masked ones.
 
     A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
 
@@ -1196,27 +1248,30 @@ def samba_egreedy_decreasing(
     label
         Its name in results; the preset's by default.
     algorithm
-        ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-epsilon-greedy(1, 1,
-        harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
     execution
-        ``secure``: the protocol. ``distributed``: the same messages in clear. ``plain``: one
-        machine that holds everything. All three pull the same arms (Theorem 2).
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
     cipher
-        Cipher of the ``secure`` protocol: ``aes-gcm``, or ``stream``, which hides as much, is
-        many times faster in simulation, and notices no tampering.
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
     paillier_bits
         Length of the customer's Paillier key, in bits; the paper's key has 2048.
     exploration_shortcut
-        What is sent in a step that explores. ``empty``: an owner's packet is empty, Comp
-        chooses by draws of its own. ``none``: owners send equal scores (section 4.1.2).
-        ``published``: as section 5.4 prints it: owners send nothing, the Controller draws one
-        number as the score of all arms, Comp takes the first of equals, whose arm the
-        Controller knows. ``published-each``: the same, reading "a random number as score for
-        all arms" as one for each arm; Comp takes the largest, whose arm the Controller knows.
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
     tie_breaking
-        How Comp chooses among equal scores, and where owners' packets are empty. ``random``:
-        uniformly, by draws of its own. ``first``: the first place of the Controller's order,
-        as in the paper, from which the Controller knows the arm of every step that explores.
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
     """
 
 def samba_softmax(
@@ -1229,7 +1284,7 @@ def samba_softmax(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
 ) -> Variant:
-    """Softmax by SAMBA: scores and bits encrypted, servers see masked ones.
+    """Softmax by SAMBA: scores and bits are encrypted, and servers see masked ones.
 
     A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
 
@@ -1238,27 +1293,30 @@ def samba_softmax(
     label
         Its name in results; the preset's by default.
     algorithm
-        ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-epsilon-greedy(1, 1,
-        harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
     execution
-        ``secure``: the protocol. ``distributed``: the same messages in clear. ``plain``: one
-        machine that holds everything. All three pull the same arms (Theorem 2).
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
     cipher
-        Cipher of the ``secure`` protocol: ``aes-gcm``, or ``stream``, which hides as much, is
-        many times faster in simulation, and notices no tampering.
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
     paillier_bits
         Length of the customer's Paillier key, in bits; the paper's key has 2048.
     exploration_shortcut
-        What is sent in a step that explores. ``empty``: an owner's packet is empty, Comp
-        chooses by draws of its own. ``none``: owners send equal scores (section 4.1.2).
-        ``published``: as section 5.4 prints it: owners send nothing, the Controller draws one
-        number as the score of all arms, Comp takes the first of equals, whose arm the
-        Controller knows. ``published-each``: the same, reading "a random number as score for
-        all arms" as one for each arm; Comp takes the largest, whose arm the Controller knows.
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
     tie_breaking
-        How Comp chooses among equal scores, and where owners' packets are empty. ``random``:
-        uniformly, by draws of its own. ``first``: the first place of the Controller's order,
-        as in the paper, from which the Controller knows the arm of every step that explores.
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
     """
 
 def samba_pursuit(
@@ -1271,7 +1329,7 @@ def samba_pursuit(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
 ) -> Variant:
-    """Pursuit by SAMBA: scores and bits encrypted, servers see masked ones.
+    """Pursuit by SAMBA: scores and bits are encrypted, and servers see masked ones.
 
     A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
 
@@ -1280,27 +1338,30 @@ def samba_pursuit(
     label
         Its name in results; the preset's by default.
     algorithm
-        ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-epsilon-greedy(1, 1,
-        harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
     execution
-        ``secure``: the protocol. ``distributed``: the same messages in clear. ``plain``: one
-        machine that holds everything. All three pull the same arms (Theorem 2).
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
     cipher
-        Cipher of the ``secure`` protocol: ``aes-gcm``, or ``stream``, which hides as much, is
-        many times faster in simulation, and notices no tampering.
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
     paillier_bits
         Length of the customer's Paillier key, in bits; the paper's key has 2048.
     exploration_shortcut
-        What is sent in a step that explores. ``empty``: an owner's packet is empty, Comp
-        chooses by draws of its own. ``none``: owners send equal scores (section 4.1.2).
-        ``published``: as section 5.4 prints it: owners send nothing, the Controller draws one
-        number as the score of all arms, Comp takes the first of equals, whose arm the
-        Controller knows. ``published-each``: the same, reading "a random number as score for
-        all arms" as one for each arm; Comp takes the largest, whose arm the Controller knows.
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
     tie_breaking
-        How Comp chooses among equal scores, and where owners' packets are empty. ``random``:
-        uniformly, by draws of its own. ``first``: the first place of the Controller's order,
-        as in the paper, from which the Controller knows the arm of every step that explores.
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
     """
 
 def distributed_ucb(
@@ -1313,7 +1374,7 @@ def distributed_ucb(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
 ) -> Variant:
-    """UCB with SAMBA's messages in clear: what encryption costs.
+    """UCB with SAMBA's messages in clear; shows the cost of encryption.
 
     A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
 
@@ -1322,27 +1383,30 @@ def distributed_ucb(
     label
         Its name in results; the preset's by default.
     algorithm
-        ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-epsilon-greedy(1, 1,
-        harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
     execution
-        ``secure``: the protocol. ``distributed``: the same messages in clear. ``plain``: one
-        machine that holds everything. All three pull the same arms (Theorem 2).
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
     cipher
-        Cipher of the ``secure`` protocol: ``aes-gcm``, or ``stream``, which hides as much, is
-        many times faster in simulation, and notices no tampering.
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
     paillier_bits
         Length of the customer's Paillier key, in bits; the paper's key has 2048.
     exploration_shortcut
-        What is sent in a step that explores. ``empty``: an owner's packet is empty, Comp
-        chooses by draws of its own. ``none``: owners send equal scores (section 4.1.2).
-        ``published``: as section 5.4 prints it: owners send nothing, the Controller draws one
-        number as the score of all arms, Comp takes the first of equals, whose arm the
-        Controller knows. ``published-each``: the same, reading "a random number as score for
-        all arms" as one for each arm; Comp takes the largest, whose arm the Controller knows.
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
     tie_breaking
-        How Comp chooses among equal scores, and where owners' packets are empty. ``random``:
-        uniformly, by draws of its own. ``first``: the first place of the Controller's order,
-        as in the paper, from which the Controller knows the arm of every step that explores.
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
     """
 
 def distributed_thompson(
@@ -1355,7 +1419,7 @@ def distributed_thompson(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
 ) -> Variant:
-    """Thompson sampling with SAMBA's messages in clear: what encryption costs.
+    """Thompson sampling with SAMBA's messages in clear; shows the cost of encryption.
 
     A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
 
@@ -1364,27 +1428,30 @@ def distributed_thompson(
     label
         Its name in results; the preset's by default.
     algorithm
-        ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-epsilon-greedy(1, 1,
-        harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
     execution
-        ``secure``: the protocol. ``distributed``: the same messages in clear. ``plain``: one
-        machine that holds everything. All three pull the same arms (Theorem 2).
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
     cipher
-        Cipher of the ``secure`` protocol: ``aes-gcm``, or ``stream``, which hides as much, is
-        many times faster in simulation, and notices no tampering.
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
     paillier_bits
         Length of the customer's Paillier key, in bits; the paper's key has 2048.
     exploration_shortcut
-        What is sent in a step that explores. ``empty``: an owner's packet is empty, Comp
-        chooses by draws of its own. ``none``: owners send equal scores (section 4.1.2).
-        ``published``: as section 5.4 prints it: owners send nothing, the Controller draws one
-        number as the score of all arms, Comp takes the first of equals, whose arm the
-        Controller knows. ``published-each``: the same, reading "a random number as score for
-        all arms" as one for each arm; Comp takes the largest, whose arm the Controller knows.
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
     tie_breaking
-        How Comp chooses among equal scores, and where owners' packets are empty. ``random``:
-        uniformly, by draws of its own. ``first``: the first place of the Controller's order,
-        as in the paper, from which the Controller knows the arm of every step that explores.
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
     """
 
 def distributed_egreedy(
@@ -1397,7 +1464,7 @@ def distributed_egreedy(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
 ) -> Variant:
-    """Ε-greedy with SAMBA's messages in clear: what encryption costs.
+    """Ε-greedy with SAMBA's messages in clear; shows the cost of encryption.
 
     A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
 
@@ -1406,27 +1473,30 @@ def distributed_egreedy(
     label
         Its name in results; the preset's by default.
     algorithm
-        ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-epsilon-greedy(1, 1,
-        harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
     execution
-        ``secure``: the protocol. ``distributed``: the same messages in clear. ``plain``: one
-        machine that holds everything. All three pull the same arms (Theorem 2).
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
     cipher
-        Cipher of the ``secure`` protocol: ``aes-gcm``, or ``stream``, which hides as much, is
-        many times faster in simulation, and notices no tampering.
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
     paillier_bits
         Length of the customer's Paillier key, in bits; the paper's key has 2048.
     exploration_shortcut
-        What is sent in a step that explores. ``empty``: an owner's packet is empty, Comp
-        chooses by draws of its own. ``none``: owners send equal scores (section 4.1.2).
-        ``published``: as section 5.4 prints it: owners send nothing, the Controller draws one
-        number as the score of all arms, Comp takes the first of equals, whose arm the
-        Controller knows. ``published-each``: the same, reading "a random number as score for
-        all arms" as one for each arm; Comp takes the largest, whose arm the Controller knows.
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
     tie_breaking
-        How Comp chooses among equal scores, and where owners' packets are empty. ``random``:
-        uniformly, by draws of its own. ``first``: the first place of the Controller's order,
-        as in the paper, from which the Controller knows the arm of every step that explores.
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
     """
 
 def distributed_egreedy_decreasing(
@@ -1439,7 +1509,7 @@ def distributed_egreedy_decreasing(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
 ) -> Variant:
-    """Ε-greedy with decreasing ε with SAMBA's messages in clear: what encryption costs.
+    """Ε-greedy with decreasing ε with SAMBA's messages in clear; shows the cost of encryption.
 
     A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
 
@@ -1448,27 +1518,30 @@ def distributed_egreedy_decreasing(
     label
         Its name in results; the preset's by default.
     algorithm
-        ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-epsilon-greedy(1, 1,
-        harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
     execution
-        ``secure``: the protocol. ``distributed``: the same messages in clear. ``plain``: one
-        machine that holds everything. All three pull the same arms (Theorem 2).
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
     cipher
-        Cipher of the ``secure`` protocol: ``aes-gcm``, or ``stream``, which hides as much, is
-        many times faster in simulation, and notices no tampering.
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
     paillier_bits
         Length of the customer's Paillier key, in bits; the paper's key has 2048.
     exploration_shortcut
-        What is sent in a step that explores. ``empty``: an owner's packet is empty, Comp
-        chooses by draws of its own. ``none``: owners send equal scores (section 4.1.2).
-        ``published``: as section 5.4 prints it: owners send nothing, the Controller draws one
-        number as the score of all arms, Comp takes the first of equals, whose arm the
-        Controller knows. ``published-each``: the same, reading "a random number as score for
-        all arms" as one for each arm; Comp takes the largest, whose arm the Controller knows.
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
     tie_breaking
-        How Comp chooses among equal scores, and where owners' packets are empty. ``random``:
-        uniformly, by draws of its own. ``first``: the first place of the Controller's order,
-        as in the paper, from which the Controller knows the arm of every step that explores.
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
     """
 
 def distributed_softmax(
@@ -1481,7 +1554,7 @@ def distributed_softmax(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
 ) -> Variant:
-    """Softmax with SAMBA's messages in clear: what encryption costs.
+    """Softmax with SAMBA's messages in clear; shows the cost of encryption.
 
     A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
 
@@ -1490,27 +1563,30 @@ def distributed_softmax(
     label
         Its name in results; the preset's by default.
     algorithm
-        ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-epsilon-greedy(1, 1,
-        harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
     execution
-        ``secure``: the protocol. ``distributed``: the same messages in clear. ``plain``: one
-        machine that holds everything. All three pull the same arms (Theorem 2).
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
     cipher
-        Cipher of the ``secure`` protocol: ``aes-gcm``, or ``stream``, which hides as much, is
-        many times faster in simulation, and notices no tampering.
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
     paillier_bits
         Length of the customer's Paillier key, in bits; the paper's key has 2048.
     exploration_shortcut
-        What is sent in a step that explores. ``empty``: an owner's packet is empty, Comp
-        chooses by draws of its own. ``none``: owners send equal scores (section 4.1.2).
-        ``published``: as section 5.4 prints it: owners send nothing, the Controller draws one
-        number as the score of all arms, Comp takes the first of equals, whose arm the
-        Controller knows. ``published-each``: the same, reading "a random number as score for
-        all arms" as one for each arm; Comp takes the largest, whose arm the Controller knows.
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
     tie_breaking
-        How Comp chooses among equal scores, and where owners' packets are empty. ``random``:
-        uniformly, by draws of its own. ``first``: the first place of the Controller's order,
-        as in the paper, from which the Controller knows the arm of every step that explores.
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
     """
 
 def distributed_pursuit(
@@ -1523,7 +1599,7 @@ def distributed_pursuit(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
 ) -> Variant:
-    """Pursuit with SAMBA's messages in clear: what encryption costs.
+    """Pursuit with SAMBA's messages in clear; shows the cost of encryption.
 
     A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
 
@@ -1532,27 +1608,30 @@ def distributed_pursuit(
     label
         Its name in results; the preset's by default.
     algorithm
-        ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-epsilon-greedy(1, 1,
-        harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
     execution
-        ``secure``: the protocol. ``distributed``: the same messages in clear. ``plain``: one
-        machine that holds everything. All three pull the same arms (Theorem 2).
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
     cipher
-        Cipher of the ``secure`` protocol: ``aes-gcm``, or ``stream``, which hides as much, is
-        many times faster in simulation, and notices no tampering.
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
     paillier_bits
         Length of the customer's Paillier key, in bits; the paper's key has 2048.
     exploration_shortcut
-        What is sent in a step that explores. ``empty``: an owner's packet is empty, Comp
-        chooses by draws of its own. ``none``: owners send equal scores (section 4.1.2).
-        ``published``: as section 5.4 prints it: owners send nothing, the Controller draws one
-        number as the score of all arms, Comp takes the first of equals, whose arm the
-        Controller knows. ``published-each``: the same, reading "a random number as score for
-        all arms" as one for each arm; Comp takes the largest, whose arm the Controller knows.
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
     tie_breaking
-        How Comp chooses among equal scores, and where owners' packets are empty. ``random``:
-        uniformly, by draws of its own. ``first``: the first place of the Controller's order,
-        as in the paper, from which the Controller knows the arm of every step that explores.
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
     """
 
 def plain_ucb(
@@ -1565,7 +1644,7 @@ def plain_ucb(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
 ) -> Variant:
-    """UCB on one machine: what SAMBA must return.
+    """UCB on one machine; SAMBA must return the same.
 
     A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
 
@@ -1574,27 +1653,30 @@ def plain_ucb(
     label
         Its name in results; the preset's by default.
     algorithm
-        ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-epsilon-greedy(1, 1,
-        harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
     execution
-        ``secure``: the protocol. ``distributed``: the same messages in clear. ``plain``: one
-        machine that holds everything. All three pull the same arms (Theorem 2).
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
     cipher
-        Cipher of the ``secure`` protocol: ``aes-gcm``, or ``stream``, which hides as much, is
-        many times faster in simulation, and notices no tampering.
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
     paillier_bits
         Length of the customer's Paillier key, in bits; the paper's key has 2048.
     exploration_shortcut
-        What is sent in a step that explores. ``empty``: an owner's packet is empty, Comp
-        chooses by draws of its own. ``none``: owners send equal scores (section 4.1.2).
-        ``published``: as section 5.4 prints it: owners send nothing, the Controller draws one
-        number as the score of all arms, Comp takes the first of equals, whose arm the
-        Controller knows. ``published-each``: the same, reading "a random number as score for
-        all arms" as one for each arm; Comp takes the largest, whose arm the Controller knows.
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
     tie_breaking
-        How Comp chooses among equal scores, and where owners' packets are empty. ``random``:
-        uniformly, by draws of its own. ``first``: the first place of the Controller's order,
-        as in the paper, from which the Controller knows the arm of every step that explores.
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
     """
 
 def plain_thompson(
@@ -1607,7 +1689,7 @@ def plain_thompson(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
 ) -> Variant:
-    """Thompson sampling on one machine: what SAMBA must return.
+    """Thompson sampling on one machine; SAMBA must return the same.
 
     A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
 
@@ -1616,27 +1698,30 @@ def plain_thompson(
     label
         Its name in results; the preset's by default.
     algorithm
-        ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-epsilon-greedy(1, 1,
-        harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
     execution
-        ``secure``: the protocol. ``distributed``: the same messages in clear. ``plain``: one
-        machine that holds everything. All three pull the same arms (Theorem 2).
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
     cipher
-        Cipher of the ``secure`` protocol: ``aes-gcm``, or ``stream``, which hides as much, is
-        many times faster in simulation, and notices no tampering.
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
     paillier_bits
         Length of the customer's Paillier key, in bits; the paper's key has 2048.
     exploration_shortcut
-        What is sent in a step that explores. ``empty``: an owner's packet is empty, Comp
-        chooses by draws of its own. ``none``: owners send equal scores (section 4.1.2).
-        ``published``: as section 5.4 prints it: owners send nothing, the Controller draws one
-        number as the score of all arms, Comp takes the first of equals, whose arm the
-        Controller knows. ``published-each``: the same, reading "a random number as score for
-        all arms" as one for each arm; Comp takes the largest, whose arm the Controller knows.
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
     tie_breaking
-        How Comp chooses among equal scores, and where owners' packets are empty. ``random``:
-        uniformly, by draws of its own. ``first``: the first place of the Controller's order,
-        as in the paper, from which the Controller knows the arm of every step that explores.
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
     """
 
 def plain_egreedy(
@@ -1649,7 +1734,7 @@ def plain_egreedy(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
 ) -> Variant:
-    """Ε-greedy on one machine: what SAMBA must return.
+    """Ε-greedy on one machine; SAMBA must return the same.
 
     A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
 
@@ -1658,27 +1743,30 @@ def plain_egreedy(
     label
         Its name in results; the preset's by default.
     algorithm
-        ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-epsilon-greedy(1, 1,
-        harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
     execution
-        ``secure``: the protocol. ``distributed``: the same messages in clear. ``plain``: one
-        machine that holds everything. All three pull the same arms (Theorem 2).
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
     cipher
-        Cipher of the ``secure`` protocol: ``aes-gcm``, or ``stream``, which hides as much, is
-        many times faster in simulation, and notices no tampering.
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
     paillier_bits
         Length of the customer's Paillier key, in bits; the paper's key has 2048.
     exploration_shortcut
-        What is sent in a step that explores. ``empty``: an owner's packet is empty, Comp
-        chooses by draws of its own. ``none``: owners send equal scores (section 4.1.2).
-        ``published``: as section 5.4 prints it: owners send nothing, the Controller draws one
-        number as the score of all arms, Comp takes the first of equals, whose arm the
-        Controller knows. ``published-each``: the same, reading "a random number as score for
-        all arms" as one for each arm; Comp takes the largest, whose arm the Controller knows.
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
     tie_breaking
-        How Comp chooses among equal scores, and where owners' packets are empty. ``random``:
-        uniformly, by draws of its own. ``first``: the first place of the Controller's order,
-        as in the paper, from which the Controller knows the arm of every step that explores.
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
     """
 
 def plain_egreedy_decreasing(
@@ -1691,7 +1779,7 @@ def plain_egreedy_decreasing(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
 ) -> Variant:
-    """Ε-greedy with decreasing ε on one machine: what SAMBA must return.
+    """Ε-greedy with decreasing ε on one machine; SAMBA must return the same.
 
     A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
 
@@ -1700,27 +1788,30 @@ def plain_egreedy_decreasing(
     label
         Its name in results; the preset's by default.
     algorithm
-        ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-epsilon-greedy(1, 1,
-        harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
     execution
-        ``secure``: the protocol. ``distributed``: the same messages in clear. ``plain``: one
-        machine that holds everything. All three pull the same arms (Theorem 2).
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
     cipher
-        Cipher of the ``secure`` protocol: ``aes-gcm``, or ``stream``, which hides as much, is
-        many times faster in simulation, and notices no tampering.
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
     paillier_bits
         Length of the customer's Paillier key, in bits; the paper's key has 2048.
     exploration_shortcut
-        What is sent in a step that explores. ``empty``: an owner's packet is empty, Comp
-        chooses by draws of its own. ``none``: owners send equal scores (section 4.1.2).
-        ``published``: as section 5.4 prints it: owners send nothing, the Controller draws one
-        number as the score of all arms, Comp takes the first of equals, whose arm the
-        Controller knows. ``published-each``: the same, reading "a random number as score for
-        all arms" as one for each arm; Comp takes the largest, whose arm the Controller knows.
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
     tie_breaking
-        How Comp chooses among equal scores, and where owners' packets are empty. ``random``:
-        uniformly, by draws of its own. ``first``: the first place of the Controller's order,
-        as in the paper, from which the Controller knows the arm of every step that explores.
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
     """
 
 def plain_softmax(
@@ -1733,7 +1824,7 @@ def plain_softmax(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
 ) -> Variant:
-    """Softmax on one machine: what SAMBA must return.
+    """Softmax on one machine; SAMBA must return the same.
 
     A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
 
@@ -1742,27 +1833,30 @@ def plain_softmax(
     label
         Its name in results; the preset's by default.
     algorithm
-        ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-epsilon-greedy(1, 1,
-        harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
     execution
-        ``secure``: the protocol. ``distributed``: the same messages in clear. ``plain``: one
-        machine that holds everything. All three pull the same arms (Theorem 2).
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
     cipher
-        Cipher of the ``secure`` protocol: ``aes-gcm``, or ``stream``, which hides as much, is
-        many times faster in simulation, and notices no tampering.
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
     paillier_bits
         Length of the customer's Paillier key, in bits; the paper's key has 2048.
     exploration_shortcut
-        What is sent in a step that explores. ``empty``: an owner's packet is empty, Comp
-        chooses by draws of its own. ``none``: owners send equal scores (section 4.1.2).
-        ``published``: as section 5.4 prints it: owners send nothing, the Controller draws one
-        number as the score of all arms, Comp takes the first of equals, whose arm the
-        Controller knows. ``published-each``: the same, reading "a random number as score for
-        all arms" as one for each arm; Comp takes the largest, whose arm the Controller knows.
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
     tie_breaking
-        How Comp chooses among equal scores, and where owners' packets are empty. ``random``:
-        uniformly, by draws of its own. ``first``: the first place of the Controller's order,
-        as in the paper, from which the Controller knows the arm of every step that explores.
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
     """
 
 def plain_pursuit(
@@ -1775,7 +1869,7 @@ def plain_pursuit(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
 ) -> Variant:
-    """Pursuit on one machine: what SAMBA must return.
+    """Pursuit on one machine; SAMBA must return the same.
 
     A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
 
@@ -1784,27 +1878,30 @@ def plain_pursuit(
     label
         Its name in results; the preset's by default.
     algorithm
-        ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-epsilon-greedy(1, 1,
-        harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
     execution
-        ``secure``: the protocol. ``distributed``: the same messages in clear. ``plain``: one
-        machine that holds everything. All three pull the same arms (Theorem 2).
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
     cipher
-        Cipher of the ``secure`` protocol: ``aes-gcm``, or ``stream``, which hides as much, is
-        many times faster in simulation, and notices no tampering.
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
     paillier_bits
         Length of the customer's Paillier key, in bits; the paper's key has 2048.
     exploration_shortcut
-        What is sent in a step that explores. ``empty``: an owner's packet is empty, Comp
-        chooses by draws of its own. ``none``: owners send equal scores (section 4.1.2).
-        ``published``: as section 5.4 prints it: owners send nothing, the Controller draws one
-        number as the score of all arms, Comp takes the first of equals, whose arm the
-        Controller knows. ``published-each``: the same, reading "a random number as score for
-        all arms" as one for each arm; Comp takes the largest, whose arm the Controller knows.
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
     tie_breaking
-        How Comp chooses among equal scores, and where owners' packets are empty. ``random``:
-        uniformly, by draws of its own. ``first``: the first place of the Controller's order,
-        as in the paper, from which the Controller knows the arm of every step that explores.
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
     """
 
 def samba_egreedy_printed(
@@ -1817,7 +1914,7 @@ def samba_egreedy_printed(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "published",
     tie_breaking: Literal["first", "random"] = "first",
 ) -> Variant:
-    """Ε-greedy by SAMBA to the letter: in steps that explore the Controller draws the scores.
+    """Ε-greedy by SAMBA as printed: the Controller draws the scores of exploring steps.
 
     A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
 
@@ -1826,27 +1923,30 @@ def samba_egreedy_printed(
     label
         Its name in results; the preset's by default.
     algorithm
-        ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-epsilon-greedy(1, 1,
-        harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
     execution
-        ``secure``: the protocol. ``distributed``: the same messages in clear. ``plain``: one
-        machine that holds everything. All three pull the same arms (Theorem 2).
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
     cipher
-        Cipher of the ``secure`` protocol: ``aes-gcm``, or ``stream``, which hides as much, is
-        many times faster in simulation, and notices no tampering.
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
     paillier_bits
         Length of the customer's Paillier key, in bits; the paper's key has 2048.
     exploration_shortcut
-        What is sent in a step that explores. ``empty``: an owner's packet is empty, Comp
-        chooses by draws of its own. ``none``: owners send equal scores (section 4.1.2).
-        ``published``: as section 5.4 prints it: owners send nothing, the Controller draws one
-        number as the score of all arms, Comp takes the first of equals, whose arm the
-        Controller knows. ``published-each``: the same, reading "a random number as score for
-        all arms" as one for each arm; Comp takes the largest, whose arm the Controller knows.
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
     tie_breaking
-        How Comp chooses among equal scores, and where owners' packets are empty. ``random``:
-        uniformly, by draws of its own. ``first``: the first place of the Controller's order,
-        as in the paper, from which the Controller knows the arm of every step that explores.
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
     """
 
 def pfcb(
@@ -1873,7 +1973,7 @@ def pfcb(
     epsilon: float = 1.0,
     delta: float = 0.01,
 ) -> Variant:
-    """Sound: noise that fits a purchase, reports weighed by their variance, cautious purchases.
+    """The sound variant: correlated noise, inverse-variance weights, cautious purchases.
 
     A preset of the system 'pfcb' (Solanki et al. 2022, Differentially Private Federated Combinatorial Bandits with Constraints).
 
@@ -1885,62 +1985,66 @@ def pfcb(
         When buyers exchange reports: ``growing(1.5)``, ``powers``, ``literal``, ``every``,
         ``never``.
     window
-        [t̲, t̄], the rounds between which they do; 200 and 40,000 in the paper, where T =
-        100,000. ``auto`` keeps those proportions, but opens in round 10 at the latest where
-        ``local_view`` is ``released``: nothing is learned before.
+        [t̲, t̄], the rounds between which buyers exchange reports. The paper has 200 and
+        40,000 with T = 100,000. ``auto`` keeps these proportions. If ``local_view`` is
+        ``released``, it opens in round 10 at the latest, because buyers learn nothing before.
     privatizer
-        How a report is made: ``correlated``, ``independent``, ``published``, ``continual``,
-        ``none``.
+        How noise is added to a report: ``correlated``, ``independent``, ``published``,
+        ``continual``, ``none``.
     local_view
-        ``raw``: a buyer's own purchases count at once. ``released``: it acts on reports
-        alone, its own noisy ones included.
+        What a buyer decides on. ``raw``: also its own purchases since the last report.
+        ``released``: only reports, its own noisy ones included.
     acceptance
-        Which reports are believed: ``within-deviations(4)``, ``within-radius(ω₁)``,
+        Which reports a buyer accepts: ``within-deviations(4)``, ``within-radius(ω₁)``,
         ``always``.
     weighting
-        How much they count: ``inverse-variance``, ``constant(ω₂)``.
+        How much weight an accepted report gets: ``inverse-variance``, ``constant(ω₂)``.
     purchases
-        ``cautious``: revenue at the upper confidence bound, quality so that a purchase meets
-        the constraint with probability ``quality_confidence``, nominally and per round.
-        ``optimistic``: both at the upper bound.
+        Estimates that a purchase is based on. ``cautious``: revenue at the upper confidence
+        bound. Quality is set so that a purchase meets the constraint with probability
+        ``quality_confidence``, nominally and in each round. ``optimistic``: both at the upper
+        confidence bound.
     quality_confidence
-        Probability with which a ``cautious`` purchase meets the constraint, nominally and per
+        Nominal probability with which a ``cautious`` purchase meets the constraint in each
         round.
     quality_margin
-        The margin γ: the constraint is aimed at α + γ.
+        The margin γ: purchases aim at an average quality of α + γ.
     oracle
-        How a purchase is worked out: ``greedy``, or ``exact`` for the optimum.
+        How a purchase is computed: ``greedy``, or ``exact`` for the optimum.
     radius
-        The confidence radius √(3 ln x / 2W), W being the units known of, with x the round
-        (``own``), or the number n of buyers times it (``shared``: what the proof of Theorem 1
-        needs). ``printed`` is line 15 of Algorithm 1 to the letter, √(3 ln(nt) / 2nW): all
-        buyers' units are in W already, so n is in it twice.
+        The confidence radius, where W is the number of known units. ``own``: √(3 ln t / 2W),
+        with the round t. ``shared``: √(3 ln(nt) / 2W), which the proof of Theorem 1 needs.
+        ``printed``: √(3 ln(nt) / 2nW), as printed in line 15 of Algorithm 1. W already
+        contains the units of all n buyers, so n is counted twice there.
     exploration_scale
-        The radius is multiplied by it.
+        Factor of the confidence radius.
     zeta
-        ζ: the pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at
-        most. The paper does not state it. With ζ = 0.6 that is 5 rounds at the paper's scale:
-        its Figure 5 leaves no room for many more.
+        ζ. Pure exploration lasts 3 ln(yT) / (2nζ²) rounds, but at most a quarter of the
+        horizon. The paper does not give ζ. With ζ = 0.6 it lasts 5 rounds at the scale of the
+        paper. Figure 5 of the paper excludes many more.
     y
-        y in the length of the pure exploration, see ``zeta``; ``agents`` stands for n. The
-        paper does not state it.
+        y in the length of pure exploration, see ``zeta``. ``agents`` means n. The paper does
+        not give y.
     exploration_log
-        Whether that is the log of yT (``horizon``, Algorithm 2), or of yt, as long as it
-        holds (``round``, Algorithm 1).
+        The logarithm in the length of pure exploration. ``horizon``: ln(yT), as in Algorithm
+        2. ``round``: ln(yt) with the current round t, as in Algorithm 1; exploration ends
+        when t is larger than the length.
     explorers
-        The n in that length: ``all`` buyers, which may share its rounds, or ``one``, as in
-        the single-agent algorithm that the paper's buyers without communication follow.
+        n in the length of pure exploration. ``all``: the number of buyers, which share the
+        exploration. ``one``: 1, as in the single-agent algorithm, which the buyers without
+        communication use in the paper.
     exploration_units
-        What is bought from everybody while exploring: ``one`` unit, or all ``capacity``.
+        What is bought from each producer during exploration: ``one`` unit, or the whole
+        ``capacity``.
     outcomes
-        When inspections may tell what was good. ``immediate``: before the next report leaves;
-        an outcome that comes after it is refused. ``late``: any time, and it counts in the
-        report after it. A purchase can then move from one report to another, so there is more
-        noise, by up to √2. In a simulation all inspections are immediate.
+        When the outcome of a purchase may arrive. ``immediate``: before the next report;
+        later outcomes are refused. ``late``: at any time; the outcome then counts in the next
+        report. A purchase can then move from one report to another, so the noise is larger,
+        by a factor of at most √2. In a simulation all outcomes are immediate.
     epsilon
-        ε of the budget of every buyer, for all it ever sends.
+        ε of the budget of every buyer, for everything that it sends.
     delta
-        δ of that budget: the probability with which the promise of ε may fail.
+        δ of that budget: the probability with which the guarantee of ε may fail.
     """
 
 def pfcb_published(
@@ -1979,62 +2083,66 @@ def pfcb_published(
         When buyers exchange reports: ``growing(1.5)``, ``powers``, ``literal``, ``every``,
         ``never``.
     window
-        [t̲, t̄], the rounds between which they do; 200 and 40,000 in the paper, where T =
-        100,000. ``auto`` keeps those proportions, but opens in round 10 at the latest where
-        ``local_view`` is ``released``: nothing is learned before.
+        [t̲, t̄], the rounds between which buyers exchange reports. The paper has 200 and
+        40,000 with T = 100,000. ``auto`` keeps these proportions. If ``local_view`` is
+        ``released``, it opens in round 10 at the latest, because buyers learn nothing before.
     privatizer
-        How a report is made: ``correlated``, ``independent``, ``published``, ``continual``,
-        ``none``.
+        How noise is added to a report: ``correlated``, ``independent``, ``published``,
+        ``continual``, ``none``.
     local_view
-        ``raw``: a buyer's own purchases count at once. ``released``: it acts on reports
-        alone, its own noisy ones included.
+        What a buyer decides on. ``raw``: also its own purchases since the last report.
+        ``released``: only reports, its own noisy ones included.
     acceptance
-        Which reports are believed: ``within-deviations(4)``, ``within-radius(ω₁)``,
+        Which reports a buyer accepts: ``within-deviations(4)``, ``within-radius(ω₁)``,
         ``always``.
     weighting
-        How much they count: ``inverse-variance``, ``constant(ω₂)``.
+        How much weight an accepted report gets: ``inverse-variance``, ``constant(ω₂)``.
     purchases
-        ``cautious``: revenue at the upper confidence bound, quality so that a purchase meets
-        the constraint with probability ``quality_confidence``, nominally and per round.
-        ``optimistic``: both at the upper bound.
+        Estimates that a purchase is based on. ``cautious``: revenue at the upper confidence
+        bound. Quality is set so that a purchase meets the constraint with probability
+        ``quality_confidence``, nominally and in each round. ``optimistic``: both at the upper
+        confidence bound.
     quality_confidence
-        Probability with which a ``cautious`` purchase meets the constraint, nominally and per
+        Nominal probability with which a ``cautious`` purchase meets the constraint in each
         round.
     quality_margin
-        The margin γ: the constraint is aimed at α + γ.
+        The margin γ: purchases aim at an average quality of α + γ.
     oracle
-        How a purchase is worked out: ``greedy``, or ``exact`` for the optimum.
+        How a purchase is computed: ``greedy``, or ``exact`` for the optimum.
     radius
-        The confidence radius √(3 ln x / 2W), W being the units known of, with x the round
-        (``own``), or the number n of buyers times it (``shared``: what the proof of Theorem 1
-        needs). ``printed`` is line 15 of Algorithm 1 to the letter, √(3 ln(nt) / 2nW): all
-        buyers' units are in W already, so n is in it twice.
+        The confidence radius, where W is the number of known units. ``own``: √(3 ln t / 2W),
+        with the round t. ``shared``: √(3 ln(nt) / 2W), which the proof of Theorem 1 needs.
+        ``printed``: √(3 ln(nt) / 2nW), as printed in line 15 of Algorithm 1. W already
+        contains the units of all n buyers, so n is counted twice there.
     exploration_scale
-        The radius is multiplied by it.
+        Factor of the confidence radius.
     zeta
-        ζ: the pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at
-        most. The paper does not state it. With ζ = 0.6 that is 5 rounds at the paper's scale:
-        its Figure 5 leaves no room for many more.
+        ζ. Pure exploration lasts 3 ln(yT) / (2nζ²) rounds, but at most a quarter of the
+        horizon. The paper does not give ζ. With ζ = 0.6 it lasts 5 rounds at the scale of the
+        paper. Figure 5 of the paper excludes many more.
     y
-        y in the length of the pure exploration, see ``zeta``; ``agents`` stands for n. The
-        paper does not state it.
+        y in the length of pure exploration, see ``zeta``. ``agents`` means n. The paper does
+        not give y.
     exploration_log
-        Whether that is the log of yT (``horizon``, Algorithm 2), or of yt, as long as it
-        holds (``round``, Algorithm 1).
+        The logarithm in the length of pure exploration. ``horizon``: ln(yT), as in Algorithm
+        2. ``round``: ln(yt) with the current round t, as in Algorithm 1; exploration ends
+        when t is larger than the length.
     explorers
-        The n in that length: ``all`` buyers, which may share its rounds, or ``one``, as in
-        the single-agent algorithm that the paper's buyers without communication follow.
+        n in the length of pure exploration. ``all``: the number of buyers, which share the
+        exploration. ``one``: 1, as in the single-agent algorithm, which the buyers without
+        communication use in the paper.
     exploration_units
-        What is bought from everybody while exploring: ``one`` unit, or all ``capacity``.
+        What is bought from each producer during exploration: ``one`` unit, or the whole
+        ``capacity``.
     outcomes
-        When inspections may tell what was good. ``immediate``: before the next report leaves;
-        an outcome that comes after it is refused. ``late``: any time, and it counts in the
-        report after it. A purchase can then move from one report to another, so there is more
-        noise, by up to √2. In a simulation all inspections are immediate.
+        When the outcome of a purchase may arrive. ``immediate``: before the next report;
+        later outcomes are refused. ``late``: at any time; the outcome then counts in the next
+        report. A purchase can then move from one report to another, so the noise is larger,
+        by a factor of at most √2. In a simulation all outcomes are immediate.
     epsilon
-        ε of the budget of every buyer, for all it ever sends.
+        ε of the budget of every buyer, for everything that it sends.
     delta
-        δ of that budget: the probability with which the promise of ε may fail.
+        δ of that budget: the probability with which the guarantee of ε may fail.
     """
 
 def pfcb_interactive(
@@ -2061,7 +2169,7 @@ def pfcb_interactive(
     epsilon: float = 1.0,
     delta: float = 0.01,
 ) -> Variant:
-    """Buyers act on reports alone, so that the claim holds for interactive data too.
+    """Buyers act only on reports, so the claim also holds for interactive data.
 
     A preset of the system 'pfcb' (Solanki et al. 2022, Differentially Private Federated Combinatorial Bandits with Constraints).
 
@@ -2073,62 +2181,66 @@ def pfcb_interactive(
         When buyers exchange reports: ``growing(1.5)``, ``powers``, ``literal``, ``every``,
         ``never``.
     window
-        [t̲, t̄], the rounds between which they do; 200 and 40,000 in the paper, where T =
-        100,000. ``auto`` keeps those proportions, but opens in round 10 at the latest where
-        ``local_view`` is ``released``: nothing is learned before.
+        [t̲, t̄], the rounds between which buyers exchange reports. The paper has 200 and
+        40,000 with T = 100,000. ``auto`` keeps these proportions. If ``local_view`` is
+        ``released``, it opens in round 10 at the latest, because buyers learn nothing before.
     privatizer
-        How a report is made: ``correlated``, ``independent``, ``published``, ``continual``,
-        ``none``.
+        How noise is added to a report: ``correlated``, ``independent``, ``published``,
+        ``continual``, ``none``.
     local_view
-        ``raw``: a buyer's own purchases count at once. ``released``: it acts on reports
-        alone, its own noisy ones included.
+        What a buyer decides on. ``raw``: also its own purchases since the last report.
+        ``released``: only reports, its own noisy ones included.
     acceptance
-        Which reports are believed: ``within-deviations(4)``, ``within-radius(ω₁)``,
+        Which reports a buyer accepts: ``within-deviations(4)``, ``within-radius(ω₁)``,
         ``always``.
     weighting
-        How much they count: ``inverse-variance``, ``constant(ω₂)``.
+        How much weight an accepted report gets: ``inverse-variance``, ``constant(ω₂)``.
     purchases
-        ``cautious``: revenue at the upper confidence bound, quality so that a purchase meets
-        the constraint with probability ``quality_confidence``, nominally and per round.
-        ``optimistic``: both at the upper bound.
+        Estimates that a purchase is based on. ``cautious``: revenue at the upper confidence
+        bound. Quality is set so that a purchase meets the constraint with probability
+        ``quality_confidence``, nominally and in each round. ``optimistic``: both at the upper
+        confidence bound.
     quality_confidence
-        Probability with which a ``cautious`` purchase meets the constraint, nominally and per
+        Nominal probability with which a ``cautious`` purchase meets the constraint in each
         round.
     quality_margin
-        The margin γ: the constraint is aimed at α + γ.
+        The margin γ: purchases aim at an average quality of α + γ.
     oracle
-        How a purchase is worked out: ``greedy``, or ``exact`` for the optimum.
+        How a purchase is computed: ``greedy``, or ``exact`` for the optimum.
     radius
-        The confidence radius √(3 ln x / 2W), W being the units known of, with x the round
-        (``own``), or the number n of buyers times it (``shared``: what the proof of Theorem 1
-        needs). ``printed`` is line 15 of Algorithm 1 to the letter, √(3 ln(nt) / 2nW): all
-        buyers' units are in W already, so n is in it twice.
+        The confidence radius, where W is the number of known units. ``own``: √(3 ln t / 2W),
+        with the round t. ``shared``: √(3 ln(nt) / 2W), which the proof of Theorem 1 needs.
+        ``printed``: √(3 ln(nt) / 2nW), as printed in line 15 of Algorithm 1. W already
+        contains the units of all n buyers, so n is counted twice there.
     exploration_scale
-        The radius is multiplied by it.
+        Factor of the confidence radius.
     zeta
-        ζ: the pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at
-        most. The paper does not state it. With ζ = 0.6 that is 5 rounds at the paper's scale:
-        its Figure 5 leaves no room for many more.
+        ζ. Pure exploration lasts 3 ln(yT) / (2nζ²) rounds, but at most a quarter of the
+        horizon. The paper does not give ζ. With ζ = 0.6 it lasts 5 rounds at the scale of the
+        paper. Figure 5 of the paper excludes many more.
     y
-        y in the length of the pure exploration, see ``zeta``; ``agents`` stands for n. The
-        paper does not state it.
+        y in the length of pure exploration, see ``zeta``. ``agents`` means n. The paper does
+        not give y.
     exploration_log
-        Whether that is the log of yT (``horizon``, Algorithm 2), or of yt, as long as it
-        holds (``round``, Algorithm 1).
+        The logarithm in the length of pure exploration. ``horizon``: ln(yT), as in Algorithm
+        2. ``round``: ln(yt) with the current round t, as in Algorithm 1; exploration ends
+        when t is larger than the length.
     explorers
-        The n in that length: ``all`` buyers, which may share its rounds, or ``one``, as in
-        the single-agent algorithm that the paper's buyers without communication follow.
+        n in the length of pure exploration. ``all``: the number of buyers, which share the
+        exploration. ``one``: 1, as in the single-agent algorithm, which the buyers without
+        communication use in the paper.
     exploration_units
-        What is bought from everybody while exploring: ``one`` unit, or all ``capacity``.
+        What is bought from each producer during exploration: ``one`` unit, or the whole
+        ``capacity``.
     outcomes
-        When inspections may tell what was good. ``immediate``: before the next report leaves;
-        an outcome that comes after it is refused. ``late``: any time, and it counts in the
-        report after it. A purchase can then move from one report to another, so there is more
-        noise, by up to √2. In a simulation all inspections are immediate.
+        When the outcome of a purchase may arrive. ``immediate``: before the next report;
+        later outcomes are refused. ``late``: at any time; the outcome then counts in the next
+        report. A purchase can then move from one report to another, so the noise is larger,
+        by a factor of at most √2. In a simulation all outcomes are immediate.
     epsilon
-        ε of the budget of every buyer, for all it ever sends.
+        ε of the budget of every buyer, for everything that it sends.
     delta
-        δ of that budget: the probability with which the promise of ε may fail.
+        δ of that budget: the probability with which the guarantee of ε may fail.
     """
 
 def fcb(
@@ -2155,7 +2267,7 @@ def fcb(
     epsilon: float = 1.0,
     delta: float = 0.01,
 ) -> Variant:
-    """As published (section 6.1): P-FCB, Procedure 1 too, that tells true values.
+    """As published (section 6.1): P-FCB with Procedure 1, but reports have no noise.
 
     A preset of the system 'pfcb' (Solanki et al. 2022, Differentially Private Federated Combinatorial Bandits with Constraints).
 
@@ -2167,62 +2279,66 @@ def fcb(
         When buyers exchange reports: ``growing(1.5)``, ``powers``, ``literal``, ``every``,
         ``never``.
     window
-        [t̲, t̄], the rounds between which they do; 200 and 40,000 in the paper, where T =
-        100,000. ``auto`` keeps those proportions, but opens in round 10 at the latest where
-        ``local_view`` is ``released``: nothing is learned before.
+        [t̲, t̄], the rounds between which buyers exchange reports. The paper has 200 and
+        40,000 with T = 100,000. ``auto`` keeps these proportions. If ``local_view`` is
+        ``released``, it opens in round 10 at the latest, because buyers learn nothing before.
     privatizer
-        How a report is made: ``correlated``, ``independent``, ``published``, ``continual``,
-        ``none``.
+        How noise is added to a report: ``correlated``, ``independent``, ``published``,
+        ``continual``, ``none``.
     local_view
-        ``raw``: a buyer's own purchases count at once. ``released``: it acts on reports
-        alone, its own noisy ones included.
+        What a buyer decides on. ``raw``: also its own purchases since the last report.
+        ``released``: only reports, its own noisy ones included.
     acceptance
-        Which reports are believed: ``within-deviations(4)``, ``within-radius(ω₁)``,
+        Which reports a buyer accepts: ``within-deviations(4)``, ``within-radius(ω₁)``,
         ``always``.
     weighting
-        How much they count: ``inverse-variance``, ``constant(ω₂)``.
+        How much weight an accepted report gets: ``inverse-variance``, ``constant(ω₂)``.
     purchases
-        ``cautious``: revenue at the upper confidence bound, quality so that a purchase meets
-        the constraint with probability ``quality_confidence``, nominally and per round.
-        ``optimistic``: both at the upper bound.
+        Estimates that a purchase is based on. ``cautious``: revenue at the upper confidence
+        bound. Quality is set so that a purchase meets the constraint with probability
+        ``quality_confidence``, nominally and in each round. ``optimistic``: both at the upper
+        confidence bound.
     quality_confidence
-        Probability with which a ``cautious`` purchase meets the constraint, nominally and per
+        Nominal probability with which a ``cautious`` purchase meets the constraint in each
         round.
     quality_margin
-        The margin γ: the constraint is aimed at α + γ.
+        The margin γ: purchases aim at an average quality of α + γ.
     oracle
-        How a purchase is worked out: ``greedy``, or ``exact`` for the optimum.
+        How a purchase is computed: ``greedy``, or ``exact`` for the optimum.
     radius
-        The confidence radius √(3 ln x / 2W), W being the units known of, with x the round
-        (``own``), or the number n of buyers times it (``shared``: what the proof of Theorem 1
-        needs). ``printed`` is line 15 of Algorithm 1 to the letter, √(3 ln(nt) / 2nW): all
-        buyers' units are in W already, so n is in it twice.
+        The confidence radius, where W is the number of known units. ``own``: √(3 ln t / 2W),
+        with the round t. ``shared``: √(3 ln(nt) / 2W), which the proof of Theorem 1 needs.
+        ``printed``: √(3 ln(nt) / 2nW), as printed in line 15 of Algorithm 1. W already
+        contains the units of all n buyers, so n is counted twice there.
     exploration_scale
-        The radius is multiplied by it.
+        Factor of the confidence radius.
     zeta
-        ζ: the pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at
-        most. The paper does not state it. With ζ = 0.6 that is 5 rounds at the paper's scale:
-        its Figure 5 leaves no room for many more.
+        ζ. Pure exploration lasts 3 ln(yT) / (2nζ²) rounds, but at most a quarter of the
+        horizon. The paper does not give ζ. With ζ = 0.6 it lasts 5 rounds at the scale of the
+        paper. Figure 5 of the paper excludes many more.
     y
-        y in the length of the pure exploration, see ``zeta``; ``agents`` stands for n. The
-        paper does not state it.
+        y in the length of pure exploration, see ``zeta``. ``agents`` means n. The paper does
+        not give y.
     exploration_log
-        Whether that is the log of yT (``horizon``, Algorithm 2), or of yt, as long as it
-        holds (``round``, Algorithm 1).
+        The logarithm in the length of pure exploration. ``horizon``: ln(yT), as in Algorithm
+        2. ``round``: ln(yt) with the current round t, as in Algorithm 1; exploration ends
+        when t is larger than the length.
     explorers
-        The n in that length: ``all`` buyers, which may share its rounds, or ``one``, as in
-        the single-agent algorithm that the paper's buyers without communication follow.
+        n in the length of pure exploration. ``all``: the number of buyers, which share the
+        exploration. ``one``: 1, as in the single-agent algorithm, which the buyers without
+        communication use in the paper.
     exploration_units
-        What is bought from everybody while exploring: ``one`` unit, or all ``capacity``.
+        What is bought from each producer during exploration: ``one`` unit, or the whole
+        ``capacity``.
     outcomes
-        When inspections may tell what was good. ``immediate``: before the next report leaves;
-        an outcome that comes after it is refused. ``late``: any time, and it counts in the
-        report after it. A purchase can then move from one report to another, so there is more
-        noise, by up to √2. In a simulation all inspections are immediate.
+        When the outcome of a purchase may arrive. ``immediate``: before the next report;
+        later outcomes are refused. ``late``: at any time; the outcome then counts in the next
+        report. A purchase can then move from one report to another, so the noise is larger,
+        by a factor of at most √2. In a simulation all outcomes are immediate.
     epsilon
-        ε of the budget of every buyer, for all it ever sends.
+        ε of the budget of every buyer, for everything that it sends.
     delta
-        δ of that budget: the probability with which the promise of ε may fail.
+        δ of that budget: the probability with which the guarantee of ε may fail.
     """
 
 def fcb_every_round(
@@ -2249,7 +2365,7 @@ def fcb_every_round(
     epsilon: float = 1.0,
     delta: float = 0.01,
 ) -> Variant:
-    """True values after every round, all taken, as in Algorithm 1: the floor.
+    """As in Algorithm 1: reports without noise after every round; a lower limit for regret.
 
     A preset of the system 'pfcb' (Solanki et al. 2022, Differentially Private Federated Combinatorial Bandits with Constraints).
 
@@ -2261,62 +2377,66 @@ def fcb_every_round(
         When buyers exchange reports: ``growing(1.5)``, ``powers``, ``literal``, ``every``,
         ``never``.
     window
-        [t̲, t̄], the rounds between which they do; 200 and 40,000 in the paper, where T =
-        100,000. ``auto`` keeps those proportions, but opens in round 10 at the latest where
-        ``local_view`` is ``released``: nothing is learned before.
+        [t̲, t̄], the rounds between which buyers exchange reports. The paper has 200 and
+        40,000 with T = 100,000. ``auto`` keeps these proportions. If ``local_view`` is
+        ``released``, it opens in round 10 at the latest, because buyers learn nothing before.
     privatizer
-        How a report is made: ``correlated``, ``independent``, ``published``, ``continual``,
-        ``none``.
+        How noise is added to a report: ``correlated``, ``independent``, ``published``,
+        ``continual``, ``none``.
     local_view
-        ``raw``: a buyer's own purchases count at once. ``released``: it acts on reports
-        alone, its own noisy ones included.
+        What a buyer decides on. ``raw``: also its own purchases since the last report.
+        ``released``: only reports, its own noisy ones included.
     acceptance
-        Which reports are believed: ``within-deviations(4)``, ``within-radius(ω₁)``,
+        Which reports a buyer accepts: ``within-deviations(4)``, ``within-radius(ω₁)``,
         ``always``.
     weighting
-        How much they count: ``inverse-variance``, ``constant(ω₂)``.
+        How much weight an accepted report gets: ``inverse-variance``, ``constant(ω₂)``.
     purchases
-        ``cautious``: revenue at the upper confidence bound, quality so that a purchase meets
-        the constraint with probability ``quality_confidence``, nominally and per round.
-        ``optimistic``: both at the upper bound.
+        Estimates that a purchase is based on. ``cautious``: revenue at the upper confidence
+        bound. Quality is set so that a purchase meets the constraint with probability
+        ``quality_confidence``, nominally and in each round. ``optimistic``: both at the upper
+        confidence bound.
     quality_confidence
-        Probability with which a ``cautious`` purchase meets the constraint, nominally and per
+        Nominal probability with which a ``cautious`` purchase meets the constraint in each
         round.
     quality_margin
-        The margin γ: the constraint is aimed at α + γ.
+        The margin γ: purchases aim at an average quality of α + γ.
     oracle
-        How a purchase is worked out: ``greedy``, or ``exact`` for the optimum.
+        How a purchase is computed: ``greedy``, or ``exact`` for the optimum.
     radius
-        The confidence radius √(3 ln x / 2W), W being the units known of, with x the round
-        (``own``), or the number n of buyers times it (``shared``: what the proof of Theorem 1
-        needs). ``printed`` is line 15 of Algorithm 1 to the letter, √(3 ln(nt) / 2nW): all
-        buyers' units are in W already, so n is in it twice.
+        The confidence radius, where W is the number of known units. ``own``: √(3 ln t / 2W),
+        with the round t. ``shared``: √(3 ln(nt) / 2W), which the proof of Theorem 1 needs.
+        ``printed``: √(3 ln(nt) / 2nW), as printed in line 15 of Algorithm 1. W already
+        contains the units of all n buyers, so n is counted twice there.
     exploration_scale
-        The radius is multiplied by it.
+        Factor of the confidence radius.
     zeta
-        ζ: the pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at
-        most. The paper does not state it. With ζ = 0.6 that is 5 rounds at the paper's scale:
-        its Figure 5 leaves no room for many more.
+        ζ. Pure exploration lasts 3 ln(yT) / (2nζ²) rounds, but at most a quarter of the
+        horizon. The paper does not give ζ. With ζ = 0.6 it lasts 5 rounds at the scale of the
+        paper. Figure 5 of the paper excludes many more.
     y
-        y in the length of the pure exploration, see ``zeta``; ``agents`` stands for n. The
-        paper does not state it.
+        y in the length of pure exploration, see ``zeta``. ``agents`` means n. The paper does
+        not give y.
     exploration_log
-        Whether that is the log of yT (``horizon``, Algorithm 2), or of yt, as long as it
-        holds (``round``, Algorithm 1).
+        The logarithm in the length of pure exploration. ``horizon``: ln(yT), as in Algorithm
+        2. ``round``: ln(yt) with the current round t, as in Algorithm 1; exploration ends
+        when t is larger than the length.
     explorers
-        The n in that length: ``all`` buyers, which may share its rounds, or ``one``, as in
-        the single-agent algorithm that the paper's buyers without communication follow.
+        n in the length of pure exploration. ``all``: the number of buyers, which share the
+        exploration. ``one``: 1, as in the single-agent algorithm, which the buyers without
+        communication use in the paper.
     exploration_units
-        What is bought from everybody while exploring: ``one`` unit, or all ``capacity``.
+        What is bought from each producer during exploration: ``one`` unit, or the whole
+        ``capacity``.
     outcomes
-        When inspections may tell what was good. ``immediate``: before the next report leaves;
-        an outcome that comes after it is refused. ``late``: any time, and it counts in the
-        report after it. A purchase can then move from one report to another, so there is more
-        noise, by up to √2. In a simulation all inspections are immediate.
+        When the outcome of a purchase may arrive. ``immediate``: before the next report;
+        later outcomes are refused. ``late``: at any time; the outcome then counts in the next
+        report. A purchase can then move from one report to another, so the noise is larger,
+        by a factor of at most √2. In a simulation all outcomes are immediate.
     epsilon
-        ε of the budget of every buyer, for all it ever sends.
+        ε of the budget of every buyer, for everything that it sends.
     delta
-        δ of that budget: the probability with which the promise of ε may fail.
+        δ of that budget: the probability with which the guarantee of ε may fail.
     """
 
 def cucb_alone(
@@ -2343,7 +2463,7 @@ def cucb_alone(
     epsilon: float = 1.0,
     delta: float = 0.01,
 ) -> Variant:
-    """As published, without communication: what collaboration brings.
+    """As published, without communication; the difference is the benefit of collaboration.
 
     A preset of the system 'pfcb' (Solanki et al. 2022, Differentially Private Federated Combinatorial Bandits with Constraints).
 
@@ -2355,62 +2475,66 @@ def cucb_alone(
         When buyers exchange reports: ``growing(1.5)``, ``powers``, ``literal``, ``every``,
         ``never``.
     window
-        [t̲, t̄], the rounds between which they do; 200 and 40,000 in the paper, where T =
-        100,000. ``auto`` keeps those proportions, but opens in round 10 at the latest where
-        ``local_view`` is ``released``: nothing is learned before.
+        [t̲, t̄], the rounds between which buyers exchange reports. The paper has 200 and
+        40,000 with T = 100,000. ``auto`` keeps these proportions. If ``local_view`` is
+        ``released``, it opens in round 10 at the latest, because buyers learn nothing before.
     privatizer
-        How a report is made: ``correlated``, ``independent``, ``published``, ``continual``,
-        ``none``.
+        How noise is added to a report: ``correlated``, ``independent``, ``published``,
+        ``continual``, ``none``.
     local_view
-        ``raw``: a buyer's own purchases count at once. ``released``: it acts on reports
-        alone, its own noisy ones included.
+        What a buyer decides on. ``raw``: also its own purchases since the last report.
+        ``released``: only reports, its own noisy ones included.
     acceptance
-        Which reports are believed: ``within-deviations(4)``, ``within-radius(ω₁)``,
+        Which reports a buyer accepts: ``within-deviations(4)``, ``within-radius(ω₁)``,
         ``always``.
     weighting
-        How much they count: ``inverse-variance``, ``constant(ω₂)``.
+        How much weight an accepted report gets: ``inverse-variance``, ``constant(ω₂)``.
     purchases
-        ``cautious``: revenue at the upper confidence bound, quality so that a purchase meets
-        the constraint with probability ``quality_confidence``, nominally and per round.
-        ``optimistic``: both at the upper bound.
+        Estimates that a purchase is based on. ``cautious``: revenue at the upper confidence
+        bound. Quality is set so that a purchase meets the constraint with probability
+        ``quality_confidence``, nominally and in each round. ``optimistic``: both at the upper
+        confidence bound.
     quality_confidence
-        Probability with which a ``cautious`` purchase meets the constraint, nominally and per
+        Nominal probability with which a ``cautious`` purchase meets the constraint in each
         round.
     quality_margin
-        The margin γ: the constraint is aimed at α + γ.
+        The margin γ: purchases aim at an average quality of α + γ.
     oracle
-        How a purchase is worked out: ``greedy``, or ``exact`` for the optimum.
+        How a purchase is computed: ``greedy``, or ``exact`` for the optimum.
     radius
-        The confidence radius √(3 ln x / 2W), W being the units known of, with x the round
-        (``own``), or the number n of buyers times it (``shared``: what the proof of Theorem 1
-        needs). ``printed`` is line 15 of Algorithm 1 to the letter, √(3 ln(nt) / 2nW): all
-        buyers' units are in W already, so n is in it twice.
+        The confidence radius, where W is the number of known units. ``own``: √(3 ln t / 2W),
+        with the round t. ``shared``: √(3 ln(nt) / 2W), which the proof of Theorem 1 needs.
+        ``printed``: √(3 ln(nt) / 2nW), as printed in line 15 of Algorithm 1. W already
+        contains the units of all n buyers, so n is counted twice there.
     exploration_scale
-        The radius is multiplied by it.
+        Factor of the confidence radius.
     zeta
-        ζ: the pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at
-        most. The paper does not state it. With ζ = 0.6 that is 5 rounds at the paper's scale:
-        its Figure 5 leaves no room for many more.
+        ζ. Pure exploration lasts 3 ln(yT) / (2nζ²) rounds, but at most a quarter of the
+        horizon. The paper does not give ζ. With ζ = 0.6 it lasts 5 rounds at the scale of the
+        paper. Figure 5 of the paper excludes many more.
     y
-        y in the length of the pure exploration, see ``zeta``; ``agents`` stands for n. The
-        paper does not state it.
+        y in the length of pure exploration, see ``zeta``. ``agents`` means n. The paper does
+        not give y.
     exploration_log
-        Whether that is the log of yT (``horizon``, Algorithm 2), or of yt, as long as it
-        holds (``round``, Algorithm 1).
+        The logarithm in the length of pure exploration. ``horizon``: ln(yT), as in Algorithm
+        2. ``round``: ln(yt) with the current round t, as in Algorithm 1; exploration ends
+        when t is larger than the length.
     explorers
-        The n in that length: ``all`` buyers, which may share its rounds, or ``one``, as in
-        the single-agent algorithm that the paper's buyers without communication follow.
+        n in the length of pure exploration. ``all``: the number of buyers, which share the
+        exploration. ``one``: 1, as in the single-agent algorithm, which the buyers without
+        communication use in the paper.
     exploration_units
-        What is bought from everybody while exploring: ``one`` unit, or all ``capacity``.
+        What is bought from each producer during exploration: ``one`` unit, or the whole
+        ``capacity``.
     outcomes
-        When inspections may tell what was good. ``immediate``: before the next report leaves;
-        an outcome that comes after it is refused. ``late``: any time, and it counts in the
-        report after it. A purchase can then move from one report to another, so there is more
-        noise, by up to √2. In a simulation all inspections are immediate.
+        When the outcome of a purchase may arrive. ``immediate``: before the next report;
+        later outcomes are refused. ``late``: at any time; the outcome then counts in the next
+        report. A purchase can then move from one report to another, so the noise is larger,
+        by a factor of at most √2. In a simulation all outcomes are immediate.
     epsilon
-        ε of the budget of every buyer, for all it ever sends.
+        ε of the budget of every buyer, for everything that it sends.
     delta
-        δ of that budget: the probability with which the promise of ε may fail.
+        δ of that budget: the probability with which the guarantee of ε may fail.
     """
 
 def homogeneous_fcb(
@@ -2437,7 +2561,7 @@ def homogeneous_fcb(
     epsilon: float = 1.0,
     delta: float = 0.01,
 ) -> Variant:
-    """Solanki et al. 2022, Algorithm 1: one shared model for buyers that are all alike.
+    """Solanki et al. 2022, Algorithm 1: one shared model for identical buyers.
 
     A preset of the system 'pfcb' (Solanki et al. 2022, Differentially Private Federated Combinatorial Bandits with Constraints).
 
@@ -2449,62 +2573,66 @@ def homogeneous_fcb(
         When buyers exchange reports: ``growing(1.5)``, ``powers``, ``literal``, ``every``,
         ``never``.
     window
-        [t̲, t̄], the rounds between which they do; 200 and 40,000 in the paper, where T =
-        100,000. ``auto`` keeps those proportions, but opens in round 10 at the latest where
-        ``local_view`` is ``released``: nothing is learned before.
+        [t̲, t̄], the rounds between which buyers exchange reports. The paper has 200 and
+        40,000 with T = 100,000. ``auto`` keeps these proportions. If ``local_view`` is
+        ``released``, it opens in round 10 at the latest, because buyers learn nothing before.
     privatizer
-        How a report is made: ``correlated``, ``independent``, ``published``, ``continual``,
-        ``none``.
+        How noise is added to a report: ``correlated``, ``independent``, ``published``,
+        ``continual``, ``none``.
     local_view
-        ``raw``: a buyer's own purchases count at once. ``released``: it acts on reports
-        alone, its own noisy ones included.
+        What a buyer decides on. ``raw``: also its own purchases since the last report.
+        ``released``: only reports, its own noisy ones included.
     acceptance
-        Which reports are believed: ``within-deviations(4)``, ``within-radius(ω₁)``,
+        Which reports a buyer accepts: ``within-deviations(4)``, ``within-radius(ω₁)``,
         ``always``.
     weighting
-        How much they count: ``inverse-variance``, ``constant(ω₂)``.
+        How much weight an accepted report gets: ``inverse-variance``, ``constant(ω₂)``.
     purchases
-        ``cautious``: revenue at the upper confidence bound, quality so that a purchase meets
-        the constraint with probability ``quality_confidence``, nominally and per round.
-        ``optimistic``: both at the upper bound.
+        Estimates that a purchase is based on. ``cautious``: revenue at the upper confidence
+        bound. Quality is set so that a purchase meets the constraint with probability
+        ``quality_confidence``, nominally and in each round. ``optimistic``: both at the upper
+        confidence bound.
     quality_confidence
-        Probability with which a ``cautious`` purchase meets the constraint, nominally and per
+        Nominal probability with which a ``cautious`` purchase meets the constraint in each
         round.
     quality_margin
-        The margin γ: the constraint is aimed at α + γ.
+        The margin γ: purchases aim at an average quality of α + γ.
     oracle
-        How a purchase is worked out: ``greedy``, or ``exact`` for the optimum.
+        How a purchase is computed: ``greedy``, or ``exact`` for the optimum.
     radius
-        The confidence radius √(3 ln x / 2W), W being the units known of, with x the round
-        (``own``), or the number n of buyers times it (``shared``: what the proof of Theorem 1
-        needs). ``printed`` is line 15 of Algorithm 1 to the letter, √(3 ln(nt) / 2nW): all
-        buyers' units are in W already, so n is in it twice.
+        The confidence radius, where W is the number of known units. ``own``: √(3 ln t / 2W),
+        with the round t. ``shared``: √(3 ln(nt) / 2W), which the proof of Theorem 1 needs.
+        ``printed``: √(3 ln(nt) / 2nW), as printed in line 15 of Algorithm 1. W already
+        contains the units of all n buyers, so n is counted twice there.
     exploration_scale
-        The radius is multiplied by it.
+        Factor of the confidence radius.
     zeta
-        ζ: the pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at
-        most. The paper does not state it. With ζ = 0.6 that is 5 rounds at the paper's scale:
-        its Figure 5 leaves no room for many more.
+        ζ. Pure exploration lasts 3 ln(yT) / (2nζ²) rounds, but at most a quarter of the
+        horizon. The paper does not give ζ. With ζ = 0.6 it lasts 5 rounds at the scale of the
+        paper. Figure 5 of the paper excludes many more.
     y
-        y in the length of the pure exploration, see ``zeta``; ``agents`` stands for n. The
-        paper does not state it.
+        y in the length of pure exploration, see ``zeta``. ``agents`` means n. The paper does
+        not give y.
     exploration_log
-        Whether that is the log of yT (``horizon``, Algorithm 2), or of yt, as long as it
-        holds (``round``, Algorithm 1).
+        The logarithm in the length of pure exploration. ``horizon``: ln(yT), as in Algorithm
+        2. ``round``: ln(yt) with the current round t, as in Algorithm 1; exploration ends
+        when t is larger than the length.
     explorers
-        The n in that length: ``all`` buyers, which may share its rounds, or ``one``, as in
-        the single-agent algorithm that the paper's buyers without communication follow.
+        n in the length of pure exploration. ``all``: the number of buyers, which share the
+        exploration. ``one``: 1, as in the single-agent algorithm, which the buyers without
+        communication use in the paper.
     exploration_units
-        What is bought from everybody while exploring: ``one`` unit, or all ``capacity``.
+        What is bought from each producer during exploration: ``one`` unit, or the whole
+        ``capacity``.
     outcomes
-        When inspections may tell what was good. ``immediate``: before the next report leaves;
-        an outcome that comes after it is refused. ``late``: any time, and it counts in the
-        report after it. A purchase can then move from one report to another, so there is more
-        noise, by up to √2. In a simulation all inspections are immediate.
+        When the outcome of a purchase may arrive. ``immediate``: before the next report;
+        later outcomes are refused. ``late``: at any time; the outcome then counts in the next
+        report. A purchase can then move from one report to another, so the noise is larger,
+        by a factor of at most √2. In a simulation all outcomes are immediate.
     epsilon
-        ε of the budget of every buyer, for all it ever sends.
+        ε of the budget of every buyer, for everything that it sends.
     delta
-        δ of that budget: the probability with which the promise of ε may fail.
+        δ of that budget: the probability with which the guarantee of ε may fail.
     """
 
 def fclub_published(
@@ -2528,7 +2656,7 @@ def fclub_published(
     epsilon: float = 1.0,
     delta: float = 0.1,
 ) -> Variant:
-    """Liu et al. 2022, FCLUB-CDP as published, with its noise really added.
+    """Liu et al. 2022: FCLUB-CDP as published, and its noise is added.
 
     A preset of the system 'fclub_published' (Liu, Zhao, Yu, Li & Lui 2022, Federated Online Clustering of Bandits).
 
@@ -2537,54 +2665,57 @@ def fclub_published(
     label
         Its name in results; the preset's by default.
     clustering
-        Who learns with whom: ``phased``, ``edges`` (CLUB), ``sets`` (SCLUB), ``together``,
-        ``alone``.
+        Which users learn together: ``phased``, ``edges`` (CLUB), ``sets`` (SCLUB),
+        ``together``, ``alone``.
     sharing
-        What servers tell one another: ``delayed(U, D)``, ``always``, ``never``.
+        When servers exchange statistics: ``delayed(U, D)``, ``always``, ``never``.
     privatizer
         ``none``, or ``published``: the noise of Algorithm 5.
     acts_on
-        ``buffered``: a server recommends by S + ΔS, what it has not uploaded yet included, as
-        the authors' code does. ``synchronized``: by S alone (Algorithm 1, line 12).
+        The statistics with which a server recommends. ``buffered``: S + ΔS, which includes
+        records that are not uploaded yet, as in the authors' code. ``synchronized``: only S
+        (Algorithm 1, line 12).
     alpha1
-        Two users are different where estimates lie further apart than α₁ (F + F): equation 3,
-        CLUB's edges, SCLUB's splits.
+        α₁. Two users are different if the distance of their estimates is larger than α₁ (F +
+        F). Used in equation 3, for the edges of CLUB and the splits of SCLUB.
     alpha2
-        Two clusters are the same where estimates are closer than α₂ (F + F): equation 4,
-        SCLUB's merges.
+        α₂. Two clusters are the same if the distance of their estimates is smaller than α₂ (F
+        + F). Used in equation 4, and for the merges of SCLUB.
     merging
-        ``printed``: Algorithm 2. Clusters of different servers that pass equation 4, directly
-        or through others, are one; where that changes who learns with whom, all begin anew
-        from the reports. ``authors``: what the authors' code does. Clusters of one server may
-        become one again too. Nothing is merged while every pair passes the test, nor while
-        every cluster stands alone and none has split. Where nothing changed each server
-        begins anew with the records of its own users, and what came from others is dropped.
-        Where something changed the clusters of a group share one array: an upload counts
-        twice, and all have it at once.
+        How clusters of different servers are merged. ``printed``: Algorithm 2. Clusters that
+        pass equation 4, directly or through others, become one. If this changes the clusters,
+        all start again from the reports. ``authors``: what the authors' code does. Clusters
+        of one server may also become one again. Nothing is merged while every pair passes the
+        test. Nothing is merged either while every cluster stands alone and none has split. If
+        nothing changed, each server starts again with the records of its own users, and drops
+        what came from others. If something changed, the clusters of a group share one array.
+        Then an upload counts twice, and all of them have it at once.
     alpha_p
-        SCLUB splits and merges by shares of arrivals too: users differ by more than 2 α_p
-        F(t), clusters are the same if they differ by less than α_p F(t).
+        α_p. SCLUB also compares shares of arrivals. Users are split if their shares differ by
+        more than 2 α_p F(t). Clusters are merged if their shares differ by less than α_p
+        F(t).
     confidence
-        ``practical(alpha)``, as in the authors' code; ``lemma``; or ``authors``, which their
-        code for FCLUB-CDP takes.
+        How the confidence radius is computed. ``practical(alpha)``: as in the authors' code.
+        ``lemma``: Lemma 1. ``authors``: as in the authors' code for FCLUB-CDP.
     bonus
-        ``square``: β xᵀM⁻¹x, the authors' code. ``root``: β √(xᵀM⁻¹x), the paper.
+        The exploration bonus. ``square``: β xᵀM⁻¹x, as in the authors' code. ``root``: β
+        √(xᵀM⁻¹x), as in the paper.
     exploration_scale
-        Multiplies the bonus; with the root and Lemma 1, 1 is the theorem.
+        Factor of the bonus. With ``root`` and ``lemma``, 1 is the value of the theorem.
     regularization
-        Ridge parameter λ when recommending; with ``published`` noise its own shift takes that
-        place.
+        Ridge parameter λ for recommendations. With ``published`` noise, the shift of the
+        noise is used in its place.
     edge_regularization
         Ridge parameter λ of users' estimates in equation 3.
     merge_regularization
-        Ridge parameter λ of clusters' estimates in equation 4. SCLUB's clusters are compared
-        as they recommend.
+        Ridge parameter λ of clusters' estimates in equation 4. SCLUB compares clusters with
+        ``regularization`` instead.
     failure_probability
         α of Lemma 1 and of the bound on the noise.
     epsilon
-        ε that the paper promises for the ``published`` noise.
+        ε that the paper claims for the ``published`` noise.
     delta
-        δ that the paper promises for the ``published`` noise.
+        δ that the paper claims for the ``published`` noise.
     """
 
 def fclub_authors(
@@ -2608,7 +2739,7 @@ def fclub_authors(
     epsilon: float = 1.0,
     delta: float = 0.1,
 ) -> Variant:
-    """What the authors' code for FCLUB-CDP really runs: no noise is added, merging is another.
+    """The authors' code for FCLUB-CDP: it adds no noise, and merges clusters in another way.
 
     A preset of the system 'fclub_published' (Liu, Zhao, Yu, Li & Lui 2022, Federated Online Clustering of Bandits).
 
@@ -2617,54 +2748,57 @@ def fclub_authors(
     label
         Its name in results; the preset's by default.
     clustering
-        Who learns with whom: ``phased``, ``edges`` (CLUB), ``sets`` (SCLUB), ``together``,
-        ``alone``.
+        Which users learn together: ``phased``, ``edges`` (CLUB), ``sets`` (SCLUB),
+        ``together``, ``alone``.
     sharing
-        What servers tell one another: ``delayed(U, D)``, ``always``, ``never``.
+        When servers exchange statistics: ``delayed(U, D)``, ``always``, ``never``.
     privatizer
         ``none``, or ``published``: the noise of Algorithm 5.
     acts_on
-        ``buffered``: a server recommends by S + ΔS, what it has not uploaded yet included, as
-        the authors' code does. ``synchronized``: by S alone (Algorithm 1, line 12).
+        The statistics with which a server recommends. ``buffered``: S + ΔS, which includes
+        records that are not uploaded yet, as in the authors' code. ``synchronized``: only S
+        (Algorithm 1, line 12).
     alpha1
-        Two users are different where estimates lie further apart than α₁ (F + F): equation 3,
-        CLUB's edges, SCLUB's splits.
+        α₁. Two users are different if the distance of their estimates is larger than α₁ (F +
+        F). Used in equation 3, for the edges of CLUB and the splits of SCLUB.
     alpha2
-        Two clusters are the same where estimates are closer than α₂ (F + F): equation 4,
-        SCLUB's merges.
+        α₂. Two clusters are the same if the distance of their estimates is smaller than α₂ (F
+        + F). Used in equation 4, and for the merges of SCLUB.
     merging
-        ``printed``: Algorithm 2. Clusters of different servers that pass equation 4, directly
-        or through others, are one; where that changes who learns with whom, all begin anew
-        from the reports. ``authors``: what the authors' code does. Clusters of one server may
-        become one again too. Nothing is merged while every pair passes the test, nor while
-        every cluster stands alone and none has split. Where nothing changed each server
-        begins anew with the records of its own users, and what came from others is dropped.
-        Where something changed the clusters of a group share one array: an upload counts
-        twice, and all have it at once.
+        How clusters of different servers are merged. ``printed``: Algorithm 2. Clusters that
+        pass equation 4, directly or through others, become one. If this changes the clusters,
+        all start again from the reports. ``authors``: what the authors' code does. Clusters
+        of one server may also become one again. Nothing is merged while every pair passes the
+        test. Nothing is merged either while every cluster stands alone and none has split. If
+        nothing changed, each server starts again with the records of its own users, and drops
+        what came from others. If something changed, the clusters of a group share one array.
+        Then an upload counts twice, and all of them have it at once.
     alpha_p
-        SCLUB splits and merges by shares of arrivals too: users differ by more than 2 α_p
-        F(t), clusters are the same if they differ by less than α_p F(t).
+        α_p. SCLUB also compares shares of arrivals. Users are split if their shares differ by
+        more than 2 α_p F(t). Clusters are merged if their shares differ by less than α_p
+        F(t).
     confidence
-        ``practical(alpha)``, as in the authors' code; ``lemma``; or ``authors``, which their
-        code for FCLUB-CDP takes.
+        How the confidence radius is computed. ``practical(alpha)``: as in the authors' code.
+        ``lemma``: Lemma 1. ``authors``: as in the authors' code for FCLUB-CDP.
     bonus
-        ``square``: β xᵀM⁻¹x, the authors' code. ``root``: β √(xᵀM⁻¹x), the paper.
+        The exploration bonus. ``square``: β xᵀM⁻¹x, as in the authors' code. ``root``: β
+        √(xᵀM⁻¹x), as in the paper.
     exploration_scale
-        Multiplies the bonus; with the root and Lemma 1, 1 is the theorem.
+        Factor of the bonus. With ``root`` and ``lemma``, 1 is the value of the theorem.
     regularization
-        Ridge parameter λ when recommending; with ``published`` noise its own shift takes that
-        place.
+        Ridge parameter λ for recommendations. With ``published`` noise, the shift of the
+        noise is used in its place.
     edge_regularization
         Ridge parameter λ of users' estimates in equation 3.
     merge_regularization
-        Ridge parameter λ of clusters' estimates in equation 4. SCLUB's clusters are compared
-        as they recommend.
+        Ridge parameter λ of clusters' estimates in equation 4. SCLUB compares clusters with
+        ``regularization`` instead.
     failure_probability
         α of Lemma 1 and of the bound on the noise.
     epsilon
-        ε that the paper promises for the ``published`` noise.
+        ε that the paper claims for the ``published`` noise.
     delta
-        δ that the paper promises for the ``published`` noise.
+        δ that the paper claims for the ``published`` noise.
     """
 
 def fclub_dc(
@@ -2688,7 +2822,7 @@ def fclub_dc(
     epsilon: float = 1.0,
     delta: float = 0.1,
 ) -> Variant:
-    """Liu et al. 2022 without noise: clusters by phases, delayed communication.
+    """Liu et al. 2022 without noise: clusters in phases, delayed communication.
 
     A preset of the system 'fclub_published' (Liu, Zhao, Yu, Li & Lui 2022, Federated Online Clustering of Bandits).
 
@@ -2697,54 +2831,57 @@ def fclub_dc(
     label
         Its name in results; the preset's by default.
     clustering
-        Who learns with whom: ``phased``, ``edges`` (CLUB), ``sets`` (SCLUB), ``together``,
-        ``alone``.
+        Which users learn together: ``phased``, ``edges`` (CLUB), ``sets`` (SCLUB),
+        ``together``, ``alone``.
     sharing
-        What servers tell one another: ``delayed(U, D)``, ``always``, ``never``.
+        When servers exchange statistics: ``delayed(U, D)``, ``always``, ``never``.
     privatizer
         ``none``, or ``published``: the noise of Algorithm 5.
     acts_on
-        ``buffered``: a server recommends by S + ΔS, what it has not uploaded yet included, as
-        the authors' code does. ``synchronized``: by S alone (Algorithm 1, line 12).
+        The statistics with which a server recommends. ``buffered``: S + ΔS, which includes
+        records that are not uploaded yet, as in the authors' code. ``synchronized``: only S
+        (Algorithm 1, line 12).
     alpha1
-        Two users are different where estimates lie further apart than α₁ (F + F): equation 3,
-        CLUB's edges, SCLUB's splits.
+        α₁. Two users are different if the distance of their estimates is larger than α₁ (F +
+        F). Used in equation 3, for the edges of CLUB and the splits of SCLUB.
     alpha2
-        Two clusters are the same where estimates are closer than α₂ (F + F): equation 4,
-        SCLUB's merges.
+        α₂. Two clusters are the same if the distance of their estimates is smaller than α₂ (F
+        + F). Used in equation 4, and for the merges of SCLUB.
     merging
-        ``printed``: Algorithm 2. Clusters of different servers that pass equation 4, directly
-        or through others, are one; where that changes who learns with whom, all begin anew
-        from the reports. ``authors``: what the authors' code does. Clusters of one server may
-        become one again too. Nothing is merged while every pair passes the test, nor while
-        every cluster stands alone and none has split. Where nothing changed each server
-        begins anew with the records of its own users, and what came from others is dropped.
-        Where something changed the clusters of a group share one array: an upload counts
-        twice, and all have it at once.
+        How clusters of different servers are merged. ``printed``: Algorithm 2. Clusters that
+        pass equation 4, directly or through others, become one. If this changes the clusters,
+        all start again from the reports. ``authors``: what the authors' code does. Clusters
+        of one server may also become one again. Nothing is merged while every pair passes the
+        test. Nothing is merged either while every cluster stands alone and none has split. If
+        nothing changed, each server starts again with the records of its own users, and drops
+        what came from others. If something changed, the clusters of a group share one array.
+        Then an upload counts twice, and all of them have it at once.
     alpha_p
-        SCLUB splits and merges by shares of arrivals too: users differ by more than 2 α_p
-        F(t), clusters are the same if they differ by less than α_p F(t).
+        α_p. SCLUB also compares shares of arrivals. Users are split if their shares differ by
+        more than 2 α_p F(t). Clusters are merged if their shares differ by less than α_p
+        F(t).
     confidence
-        ``practical(alpha)``, as in the authors' code; ``lemma``; or ``authors``, which their
-        code for FCLUB-CDP takes.
+        How the confidence radius is computed. ``practical(alpha)``: as in the authors' code.
+        ``lemma``: Lemma 1. ``authors``: as in the authors' code for FCLUB-CDP.
     bonus
-        ``square``: β xᵀM⁻¹x, the authors' code. ``root``: β √(xᵀM⁻¹x), the paper.
+        The exploration bonus. ``square``: β xᵀM⁻¹x, as in the authors' code. ``root``: β
+        √(xᵀM⁻¹x), as in the paper.
     exploration_scale
-        Multiplies the bonus; with the root and Lemma 1, 1 is the theorem.
+        Factor of the bonus. With ``root`` and ``lemma``, 1 is the value of the theorem.
     regularization
-        Ridge parameter λ when recommending; with ``published`` noise its own shift takes that
-        place.
+        Ridge parameter λ for recommendations. With ``published`` noise, the shift of the
+        noise is used in its place.
     edge_regularization
         Ridge parameter λ of users' estimates in equation 3.
     merge_regularization
-        Ridge parameter λ of clusters' estimates in equation 4. SCLUB's clusters are compared
-        as they recommend.
+        Ridge parameter λ of clusters' estimates in equation 4. SCLUB compares clusters with
+        ``regularization`` instead.
     failure_probability
         α of Lemma 1 and of the bound on the noise.
     epsilon
-        ε that the paper promises for the ``published`` noise.
+        ε that the paper claims for the ``published`` noise.
     delta
-        δ that the paper promises for the ``published`` noise.
+        δ that the paper claims for the ``published`` noise.
     """
 
 def fclub_sync(
@@ -2768,7 +2905,7 @@ def fclub_sync(
     epsilon: float = 1.0,
     delta: float = 0.1,
 ) -> Variant:
-    """Liu et al. 2022 without noise, every observation shared at once.
+    """Liu et al. 2022 without noise; every observation is shared at once.
 
     A preset of the system 'fclub_published' (Liu, Zhao, Yu, Li & Lui 2022, Federated Online Clustering of Bandits).
 
@@ -2777,54 +2914,57 @@ def fclub_sync(
     label
         Its name in results; the preset's by default.
     clustering
-        Who learns with whom: ``phased``, ``edges`` (CLUB), ``sets`` (SCLUB), ``together``,
-        ``alone``.
+        Which users learn together: ``phased``, ``edges`` (CLUB), ``sets`` (SCLUB),
+        ``together``, ``alone``.
     sharing
-        What servers tell one another: ``delayed(U, D)``, ``always``, ``never``.
+        When servers exchange statistics: ``delayed(U, D)``, ``always``, ``never``.
     privatizer
         ``none``, or ``published``: the noise of Algorithm 5.
     acts_on
-        ``buffered``: a server recommends by S + ΔS, what it has not uploaded yet included, as
-        the authors' code does. ``synchronized``: by S alone (Algorithm 1, line 12).
+        The statistics with which a server recommends. ``buffered``: S + ΔS, which includes
+        records that are not uploaded yet, as in the authors' code. ``synchronized``: only S
+        (Algorithm 1, line 12).
     alpha1
-        Two users are different where estimates lie further apart than α₁ (F + F): equation 3,
-        CLUB's edges, SCLUB's splits.
+        α₁. Two users are different if the distance of their estimates is larger than α₁ (F +
+        F). Used in equation 3, for the edges of CLUB and the splits of SCLUB.
     alpha2
-        Two clusters are the same where estimates are closer than α₂ (F + F): equation 4,
-        SCLUB's merges.
+        α₂. Two clusters are the same if the distance of their estimates is smaller than α₂ (F
+        + F). Used in equation 4, and for the merges of SCLUB.
     merging
-        ``printed``: Algorithm 2. Clusters of different servers that pass equation 4, directly
-        or through others, are one; where that changes who learns with whom, all begin anew
-        from the reports. ``authors``: what the authors' code does. Clusters of one server may
-        become one again too. Nothing is merged while every pair passes the test, nor while
-        every cluster stands alone and none has split. Where nothing changed each server
-        begins anew with the records of its own users, and what came from others is dropped.
-        Where something changed the clusters of a group share one array: an upload counts
-        twice, and all have it at once.
+        How clusters of different servers are merged. ``printed``: Algorithm 2. Clusters that
+        pass equation 4, directly or through others, become one. If this changes the clusters,
+        all start again from the reports. ``authors``: what the authors' code does. Clusters
+        of one server may also become one again. Nothing is merged while every pair passes the
+        test. Nothing is merged either while every cluster stands alone and none has split. If
+        nothing changed, each server starts again with the records of its own users, and drops
+        what came from others. If something changed, the clusters of a group share one array.
+        Then an upload counts twice, and all of them have it at once.
     alpha_p
-        SCLUB splits and merges by shares of arrivals too: users differ by more than 2 α_p
-        F(t), clusters are the same if they differ by less than α_p F(t).
+        α_p. SCLUB also compares shares of arrivals. Users are split if their shares differ by
+        more than 2 α_p F(t). Clusters are merged if their shares differ by less than α_p
+        F(t).
     confidence
-        ``practical(alpha)``, as in the authors' code; ``lemma``; or ``authors``, which their
-        code for FCLUB-CDP takes.
+        How the confidence radius is computed. ``practical(alpha)``: as in the authors' code.
+        ``lemma``: Lemma 1. ``authors``: as in the authors' code for FCLUB-CDP.
     bonus
-        ``square``: β xᵀM⁻¹x, the authors' code. ``root``: β √(xᵀM⁻¹x), the paper.
+        The exploration bonus. ``square``: β xᵀM⁻¹x, as in the authors' code. ``root``: β
+        √(xᵀM⁻¹x), as in the paper.
     exploration_scale
-        Multiplies the bonus; with the root and Lemma 1, 1 is the theorem.
+        Factor of the bonus. With ``root`` and ``lemma``, 1 is the value of the theorem.
     regularization
-        Ridge parameter λ when recommending; with ``published`` noise its own shift takes that
-        place.
+        Ridge parameter λ for recommendations. With ``published`` noise, the shift of the
+        noise is used in its place.
     edge_regularization
         Ridge parameter λ of users' estimates in equation 3.
     merge_regularization
-        Ridge parameter λ of clusters' estimates in equation 4. SCLUB's clusters are compared
-        as they recommend.
+        Ridge parameter λ of clusters' estimates in equation 4. SCLUB compares clusters with
+        ``regularization`` instead.
     failure_probability
         α of Lemma 1 and of the bound on the noise.
     epsilon
-        ε that the paper promises for the ``published`` noise.
+        ε that the paper claims for the ``published`` noise.
     delta
-        δ that the paper promises for the ``published`` noise.
+        δ that the paper claims for the ``published`` noise.
     """
 
 def club(
@@ -2848,7 +2988,7 @@ def club(
     epsilon: float = 1.0,
     delta: float = 0.1,
 ) -> Variant:
-    """Gentile et al. 2014 on every server by itself: edges are deleted round by round.
+    """Gentile et al. 2014 on every server alone: edges are deleted round by round.
 
     A preset of the system 'fclub_published' (Liu, Zhao, Yu, Li & Lui 2022, Federated Online Clustering of Bandits).
 
@@ -2857,54 +2997,57 @@ def club(
     label
         Its name in results; the preset's by default.
     clustering
-        Who learns with whom: ``phased``, ``edges`` (CLUB), ``sets`` (SCLUB), ``together``,
-        ``alone``.
+        Which users learn together: ``phased``, ``edges`` (CLUB), ``sets`` (SCLUB),
+        ``together``, ``alone``.
     sharing
-        What servers tell one another: ``delayed(U, D)``, ``always``, ``never``.
+        When servers exchange statistics: ``delayed(U, D)``, ``always``, ``never``.
     privatizer
         ``none``, or ``published``: the noise of Algorithm 5.
     acts_on
-        ``buffered``: a server recommends by S + ΔS, what it has not uploaded yet included, as
-        the authors' code does. ``synchronized``: by S alone (Algorithm 1, line 12).
+        The statistics with which a server recommends. ``buffered``: S + ΔS, which includes
+        records that are not uploaded yet, as in the authors' code. ``synchronized``: only S
+        (Algorithm 1, line 12).
     alpha1
-        Two users are different where estimates lie further apart than α₁ (F + F): equation 3,
-        CLUB's edges, SCLUB's splits.
+        α₁. Two users are different if the distance of their estimates is larger than α₁ (F +
+        F). Used in equation 3, for the edges of CLUB and the splits of SCLUB.
     alpha2
-        Two clusters are the same where estimates are closer than α₂ (F + F): equation 4,
-        SCLUB's merges.
+        α₂. Two clusters are the same if the distance of their estimates is smaller than α₂ (F
+        + F). Used in equation 4, and for the merges of SCLUB.
     merging
-        ``printed``: Algorithm 2. Clusters of different servers that pass equation 4, directly
-        or through others, are one; where that changes who learns with whom, all begin anew
-        from the reports. ``authors``: what the authors' code does. Clusters of one server may
-        become one again too. Nothing is merged while every pair passes the test, nor while
-        every cluster stands alone and none has split. Where nothing changed each server
-        begins anew with the records of its own users, and what came from others is dropped.
-        Where something changed the clusters of a group share one array: an upload counts
-        twice, and all have it at once.
+        How clusters of different servers are merged. ``printed``: Algorithm 2. Clusters that
+        pass equation 4, directly or through others, become one. If this changes the clusters,
+        all start again from the reports. ``authors``: what the authors' code does. Clusters
+        of one server may also become one again. Nothing is merged while every pair passes the
+        test. Nothing is merged either while every cluster stands alone and none has split. If
+        nothing changed, each server starts again with the records of its own users, and drops
+        what came from others. If something changed, the clusters of a group share one array.
+        Then an upload counts twice, and all of them have it at once.
     alpha_p
-        SCLUB splits and merges by shares of arrivals too: users differ by more than 2 α_p
-        F(t), clusters are the same if they differ by less than α_p F(t).
+        α_p. SCLUB also compares shares of arrivals. Users are split if their shares differ by
+        more than 2 α_p F(t). Clusters are merged if their shares differ by less than α_p
+        F(t).
     confidence
-        ``practical(alpha)``, as in the authors' code; ``lemma``; or ``authors``, which their
-        code for FCLUB-CDP takes.
+        How the confidence radius is computed. ``practical(alpha)``: as in the authors' code.
+        ``lemma``: Lemma 1. ``authors``: as in the authors' code for FCLUB-CDP.
     bonus
-        ``square``: β xᵀM⁻¹x, the authors' code. ``root``: β √(xᵀM⁻¹x), the paper.
+        The exploration bonus. ``square``: β xᵀM⁻¹x, as in the authors' code. ``root``: β
+        √(xᵀM⁻¹x), as in the paper.
     exploration_scale
-        Multiplies the bonus; with the root and Lemma 1, 1 is the theorem.
+        Factor of the bonus. With ``root`` and ``lemma``, 1 is the value of the theorem.
     regularization
-        Ridge parameter λ when recommending; with ``published`` noise its own shift takes that
-        place.
+        Ridge parameter λ for recommendations. With ``published`` noise, the shift of the
+        noise is used in its place.
     edge_regularization
         Ridge parameter λ of users' estimates in equation 3.
     merge_regularization
-        Ridge parameter λ of clusters' estimates in equation 4. SCLUB's clusters are compared
-        as they recommend.
+        Ridge parameter λ of clusters' estimates in equation 4. SCLUB compares clusters with
+        ``regularization`` instead.
     failure_probability
         α of Lemma 1 and of the bound on the noise.
     epsilon
-        ε that the paper promises for the ``published`` noise.
+        ε that the paper claims for the ``published`` noise.
     delta
-        δ that the paper promises for the ``published`` noise.
+        δ that the paper claims for the ``published`` noise.
     """
 
 def sclub(
@@ -2928,7 +3071,7 @@ def sclub(
     epsilon: float = 1.0,
     delta: float = 0.1,
 ) -> Variant:
-    """Li et al. 2019 on every server by itself: users split off and clusters merge.
+    """Li et al. 2019 on every server alone: users leave clusters, and clusters merge.
 
     A preset of the system 'fclub_published' (Liu, Zhao, Yu, Li & Lui 2022, Federated Online Clustering of Bandits).
 
@@ -2937,54 +3080,57 @@ def sclub(
     label
         Its name in results; the preset's by default.
     clustering
-        Who learns with whom: ``phased``, ``edges`` (CLUB), ``sets`` (SCLUB), ``together``,
-        ``alone``.
+        Which users learn together: ``phased``, ``edges`` (CLUB), ``sets`` (SCLUB),
+        ``together``, ``alone``.
     sharing
-        What servers tell one another: ``delayed(U, D)``, ``always``, ``never``.
+        When servers exchange statistics: ``delayed(U, D)``, ``always``, ``never``.
     privatizer
         ``none``, or ``published``: the noise of Algorithm 5.
     acts_on
-        ``buffered``: a server recommends by S + ΔS, what it has not uploaded yet included, as
-        the authors' code does. ``synchronized``: by S alone (Algorithm 1, line 12).
+        The statistics with which a server recommends. ``buffered``: S + ΔS, which includes
+        records that are not uploaded yet, as in the authors' code. ``synchronized``: only S
+        (Algorithm 1, line 12).
     alpha1
-        Two users are different where estimates lie further apart than α₁ (F + F): equation 3,
-        CLUB's edges, SCLUB's splits.
+        α₁. Two users are different if the distance of their estimates is larger than α₁ (F +
+        F). Used in equation 3, for the edges of CLUB and the splits of SCLUB.
     alpha2
-        Two clusters are the same where estimates are closer than α₂ (F + F): equation 4,
-        SCLUB's merges.
+        α₂. Two clusters are the same if the distance of their estimates is smaller than α₂ (F
+        + F). Used in equation 4, and for the merges of SCLUB.
     merging
-        ``printed``: Algorithm 2. Clusters of different servers that pass equation 4, directly
-        or through others, are one; where that changes who learns with whom, all begin anew
-        from the reports. ``authors``: what the authors' code does. Clusters of one server may
-        become one again too. Nothing is merged while every pair passes the test, nor while
-        every cluster stands alone and none has split. Where nothing changed each server
-        begins anew with the records of its own users, and what came from others is dropped.
-        Where something changed the clusters of a group share one array: an upload counts
-        twice, and all have it at once.
+        How clusters of different servers are merged. ``printed``: Algorithm 2. Clusters that
+        pass equation 4, directly or through others, become one. If this changes the clusters,
+        all start again from the reports. ``authors``: what the authors' code does. Clusters
+        of one server may also become one again. Nothing is merged while every pair passes the
+        test. Nothing is merged either while every cluster stands alone and none has split. If
+        nothing changed, each server starts again with the records of its own users, and drops
+        what came from others. If something changed, the clusters of a group share one array.
+        Then an upload counts twice, and all of them have it at once.
     alpha_p
-        SCLUB splits and merges by shares of arrivals too: users differ by more than 2 α_p
-        F(t), clusters are the same if they differ by less than α_p F(t).
+        α_p. SCLUB also compares shares of arrivals. Users are split if their shares differ by
+        more than 2 α_p F(t). Clusters are merged if their shares differ by less than α_p
+        F(t).
     confidence
-        ``practical(alpha)``, as in the authors' code; ``lemma``; or ``authors``, which their
-        code for FCLUB-CDP takes.
+        How the confidence radius is computed. ``practical(alpha)``: as in the authors' code.
+        ``lemma``: Lemma 1. ``authors``: as in the authors' code for FCLUB-CDP.
     bonus
-        ``square``: β xᵀM⁻¹x, the authors' code. ``root``: β √(xᵀM⁻¹x), the paper.
+        The exploration bonus. ``square``: β xᵀM⁻¹x, as in the authors' code. ``root``: β
+        √(xᵀM⁻¹x), as in the paper.
     exploration_scale
-        Multiplies the bonus; with the root and Lemma 1, 1 is the theorem.
+        Factor of the bonus. With ``root`` and ``lemma``, 1 is the value of the theorem.
     regularization
-        Ridge parameter λ when recommending; with ``published`` noise its own shift takes that
-        place.
+        Ridge parameter λ for recommendations. With ``published`` noise, the shift of the
+        noise is used in its place.
     edge_regularization
         Ridge parameter λ of users' estimates in equation 3.
     merge_regularization
-        Ridge parameter λ of clusters' estimates in equation 4. SCLUB's clusters are compared
-        as they recommend.
+        Ridge parameter λ of clusters' estimates in equation 4. SCLUB compares clusters with
+        ``regularization`` instead.
     failure_probability
         α of Lemma 1 and of the bound on the noise.
     epsilon
-        ε that the paper promises for the ``published`` noise.
+        ε that the paper claims for the ``published`` noise.
     delta
-        δ that the paper promises for the ``published`` noise.
+        δ that the paper claims for the ``published`` noise.
     """
 
 def linucb_per_user(
@@ -3008,7 +3154,7 @@ def linucb_per_user(
     epsilon: float = 1.0,
     delta: float = 0.1,
 ) -> Variant:
-    """LinUCB of every user alone: what collaboration must be better than.
+    """LinUCB for every user alone; the baseline that collaboration must beat.
 
     A preset of the system 'fclub_published' (Liu, Zhao, Yu, Li & Lui 2022, Federated Online Clustering of Bandits).
 
@@ -3017,54 +3163,57 @@ def linucb_per_user(
     label
         Its name in results; the preset's by default.
     clustering
-        Who learns with whom: ``phased``, ``edges`` (CLUB), ``sets`` (SCLUB), ``together``,
-        ``alone``.
+        Which users learn together: ``phased``, ``edges`` (CLUB), ``sets`` (SCLUB),
+        ``together``, ``alone``.
     sharing
-        What servers tell one another: ``delayed(U, D)``, ``always``, ``never``.
+        When servers exchange statistics: ``delayed(U, D)``, ``always``, ``never``.
     privatizer
         ``none``, or ``published``: the noise of Algorithm 5.
     acts_on
-        ``buffered``: a server recommends by S + ΔS, what it has not uploaded yet included, as
-        the authors' code does. ``synchronized``: by S alone (Algorithm 1, line 12).
+        The statistics with which a server recommends. ``buffered``: S + ΔS, which includes
+        records that are not uploaded yet, as in the authors' code. ``synchronized``: only S
+        (Algorithm 1, line 12).
     alpha1
-        Two users are different where estimates lie further apart than α₁ (F + F): equation 3,
-        CLUB's edges, SCLUB's splits.
+        α₁. Two users are different if the distance of their estimates is larger than α₁ (F +
+        F). Used in equation 3, for the edges of CLUB and the splits of SCLUB.
     alpha2
-        Two clusters are the same where estimates are closer than α₂ (F + F): equation 4,
-        SCLUB's merges.
+        α₂. Two clusters are the same if the distance of their estimates is smaller than α₂ (F
+        + F). Used in equation 4, and for the merges of SCLUB.
     merging
-        ``printed``: Algorithm 2. Clusters of different servers that pass equation 4, directly
-        or through others, are one; where that changes who learns with whom, all begin anew
-        from the reports. ``authors``: what the authors' code does. Clusters of one server may
-        become one again too. Nothing is merged while every pair passes the test, nor while
-        every cluster stands alone and none has split. Where nothing changed each server
-        begins anew with the records of its own users, and what came from others is dropped.
-        Where something changed the clusters of a group share one array: an upload counts
-        twice, and all have it at once.
+        How clusters of different servers are merged. ``printed``: Algorithm 2. Clusters that
+        pass equation 4, directly or through others, become one. If this changes the clusters,
+        all start again from the reports. ``authors``: what the authors' code does. Clusters
+        of one server may also become one again. Nothing is merged while every pair passes the
+        test. Nothing is merged either while every cluster stands alone and none has split. If
+        nothing changed, each server starts again with the records of its own users, and drops
+        what came from others. If something changed, the clusters of a group share one array.
+        Then an upload counts twice, and all of them have it at once.
     alpha_p
-        SCLUB splits and merges by shares of arrivals too: users differ by more than 2 α_p
-        F(t), clusters are the same if they differ by less than α_p F(t).
+        α_p. SCLUB also compares shares of arrivals. Users are split if their shares differ by
+        more than 2 α_p F(t). Clusters are merged if their shares differ by less than α_p
+        F(t).
     confidence
-        ``practical(alpha)``, as in the authors' code; ``lemma``; or ``authors``, which their
-        code for FCLUB-CDP takes.
+        How the confidence radius is computed. ``practical(alpha)``: as in the authors' code.
+        ``lemma``: Lemma 1. ``authors``: as in the authors' code for FCLUB-CDP.
     bonus
-        ``square``: β xᵀM⁻¹x, the authors' code. ``root``: β √(xᵀM⁻¹x), the paper.
+        The exploration bonus. ``square``: β xᵀM⁻¹x, as in the authors' code. ``root``: β
+        √(xᵀM⁻¹x), as in the paper.
     exploration_scale
-        Multiplies the bonus; with the root and Lemma 1, 1 is the theorem.
+        Factor of the bonus. With ``root`` and ``lemma``, 1 is the value of the theorem.
     regularization
-        Ridge parameter λ when recommending; with ``published`` noise its own shift takes that
-        place.
+        Ridge parameter λ for recommendations. With ``published`` noise, the shift of the
+        noise is used in its place.
     edge_regularization
         Ridge parameter λ of users' estimates in equation 3.
     merge_regularization
-        Ridge parameter λ of clusters' estimates in equation 4. SCLUB's clusters are compared
-        as they recommend.
+        Ridge parameter λ of clusters' estimates in equation 4. SCLUB compares clusters with
+        ``regularization`` instead.
     failure_probability
         α of Lemma 1 and of the bound on the noise.
     epsilon
-        ε that the paper promises for the ``published`` noise.
+        ε that the paper claims for the ``published`` noise.
     delta
-        δ that the paper promises for the ``published`` noise.
+        δ that the paper claims for the ``published`` noise.
     """
 
 def homo(
@@ -3088,7 +3237,7 @@ def homo(
     epsilon: float = 1.0,
     delta: float = 0.1,
 ) -> Variant:
-    """One cluster of all users, every observation shared at once.
+    """One cluster of all users; every observation is shared at once.
 
     A preset of the system 'fclub_published' (Liu, Zhao, Yu, Li & Lui 2022, Federated Online Clustering of Bandits).
 
@@ -3097,54 +3246,57 @@ def homo(
     label
         Its name in results; the preset's by default.
     clustering
-        Who learns with whom: ``phased``, ``edges`` (CLUB), ``sets`` (SCLUB), ``together``,
-        ``alone``.
+        Which users learn together: ``phased``, ``edges`` (CLUB), ``sets`` (SCLUB),
+        ``together``, ``alone``.
     sharing
-        What servers tell one another: ``delayed(U, D)``, ``always``, ``never``.
+        When servers exchange statistics: ``delayed(U, D)``, ``always``, ``never``.
     privatizer
         ``none``, or ``published``: the noise of Algorithm 5.
     acts_on
-        ``buffered``: a server recommends by S + ΔS, what it has not uploaded yet included, as
-        the authors' code does. ``synchronized``: by S alone (Algorithm 1, line 12).
+        The statistics with which a server recommends. ``buffered``: S + ΔS, which includes
+        records that are not uploaded yet, as in the authors' code. ``synchronized``: only S
+        (Algorithm 1, line 12).
     alpha1
-        Two users are different where estimates lie further apart than α₁ (F + F): equation 3,
-        CLUB's edges, SCLUB's splits.
+        α₁. Two users are different if the distance of their estimates is larger than α₁ (F +
+        F). Used in equation 3, for the edges of CLUB and the splits of SCLUB.
     alpha2
-        Two clusters are the same where estimates are closer than α₂ (F + F): equation 4,
-        SCLUB's merges.
+        α₂. Two clusters are the same if the distance of their estimates is smaller than α₂ (F
+        + F). Used in equation 4, and for the merges of SCLUB.
     merging
-        ``printed``: Algorithm 2. Clusters of different servers that pass equation 4, directly
-        or through others, are one; where that changes who learns with whom, all begin anew
-        from the reports. ``authors``: what the authors' code does. Clusters of one server may
-        become one again too. Nothing is merged while every pair passes the test, nor while
-        every cluster stands alone and none has split. Where nothing changed each server
-        begins anew with the records of its own users, and what came from others is dropped.
-        Where something changed the clusters of a group share one array: an upload counts
-        twice, and all have it at once.
+        How clusters of different servers are merged. ``printed``: Algorithm 2. Clusters that
+        pass equation 4, directly or through others, become one. If this changes the clusters,
+        all start again from the reports. ``authors``: what the authors' code does. Clusters
+        of one server may also become one again. Nothing is merged while every pair passes the
+        test. Nothing is merged either while every cluster stands alone and none has split. If
+        nothing changed, each server starts again with the records of its own users, and drops
+        what came from others. If something changed, the clusters of a group share one array.
+        Then an upload counts twice, and all of them have it at once.
     alpha_p
-        SCLUB splits and merges by shares of arrivals too: users differ by more than 2 α_p
-        F(t), clusters are the same if they differ by less than α_p F(t).
+        α_p. SCLUB also compares shares of arrivals. Users are split if their shares differ by
+        more than 2 α_p F(t). Clusters are merged if their shares differ by less than α_p
+        F(t).
     confidence
-        ``practical(alpha)``, as in the authors' code; ``lemma``; or ``authors``, which their
-        code for FCLUB-CDP takes.
+        How the confidence radius is computed. ``practical(alpha)``: as in the authors' code.
+        ``lemma``: Lemma 1. ``authors``: as in the authors' code for FCLUB-CDP.
     bonus
-        ``square``: β xᵀM⁻¹x, the authors' code. ``root``: β √(xᵀM⁻¹x), the paper.
+        The exploration bonus. ``square``: β xᵀM⁻¹x, as in the authors' code. ``root``: β
+        √(xᵀM⁻¹x), as in the paper.
     exploration_scale
-        Multiplies the bonus; with the root and Lemma 1, 1 is the theorem.
+        Factor of the bonus. With ``root`` and ``lemma``, 1 is the value of the theorem.
     regularization
-        Ridge parameter λ when recommending; with ``published`` noise its own shift takes that
-        place.
+        Ridge parameter λ for recommendations. With ``published`` noise, the shift of the
+        noise is used in its place.
     edge_regularization
         Ridge parameter λ of users' estimates in equation 3.
     merge_regularization
-        Ridge parameter λ of clusters' estimates in equation 4. SCLUB's clusters are compared
-        as they recommend.
+        Ridge parameter λ of clusters' estimates in equation 4. SCLUB compares clusters with
+        ``regularization`` instead.
     failure_probability
         α of Lemma 1 and of the bound on the noise.
     epsilon
-        ε that the paper promises for the ``published`` noise.
+        ε that the paper claims for the ``published`` noise.
     delta
-        δ that the paper promises for the ``published`` noise.
+        δ that the paper claims for the ``published`` noise.
     """
 
 def homo_dc(
@@ -3177,52 +3329,55 @@ def homo_dc(
     label
         Its name in results; the preset's by default.
     clustering
-        Who learns with whom: ``phased``, ``edges`` (CLUB), ``sets`` (SCLUB), ``together``,
-        ``alone``.
+        Which users learn together: ``phased``, ``edges`` (CLUB), ``sets`` (SCLUB),
+        ``together``, ``alone``.
     sharing
-        What servers tell one another: ``delayed(U, D)``, ``always``, ``never``.
+        When servers exchange statistics: ``delayed(U, D)``, ``always``, ``never``.
     privatizer
         ``none``, or ``published``: the noise of Algorithm 5.
     acts_on
-        ``buffered``: a server recommends by S + ΔS, what it has not uploaded yet included, as
-        the authors' code does. ``synchronized``: by S alone (Algorithm 1, line 12).
+        The statistics with which a server recommends. ``buffered``: S + ΔS, which includes
+        records that are not uploaded yet, as in the authors' code. ``synchronized``: only S
+        (Algorithm 1, line 12).
     alpha1
-        Two users are different where estimates lie further apart than α₁ (F + F): equation 3,
-        CLUB's edges, SCLUB's splits.
+        α₁. Two users are different if the distance of their estimates is larger than α₁ (F +
+        F). Used in equation 3, for the edges of CLUB and the splits of SCLUB.
     alpha2
-        Two clusters are the same where estimates are closer than α₂ (F + F): equation 4,
-        SCLUB's merges.
+        α₂. Two clusters are the same if the distance of their estimates is smaller than α₂ (F
+        + F). Used in equation 4, and for the merges of SCLUB.
     merging
-        ``printed``: Algorithm 2. Clusters of different servers that pass equation 4, directly
-        or through others, are one; where that changes who learns with whom, all begin anew
-        from the reports. ``authors``: what the authors' code does. Clusters of one server may
-        become one again too. Nothing is merged while every pair passes the test, nor while
-        every cluster stands alone and none has split. Where nothing changed each server
-        begins anew with the records of its own users, and what came from others is dropped.
-        Where something changed the clusters of a group share one array: an upload counts
-        twice, and all have it at once.
+        How clusters of different servers are merged. ``printed``: Algorithm 2. Clusters that
+        pass equation 4, directly or through others, become one. If this changes the clusters,
+        all start again from the reports. ``authors``: what the authors' code does. Clusters
+        of one server may also become one again. Nothing is merged while every pair passes the
+        test. Nothing is merged either while every cluster stands alone and none has split. If
+        nothing changed, each server starts again with the records of its own users, and drops
+        what came from others. If something changed, the clusters of a group share one array.
+        Then an upload counts twice, and all of them have it at once.
     alpha_p
-        SCLUB splits and merges by shares of arrivals too: users differ by more than 2 α_p
-        F(t), clusters are the same if they differ by less than α_p F(t).
+        α_p. SCLUB also compares shares of arrivals. Users are split if their shares differ by
+        more than 2 α_p F(t). Clusters are merged if their shares differ by less than α_p
+        F(t).
     confidence
-        ``practical(alpha)``, as in the authors' code; ``lemma``; or ``authors``, which their
-        code for FCLUB-CDP takes.
+        How the confidence radius is computed. ``practical(alpha)``: as in the authors' code.
+        ``lemma``: Lemma 1. ``authors``: as in the authors' code for FCLUB-CDP.
     bonus
-        ``square``: β xᵀM⁻¹x, the authors' code. ``root``: β √(xᵀM⁻¹x), the paper.
+        The exploration bonus. ``square``: β xᵀM⁻¹x, as in the authors' code. ``root``: β
+        √(xᵀM⁻¹x), as in the paper.
     exploration_scale
-        Multiplies the bonus; with the root and Lemma 1, 1 is the theorem.
+        Factor of the bonus. With ``root`` and ``lemma``, 1 is the value of the theorem.
     regularization
-        Ridge parameter λ when recommending; with ``published`` noise its own shift takes that
-        place.
+        Ridge parameter λ for recommendations. With ``published`` noise, the shift of the
+        noise is used in its place.
     edge_regularization
         Ridge parameter λ of users' estimates in equation 3.
     merge_regularization
-        Ridge parameter λ of clusters' estimates in equation 4. SCLUB's clusters are compared
-        as they recommend.
+        Ridge parameter λ of clusters' estimates in equation 4. SCLUB compares clusters with
+        ``regularization`` instead.
     failure_probability
         α of Lemma 1 and of the bound on the noise.
     epsilon
-        ε that the paper promises for the ``published`` noise.
+        ε that the paper claims for the ``published`` noise.
     delta
-        δ that the paper promises for the ``published`` noise.
+        δ that the paper claims for the ``published`` noise.
     """

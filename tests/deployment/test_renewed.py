@@ -78,5 +78,5 @@ def test_what_was_spent_before_is_spent(tmp_path):
 
 
 def test_a_store_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(LedgerError, match="no ledger there"):
+    with pytest.raises(LedgerError, match="there is no ledger"):
         spent_before([tmp_path / "gone.db"])

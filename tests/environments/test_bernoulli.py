@@ -73,8 +73,8 @@ def test_the_published_means_are_shares_of_all_users():
 
 
 BAD_FILES = {
-    "count": ("3\n0.1\n0.2\n", "line 1: expected how many means follow"),
-    "no count": ("0.1\n0.2\n", "line 1: expected how many"),
+    "count": ("3\n0.1\n0.2\n", "line 1: expected the number of means that follow"),
+    "no count": ("0.1\n0.2\n", "line 1: expected the number"),
     "word": ("2\n0.1\nx\n", "line 3: expected a number between 0 and 1"),
     "too large": ("2\n0.1\n1.5\n", "line 3"),
     "nan": ("2\nnan\n0.1\n", "line 2"),

@@ -116,7 +116,7 @@ def test_a_single_class_is_refused(monkeypatch):
         data, target = np.ones((3, 2)), np.zeros(3)
 
     monkeypatch.setattr(datasets, "fetch_openml", lambda **_: Bunch)
-    with pytest.raises(DataError, match="single class"):
+    with pytest.raises(DataError, match="only one class"):
         Classification(dataset="flat").prepare()
 
 

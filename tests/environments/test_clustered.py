@@ -198,8 +198,8 @@ class TestBadInput:
             ({"gap": -0.1}, "gap"), ({"items": 1}, "items"), ({"dim": 1}, "dim"),
             ({"users": 0}, "users"), ({"placement": "apart"}, "placement"),
             ({"preferences": "a.npy", "ratings": "u.data"}, "not both"),
-            ({"preferences": "a.npy", "clusters": 3}, "not given"),
-            ({"ratings": "u.data", "gap": 0.3}, "gap is for drawn"),
+            ({"preferences": "a.npy", "clusters": 3}, "leave them out"),
+            ({"ratings": "u.data", "gap": 0.3}, "gap is for vectors that are drawn"),
         ],
     )  # fmt: skip
     def test_impossible_settings_are_refused(self, keys, message):
@@ -243,7 +243,7 @@ class TestBadInput:
 
     def test_archives_folders_and_nothing_are_refused(self, tmp_path):
         np.savez(tmp_path / "many.npz", a=np.zeros((3, 3)))
-        with pytest.raises(DataError, match="no archive"):
+        with pytest.raises(DataError, match="an archive is not"):
             Clustered(preferences=str(tmp_path / "many.npz")).prepare()
         with pytest.raises(DataError, match="cannot be read"):
             Clustered(preferences=str(tmp_path)).prepare()

@@ -353,11 +353,11 @@ def test_a_table_of_all_pairs_is_made_of_pairs_that_are_there(tmp_path):
 
 STEPS = np.column_stack([np.arange(6.0), np.arange(6.0)[::-1]])
 OPENML = {
-    "huge": (STEPS * [1.0, 1e308 / 5], ["a", "b"] * 3, "column 1 is too large"),
+    "huge": (STEPS * [1.0, 1e308 / 5], ["a", "b"] * 3, "column 1 has values that are too large"),
     "tiny": (STEPS * [1.0, 5e-324], ["a", "b"] * 3, None),
-    "empty": (STEPS[:0], [], "expected a table and a class a row"),
-    "several targets": (STEPS, [["a", "b"]] * 6, "expected a table and a class a row"),
-    "gaps": (STEPS, ["a", None] * 3, "classes are of several types"),
+    "empty": (STEPS[:0], [], "expected a table and one class for each row"),
+    "several targets": (STEPS, [["a", "b"]] * 6, "expected a table and one class for each row"),
+    "gaps": (STEPS, ["a", None] * 3, "classes have different types"),
 }
 
 

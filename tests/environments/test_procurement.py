@@ -159,9 +159,9 @@ BAD_FILES = {
     "nan": ("a,x,nan,0.2,3\n", "line 2: quality"),
     "a cell is missing": ("a,x,0.5,0.2\n", "line 2: capacity"),
     "no name": (",x,0.5,0.2,3\n", "line 2: agent and producer"),
-    "twice": (ROWS + "a,x,0.5,0.2,3\n", "line 6: agent 'a' and producer 'x' again"),
+    "twice": (ROWS + "a,x,0.5,0.2,3\n", "line 6: agent 'a' and producer 'x' is there twice"),
     "two qualities": ("a,x,0.5,0.2,3\nb,x,0.6,0.2,3\n", "line 3: quality 0.6 of producer 'x'"),
-    "no rows": ("", "holds no producers"),
+    "no rows": ("", "has no producers"),
     "decimal commas": ("a,x,0,5,2,3\n", "line 2: more cells than columns"),
 }
 
@@ -181,7 +181,7 @@ def test_a_header_without_a_column_is_refused(suppliers):
 @pytest.mark.parametrize("column", ["quality", "agent", " Capacity"])
 def test_a_header_that_names_a_column_twice_is_refused(suppliers, column):
     rows = f"{HEADER.strip()},{column}\na,x,0.5,0.2,3,0.9\n"
-    with pytest.raises(DataError, match=f"line 1: {column.strip().lower()} stands there twice"):
+    with pytest.raises(DataError, match=f"line 1: {column.strip().lower()} is there twice"):
         Procurement(case=suppliers(rows)).prepare()
 
 

@@ -164,7 +164,7 @@ def test_a_file_called_as_a_library_hides_nothing(config, tmp_path):
 def test_terms_of_a_federation_name_no_code():
     from fedbandits.settings.federation import read_federation
 
-    with pytest.raises(ConfigError, match="module: code cannot be named"):
+    with pytest.raises(ConfigError, match="module: the terms of a federation cannot name code"):
         read_federation('name = "a"\nmodule = "coins.py"\n')
 
 

@@ -148,7 +148,7 @@ BAD = {
     "systems.0.schedule='growing(1)'": "systems[0].schedule.factor: given 1",
     "systems.0.privatizer='laplace'": "systems[0].privatizer: given 'laplace', allowed: none,",
     "systems.1.preset='feducb'": "'feducb' does not play in environment 'procurement'",
-    "systems.1.local_view='released'": "nothing is learned without exchanges",
+    "systems.1.local_view='released'": "buyers learn only from exchanges",
 }
 
 

@@ -433,7 +433,7 @@ class TestConfiguration:
         )
 
     def test_too_few_rounds(self):
-        with pytest.raises(ConfigError, match="10 arms need at least so many rounds"):
+        with pytest.raises(ConfigError, match="10 arms need at least as many rounds"):
             self.experiment(rounds=9).check()
 
     def test_another_environment(self):
@@ -442,7 +442,7 @@ class TestConfiguration:
             self.experiment(environment=linear).check()
 
     def test_no_rounds_at_all(self):
-        with pytest.raises(ConfigError, match="10 arms need at least so many rounds"):
+        with pytest.raises(ConfigError, match="10 arms need at least as many rounds"):
             plan_of(variant("ucb"), Bernoulli(arms=10), 0)
 
     @pytest.mark.parametrize(
@@ -507,5 +507,5 @@ def test_a_rule_without_numbers_stops_the_simulation():
         run.agreement = run.agreement._replace(rule=Softmax(1e-4))
         if run._sealed is not None:
             run._sealed._agreed = run.agreement
-        with pytest.raises(FedbanditsError, match="step 3: a score is no finite number"):
+        with pytest.raises(FedbanditsError, match="step 3: a score is not a finite number"):
             run.advance(10)

@@ -134,7 +134,7 @@ def test_secure_terms_take_no_noise_from_a_seed():
     def supply(role, place):
         return AgentSupply(lambda step: np.zeros(5), lambda round_: 0)
 
-    with pytest.raises(LocalProtocolError, match="promise secure noise"):
+    with pytest.raises(LocalProtocolError, match="require secure noise"):
         federate(system("feducb").config, ENVIRONMENT, 30, 0, 0, supplies=supply)
     clear = federate(system("feducb-nonprivate").config, ENVIRONMENT, 30, 0, 0, supplies=supply)
     assert clear.run.terms.noise == "secure"

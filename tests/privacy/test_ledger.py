@@ -279,7 +279,7 @@ def test_draws_are_given_back_as_they_were(tmp_path):
         np.testing.assert_array_equal(ledger.draws(connection, "A", "sum"), drawn)
         assert ledger.draws(connection, "A", "another") == []
         for step in (1, 2):
-            with pytest.raises(NoiseReuseError, match=f"step {step} was drawn before; restore"):
+            with pytest.raises(NoiseReuseError, match=f"step {step} was drawn before; continue"):
                 ledger.draw(connection, "A", "sum", step, event, lambda: rng.normal(size=3))
         third = ledger.draw(connection, "A", "sum", 3, event, lambda: rng.normal(size=(2, 3)))
         np.testing.assert_array_equal(ledger.draws(connection, "A", "sum"), [*drawn, third])

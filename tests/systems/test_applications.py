@@ -119,7 +119,7 @@ def test_a_party_learns_of_fewer_actions_what_it_learns_of_all():
 def test_offers_are_for_models_of_their_own():
     agent = half_played("feducb", LINEAR)[0].of("agent")[0]
     before = agent.dump()
-    with pytest.raises(LocalProtocolError, match="arms to choose among"):
+    with pytest.raises(LocalProtocolError, match="available arms must be"):
         agent.decide(Offer(np.full((3, 1), 0.3, np.float32), [0]))
     assert agent.dump() == before
 

@@ -163,7 +163,7 @@ def test_a_tree_refuses_what_it_was_not_made_for():
     tree, cover = new_covered_tree(plan), Listening()
     for _ in range(plan.tree.releases):
         tree, _ = take_for_report(plan, tree, np.zeros(SIZE), cover)
-    with pytest.raises(ReleaseRefusedError, match="its tree has none left"):
+    with pytest.raises(ReleaseRefusedError, match="its tree has no perturbation left"):
         take_for_report(plan, tree, np.zeros(SIZE), cover)
 
 

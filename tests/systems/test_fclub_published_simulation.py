@@ -205,7 +205,7 @@ def test_noise_that_leaves_nothing_to_plan_is_refused():
 
 def test_more_users_than_a_graph_has_room_for_are_refused():
     crowd = Clustered(users=20_001)
-    with pytest.raises(ConfigError, match="a graph of 20,001 users has no room"):
+    with pytest.raises(ConfigError, match="a graph of 20,001 users needs too much memory"):
         plan_of(system("club").config, crowd, 1000)
     assert claim(plan_of(system("linucb-per-user").config, crowd, 1000)).epsilon == 0.0
 

@@ -184,7 +184,7 @@ class Thief(CrowdSystem):
 
 @pytest.mark.parametrize(
     ("found", "why"),
-    [(ImportError("no such module"), "no such module"), (42, "is no fedbandits"),
+    [(ImportError("no such module"), "no such module"), (42, "is not a fedbandits"),
      (Thief(), "'feducb' belongs to system 'feducb' already")],
 )  # fmt: skip
 def test_a_package_that_offers_nonsense_is_left_out(monkeypatch, found, why):
@@ -212,7 +212,7 @@ def test_parties_that_wait_for_one_another_end_the_run():
         rounds=5, environment=fb.environments.Linear(agents=2, dim=2, arms=3),
         systems=(fb.system("stalled"),),
     )  # fmt: skip
-    with pytest.raises(fb.FedbanditsError, match="stalled: nothing is played any more"):
+    with pytest.raises(fb.FedbanditsError, match="stalled: nothing happens after"):
         fb.run(experiment)
 
 

@@ -299,8 +299,8 @@ def test_a_learner_with_a_piece_missing_is_refused():
     class Both(PrivateMeans):
         def release(self): ...
 
-    for learner, why in ((NoRecord, "record; it is missing"), (NoReceive, "receive; it is missing"),
-                         (Both, "has record in its place")):  # fmt: skip
+    for learner, why in ((NoRecord, "needs record, but"), (NoReceive, "needs receive, but"),
+                         (Both, "overrides record instead")):  # fmt: skip
         with pytest.raises(LearnerError, match=why):
             fb.register(learner)
 

@@ -23,7 +23,13 @@ from fedbandits.client.calls import (
 
 
 class AsyncClient:
-    """A client of a party's door, for asyncio: as :class:`Client`, each method to be awaited."""
+    """A client of a party's door for asyncio: :class:`Client` with methods that are awaited.
+
+    Parameters
+    ----------
+    url, token, timeout, verify
+        See :class:`Client`.
+    """
 
     def __init__(self, url: str, token: str, timeout: float = TIMEOUT, verify: Any = True) -> None:
         self._timeout = timeout
@@ -38,21 +44,37 @@ class AsyncClient:
         user: int | None = None,
         items: Rows | None = None,
     ) -> Decision:
-        """Ask for a decision; see :meth:`Client.decide`."""
+        """Ask for a decision.
+
+        Parameters
+        ----------
+        actions, context, user, items
+            See :meth:`Client.decide`.
+        """
         decided: Decision = await self._call(Calls.decide(actions, context, user, items))
         return decided
 
     async def reward(self, decision: Decision | str, reward: Any = None, **more: Any) -> None:
-        """Tell what a decision has earned, or whatever else the system is to be told."""
+        """Report the reward of a decision, or the other outcome that the system needs.
+
+        Parameters
+        ----------
+        decision : Decision or str
+            The decision, or its ``id``.
+        reward : float, optional
+            Its reward.
+        **more
+            Other outcomes, by name. Which names exist depends on the system.
+        """
         await self._call(Calls.reward(decision, reward, more))
 
     async def next_pull(self, wait: float = 30.0) -> str | None:
-        """The pull that is due; None if none is after so many seconds, 60 at most."""
+        """The pull that is due; None if no pull becomes due within ``wait`` seconds, at most 60."""
         found = await self._call(Calls.next_pull(wait))
         return None if found is None else found["pull_id"]
 
     async def pull(self, pull: str, reward: int) -> None:
-        """Tell what a pull gave, 0 or 1."""
+        """Report the reward of ``pull``: 0 or 1."""
         await self._call(Calls.pull(pull, reward))
 
     async def order(self) -> dict[str, Any]:
@@ -61,17 +83,17 @@ class AsyncClient:
         return status
 
     async def privacy(self) -> dict[str, Any]:
-        """What is claimed, what is spent, what is left."""
+        """The privacy claim, the privacy budget that is spent, and what is left of it."""
         told: dict[str, Any] = await self._call(Calls.privacy())
         return told
 
     async def status(self) -> dict[str, Any]:
-        """Where the party stands."""
+        """The party's status: how far it is and what it waits for."""
         told: dict[str, Any] = await self._call(Calls.status())
         return told
 
     async def close(self) -> None:
-        """Close connections."""
+        """Close the connections."""
         await self._http.aclose()
 
     async def __aenter__(self) -> Self:

@@ -23,23 +23,26 @@ from fedbandits.client.calls import (
 
 
 class Client:
-    """A client of a party's door. It may be used by many threads.
+    """A client of a party's door: it asks for decisions and reports rewards.
+
+    Many threads may use one client.
 
     Parameters
     ----------
     url
-        Of the door, such as ``http://127.0.0.1:8420``.
+        Address of the door, such as ``http://127.0.0.1:8420``.
     token
-        A token of that party.
+        A token that this party has issued.
     timeout
-        Seconds that an answer may take.
+        Longest time to wait for an answer, in seconds.
     verify
-        Whether the door's certificate is checked; or an SSL context that knows who signed it.
+        Whether to check the door's certificate. Or an SSL context with the certificates to trust.
 
     Raises
     ------
     DoorError
-        By every method, if the door refuses or cannot be reached: see its subclasses.
+        By every method, if the door refuses the request or cannot be reached. The subclasses say
+        why.
     """
 
     def __init__(self, url: str, token: str, timeout: float = TIMEOUT, verify: Any = True) -> None:
@@ -55,33 +58,45 @@ class Client:
         user: int | None = None,
         items: Rows | None = None,
     ) -> Decision:
-        """Ask for a decision. What is to be given depends on the system.
+        """Ask for a decision.
+
+        The system determines which of the parameters are needed.
 
         Parameters
         ----------
         actions : (K, d) numbers
-            The context of every action, where all share a model.
+            One context for each action, if all actions share one model.
         context : (d,) numbers
-            One context, where each action has a model of its own.
+            The context of this decision, if each action has its own model.
         user : int
-            Who has come, with:
+            Number of the user who has arrived.
         items : (K, d) numbers
-            the items to choose from.
+            One context for each item that this user can be shown.
         """
         decided: Decision = self._call(Calls.decide(actions, context, user, items))
         return decided
 
     def reward(self, decision: Decision | str, reward: Any = None, **more: Any) -> None:
-        """Tell what a decision has earned, or whatever else the system is to be told."""
+        """Report the reward of a decision, or the other outcome that the system needs.
+
+        Parameters
+        ----------
+        decision : Decision or str
+            The decision, or its ``id``.
+        reward : float, optional
+            Its reward.
+        **more
+            Other outcomes, by name. Which names exist depends on the system.
+        """
         self._call(Calls.reward(decision, reward, more))
 
     def next_pull(self, wait: float = 30.0) -> str | None:
-        """The pull that is due; None if none is after so many seconds, 60 at most."""
+        """The pull that is due; None if no pull becomes due within ``wait`` seconds, at most 60."""
         found = self._call(Calls.next_pull(wait))
         return None if found is None else found["pull_id"]
 
     def pull(self, pull: str, reward: int) -> None:
-        """Tell what a pull gave, 0 or 1."""
+        """Report the reward of ``pull``: 0 or 1."""
         self._call(Calls.pull(pull, reward))
 
     def order(self) -> dict[str, Any]:
@@ -90,17 +105,17 @@ class Client:
         return status
 
     def privacy(self) -> dict[str, Any]:
-        """What is claimed, what is spent, what is left."""
+        """The privacy claim, the privacy budget that is spent, and what is left of it."""
         told: dict[str, Any] = self._call(Calls.privacy())
         return told
 
     def status(self) -> dict[str, Any]:
-        """Where the party stands."""
+        """The party's status: how far it is and what it waits for."""
         told: dict[str, Any] = self._call(Calls.status())
         return told
 
     def close(self) -> None:
-        """Close connections."""
+        """Close the connections."""
         self._http.close()
 
     def __enter__(self) -> Self:

@@ -26,9 +26,9 @@ class Decision(msgspec.Struct, frozen=True, rename={"id": "decision_id"}):
     Parameters
     ----------
     id
-        Names it when it is told what came of it.
+        Identifies the decision when its outcome is reported.
     action
-        What to do: the number of an action, from 0, or what else the system decides.
+        What to do: the number of an action (the first is 0), or what else the system decides.
     """
 
     id: str

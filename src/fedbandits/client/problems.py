@@ -9,16 +9,17 @@ from fedbandits.errors import FedbanditsError
 
 
 class DoorError(FedbanditsError):
-    """A request that was not answered as it wished. Nothing has changed then.
+    """A request failed; unless a subclass says otherwise, nothing has changed at the party.
 
     Parameters
     ----------
     status
-        The HTTP status; 0 if there was no answer, and nobody knows what became of the request.
+        The HTTP status. 0 means that no answer came, so the request may or may not have been
+        carried out.
     type
-        The problem's name, a URN; ``about:blank`` if it has none.
+        The name of the problem, a URN; ``about:blank`` if it has no name.
     title, detail
-        What it is, and what to do.
+        What the problem is, and what to do about it.
     """
 
     #: Names of the problems that it stands for: the last words of their types.
@@ -30,7 +31,7 @@ class DoorError(FedbanditsError):
 
 
 class InvalidRequestError(DoorError):
-    """A request that is not as the door's description has it."""
+    """The request does not match the door's OpenAPI description."""
 
     PROBLEMS = (
         "malformed", "invalid", "unsupported-media-type", "too-large", "head-too-large", "slow",
@@ -39,43 +40,43 @@ class InvalidRequestError(DoorError):
 
 
 class TokenError(DoorError):
-    """A token that is missing, unknown, another party's, or does not allow this."""
+    """The token is missing, unknown, of another party, or does not allow this request."""
 
     PROBLEMS = ("unauthorised", "other-party", "forbidden")
 
 
 class NotOfferedError(DoorError):
-    """The party's role is another: it does not do this."""
+    """The party does not offer this, because its role is another one."""
 
     PROBLEMS = ("not-offered",)
 
 
 class DecisionUnknownError(DoorError):
-    """No such decision was made here."""
+    """The party never made this decision."""
 
     PROBLEMS = ("unknown-decision",)
 
 
 class DuplicateError(DoorError):
-    """It was told before. What was told first counts."""
+    """The outcome was reported before; the first report counts."""
 
     PROBLEMS = ("duplicate",)
 
 
 class LateError(DoorError):
-    """It comes after it could still count."""
+    """The outcome was reported too late to be counted."""
 
     PROBLEMS = ("late",)
 
 
 class OutOfBoundsError(DoorError):
-    """A context or reward outside the bounds that the privacy guarantee rests on."""
+    """A context or a reward is outside the bounds on which the privacy guarantee depends."""
 
     PROBLEMS = ("out-of-bounds",)
 
 
 class RefusedError(DoorError):
-    """The party cannot take this, or not now."""
+    """The party cannot accept this request, or cannot accept it now."""
 
     PROBLEMS = ("refused", "not-now")
 
@@ -87,7 +88,7 @@ class UnavailableError(DoorError):
 
 
 class UnreachableError(DoorError):
-    """There was no answer. A request that had left may have been carried out all the same."""
+    """No answer came, but the request may have been carried out."""
 
 
 #: The error of each problem, by the last word of its type.

@@ -1,4 +1,4 @@
-"""Where contexts and rewards come from."""
+"""Environments: they draw the contexts and rewards of an experiment."""
 
 from __future__ import annotations
 

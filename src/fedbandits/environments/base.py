@@ -1,16 +1,16 @@
-"""What every environment promises, to Python and to the compiled loops.
+"""The interface of environments, for Python and for the compiled loops.
 
 An *environment* is configuration: a frozen struct, read from TOML. Its :meth:`Environment.world`
 makes a *world*: the arrays of one replicate, a named tuple that compiled code takes as it is.
 
 A *contextual* environment shows every agent a decision set each round. Compiled code calls
-:func:`decision_set_workspace` and :func:`fill_decision_set`; which implementation runs is settled
-at compile time by the type of the world. Two layouts of a decision set exist, told apart by
-``models``:
+:func:`decision_set_workspace` and :func:`fill_decision_set`; the type of the world decides at
+compile time which implementation runs. A decision set has one of two layouts. ``models`` says
+which:
 
 * ``models == 1``: all arms share one parameter vector; ``features`` is (dim, arms).
-* ``models == arms``: one parameter vector an arm ("disjoint" linear models, Li et al. 2010);
-  every arm shows the same context, and ``features`` is (dim, 1).
+* ``models == arms``: each arm has a parameter vector of its own ("disjoint" linear models, Li et
+  al. 2010). All arms show the same context, and ``features`` is (dim, 1).
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ _REWARD = int(Purpose.REWARD)
 
 
 class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
-    """Where rewards come from. One world serves every system of an experiment."""
+    """Base class of environments, which draw contexts and rewards.
+
+    All systems of an experiment play in the same world.
+    """
 
     #: What the parties are called.
     PARTIES: ClassVar[str] = "agents"
@@ -47,38 +50,44 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def parties(self) -> int:
-        """Those whose regret and reward are told apart in results: agents, data owners, users."""
+        """Number of parties (agents, data owners, users) that results show one by one."""
         raise NotImplementedError
 
     @property
     def acting(self) -> int:
-        """How many of them act in one round."""
+        """Number of parties that act in one round."""
         return self.parties
 
     @property
     def facts(self) -> Facts:
-        """What every party may know of it beforehand."""
+        """The facts that every party may know before the first round."""
         raise NotImplementedError
 
     def prepare(self) -> None:
-        """Load and check what the worlds need, once, before anything runs."""
+        """Load and check the data that worlds need; called once, before anything runs."""
 
     def world(self, key: Key) -> Any:
-        """The arrays of one replicate, a named tuple."""
+        """The world of one replicate: a named tuple of arrays.
+
+        Parameters
+        ----------
+        key
+            Key of the random draws of this replicate.
+        """
         raise NotImplementedError
 
     def needs(self, rounds: int) -> Needs:
-        """What the world of one replicate takes in so many rounds; nothing is known by default."""
+        """Memory and time that one replicate takes in ``rounds`` rounds; unknown by default."""
         del rounds
         return Needs()
 
     def stage(self, key: Key) -> Stage:
-        """One replicate, for parties to act in."""
+        """One replicate in which parties act, with the draws that ``key`` names."""
         raise NotImplementedError
 
 
 class ContextualEnvironment(Environment, frozen=True, kw_only=True):
-    """Where contexts come from too: every round each agent sees a decision set.
+    """Base class of environments that show each agent a decision set every round.
 
     Parameters
     ----------
@@ -96,22 +105,22 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
 
     @property
     def dimension(self) -> int:
-        """Length of a context vector."""
+        """Length of a context vector, d."""
         raise NotImplementedError
 
     @property
     def arm_count(self) -> int:
-        """Actions in a decision set."""
+        """Number of actions in a decision set, K."""
         raise NotImplementedError
 
     @property
     def models(self) -> int:
-        """Parameter vectors: 1 if the arms share one, else one an arm."""
+        """Number of parameter vectors: 1 if all arms share one, else one for each arm."""
         return 1
 
     @property
     def largest_gap(self) -> float:
-        """The most regret that an agent can add in one round."""
+        """Largest regret that one agent can add in one round."""
         low, high = self.facts.reward_range
         return high - low
 
@@ -128,30 +137,36 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
         return ContextualStage(self, key)
 
     def true_parameters(self, world: Any) -> Floats | None:
-        """Parameters behind the rewards, (models, dimension); None if the truth is not linear."""
+        """True parameters of ``world``, (models, dimension); None if its rewards are not linear."""
         return None
 
 
 def decision_set_workspace(world: Any) -> Any:
-    """Scratch arrays that :func:`fill_decision_set` may use. Implemented once a world type."""
+    """Scratch arrays for :func:`fill_decision_set`.
+
+    Every type of ``world`` has its own implementation.
+    """
     raise NotImplementedError(f"no environment claims {type(world).__name__}")
 
 
 def fill_decision_set(
     world: Any, workspace: Any, key: Any, agent: int, round_: int, features: Any, expected: Any
 ) -> int:
-    """Write one decision set. Implemented once a world type.
+    """Write one decision set into given arrays.
+
+    Every type of world has its own implementation.
 
     Parameters
     ----------
     world, workspace : named tuple
-        The replicate's arrays, and :func:`decision_set_workspace` of them.
+        The arrays of the replicate, and the scratch arrays that :func:`decision_set_workspace`
+        made.
     key, agent, round_
-        They name the random draws.
+        The random draws that are used: the key, the number of the agent and the round.
     features : (dimension, columns) float32
-        Receives the contexts: a column an arm, or a single column that all arms share.
+        Receives the contexts: one column for each arm, or one column that all arms share.
     expected : (arms,) float32
-        Receives every arm's expected reward.
+        Receives the expected reward of each arm.
 
     Returns
     -------
@@ -162,7 +177,9 @@ def fill_decision_set(
 
 
 def draw_reward(world: Any, expected: float, key: Key, agent: int, round_: int) -> float:
-    """Draw the reward of an arm. Implemented once a world type.
+    """Draw the reward of an arm.
+
+    Every type of world has its own implementation.
 
     Parameters
     ----------
@@ -170,13 +187,17 @@ def draw_reward(world: Any, expected: float, key: Key, agent: int, round_: int) 
     expected : float
         The arm's expected reward.
     key, agent, round_
-        Name the draw: all systems meet the same one in the same agent and round.
+        The random draw that is used. It is the same for all systems.
     """
     raise NotImplementedError(f"no environment claims {type(world).__name__}")
 
 
 def bernoulli_reward(world: Any, expected: Any, key: Any, agent: Any, round_: Any) -> Any:
-    """1 with probability ``expected``, else 0: an implementation of :func:`draw_reward`."""
+    """Draw a reward: 1 with probability ``expected``, else 0.
+
+    This is an implementation of :func:`draw_reward`, which explains the parameters: ``world``,
+    ``expected``, ``key``, ``agent`` and ``round_``.
+    """
     return 1.0 if bernoulli(expected, key, agent, round_, _REWARD, 0) else 0.0
 
 
@@ -184,26 +205,49 @@ def bernoulli_reward(world: Any, expected: Any, key: Any, agent: Any, round_: An
 def draw_decision_set(
     world: Any, key: Key, agent: int, round_: int, features: Floats32, expected: Floats32
 ) -> int:
-    """:func:`fill_decision_set` for callers outside compiled code."""
+    """Call :func:`fill_decision_set` from outside compiled code, for a ``world``.
+
+    Parameters
+    ----------
+    world
+        The world of the replicate.
+    key, agent, round_
+        Key of the random draws, number of the agent, and the round.
+    features, expected
+        Arrays that receive the contexts and the expected rewards.
+    """
     workspace = decision_set_workspace(world)
     return fill_decision_set(world, workspace, key, agent, round_, features, expected)
 
 
 @compiled
 def draw_world_reward(world: Any, expected: float, key: Key, agent: int, round_: int) -> float:
-    """:func:`draw_reward` for callers outside compiled code."""
+    """Call :func:`draw_reward` from outside compiled code.
+
+    Parameters
+    ----------
+    world
+        The world of the replicate.
+    expected
+        The expected reward of the arm.
+    key, agent, round_
+        Key of the random draws, number of the agent, and the round.
+    """
     return draw_reward(world, expected, key, agent, round_)
 
 
 class ContextualStage(Stage):
-    """A situation is a decision set, (d, columns) float32; a decision an arm; an outcome a reward.
+    """One replicate of a contextual environment, in which parties act.
+
+    A situation is a decision set, (d, columns) float32. A decision is an arm. An outcome is a
+    reward.
 
     Parameters
     ----------
     environment
-        The environment whose world it is.
+        The environment of which this is one replicate.
     key
-        It names the random draws.
+        Key of the random draws of this replicate.
     """
 
     def __init__(self, environment: ContextualEnvironment, key: Key) -> None:

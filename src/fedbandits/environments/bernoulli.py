@@ -34,19 +34,21 @@ class Bernoulli(Environment, frozen=True, kw_only=True, tag="bernoulli"):
     Parameters
     ----------
     means
-        ``"uniform"``: drawn anew for each replicate, uniform on [0, 1]. A list of numbers. Or a
-        file: how many means there are, then a mean a line.
+        The mean reward of each arm, given in one of three ways. ``"uniform"``: new means for each
+        replicate, uniform on [0, 1]. A list of numbers. The path of a file: its first line is the
+        number of means, and each line after it is one mean.
     ratings
-        A file of ratings instead (see :class:`~fedbandits.environments.RatingData`): an item's
-        mean is the share of its ratings above ``threshold``.
+        Path of a file of ratings, used instead of ``means`` (formats:
+        :class:`~fedbandits.environments.RatingData`). The mean of an item is the share of its
+        ratings above ``threshold``.
     threshold
-        Ratings above it count as reward 1, others as 0; used with ``ratings`` only.
+        Ratings above this value count as reward 1, others as 0. Used with ``ratings`` only.
     share_of
-        What a mean is a share of, used with ``ratings`` only. ``ratings``: of the ratings that an
-        item received, as Ciucanu et al. (2022) write in section 6.1. ``users``: of all users in the
-        file, as in the means that they published.
+        The number that a mean is divided by. ``ratings``: the number of ratings of the item, as
+        Ciucanu et al. (2022) write in section 6.1. ``users``: the number of all users in the file,
+        as in the means that they published. Used with ``ratings`` only.
     arms
-        Number of arms, K. Of given means the K largest are kept, largest first.
+        Number of arms, K. If more means are given, the K largest are kept, in descending order.
     """
 
     PARTIES: ClassVar[str] = "data owners"
@@ -119,7 +121,8 @@ def _read_means(path: str) -> Floats:
     values = [_mean(path, number, line) for number, line in enumerate(lines[1:], start=2)]
     if not lines or lines[0] != str(len(values)):
         raise DataError(
-            f"{path}, line 1: expected how many means follow ({len(values)}), then a mean a line"
+            f"{path}, line 1: expected the number of means that follow ({len(values)}), then "
+            "one mean on each line"
         )
     return np.array(values)
 

@@ -46,27 +46,28 @@ class ClassificationWorld(NamedTuple):
 
 
 class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="classification"):
-    """Rows of a labelled data set, spread over agents; arms are the classes.
+    """Rows of a labelled data set, divided among agents; each class is an arm.
 
-    Each agent owns a random share of the rows and draws visits from it with replacement. Every
-    class has its own linear model of the row (``models == arms``). The truth is not linear:
-    regret is counted against the right class, so it is the number of mistakes.
+    Each agent owns a random share of the rows. Every round it draws one of its rows, with
+    replacement. Each class has its own linear model of the row (``models == arms``). The true
+    rewards are not linear: the right class pays 1, all others 0. So regret is the number of
+    mistakes.
 
     Parameters
     ----------
     dataset
-        ``breast_cancer``, ``digits`` or ``wine`` (bundled with scikit-learn), or the name of an
-        OpenML data set, fetched by scikit-learn.
+        ``breast_cancer``, ``digits`` or ``wine``, which come with scikit-learn. Any other name is
+        that of an OpenML data set, which scikit-learn downloads.
     components
-        Principal components to keep; all columns when not given.
+        Number of principal components to keep. If it is not given, all columns are kept.
     shards
         ``disjoint``: every row belongs to one agent. ``shared``: every agent draws from all rows,
-        as sites that serve one population do.
+        like hospitals that treat one population.
     clip_quantile
-        After standardising, rows are divided by this quantile of their norms and longer ones are
-        scaled back to the unit sphere.
+        After standardising, rows are divided by this quantile of their norms. Rows that are then
+        longer than 1 are scaled back to norm 1.
     intercept
-        Share of the squared norm given to a constant coordinate; 0 leaves it out.
+        Share of the squared norm that a constant coordinate gets. 0 means no such coordinate.
     """
 
     dataset: str = "breast_cancer"
@@ -131,10 +132,13 @@ def _prepared(
     try:
         classes, labels = np.unique(target, return_inverse=True)
     except TypeError:  # a gap among names
-        raise DataError(f"data set {dataset!r}: its classes are of several types") from None
+        raise DataError(
+            f"data set {dataset!r}: its classes have different types; give all of them one type"
+        ) from None
     if len(classes) < 2:
         raise DataError(
-            f"data set {dataset!r} has a single class: a bandit needs at least two arms"
+            f"data set {dataset!r} has only one class, but a bandit needs at least two arms; "
+            "choose another"
         )
     rows = _standardise(dataset, table)
     if components is not None:
@@ -154,7 +158,7 @@ def _load(dataset: str) -> tuple[Floats, NDArray[Any]]:
         bunch = getattr(datasets, f"load_{dataset}")()
         return np.asarray(bunch.data, dtype=np.float64), np.asarray(bunch.target)
     if not re.fullmatch(r"[\w.() -]{1,100}", dataset):
-        raise DataError(f"environment.dataset: {dataset!r} is no name of a data set")
+        raise DataError(f"environment.dataset: {dataset!r} is not the name of a data set")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of retries: what came of them is told below
@@ -170,7 +174,8 @@ def _load(dataset: str) -> tuple[Floats, NDArray[Any]]:
 def _refuse_shapes(dataset: str, table: Floats, target: NDArray[Any]) -> None:
     if table.ndim != 2 or target.shape != (len(table),) or table.size == 0:
         raise DataError(
-            f"data set {dataset!r}: expected a table and a class a row, found {table.shape} and "
+            f"data set {dataset!r}: expected a table and one class for each row, found "
+            f"{table.shape} and "
             f"{target.shape}"
         )
 
@@ -181,7 +186,7 @@ def _refuse_unusable(dataset: str, table: Floats) -> None:
         row, column = (int(i) for i in np.argwhere(bad)[0])
         raise DataError(
             f"data set {dataset!r}: row {row}, column {column} is not a finite number "
-            f"({int(bad.sum())} such cells); fill or drop them first"
+            f"({int(bad.sum())} such cells); fill them in or remove these rows first"
         )
 
 
@@ -190,10 +195,15 @@ def _standardise(dataset: str, table: Floats) -> Floats:
         deviation = table.std(axis=0)
     if not np.isfinite(deviation).all():
         column = int(np.flatnonzero(~np.isfinite(deviation))[0])
-        raise DataError(f"data set {dataset!r}: column {column} is too large to be standardised")
+        raise DataError(
+            f"data set {dataset!r}: column {column} has values that are too large to be "
+            "standardised; rescale it"
+        )
     varying = deviation > 0.0
     if not varying.any():
-        raise DataError(f"data set {dataset!r}: no column varies, there is nothing to learn from")
+        raise DataError(
+            f"data set {dataset!r}: all columns are constant, so there is nothing to learn from"
+        )
     scaled: Floats = (table[:, varying] - table[:, varying].mean(axis=0)) / deviation[varying]
     return scaled
 
@@ -204,7 +214,7 @@ def _principal_components(dataset: str, rows: Floats, components: int) -> Floats
     if components > rows.shape[1]:
         raise DataError(
             f"environment.components: {components} asked for, {dataset!r} has {rows.shape[1]} "
-            "columns that vary"
+            "columns that are not constant; use fewer"
         )
     projected: Floats = PCA(n_components=components, svd_solver="full").fit_transform(rows)
     return projected

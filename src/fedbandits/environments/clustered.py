@@ -49,40 +49,41 @@ class ClusteredWorld(NamedTuple):
 
 
 class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
-    """Users on servers; one random user arrives a round and is shown fresh items (Liu et al. 2022).
+    """Users of several servers; each round one random user is shown new items (Liu et al. 2022).
 
     An item is a uniform direction of length 1/√2 in d - 1 coordinates and a constant 1/√2. Its
-    reward is 1 with probability ⟨θ, x⟩, else 0. Drawn preference vectors have the same form, so
-    that ⟨θ, x⟩ lies in [0, 1]; where given ones lead outside, it is cut off at 0 and 1.
+    reward is 1 with probability ⟨θ, x⟩, else 0. Preference vectors θ that are drawn have the same
+    form, so ⟨θ, x⟩ is in [0, 1]. With given vectors, ⟨θ, x⟩ is cut off at 0 and 1.
 
     Parameters
     ----------
     preferences
-        A .npy file of preference vectors, (users, d), of length at most 1.
+        Path of a .npy file of preference vectors, (users, d), of norm at most 1.
     ratings
-        A file of ratings instead (see :class:`~fedbandits.environments.RatingData`), from which
-        vectors are made: k-means clusters of the most active users, by which of the most rated
-        items they rated (1,000, or as many as there are users).
+        Path of a file of ratings, used instead of ``preferences`` (formats:
+        :class:`~fedbandits.environments.RatingData`). Preference vectors are made from it. The most
+        active users are grouped by k-means, according to which of the most rated items they rated.
+        The 1,000 most rated items are used, or as many items as users if there are more users.
     users
-        Number of users. Of a file of vectors the first so many are taken, by default all; otherwise
-        the default is 40.
+        Number of users. From a file of vectors the first ``users`` rows are taken, by default all.
+        Otherwise the default is 40.
     clusters
-        Number of clusters, m, where vectors are drawn or made from ratings; 5 by default.
+        Number of clusters, m, if vectors are drawn or made from ratings. The default is 5.
     dim
-        Dimension d of the vectors, 10 by default; vectors in a file have their own.
+        Dimension d of the vectors, 10 by default. Vectors in a file have their own dimension.
     gap
-        Smallest distance between the vectors of two clusters, where they are drawn.
+        Smallest distance between the vectors of two clusters, if vectors are drawn.
     servers
-        Number of servers, L. Users are cut into equal, contiguous blocks, the last ones one user
-        fewer.
+        Number of servers, L. Users are divided into contiguous blocks of equal size. Where this is
+        not possible, the last blocks have one user fewer.
     placement
-        ``together``: users on servers as they come. ``spread``: they are dealt out one by one, so
-        that every cluster lies on all servers.
+        ``together``: users keep their order, so a cluster may be on one server. ``spread``: users
+        are dealt to the servers one by one, so every cluster is on all servers.
     arrivals
-        Who comes: all users ``equal``-ly often, ``zipf``: in proportion to 1, 1/2, 1/3 …, or a
-        list of probabilities.
+        How often users arrive. ``equal``: all equally often. ``zipf``: in proportion to 1, 1/2, 1/3
+        …. Or a list of probabilities.
     items
-        Number of items, K, that are offered in a round.
+        Number of items, K, that a user is shown in a round.
     """
 
     PARTIES: ClassVar[str] = "users"
@@ -103,9 +104,9 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
         if self.preferences is not None and self.ratings is not None:
             raise ValueError("give preferences or ratings, not both")
         if self.preferences is not None and (self.clusters is not None or self.gap > 0.0):
-            raise ValueError("clusters and gap are for vectors that are not given")
+            raise ValueError("clusters and gap are for vectors that are drawn; leave them out")
         if self.ratings is not None and self.gap > 0.0:
-            raise ValueError("gap is for drawn vectors; ratings have distances of their own")
+            raise ValueError("gap is for vectors that are drawn; leave it out with ratings")
         if self.gap > largest_gap(self._clusters):
             raise ValueError(
                 f"gap: {self._clusters} vectors cannot keep a distance of {self.gap:g}; at most "
@@ -142,14 +143,14 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
 
     @property
     def dimension(self) -> int:
-        """Coordinates of a vector, d."""
+        """Number of coordinates of a vector, d."""
         if self.preferences is not None:
             return int(read_preferences(self.preferences).shape[1])
         return 10 if self.dim is None else self.dim
 
     @property
     def cluster_count(self) -> int:
-        """How many clusters there truly are: m, which the published theory takes as known."""
+        """True number of clusters, m; the published theory assumes that it is known."""
         given = self._given()
         return self._clusters if given is None else int(cluster_labels(given).max()) + 1
 

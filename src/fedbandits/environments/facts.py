@@ -1,7 +1,7 @@
-"""What every party may know of a world before anything is played.
+"""Facts of a world: everything that all parties may know before the first round.
 
-Plans are made of facts, never of an environment: a simulated world has them, and the members of a
-federation state them.
+A plan is made from facts, never from an environment. In a simulation the environment has the facts.
+In a federation the members state them.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ Count = Annotated[int, Meta(ge=1)]
 
 
 class Facts(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Facts of any world.
+    """Facts that every kind of world has.
 
     Parameters
     ----------
     parties
-        How many parties' regret and reward are told apart: agents, buyers, users, data owners.
+        Number of parties: agents, buyers, users or data owners.
     public
-        What a privacy claim must take as public because of how the data was prepared, a sentence
-        each.
+        What a privacy claim must treat as public because of how the data was prepared. One sentence
+        for each item.
     """
 
     parties: Count
@@ -43,11 +43,12 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
     models
         Number of parameter vectors: 1 if the arms share one, else ``arms``.
     context_norm
-        A bound on the Euclidean norm of every context.
+        An upper bound on the Euclidean norm of every context.
     reward_range
         The smallest and the largest reward.
     persons
-        Number of persons whose visits are played, over and over; None if each visit is a new one's.
+        Number of persons, if the same persons visit again and again. None if each visit is of a new
+        person.
     """
 
     dimension: Count
@@ -60,15 +61,18 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
     def validate(self) -> None:
         low, high = self.reward_range
         if low > high:
-            raise ValueError(f"reward_range: given {self.reward_range}, allowed: smallest first")
+            raise ValueError(
+                f"reward_range: given {self.reward_range}, allowed: the smallest reward, then the "
+                "largest"
+            )
 
     @property
     def features_shape(self) -> tuple[int, int]:
-        """Shape of a decision set's features: a column an arm, or one that all arms show."""
+        """Shape of the features of a decision set: one column for each arm, or one for all arms."""
         return self.dimension, self.arms if self.models == 1 else 1
 
     def visits_per_person(self, rounds: int) -> float | None:
-        """Mean number of visits of a person in so many rounds, or None if each has one."""
+        """Mean number of visits of one person in ``rounds`` rounds; None if each has one visit."""
         return None if self.persons is None else rounds * self.parties / self.persons
 
 
@@ -84,15 +88,15 @@ class ProcurementFacts(Facts, frozen=True, kw_only=True, tag="procurement"):
     producers
         Number of producers, m.
     largest_capacity
-        The most units that somebody can buy from somebody in a round.
+        Largest number of units that one buyer can buy from one producer in a round.
     quality_threshold
-        The least average quality α that a purchase should have.
+        Smallest average quality α that a purchase should have.
     revenue
         Revenue ρ of a good unit.
     capacities
-        The most units that each buyer can buy from each producer in a round, a row a buyer. All
-        buyers read each other's reports by them, so members of a federation state them here. A
-        simulated world draws them itself, and states none.
+        Largest number of units that each buyer can buy from each producer in a round; one row for
+        each buyer. All buyers need it to read each other's reports, so the members of a federation
+        state it here. A simulated world draws it itself and leaves this empty.
     """
 
     producers: Count
@@ -103,18 +107,18 @@ class ProcurementFacts(Facts, frozen=True, kw_only=True, tag="procurement"):
 
 
 class ClusteredFacts(Facts, frozen=True, kw_only=True, tag="clustered"):
-    """Facts of a world in which one of the ``parties`` users arrives a round, at its server.
+    """Facts of a world in which each round one of the ``parties`` users arrives at its server.
 
     Parameters
     ----------
     home
         For each user the number of its server, from 0.
     clusters
-        m, how many clusters there truly are. The published theory takes it as known.
+        True number of clusters, m. The published theory assumes that it is known.
     dimension
         Dimension d of the context vectors.
     items
-        Number of items, K, that are offered in a round.
+        Number of items, K, that a user is shown in a round.
     """
 
     home: tuple[Annotated[int, Meta(ge=0)], ...]
@@ -128,5 +132,5 @@ class ClusteredFacts(Facts, frozen=True, kw_only=True, tag="clustered"):
         return max(self.home) + 1
 
     def users_of(self, server: int) -> list[int]:
-        """The users of a server, in order."""
+        """Numbers of the users of ``server``, in ascending order."""
         return [user for user, home in enumerate(self.home) if home == server]

@@ -50,12 +50,13 @@ class LinearWorld(NamedTuple):
 
 
 class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
-    """Contexts in the unit ball, rewards Bernoulli(⟨x, θ*⟩).
+    """Random contexts in the unit ball; rewards are Bernoulli(⟨x, θ*⟩).
 
-    Every round each agent sees ``arms`` fresh contexts: all but one have ⟨x, θ*⟩ uniform in
-    [0.5, 0.6], the best one, at a random position, in [0.6 + gap, 0.7 + gap]. Given ⟨x, θ*⟩, the
-    rest of x is uniform in the ball that remains, up to float32 and a 1% approximation of the
-    sphere (a choice: the paper does not say).
+    Every round each agent sees ``arms`` new contexts. One of them, at a random position, is the
+    best: its ⟨x, θ*⟩ is uniform in [0.6 + gap, 0.7 + gap]. For all others ⟨x, θ*⟩ is uniform in
+    [0.5, 0.6]. Given ⟨x, θ*⟩, the part of x that is orthogonal to θ* is uniform in the ball that
+    remains. This is exact up to float32 and a 1% approximation of the sphere. The paper does not
+    give this distribution; it is a choice of this package.
 
     Parameters
     ----------
@@ -66,16 +67,18 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
     arms
         Number of arms K, of which each agent sees fresh ones every round.
     gap
-        Smallest distance between the best arm and the others; the paper's is 0.1.
+        Smallest difference between the expected rewards of the best arm and the others. The paper
+        uses 0.1.
     parameter
-        Where θ* lies. ``sphere``: its norm is 1. ``ball``: in the unit ball, as in the paper, and
-        at least as long as the bands need. A context of norm 1 has ⟨x, θ*⟩ up to ‖θ*‖, so that
-        there is one with 0.8 only if ‖θ*‖ ≥ 0.8, and with 0.7 + gap only if ‖θ*‖ is as large
-        (:attr:`shortest_parameter`). The paper does not say so. A gap above 0.29 is refused there.
+        Where θ* lies. ``sphere``: its norm is 1. ``ball``: in the unit ball, as in the paper, but
+        with a norm of at least :attr:`shortest_parameter`. A context of norm 1 has ⟨x, θ*⟩ ≤ ‖θ*‖.
+        So an expected reward of 0.8 needs ‖θ*‖ ≥ 0.8, and one of 0.7 + gap needs ‖θ*‖ ≥ 0.7 + gap.
+        The paper does not mention this. With ``ball`` a gap above 0.29 is refused.
     theta
-        θ*, of norm 1, or for ``ball`` between the shortest and 1. Drawn anew for each replicate
-        when not given: uniform on the sphere, or uniform in the ball again and again until it is
-        long enough.
+        θ* itself. For ``sphere`` its norm is 1; for ``ball`` it is between
+        :attr:`shortest_parameter` and 1. If it is not given, each replicate draws its own. For
+        ``sphere`` the draw is uniform. For ``ball`` draws are uniform and repeated until the norm
+        is large enough.
     """
 
     dim: Dimension = 10
@@ -87,8 +90,8 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
     def validate(self) -> None:
         if self.parameter == "ball" and self.gap > _LARGEST_GAP:
             raise ValueError(
-                f"gap: given {self.gap:g}, allowed: up to {_LARGEST_GAP:g}, since hardly any θ* in "
-                'the ball is long enough for more; lower gap or set parameter = "sphere"'
+                f"gap: given {self.gap:g}, allowed: up to {_LARGEST_GAP:g}, because almost no θ* "
+                'in the ball is long enough for more; lower gap or set parameter = "sphere"'
             )
         if self.theta is None:
             return
@@ -105,7 +108,7 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
 
     @property
     def shortest_parameter(self) -> float:
-        """Least ‖θ*‖ in a ball: 0.8 or 0.7 + gap, and what rounding to float32 needs."""
+        """Smallest ‖θ*‖ for ``ball``: 0.8 or 0.7 + gap, with a margin for rounding to float32."""
         return max(_SHORTEST, 0.7 + self.gap) / math.sqrt(float(_INSIDE))
 
     @property
@@ -152,14 +155,15 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
             if float(np.linalg.norm(theta)) >= self.shortest_parameter:
                 return theta
         raise ConfigError(  # pragma: no cover - probability below 1e-400
-            f"environment.gap: no θ* of {_MOST_DRAWS:,} was long enough; choose another seed"
+            f"environment.gap: no θ* of {_MOST_DRAWS:,} had a norm that is large enough; choose "
+            "another seed"
         )
 
     def _on_sphere(self, key: Key) -> Floats:
         direction = normals(self.dim, key, 0, 0, Purpose.WORLD)
         length = float(np.linalg.norm(direction))
         if length == 0.0:  # pragma: no cover - probability zero, but division must not be silent
-            raise ConfigError("environment: θ* came out as zero; choose another seed")
+            raise ConfigError("environment: the draw of θ* is zero; choose another seed")
         return direction / length
 
     def true_parameters(self, world: LinearWorld) -> Floats:

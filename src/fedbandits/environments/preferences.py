@@ -40,7 +40,7 @@ def read_preferences(path: str) -> Floats:
         raise DataError(f"{path}: no such file; give a .npy file of (users, d) numbers") from None
     except Exception as error:  # a header is Python that numpy evaluates: it fails in many ways
         raise DataError(
-            f"{path!r}: cannot be read as a .npy file of numbers, no archive: "
+            f"{path!r}: cannot be read as a .npy file of numbers (an archive is not one): "
             f"{type(error).__name__}"
         ) from None
     if found.ndim != 2 or found.dtype.kind != "f":

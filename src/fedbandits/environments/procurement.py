@@ -44,43 +44,44 @@ class ProcurementWorld(NamedTuple):
 
 
 class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
-    """Buyers that choose quantities from producers of unknown quality (Solanki et al. 2022).
+    """Buyers choose quantities from producers of unknown quality (Solanki et al. 2022).
 
-    A unit of producer i is good with probability qᵢ, whoever buys it. Good or not it costs buyer j
-    cᵢⱼ; its expected revenue is ρ qᵢ - cᵢⱼ. The average quality of what a buyer buys in a round
-    should be at least α. Regret is r* less the expected revenue, or the largest that there is, L,
-    where a purchase misses the constraint.
+    A unit of producer i is good with probability qᵢ for every buyer. A unit costs buyer j cᵢⱼ,
+    whether it is good or not. Its expected revenue is ρ qᵢ - cᵢⱼ. The average quality of the units
+    that a buyer buys in a round should be at least α. If it is, the regret is r* minus the expected
+    revenue. If it is not, the regret is L, the largest possible one.
 
     Parameters
     ----------
     case
-        ``uniform``: qualities and costs uniform on [0, 1]. ``normal``: both normal around α, cut
-        off at 0 and 1. Or a CSV file with columns agent, producer, quality, cost, capacity.
+        ``uniform``: qualities and costs are uniform on [0, 1]. ``normal``: both are normal with
+        mean α, cut off at 0 and 1. Or the path of a CSV file with the columns agent, producer,
+        quality, cost, capacity.
     agents
-        Number of buyers, n; 10 by default where they are drawn. Of a file the first so many are
+        Number of buyers, n. The default is 10 if they are drawn. From a file the first ones are
         taken, by default all.
     producers
-        Number of producers, m; 30 by default where they are drawn. Of a file the first so many are
+        Number of producers, m. The default is 30 if they are drawn. From a file the first ones are
         taken, by default all.
     max_capacity
-        Drawn capacities are uniform on 1 … max_capacity.
+        Capacities that are drawn are uniform on 1 … max_capacity.
     quality_threshold
-        The least average quality α that a purchase should have.
+        Smallest average quality α that a purchase should have.
     revenue
-        Revenue ρ of a good unit; the paper does not say how much it is.
+        Revenue ρ of a good unit. The paper does not give its value.
     deviation
-        Standard deviation of qualities and costs in the ``normal`` case: 0.2 in the captions of
-        Figures 3 to 5, 0.1 in that of Figure 2, 0 in section 6.1.
+        Standard deviation of qualities and costs in the ``normal`` case. The paper uses 0.2 in the
+        captions of Figures 3 to 5, 0.1 in the caption of Figure 2, and 0 in section 6.1.
     homogeneous
-        All buyers have the first one's costs and capacities.
+        If true, all buyers have the costs and capacities of the first buyer.
     benchmark
-        What r* is the revenue of: the ``greedy`` oracle's purchase at the true qualities, as in
-        the paper, or the ``exact`` optimum. Greedy wastes part of one unit a round, which an
-        exact benchmark counts as regret of every system that buys greedily, and a greedy one as
-        gain of every round that happens to waste less.
+        The purchase whose expected revenue is r*. ``greedy``: what the greedy oracle buys at the
+        true qualities, as in the paper. ``exact``: the optimal purchase. Greedy loses part of one
+        unit in a round. The exact benchmark counts this loss as regret of every system that buys
+        greedily. The greedy benchmark counts a round that loses less as a gain.
     instance
-        Draw costs, qualities and capacities from this number, the same for all replicates; they
-        are drawn anew for each when not given.
+        A seed. All replicates then have the same costs, qualities and capacities, drawn from it. If
+        it is not given, each replicate draws its own.
     """
 
     PARTIES: ClassVar[str] = "buyers"
@@ -99,7 +100,7 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
 
     @property
     def is_drawn(self) -> bool:
-        """Whether producers are drawn, not read from a file."""
+        """Whether producers are drawn at random instead of read from a file."""
         return self.case in ("uniform", "normal")
 
     @property
@@ -117,7 +118,7 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
 
     @property
     def largest_capacity(self) -> int:
-        """The most units that somebody can buy from somebody in a round."""
+        """Largest number of units that one buyer can buy from one producer in a round."""
         return self.max_capacity if self.is_drawn else int(self._given().capacity.max())
 
     @property

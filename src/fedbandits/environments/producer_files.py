@@ -71,7 +71,7 @@ def _read(path: str, file: pathlib.Path, size: int, changed: int) -> Producers:
     del size, changed
     rows = [_row(path, line, cells) for line, cells in _cells(path, file)]
     if not rows:
-        raise DataError(f"{path}: holds no producers")
+        raise DataError(f"{path}: has no producers")
     agents = {name: j for j, name in enumerate(dict.fromkeys(row.agent for row in rows))}
     producers = {name: i for i, name in enumerate(dict.fromkeys(row.producer for row in rows))}
     _check_pairs(path, rows, agents, producers)
@@ -83,7 +83,7 @@ def _read(path: str, file: pathlib.Path, size: int, changed: int) -> Producers:
         if not np.isnan(quality[i]) and quality[i] != row.quality:
             raise DataError(
                 f"{path}, line {row.line}: quality {row.quality:g} of producer {row.producer!r}, "
-                f"which had {quality[i]:g} before; it is the same for all agents"
+                f"but it was {quality[i]:g} before; give one quality for all agents"
             )
         quality[i], cost[j, i], capacity[j, i] = row.quality, row.cost, row.capacity
     return Producers(quality, cost, capacity)
@@ -97,14 +97,16 @@ def _check_pairs(
     for row in rows:
         if (row.agent, row.producer) in seen:
             raise DataError(
-                f"{path}, line {row.line}: agent {row.agent!r} and producer {row.producer!r} again"
+                f"{path}, line {row.line}: agent {row.agent!r} and producer {row.producer!r} is "
+                "there twice; remove one line"
             )
         seen.add((row.agent, row.producer))
     first = next((pair for pair in itertools.product(agents, producers) if pair not in seen), None)
     if first is not None:
         missing = len(agents) * len(producers) - len(seen)
         raise DataError(
-            f"{path}: {missing} pairs are missing, the first is agent {first[0]!r} with producer "
+            f"{path}: {missing} pairs are missing, the first is agent {first[0]!r} with "
+            "producer "
             f"{first[1]!r}; every agent needs a row for every producer (capacity 0 where it cannot "
             "buy)"
         )
@@ -124,7 +126,7 @@ def _cells(path: str, file: pathlib.Path) -> Iterator[tuple[int, dict[str, str]]
                     f"no {absent[0]} in it"
                 )
             if twice := [column for column in COLUMNS if names.count(column) > 1]:
-                raise DataError(f"{path}, line 1: {twice[0]} stands there twice")
+                raise DataError(f"{path}, line 1: {twice[0]} is there twice")
             reader.fieldnames = names
             for row in reader:
                 line = reader.line_num
@@ -146,7 +148,9 @@ def _row(path: str, line: int, cells: dict[str, str]) -> _Row:
         return value
 
     if _TOO_MANY in cells:
-        raise DataError(f"{path}, line {line}: more cells than columns; decimals take a point")
+        raise DataError(
+            f"{path}, line {line}: more cells than columns; write decimals with a point"
+        )
     names = [str(cells[column] or "").strip() for column in ("agent", "producer")]
     if not all(0 < len(name) <= _LONGEST for name in names):
         raise DataError(

@@ -1,7 +1,7 @@
 """A world in plain Python: contexts and expected rewards come from numpy code.
 
-Compiled loops call back into Python for every decision set, so it is slower than one that is
-compiled. All systems can play in it, and meet the same draws.
+Compiled loops call Python for every decision set. So such a world is slower than a compiled one.
+All systems can play in it, and all get the same random draws.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _ROUNDING = 1e-6
 
 
 class PythonWorld(NamedTuple):
-    """One replicate of a :class:`PythonEnvironment`, as compiled code takes it."""
+    """One replicate of a :class:`PythonEnvironment`, in the form that compiled code takes."""
 
     number: int  # which environment it is, see :func:`environment_number`
 
 
 class PythonEnvironment(ContextualEnvironment, frozen=True, kw_only=True):
-    """A contextual environment in plain Python.
+    """Base class of contextual environments in plain Python.
 
-    A subclass has its settings as fields, says how large a decision set is
-    (:attr:`dimension`, :attr:`arm_count`), and makes decision sets::
+    In a subclass, settings are fields. :attr:`dimension` and :attr:`arm_count` give the size of a
+    decision set, and :meth:`decision_set` makes one::
 
         @fb.register
         class Coins(fb.environments.PythonEnvironment, tag="coins"):
@@ -55,12 +55,17 @@ class PythonEnvironment(ContextualEnvironment, frozen=True, kw_only=True):
             def decision_set(self, world, agent, round_, draws):
                 return np.eye(self.coins), world
 
-    What it makes must follow from its arguments alone. Different systems ask in different orders,
-    and each must meet the same world.
+    A method may use only its arguments and its settings. Different systems ask in different orders,
+    and each must get the same world.
+
+    Parameters
+    ----------
+    agents
+        Number of agents, M.
     """
 
     def begin(self, draws: Draws) -> Any:
-        """What is drawn once for each replicate; given to all other methods as ``world``.
+        """Draw what stays the same in one replicate; other methods get it as ``world``.
 
         Parameters
         ----------
@@ -72,43 +77,44 @@ class PythonEnvironment(ContextualEnvironment, frozen=True, kw_only=True):
     def decision_set(
         self, world: Any, agent: int, round_: int, draws: Draws
     ) -> tuple[Floats, Floats]:
-        """What an agent can choose from in a round.
+        """Contexts and expected rewards of the arms that an agent can choose from in a round.
 
         Parameters
         ----------
         world
             What :meth:`begin` returned.
         agent, round_ : int
-            Number of the agent, from 0, and of the round, from 1.
+            Number of the agent (the first is 0), and of the round (the first is 1).
         draws : Draws
             The source of all that is random in it.
 
         Returns
         -------
         contexts : (arms, d) float
-            A row an arm; of norm at most ``facts.context_norm``. Where every arm has a model of
-            its own (:attr:`models`): (1, d).
+            One row for each arm, of norm at most ``facts.context_norm``. If each arm has its own
+            model (:attr:`models`), the shape is (1, d).
         expected : (arms,) float
-            Every arm's expected reward, within ``facts.reward_range``.
+            Expected reward of each arm, within ``facts.reward_range``.
         """
         raise NotImplementedError(f"{type(self).__name__} has no decision_set")
 
     def draw_reward(self, world: Any, expected: float, draws: Draws) -> float:
-        """The reward of an arm with that expected reward; by default 1 or 0.
+        """Draw the reward of an arm with the expected reward ``expected``; by default 1 or 0.
 
         Parameters
         ----------
         world
             What :meth:`begin` returned.
         expected : float
-            As :meth:`decision_set` gave it.
+            The expected reward of the arm, from :meth:`decision_set`.
         draws : Draws
-            The source of its randomness: the same for all systems in the same agent and round.
+            The source of randomness. It gives all systems the same draws for the same agent and
+            round.
 
         Returns
         -------
         float
-            Within ``facts.reward_range``.
+            The reward, within ``facts.reward_range``.
         """
         del world
         return float(draws.bernoulli(expected))
@@ -125,32 +131,42 @@ class PythonEnvironment(ContextualEnvironment, frozen=True, kw_only=True):
 
 
 class Shown(NamedTuple):
-    """A decision set that was held to what the facts say."""
+    """A decision set whose shape and bounds have been checked against the facts."""
 
     features: Floats32  # (d, arms), or (d, 1) with a model an arm
     expected: Floats32  # (arms,)
 
     @property
     def best(self) -> int:
-        """The arm with the largest expected reward."""
+        """Number of the arm with the largest expected reward."""
         return int(np.argmax(self.expected))
 
 
 @functools.lru_cache(maxsize=4096)
 def begun(environment: PythonEnvironment, key: Key) -> Any:
-    """The world of a replicate; made anew when it was forgotten, which changes nothing."""
+    """The world of ``environment`` in the replicate that ``key`` names.
+
+    It is made again if it is no longer in memory. The result is the same.
+    """
     return environment.begin(Draws(key, 0, 0, Purpose.WORLD))
 
 
 def show(environment: PythonEnvironment, key: Key, agent: int, round_: int) -> Shown:
-    """A decision set of an environment, checked.
+    """Ask ``environment`` for a decision set, and check it.
+
+    Parameters
+    ----------
+    environment
+        The environment.
+    key, agent, round_
+        Key of the random draws, number of the agent, and the round.
 
     Raises
     ------
     DataError
-        If it has another shape than the facts say, or holds what is no number.
+        If it has another shape than the facts say, or contains NaN.
     BoundExceededError
-        If it is not within the bounds of the facts: privacy rests on them.
+        If it is outside the bounds in the facts. The privacy guarantee depends on these bounds.
     """
     facts, name = environment.facts, type(environment).__name__
     draws = Draws(key, agent, round_, Purpose.CONTEXT)
@@ -170,12 +186,14 @@ def show(environment: PythonEnvironment, key: Key, agent: int, round_: int) -> S
             f"{(facts.arms,)}"
         )
     if not (np.isfinite(features).all() and np.isfinite(rewards).all()):
-        raise DataError(f"{name}.decision_set: round {round_} has entries that are no numbers")
+        raise DataError(
+            f"{name}.decision_set: round {round_} has entries that are not finite numbers"
+        )
     longest = float(np.sqrt((features.astype(np.float64) ** 2).sum(axis=0)).max())
     low, high = facts.reward_range
     if longest > facts.context_norm * (1.0 + _ROUNDING):
         raise BoundExceededError(
-            f"{name}.decision_set: round {round_} has a context that is longer than "
+            f"{name}.decision_set: round {round_} has a context with a norm above "
             f"{facts.context_norm:g}, the bound in its facts; scale contexts down"
         )
     if not low <= rewards.min() <= rewards.max() <= high:
@@ -191,12 +209,21 @@ def show(environment: PythonEnvironment, key: Key, agent: int, round_: int) -> S
 def pay(
     environment: PythonEnvironment, key: Key, expected: float, agent: int, round_: int
 ) -> float:
-    """The reward of an arm, checked.
+    """Ask ``environment`` for the reward of an arm, and check it.
+
+    Parameters
+    ----------
+    environment
+        The environment.
+    key, agent, round_
+        Key of the random draws, number of the agent, and the round.
+    expected
+        The expected reward of the arm.
 
     Raises
     ------
     BoundExceededError
-        If it is not within the range of the facts: privacy rests on it.
+        If it is outside the range in the facts. The privacy guarantee depends on this range.
     """
     draws = Draws(key, agent, round_, Purpose.REWARD)
     reward = float(environment.draw_reward(begun(environment, key), expected, draws))
@@ -227,7 +254,7 @@ class PythonStage(Stage):
     def outcome(self, round_: int, player: int, decision: int) -> float:
         shown = self._shown
         if shown is None:
-            raise RuntimeError("an outcome comes after its situation")
+            raise RuntimeError("outcome was called before situation")
         expected = shown.expected
         reward = pay(self._environment, self.key, float(expected[decision]), player, round_)
         self.regret[player] += expected[shown.best] - expected[decision]

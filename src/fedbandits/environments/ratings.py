@@ -50,28 +50,30 @@ class RatingsWorld(NamedTuple):
 
 
 class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"):
-    """Users of a rating data set, spread over agents; arms are items that the user has rated.
+    """Users of a rating data set, divided among agents; arms are items that the user has rated.
 
-    Every round each agent serves one of its users, drawn with replacement, and is offered ``arms``
-    different items that this user has rated. The context of an item is the entrywise product of
-    the user's and the item's factors from a truncated singular value decomposition of the ratings,
-    so one linear model serves all. The reward is the rating, scaled to [0, 1], or whether it
-    reaches ``threshold``.
+    Every round each agent serves one of its users, drawn with replacement. It can choose from
+    ``arms`` different items that this user has rated. Factors of users and items come from a
+    truncated singular value decomposition of the ratings. The context of an item is the entrywise
+    product of the user's and the item's factors, so all agents can share one linear model. The
+    reward is the rating, scaled to [0, 1]. With ``threshold`` it is 1 or 0.
 
     Parameters
     ----------
     path
-        MovieLens ``u.data``, ``ratings.dat`` or ``ratings.csv``; Jester; LastFM's
-        ``user_artists.dat`` (hetrec2011); Yelp reviews; or a CSV with user, item and rating,
-        from -100 to 100, or weight, from 0 to a billion.
+        Path of the file. Known formats: MovieLens (``u.data``, ``ratings.dat``, ``ratings.csv``),
+        Jester, LastFM (``user_artists.dat`` of hetrec2011), Yelp reviews, and CSV. A CSV file has
+        the columns user, item, and either rating (from -100 to 100) or weight (from 0 to a
+        billion).
     dim
-        Number of factors that are kept; it is the dimension of the contexts.
+        Number of factors that are kept. It is the dimension of the contexts.
     arms
-        Number of items offered; users who rated fewer are left out.
+        Number of items to choose from. Users who rated fewer items are left out.
     threshold
-        With it, the reward is 1 for ratings of at least so much and 0 for others.
+        If it is given, the reward is 1 for ratings of at least this value, and 0 for others.
     clip_quantile
-        Contexts are divided by this quantile of their norms, longer ones cut back to norm 1.
+        Contexts are divided by this quantile of their norms. Contexts that are then longer than 1
+        are scaled back to norm 1.
     """
 
     path: str
@@ -163,7 +165,7 @@ def _rewards(path: str, values: Floats, threshold: float | None) -> Floats:
         return (values >= threshold).astype(np.float64)
     low, high = float(values.min()), float(values.max())
     if low == high:
-        raise DataError(f"{path}: all ratings are equal, there is nothing to learn from")
+        raise DataError(f"{path}: all ratings are equal, so there is nothing to learn from")
     scaled: Floats = (values - low) / (high - low)
     return scaled
 

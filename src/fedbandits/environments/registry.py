@@ -38,7 +38,7 @@ _registered: dict[str, type[Environment]] = {}
 
 
 def kind_of(environment: Environment | type[Environment]) -> str:
-    """What an environment is called in a configuration: its ``kind``."""
+    """The ``kind`` of ``environment``: its name in a configuration."""
     cls = environment if isinstance(environment, type) else type(environment)
     return str(cls.__struct_config__.tag)
 
@@ -67,12 +67,12 @@ def register_environment(environment: type[Environment]) -> None:
 
 
 def environments() -> dict[str, type[Environment]]:
-    """Every environment, by its kind."""
+    """All environments that are known, by their kind."""
     return dict(_all())
 
 
 def find_environment(kind: str) -> type[Environment]:
-    """The environment of a kind.
+    """The environment whose kind is ``kind``.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def find_environment(kind: str) -> type[Environment]:
         known = environments()
         raise ConfigError(
             f"given {kind!r}, {did_you_mean(kind, known)}allowed: {', '.join(map(repr, known))}; "
-            'one of your own is made known by fb.register, or by module = "FILE.py"'
+            'register your own with fb.register, or with module = "FILE.py"'
         )
     return found
 
@@ -109,9 +109,9 @@ def refuse_registered(kind: str) -> None:
     """
     if kind in _registered and not _registered[kind].__module__.startswith(MODULE_PREFIX):
         raise ConfigError(
-            f"environment {kind!r} was registered in this process, which the machines of a cluster "
-            f'do not see; name its module in the configuration (module = "FILE.py"), or let a '
-            f"package offer it under the entry point {ENTRY_POINTS!r}"
+            f"environment {kind!r} was registered in this process, which is not visible on the "
+            'machines of a cluster; name its module in the configuration (module = "FILE.py"), or '
+            f"let a package offer it under the entry point {ENTRY_POINTS!r}"
         )
 
 
@@ -154,12 +154,12 @@ def _offered() -> tuple[tuple[str, type[Environment]], ...]:
 
 def _refuse_stranger(environment: Any) -> None:
     if not (isinstance(environment, type) and issubclass(environment, Environment)):
-        raise ConfigError(f"{environment!r} is no subclass of fb.environments.Environment")
+        raise ConfigError(f"{environment!r} is not a subclass of fb.environments.Environment")
 
 
 def _refuse_taken(kind: str, taken: Iterable[str]) -> None:
     if kind in taken:
-        raise ConfigError(f"environment {kind!r} is there already")
+        raise ConfigError(f"environment {kind!r} exists already")
 
 
 def _is_again(one: type, other: type) -> bool:

@@ -34,13 +34,13 @@ class Stage:
         self.reward: Floats = np.zeros(parties)
 
     def acting(self, round_: int) -> Iterable[int]:
-        """Numbers of the players that act in a round, in order."""
+        """Numbers of the players that act in round ``round_``, in ascending order."""
         raise NotImplementedError
 
     def situation(self, round_: int, player: int) -> Any:
-        """What a player is to decide on."""
+        """The situation in which ``player`` decides in round ``round_``."""
         raise NotImplementedError
 
     def outcome(self, round_: int, player: int, decision: Any) -> Any:
-        """What the player observes of its decision, which is booked."""
+        """Book the ``decision`` of ``player`` in round ``round_``; return what it observes."""
         raise NotImplementedError

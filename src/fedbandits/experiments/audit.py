@@ -44,32 +44,35 @@ def audit(
     Parameters
     ----------
     experiment
-        An :class:`.Experiment`, or the path of a TOML file. Contents of releases are attacked as
-        configured; whole parties play in a small world of their own.
+        An :class:`.Experiment`, or the path of a TOML file. Contents of releases are attacked with
+        the given configuration. Whole parties are attacked in a small world.
     runs : int
-        How large the audit is: runs in either world for the contents of releases. All other parts
-        grow and shrink in proportion. At the default whole parties play at most 1,000 runs a world,
-        and numbers are drawn some 300 to 450 times to check their noise; no part gets so small that
-        it could find nothing at all.
+        Size of the audit: the number of runs in each world, for contents of releases. All other
+        parts are scaled in proportion. With the default, whole parties play at most 1,000 runs in
+        each world, and numbers are drawn 300 to 450 times to check their noise. No part becomes so
+        small that it cannot find anything.
     confidence : float
-        Probability with which all bounds of one system hold together, whatever ``runs`` is.
+        Probability with which all bounds of one system hold together. It does not depend on
+        ``runs``.
     on_event
-        Is called with every event of the audit. See :mod:`fedbandits.experiments.events`.
+        A function that is called with every event of the audit; see
+        :mod:`fedbandits.experiments.events`.
     stop
-        Ends the audit early once it is set, in the middle of a part, too.
+        A :class:`.Stop`. When it is set, the audit ends early, even in the middle of a part.
 
     Returns
     -------
     Audit
-        After an interruption (Ctrl-C, or ``stop``) with the verdicts of those systems that were
-        done; ``missing`` names the others.
+        The verdicts. After an interruption (Ctrl-C or ``stop``) only finished systems have
+        verdicts, and ``missing`` names the others.
 
     Raises
     ------
     StoppedError
-        If ``stop`` ended it before any system was done.
+        If ``stop`` ended the audit before any system was finished.
     KeyboardInterrupt
-        If Ctrl-C did so. Ctrl-C ends an audit at its next step; a second one, at once.
+        If Ctrl-C ended the audit before any system was finished. Ctrl-C ends an audit at its next
+        step; a second Ctrl-C ends it at once.
     """
     if not isinstance(experiment, Experiment):
         experiment = load(pathlib.Path(experiment))

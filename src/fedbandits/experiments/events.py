@@ -1,28 +1,28 @@
-"""What a run or an audit tells while it goes on: how far it is, and its results so far.
+"""Events of a run or an audit: its progress, and its results so far.
 
-``fb.run(..., on_event=f)`` and ``audit(..., on_event=f)`` call ``f`` with one event after the
-other. The bars in a terminal are drawn from these events, and a web page can show the same.
+``fb.run(..., on_event=f)`` and ``audit(..., on_event=f)`` call ``f`` with each event. The progress
+bars in a terminal are drawn from these events, and a web page can use them too.
 
-A run tells, in this order:
+The events of a run, in this order:
 
 1. :class:`RunStarted`, once.
-2. :class:`Compiling`, for every kernel that is not in the cache yet. Few come later than here.
-3. For every replicate that is left to play: :class:`ReplicateAdvanced`, several times, then
-   :class:`ReplicateFinished`, once. Events of different replicates come in any order.
-4. :class:`RunFinished`, or :class:`RunInterrupted`, once. Nothing comes after it.
+2. :class:`Compiling`, for every kernel that is not in the cache. A few may come later. 3. For every
+replicate that is not finished yet: :class:`ReplicateAdvanced`, several times, then
+:class:`ReplicateFinished`, once. Events of different replicates may come in any order. 4.
+:class:`RunFinished`, or :class:`RunInterrupted`, once. It is the last event.
 
-An audit tells :class:`AuditStarted`; then for every part, one part after the other,
-:class:`PartStarted`, :class:`PartAdvanced` any number of times, and :class:`PartFinished`; then
+An audit starts with :class:`AuditStarted`. Then each part has :class:`PartStarted`, any number of
+:class:`PartAdvanced`, and :class:`PartFinished`. Parts come one after the other. The last event is
 :class:`AuditFinished` or :class:`AuditInterrupted`. :class:`Compiling` may come at any time in
 between.
 
-If a run or an audit raises an error, there is no last event: the error says how it ended.
+If a run or an audit raises an error, there is no last event.
 
-Events come one at a time, in the thread that called ``run`` or ``audit``. Replicates that want to
-tell something wait until the one before is done, so a slow callback makes a run slow. A callback
-may set a :class:`.Stop`, draw, write files, ask for results so far, or start another run. Only
-while it handles :class:`Compiling` it must not call anything that is compiled. An exception in the
-callback ends the run: replicates save their checkpoints and leave, and then ``run`` raises it.
+Events come one at a time, in the thread that called ``run`` or ``audit``. Replicates wait until
+``f`` returns, so a slow ``f`` makes a run slow. ``f`` may set a :class:`.Stop`, draw, write files,
+ask for results so far, or start another run. While it handles :class:`Compiling`, it must not call
+compiled code. An exception in ``f`` ends the run: replicates save their checkpoints and stop, and
+then ``run`` raises the exception.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ PartKind = Literal["contents", "messages", "noise", "sight"]
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):
-    """What all events have in common."""
+    """Base class of events."""
 
     def to_table(self) -> dict[str, Any]:
-        """The event as plain values that JSON can hold; ``"event"`` names its type."""
+        """The event as plain values for JSON; ``"event"`` is the name of its type."""
         table: dict[str, Any] = msgspec.to_builtins(self, enc_hook=lambda _: None)
         return {key: value for key, value in table.items() if key != "results"}
 
@@ -78,9 +78,9 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="run_started"):
     replicates
         Replicates of every system.
     acting
-        Parties that act in a round. Rounds times this number are steps.
+        Number of parties that act in a round. Rounds times this number is the number of steps.
     finished
-        Replicates that an earlier run has finished, and that are not played again.
+        Replicates that an earlier run has finished. They are not played again.
     """
 
     experiment: str
@@ -97,14 +97,16 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="run_started"):
 
 
 class Compiling(Event, frozen=True, kw_only=True, tag="compiling"):
-    """A kernel is compiled. That is kept, and takes no time in later runs.
+    """A kernel is being compiled.
+
+    The result is stored, so later runs need not compile it.
 
     Parameters
     ----------
     kernel
         Name of the kernel, with its module.
     count
-        How many kernels there have been so far in this run or audit, with this one.
+        Number of kernels in this run or audit so far, including this one.
     """
 
     kernel: str
@@ -112,11 +114,11 @@ class Compiling(Event, frozen=True, kw_only=True, tag="compiling"):
 
 
 class ReplicateAdvanced(Event, frozen=True, kw_only=True, tag="replicate_advanced"):
-    """Some more rounds of a replicate are played.
+    """More rounds of a replicate have been played.
 
-    It comes at every round that the result records, and about four times a second in between. The
-    first one of a replicate says where it begins: at 0, or where its checkpoint stood. A cluster
-    tells of a replicate once only, when it has come back.
+    The event comes at every round that the result records, and about four times a second in
+    between. The first event of a replicate has its first round: 0, or the round of its checkpoint.
+    A cluster sends one event for each replicate, at its end.
 
     Parameters
     ----------
@@ -125,9 +127,9 @@ class ReplicateAdvanced(Event, frozen=True, kw_only=True, tag="replicate_advance
     replicate
         Number of the replicate, from 0.
     done
-        Rounds that are played, those before an interruption included.
+        Number of rounds that have been played, including those before an interruption.
     rounds
-        Rounds in all.
+        Number of all rounds.
     """
 
     system: str
@@ -137,7 +139,9 @@ class ReplicateAdvanced(Event, frozen=True, kw_only=True, tag="replicate_advance
 
 
 class ReplicateFinished(Event, frozen=True, kw_only=True, tag="replicate_finished"):
-    """A replicate is complete. With ``out`` it is saved, too: an interruption cannot lose it.
+    """A replicate is finished.
+
+    With ``out`` it has been saved, so an interruption cannot destroy it.
 
     Parameters
     ----------
@@ -146,13 +150,13 @@ class ReplicateFinished(Event, frozen=True, kw_only=True, tag="replicate_finishe
     replicate
         Number of the replicate, from 0.
     finished
-        How many replicates are finished, those of an earlier run included.
+        Number of replicates that are finished, including those of an earlier run.
     total
-        How many there are in all.
+        Number of all replicates.
     results
-        Call it for the results so far: a dataset like that of ``run``, with all replicates that
-        are finished at this event, and NaN for others. It is made when it is called, and costs
-        nothing where it is not. It may be called later, and from any thread. It is not part of
+        A function that returns the results so far. They are a dataset like that of ``run``, with
+        all replicates that are finished at this event, and NaN for others. The dataset is made only
+        when the function is called. It may be called later, and from any thread. It is not part of
         :meth:`~Event.to_table`.
     """
 
@@ -171,7 +175,7 @@ class RunFinished(Event, frozen=True, kw_only=True, tag="run_finished"):
     total
         Number of replicates.
     out
-        Folder that holds the files, ``None`` where none are written.
+        Folder of the files; None if no files are written.
     """
 
     total: int
@@ -179,14 +183,14 @@ class RunFinished(Event, frozen=True, kw_only=True, tag="run_finished"):
 
 
 class RunInterrupted(Event, frozen=True, kw_only=True, tag="run_interrupted"):
-    """The run was left early, by Ctrl-C or by a :class:`.Stop`.
+    """The run ended early, by Ctrl-C or by a :class:`.Stop`.
 
     Parameters
     ----------
     finished
-        Replicates that are finished. If it is 0, there is no result.
+        Number of replicates that are finished. If it is 0, there is no result.
     total
-        Replicates in all.
+        Number of all replicates.
     out
         Folder of the files; see :class:`RunFinished`.
     """
@@ -204,9 +208,9 @@ class Part(msgspec.Struct, frozen=True):
     system
         Label of the system that is audited.
     kind
-        What the part looks at.
+        Kind of the part.
     looks_at
-        The same in words.
+        A description of what the part examines.
     """
 
     system: str
@@ -224,7 +228,7 @@ class AuditStarted(Event, frozen=True, kw_only=True, tag="audit_started"):
     systems
         Labels of its systems, in order.
     runs
-        Runs in either world that were asked for.
+        Number of runs in each world that was asked for.
     parts
         All parts, in the order in which they come.
     """
@@ -236,19 +240,19 @@ class AuditStarted(Event, frozen=True, kw_only=True, tag="audit_started"):
 
 
 class PartEvent(Event, frozen=True, kw_only=True):
-    """What events of a part of an audit have in common.
+    """Base class of events of one part of an audit.
 
     Parameters
     ----------
     system, kind, looks_at
         See :class:`Part`.
     done
-        How many parts are done.
+        Number of parts that are finished.
     total
-        How many parts there are.
+        Number of all parts.
     seconds_left
-        About how long the rest of the audit takes, as far as the parts before allow to say; None
-        while nothing is known.
+        Estimate of the time that the rest of the audit takes, in seconds. None if it is not known
+        yet.
     """
 
     system: str
@@ -260,16 +264,19 @@ class PartEvent(Event, frozen=True, kw_only=True):
 
 
 class PartStarted(PartEvent, frozen=True, kw_only=True, tag="part_started"):
-    """A part of an audit begins. Parameters: see :class:`PartEvent`."""
+    """A part of an audit begins.
+
+    The parameters are those of :class:`PartEvent`.
+    """
 
 
 class PartAdvanced(PartEvent, frozen=True, kw_only=True, tag="part_advanced"):
-    """A part of an audit goes on.
+    """A part of an audit has advanced.
 
     Parameters
     ----------
     share
-        How much of this part is done, from 0 to 1.
+        Share of this part that is finished, from 0 to 1.
 
     Others: see :class:`PartEvent`.
     """
@@ -278,11 +285,14 @@ class PartAdvanced(PartEvent, frozen=True, kw_only=True, tag="part_advanced"):
 
 
 class PartFinished(PartEvent, frozen=True, kw_only=True, tag="part_finished"):
-    """A part of an audit is done; ``done`` counts it. Parameters: see :class:`PartEvent`."""
+    """A part of an audit is finished, and ``done`` counts it.
+
+    The parameters are those of :class:`PartEvent`.
+    """
 
 
 class AuditFinished(Event, frozen=True, kw_only=True, tag="audit_finished"):
-    """Every part is done.
+    """Every part of the audit is finished.
 
     Parameters
     ----------
@@ -297,16 +307,16 @@ class AuditFinished(Event, frozen=True, kw_only=True, tag="audit_finished"):
 
 
 class AuditInterrupted(Event, frozen=True, kw_only=True, tag="audit_interrupted"):
-    """The audit was left early, by Ctrl-C or by a :class:`.Stop`.
+    """The audit ended early, by Ctrl-C or by a :class:`.Stop`.
 
     Parameters
     ----------
     done
-        Parts that were done.
+        Number of parts that are finished.
     total
-        Parts in all.
+        Number of all parts.
     audited
-        Labels of the systems that have a verdict. If there are none, there is no audit.
+        Labels of the systems that have a verdict. If it is empty, the audit has no result.
     """
 
     done: int

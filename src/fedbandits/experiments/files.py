@@ -34,8 +34,8 @@ def write_durably(file: pathlib.Path, data: bytes, place: pathlib.Path) -> None:
         with suppress(OSError):
             file.unlink(missing_ok=True)
         raise OutputError(
-            f"{place}: cannot be written ({error.strerror or error}); make room. What was "
-            "there before is as it was; finished replicates are kept for --resume"
+            f"{place}: cannot be written ({error.strerror or error}); free some space. Earlier "
+            "files have not changed, and finished replicates are kept for --resume"
         ) from error
 
 

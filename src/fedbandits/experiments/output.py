@@ -46,7 +46,7 @@ def check_output(out: pathlib.Path, experiment: Experiment) -> None:
     config = out / _CONFIG
     if not config.is_file():
         raise OutputExistsError(
-            f"{out}: holds files, but no run of fedbandits; choose another --out"
+            f"{out}: has files, but not a run of fedbandits; choose another --out"
         )
     try:
         there = tomllib.loads(config.read_text(encoding="utf-8"))
@@ -136,7 +136,9 @@ def read_audit(out: pathlib.Path) -> Audit | None:
     try:
         return msgspec.convert(json.loads(path.read_text(encoding="utf-8")), Audit)
     except (ValueError, msgspec.ValidationError):
-        raise OutputExistsError(f"{path}: cannot be read; delete it or audit again") from None
+        raise OutputExistsError(
+            f"{path}: cannot be read; delete it, or run the audit again"
+        ) from None
 
 
 def write_output(out: pathlib.Path, experiment: Experiment, result: xr.Dataset) -> None:

@@ -103,8 +103,8 @@ def play_replicate(shared: Shared, task: Task) -> ReplicateTrace | None:
             simulation.advance(min(int(rounds[position]), before + pace.rounds))
             if simulation.done == before:
                 raise FedbanditsError(
-                    f"{shared.experiment.systems[task.system].label}: nothing is played any more "
-                    f"after round {before:,}: all parties wait for one another"
+                    f"{shared.experiment.systems[task.system].label}: nothing happens after round "
+                    f"{before:,}: all parties wait for one another"
                 )
             pace.note(simulation.done - before)
             shared.tell(task, simulation.done)

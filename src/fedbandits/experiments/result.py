@@ -1,4 +1,4 @@
-"""The result of an experiment: a labelled dataset, and a summary with a row a system."""
+"""The result of an experiment: a labelled dataset, and a summary with one row for each system."""
 
 from __future__ import annotations
 
@@ -50,7 +50,25 @@ Spells = tuple[tuple[float, float], ...]
 
 
 class ReplicateTrace(msgspec.Struct, frozen=True):
-    """What one replicate of one system left at every checkpoint."""
+    """Measurements of one replicate of one system at every checkpoint; all are cumulative.
+
+    Parameters
+    ----------
+    system, replicate
+        Numbers of the system and of the replicate.
+    rounds : (checkpoints,) int
+        The rounds of the checkpoints.
+    regret, reward : (parties, checkpoints)
+        Regret and reward of each party.
+    messages, bytes, syncs : (checkpoints,)
+        Numbers of messages, of bytes of payload, and of syncs.
+    epsilon : (checkpoints,)
+        ε spent on the contents of one party's messages.
+    spells
+        Begin and end of each period in which the replicate was played, in seconds.
+    metrics : (parties, checkpoints)
+        The system's own measurements, by name.
+    """
 
     system: int
     replicate: int
@@ -73,7 +91,19 @@ class ReplicateTrace(msgspec.Struct, frozen=True):
         parties: int,
         metrics: Iterable[str] = (),
     ) -> ReplicateTrace:
-        """A trace to be filled by :meth:`record`; ``metrics`` names the system's own."""
+        """An empty trace, which :meth:`record` fills.
+
+        Parameters
+        ----------
+        system, replicate
+            Numbers of the system and of the replicate.
+        rounds
+            The rounds of the checkpoints.
+        parties
+            Number of parties.
+        metrics
+            Names of the system's own metrics.
+        """
         count = len(rounds)
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_PER_PARTY, (parties, count))
         shapes |= dict.fromkeys(_PER_GROUP, (count,))
@@ -90,18 +120,30 @@ class ReplicateTrace(msgspec.Struct, frozen=True):
         arrays: Mapping[str, NDArray[np.float64]],
         spells: Spells,
     ) -> ReplicateTrace:
-        """A trace of what :meth:`arrays` gave."""
+        """A trace made from saved arrays.
+
+        Parameters
+        ----------
+        system, replicate
+            Numbers of the system and of the replicate.
+        rounds
+            The rounds of the checkpoints.
+        arrays
+            What :meth:`arrays` returned.
+        spells
+            Times at which the replicate was played.
+        """
         common: dict[str, Any] = {name: arrays[name] for name in TRACED}
         own = {n.removeprefix(_OWN): a for n, a in arrays.items() if n.startswith(_OWN)}
         return cls(system, replicate, rounds, **common, spells=spells, metrics=own)
 
     def arrays(self) -> dict[str, NDArray[np.float64]]:
-        """Everything noted, by name; names of the system's own metrics begin with ``metrics.``."""
+        """All measurements by name; names of the system's own metrics begin with ``metrics.``."""
         own = {f"{_OWN}{name}": values for name, values in self.metrics.items()}
         return {name: getattr(self, name) for name in TRACED} | own
 
     def record(self, position: int, simulation: Simulation) -> None:
-        """Note where a simulation stands at one checkpoint."""
+        """Record the state of ``simulation`` at the checkpoint with index ``position``."""
         self.regret[:, position] = simulation.regret
         self.reward[:, position] = simulation.reward
         for name in _PER_GROUP:
@@ -114,7 +156,17 @@ class ReplicateTrace(msgspec.Struct, frozen=True):
 def build_dataset(
     experiment: Experiment, traces: list[ReplicateTrace], interrupted: bool
 ) -> xr.Dataset:
-    """Lay traces out by system, replicate, party and round; NaN where a replicate is missing."""
+    """Arrange traces by system, replicate, party and round; a missing replicate is NaN.
+
+    Parameters
+    ----------
+    experiment
+        The experiment.
+    traces
+        Traces of the replicates that are finished.
+    interrupted
+        Whether the run was interrupted.
+    """
     labels = [entry.label for entry in experiment.systems]
     rounds, parties = traces[0].rounds, traces[0].regret.shape[0]
     shape = (len(labels), experiment.replicates)
@@ -155,14 +207,22 @@ def _metrics(
 
 
 def own_metrics(result: xr.Dataset) -> list[str]:
-    """Names of variables that some systems report beside what all do."""
+    """Names of the variables in ``result`` that only some systems report."""
     return [str(name) for name in result.data_vars if name not in (*TRACED, "seconds")]
 
 
 def regret_ratio(result: xr.Dataset, system: str, baseline: str) -> float:
-    """Regret of one system over that of another, both group totals at the end, in the mean.
+    """Final regret of ``system`` divided by that of ``baseline``, as a mean over replicates.
 
-    With a baseline that learns alone it is the federated regret ratio of Solanki et al. (2022).
+    Both regrets are summed over all parties. With a baseline whose parties learn alone, this is the
+    federated regret ratio of Solanki et al. (2022).
+
+    Parameters
+    ----------
+    result
+        The result of a run.
+    system, baseline
+        Labels of the two systems.
     """
     last = result.regret.isel(round=-1).sum("party", skipna=False).mean("replicate")
     return float(last.sel(system=system) / last.sel(system=baseline))
@@ -203,10 +263,17 @@ def _busy_seconds(traces: list[ReplicateTrace]) -> float:
 
 
 def summarise(experiment: Experiment, result: xr.Dataset) -> list[dict[str, Any]]:
-    """One row a system: group totals at the last round, mean over finished replicates.
+    """One row for each system: totals over all parties at the last round, mean over replicates.
 
-    Metrics of a system's own follow: the mean over its parties, and, as ``…_max``, the largest of
-    any party in any replicate.
+    Only finished replicates count. A system's own metrics follow: the mean over its parties and,
+    with the ending ``_max``, the largest value of any party in any replicate.
+
+    Parameters
+    ----------
+    experiment
+        The experiment.
+    result
+        Its result.
     """
     claims = experiment.claims()
     return [
@@ -251,7 +318,7 @@ def _mean(values: NDArray[np.float64]) -> float:
 
 
 def summary_csv(rows: list[dict[str, Any]]) -> str:
-    """The summary as CSV text."""
+    """The summary, given as its ``rows``, as CSV text."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()

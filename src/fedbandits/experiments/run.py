@@ -1,4 +1,4 @@
-"""Running an experiment: from checks through replicates, wherever they are played, to output."""
+"""Running an experiment: checks, replicates and output."""
 
 from __future__ import annotations
 
@@ -61,43 +61,42 @@ def run(
     experiment
         An :class:`Experiment`, or the path of a TOML file.
     out
-        Folder for ``results.nc``, ``summary.csv``, plots, ``report.html`` and ``config.toml``, and
-        for ``run.json``, without which they need not belong together. Nothing is written when not
-        given.
+        Folder for ``results.nc``, ``summary.csv``, plots, ``report.html`` and ``config.toml``.
+        ``run.json`` is written last: if it is missing, these files may be of different runs.
+        Without ``out`` no files are written.
     jobs
-        Replicates played side by side; by default the number of processors, here or in the
-        cluster.
+        Number of replicates that run at the same time. By default the number of processors of this
+        machine or of the cluster.
     backend
-        Who plays them: ``local``, the processors of this machine; ``dask`` or ``ray``, a cluster.
-        Results are the same to the last bit.
+        Where replicates run. ``local``: on this machine. ``dask`` or ``ray``: on a cluster. Results
+        are the same bit for bit.
     scheduler
-        The cluster's address, ``tcp://HOST:8786`` for Dask, ``HOST:6379`` for Ray. Ray finds or
-        starts one on this machine when not given.
+        Address of the cluster: ``tcp://HOST:8786`` for Dask, ``HOST:6379`` for Ray. Without an
+        address Ray finds or starts a cluster on this machine.
     resume
-        Continue from the checkpoints that an interrupted or killed run with the same ``out`` left.
-        If that run is complete, its result is returned, and nothing is played. If there is nothing
-        to continue, the run starts from the beginning. Both come with a warning.
+        Whether to continue from the checkpoints of an interrupted or killed run with the same
+        ``out``. If that run is complete, its result is returned, and nothing is played. If there
+        are no checkpoints, the run starts from the beginning. In both cases there is a warning.
     save_every
-        Seconds of work on a replicate between two of its checkpoints. None are kept without
-        ``out``, nor once the run is complete.
+        Time between two checkpoints of a replicate, in seconds. Without ``out`` there are no
+        checkpoints. When the run is complete, they are deleted.
     on_event
-        Is called with every event of the run: progress, and the results so far. See
-        :mod:`fedbandits.experiments.events` for the events, their order, and what it may do.
+        A function that is called with every event of the run: its progress and the results so far.
+        :mod:`fedbandits.experiments.events` lists the events and what the function may do.
     stop
-        Ends the run early once it is set, as Ctrl-C does.
+        A :class:`.Stop`. When it is set, the run ends early, as with Ctrl-C.
 
     Returns
     -------
     xarray.Dataset
-        Dimensions ``system``, ``replicate``, ``party``, ``round``. After an interruption (Ctrl-C,
-        or ``stop``) it holds the replicates that were finished, NaN elsewhere, and
-        ``attrs["interrupted"]`` is 1; a complete run that ``out`` held before is then left as it
-        was.
+        Dimensions ``system``, ``replicate``, ``party``, ``round``. After an interruption (Ctrl-C or
+        ``stop``) it has the finished replicates, NaN for all others, and ``attrs["interrupted"]``
+        is 1. A complete run that was in ``out`` before is then not changed.
 
     Warns
     -----
     LongRunWarning
-        Of a run that will take long, as far as one can tell.
+        If the run is expected to take long.
     ResumeWarning
         With ``resume``, if there is nothing to resume, or if the run is complete already.
 
@@ -108,25 +107,27 @@ def run(
     OutputBusyError
         Before anything runs, if another process is writing to ``out``.
     OutputError
-        If the disk is full. Earlier results are as they were, and checkpoints are kept.
+        If the disk is full. Earlier results are not changed, and checkpoints are kept.
     ResourceError
-        Before anything runs, if it needs more memory than there is.
+        Before anything runs, if it needs more memory than the machine has.
     CheckpointError
         If a checkpoint is damaged, or belongs to another configuration or version.
     BackendError
         If a cluster cannot be reached, cannot play this experiment, or is lost.
     StoppedError
-        If ``stop`` ended it before any replicate was finished. What was played is kept beside
+        If ``stop`` ended the run before any replicate was finished. Checkpoints are kept beside
         ``out``, for ``resume``.
     KeyboardInterrupt
-        If Ctrl-C did so.
+        If Ctrl-C ended the run before any replicate was finished.
     """
     if not isinstance(experiment, Experiment):
         experiment = load(pathlib.Path(experiment))
     if jobs is not None and (not isinstance(jobs, int) or jobs < 1):
         raise ConfigError(f"jobs: given {jobs!r}, allowed: a whole number ≥ 1")
     if resume and out is None:
-        raise ConfigError("resume: needs out, the folder beside which checkpoints lie")
+        raise ConfigError(
+            "resume: needs out, because checkpoints are kept beside that folder; give out"
+        )
     chosen = choose_backend(backend, scheduler)
     if backend != "local":
         refuse_registered(entry.system for entry in experiment.systems)

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 
 
 class Stop:
-    """Tells a run or an audit to end early.
+    """A switch that ends a run or an audit early.
 
-    Hand it to ``fb.run(..., stop=stop)`` or ``audit(..., stop=stop)`` and call :meth:`set`, from
-    any thread or from ``on_event``. One that is set stays set, and ends whatever it is given to.
-    It is true once it is set.
+    Pass it to ``fb.run(..., stop=stop)`` or ``fb.audit(..., stop=stop)``, and call :meth:`set` from
+    any thread or from ``on_event``. After that it stays set: its truth value is true, and every run
+    with it ends at once.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Stop:
         return f"<{type(self).__name__}: {'set' if self else 'not set'}>"
 
     def set(self) -> None:
-        """End it: in a run, replicates save where they are and leave within about a second."""
+        """End the run or the audit; replicates save their state and stop within about a second."""
         self._told.set()
 
 

@@ -13,12 +13,12 @@ from fedbandits.federation.state import AnyState
 
 
 class ActingParty(Party[AnyState]):
-    """A party that decides, and learns from what comes of it.
+    """A party that makes decisions and learns from their outcomes.
 
-    What a situation, an action and an outcome are belongs to the kind of environment. Many
-    decisions may be open at once; outcomes come in any order. Its state counts them, in
-    ``decisions``, and holds those that are open by their numbers, in ``open``; a party whose state
-    does otherwise overrides the properties.
+    The kind of environment determines what a situation, an action and an outcome are. Many
+    decisions may be open at once, and outcomes may arrive in any order. ``state.decisions`` is the
+    number of decisions made, and ``state.open`` holds the open ones by number. A subclass whose
+    state is different overrides the properties.
     """
 
     @property
@@ -31,27 +31,30 @@ class ActingParty(Party[AnyState]):
         return found
 
     def decide(self, situation: Any) -> Decision:
-        """Choose.
+        """Decide on an action in ``situation``.
 
         Raises
         ------
         LocalProtocolError
-            If it is not time to decide, or the situation is malformed. Nothing has changed then.
+            If the party may not decide now, or ``situation`` is malformed. The party has not
+            changed.
         """
         answer: Decision = self.handle(Decide(situation)).answer
         return answer
 
     def observe(self, decision: Decision, outcome: Any) -> list[Message]:
-        """Learn what came of a decision, and return what is to be sent.
+        """Learn from the ``outcome`` of ``decision``, and return the messages to send.
 
         Raises
         ------
         LocalProtocolError
-            If no such decision is open. Nothing has changed then.
+            If no such decision is open. The party has not changed.
         BoundExceededError
-            If the record is not within the bounds that the guarantee rests on. Nothing has changed
-            then: the decision stays open.
+            If the record is outside the bounds on which the privacy guarantee depends. The party
+            has not changed, and the decision stays open.
         """
         if not isinstance(decision, Decision):
-            raise LocalProtocolError(f"{self.name}: an outcome comes with its Decision")
+            raise LocalProtocolError(
+                f"{self.name}: an outcome needs the Decision that it belongs to"
+            )
         return self.handle(Observe(decision, outcome)).outgoing

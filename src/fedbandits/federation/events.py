@@ -8,12 +8,12 @@ import msgspec
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """A decision, and the number that its outcome is told by.
+    """A decision, with the number by which its outcome is reported later.
 
     Parameters
     ----------
     number
-        Counts a party's decisions, from 1.
+        Number of the decision; the first decision of a party has number 1.
     action
         What was decided.
     """

@@ -57,7 +57,7 @@ def _pairs(path: str, text: str) -> list[tuple[str, str]]:
         first_seen[edge] = line_number
         pairs.append((one, other))
     if not pairs:
-        raise DataError(f"{path}: is empty, expected two agents a line")
+        raise DataError(f"{path}: is empty, expected two agents on each line")
     return pairs
 
 

@@ -19,42 +19,45 @@ class _Graph(Checked, frozen=True, forbid_unknown_fields=True, tag_field="kind")
 
 
 class Complete(_Graph, frozen=True, tag="complete"):
-    """Everybody talks to everybody."""
+    """Every agent is linked to every other agent."""
 
 
 class Ring(_Graph, frozen=True, tag="ring"):
-    """Each agent talks to the one before and the one after; the last to the first."""
+    """Each agent is linked to the one before and the one after it; the last to the first."""
 
 
 class Line(_Graph, frozen=True, tag="line"):
-    """A ring that is cut open."""
+    """Each agent is linked to the one before and the one after it; the ends are not linked."""
 
 
 class Star(_Graph, frozen=True, tag="star"):
-    """Agent 0 talks to everybody, the others to it alone."""
+    """Agent 0 is linked to all others; the others are linked only to agent 0."""
 
 
 class Grid(_Graph, frozen=True, tag="grid"):
-    """A rectangle of ``rows`` rows; ``auto`` takes the one nearest to a square.
+    """A rectangular grid.
 
     Parameters
     ----------
     rows
-        Number of rows; it must divide the number of agents. ``auto``: nearest to a square.
+        Number of rows, which must divide the number of agents. ``auto`` makes the grid as close to
+        a square as possible.
     """
 
     rows: Annotated[int, Meta(ge=1)] | Literal["auto"] = "auto"
 
 
 class ErdosRenyi(_Graph, frozen=True, tag="erdos-renyi"):
-    """Each pair talks with probability ``p``, drawn anew until the graph is connected.
+    """A random graph: each pair of agents is linked with the same probability.
+
+    Graphs are drawn until one is connected.
 
     Parameters
     ----------
     p
-        Probability that two agents are linked.
+        Probability of a link.
     seed
-        Names the draw: the same number gives the same graph.
+        Seed of the draw: the same seed gives the same graph.
     """
 
     p: Annotated[float, Meta(gt=0.0, le=1.0)]
@@ -62,14 +65,14 @@ class ErdosRenyi(_Graph, frozen=True, tag="erdos-renyi"):
 
 
 class BarabasiAlbert(_Graph, frozen=True, tag="barabasi-albert"):
-    """Agents join one by one, ``links`` links each, more likely to those with many links.
+    """A random graph: agents join one by one and prefer neighbours with many links.
 
     Parameters
     ----------
     links
-        How many links an agent that joins gets.
+        Number of links that a new agent makes.
     seed
-        Names the draw: the same number gives the same graph.
+        Seed of the draw: the same seed gives the same graph.
     """
 
     links: Annotated[int, Meta(ge=1)]
@@ -77,12 +80,12 @@ class BarabasiAlbert(_Graph, frozen=True, tag="barabasi-albert"):
 
 
 class EdgeFile(_Graph, frozen=True, tag="file"):
-    """An edge a line, two agents each; see docs/peer-to-peer.md.
+    """A graph from a file with one edge on each line; see docs/peer-to-peer.md.
 
     Parameters
     ----------
     path
-        Path of the file, in which agents are numbered from 0.
+        Path of the file. Each line has the numbers of two agents, which start at 0.
     """
 
     path: str

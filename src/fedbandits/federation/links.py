@@ -41,16 +41,17 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
     Parameters
     ----------
     outcome
-        ``taken``; a ``duplicate``, which is dropped; ``early``, which is held until those before it
-        have come, or its time; or ``refused``.
+        ``taken``: the party has acted on it. ``duplicate``: it came before and was dropped.
+        ``early``: it is held until earlier messages have arrived or its time has come. ``refused``:
+        the party did not accept it.
     outgoing
         What is to be sent.
     why
-        Why it was not taken.
+        Why the message was not taken.
     followed
-        What became of messages that had been held, and whose turn came with this one.
+        Receipts of messages that were held until this one arrived.
     message
-        The message, if it is one.
+        The message, if the bytes were a message.
     """
 
     outcome: Outcome
@@ -61,7 +62,7 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def must_be_sent_again(self) -> bool:
-        """Whether it was neither taken nor held, and its number is still to come."""
+        """Whether the message came too early to be held, so the sender must send it again."""
         return isinstance(self.why, TooEarlyError) and self.outcome == "refused"
 
 
@@ -259,7 +260,7 @@ class Links:
             senders = self._senders.get(type(message))
             if senders is not None and message.sender not in senders:
                 raise WrongSenderError(
-                    f"{self._name}: a {type(message).__name__} is not for {message.sender} to send"
+                    f"{self._name}: a {type(message).__name__} must not come from {message.sender}"
                 )
             outgoing = take(message)
         except RemoteProtocolError as why:

@@ -37,10 +37,11 @@ class Refusal(NamedTuple):
 
 
 class MemoryNetwork:
-    """Delivers messages between parties in order of arrival, ties in order of sending.
+    """A network in memory: it delivers messages between the parties of one process.
 
-    Every message passes through the codec, so that what cannot be encoded fails here too. Its
-    sender is authenticated: it is the party that has sent it.
+    Messages are delivered in order of arrival; those that arrive together, in order of sending.
+    Every message is encoded and decoded, so a message that cannot be encoded fails here too. The
+    sender is authentic: it is the party that sent the message.
 
     Parameters
     ----------
@@ -49,10 +50,11 @@ class MemoryNetwork:
     codec
         Codec of the system's messages.
     route
-        Delays and drops; immediate and reliable by default.
+        Delays and losses of messages. By default none.
     lenient
-        Whether to go on when a party refuses a message. By default that is raised: where all
-        parties keep to the protocol and nothing is lost, it is a fault in their code.
+        Whether to continue when a party refuses a message. By default a refusal raises an error. If
+        all parties follow the protocol and no message is lost, a refusal is a mistake in their
+        code.
     """
 
     def __init__(
@@ -77,7 +79,7 @@ class MemoryNetwork:
         self._count = 0
 
     def send(self, messages: Iterable[Message]) -> None:
-        """Put messages on their way."""
+        """Send ``messages``."""
         for message in messages:
             self.sent += 1
             ticks = self._route(message)
@@ -87,22 +89,32 @@ class MemoryNetwork:
                 )
 
     def send_bytes(self, sender: str, receiver: Any, data: bytes, ticks: int = 0) -> None:
-        """Put bytes on their way, whatever they are."""
+        """Send arbitrary bytes.
+
+        Parameters
+        ----------
+        sender, receiver
+            Names of the two parties.
+        data
+            The bytes.
+        ticks
+            Delay until they arrive.
+        """
         heapq.heappush(self._queue, (self.clock + ticks, self._count, sender, receiver, data))
         self._count += 1
 
     def settle(self) -> None:
-        """Deliver until nothing is on its way."""
+        """Deliver messages until none is left."""
         while self.deliver() is not None:
             pass
 
     def deliver(self) -> str | None:
-        """Deliver the next message, moving the clock to its arrival.
+        """Deliver the next message, and set the clock to the time of its arrival.
 
         Returns
         -------
         str or None
-            Who received it; None if nothing is on its way.
+            Name of the receiver; None if no message is left.
         """
         if not self._queue:
             return None

@@ -62,18 +62,19 @@ class DuplicateError(RemoteProtocolError):
 class Message(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type"
 ):
-    """What travels between two parties.
+    """Base class of messages between two parties.
 
     Parameters
     ----------
     sender, receiver
         Names of the two parties.
     number
-        Counts a sender's messages to one receiver, from 0: a gap or a repetition shows.
+        Number of the message, from 0, among all from this sender to this receiver. It makes a gap
+        or a repetition visible.
     version
         Version of the message format.
     terms
-        Digest of the terms that the sender was built on.
+        Digest of the sender's terms.
     """
 
     sender: str
@@ -84,7 +85,7 @@ class Message(
 
     @property
     def payload_size(self) -> int:
-        """Bytes of statistics inside."""
+        """Number of bytes of statistics in the message."""
         return 0
 
 

@@ -43,16 +43,17 @@ class _Dump(msgspec.Struct, array_like=True):
 
 
 class Party(Generic[AnyState]):
-    """What all parties share: identity, state, links, checks.
+    """Base class of parties: identity, state, links and checks.
 
     Parameters
     ----------
     seat
-        What it is told of all that is public.
+        The public information that the party is given: its name, its role, the terms.
     state
-        The state to begin in.
+        The initial state.
     peers
-        Names of those that it exchanges messages with; by the table of messages if not given.
+        Names of the parties with which it exchanges messages. By default they follow from the table
+        of messages.
     """
 
     #: Legal events, and the stages that each may lead to.
@@ -67,43 +68,43 @@ class Party(Generic[AnyState]):
 
     @property
     def state(self) -> AnyState:
-        """All that changes, but for the links. To be looked at, not to be written."""
+        """The state: all that changes in the party, except its links; read it, do not write it."""
         return self._state
 
     @property
     def links(self) -> Mapping[str, Link]:
-        """Where the exchange with each peer stands. To be looked at, not to be written."""
+        """The state of the exchange with each peer; read it, do not write it."""
         return self._links.all
 
     @property
     def stage(self) -> str:
-        """Where the party stands in its table of transitions."""
+        """The stage that the party is in, according to its table of transitions."""
         return self._state.stage
 
     def start(self) -> list[Message]:
-        """What is to be sent before the first round."""
+        """The messages to send before the first round."""
         legal = (self.stage, Start) in self.TRANSITIONS
         return self.handle(Start()).outgoing if legal else []
 
     @property
     def next_end(self) -> int | None:
-        """The next round whose end this party must be told of, if it must be of any."""
+        """The next round after which :meth:`end_round` must be called; None if there is none."""
         return None
 
     def end_round(self, round_: int) -> list[Message]:
-        """A round is over for everybody; return what is to be sent.
+        """End round ``round_``, which is over for all parties, and return the messages to send.
 
-        Where rounds of release are fixed in advance, releases leave here and nowhere else. A party
-        makes them of what it has, by arithmetic that takes as long whatever the data are: noise
-        was drawn before, and what is to be learned from a release waits until it has left. Told by
-        a public clock, a party so sends at times that depend on no data. After an error nothing
-        has changed: it can be told again.
+        If the rounds of releases are fixed in advance, releases leave here and nowhere else. Making
+        a release takes the same arithmetic for all data. Its noise was drawn before, and learning
+        from it waits until it has been sent. If a public clock calls this method, the times of
+        messages do not depend on data. After an error the party has not changed, and the method can
+        be called again.
         """
         return self.handle(EndRound(round_)).outgoing
 
     @property
     def round_to_act(self) -> int | None:
-        """The round that a message has told this party to act in, if one has."""
+        """The round in which a message has told this party to act; None if none has."""
         return None
 
     @property
@@ -113,39 +114,40 @@ class Party(Generic[AnyState]):
 
     @property
     def open_decisions(self) -> Collection[int] | None:
-        """Numbers of decisions whose outcome has not come; None if nobody asks it for decisions."""
+        """Numbers of decisions whose outcome is missing; None if the party makes no decisions."""
         return None
 
     @property
     def settled_decisions(self) -> int:
-        """Up to this number no decision takes an outcome any more."""
+        """Decisions up to this number accept no outcome any more."""
         return 0
 
     @property
     def awaited(self) -> int | None:
-        """The number of what this party awaits from others, for :meth:`deadline`, if it does."""
+        """What this party awaits from others: a number for :meth:`deadline`; None if nothing."""
         return 0 if self._links.behind else None
 
     def deadline(self, number: int) -> list[Message]:
-        """Go on without those who are late; return what is to be sent.
+        """Continue without the parties that are late, and return the messages to send.
 
-        The driver says when that is: a party has no clock. Messages that are missing are given up,
-        and those whose time has not come: what was held behind them is taken.
+        The driver calls this method, because a party has no clock. The party stops waiting for
+        missing messages, and drops messages whose time has not come. Then it takes the messages
+        that it had held behind these.
 
         Parameters
         ----------
         number : int
-            What :attr:`awaited` says. The deadline of something that is over does nothing.
+            The value of :attr:`awaited`. If what it stands for is already over, nothing happens.
         """
         return self.handle(Deadline(number)).outgoing
 
     def handle(self, event: Event) -> Handled:
-        """Take a local event.
+        """Handle the local event ``event``.
 
         Raises
         ------
         LocalProtocolError
-            If it is not legal now. Nothing has changed then, whatever was raised.
+            If the event is not allowed now. After any error the party has not changed.
         """
         kind, links = type(event), self._links
         followed: tuple[Receipt, ...] = ()
@@ -172,33 +174,34 @@ class Party(Generic[AnyState]):
         raise LocalProtocolError(f"{self.name}: {kind.__name__} is not possible while {stage}")
 
     def receive(self, message: Message, link: str | None = None) -> Receipt:
-        """Take a message from a peer.
+        """Receive a message from a peer.
 
         Parameters
         ----------
         message : Message
         link : str, optional
-            Whom the link has authenticated; by default the message is believed.
+            The peer that the link has authenticated. By default the sender in the message is
+            believed.
 
         Returns
         -------
         Receipt
-            Which of four things became of it. Whatever is not taken has changed nothing but the
-            numbers of that link.
+            What happened to the message. If it was not taken, only the numbers of that link have
+            changed.
 
         Raises
         ------
         WrongTypeError
-            If it is no message at all.
+            If ``message`` is not a message.
         FedbanditsError
-            If this party itself could not do its duty: noise that fails, a ledger that refuses.
-            Nothing has changed then, and the message can be delivered again.
+            If this party itself fails, for example because its noise fails or its ledger refuses.
+            The party has not changed, and the message can be delivered again.
         """
         check_types(message)
         return self._followed(self._links.receive(message, link, self._take))
 
     def receive_bytes(self, data: bytes, link: str) -> Receipt:
-        """Take the bytes of a message, whatever they are, from an authenticated peer."""
+        """Receive ``data``, the bytes of a message, from ``link``, an authenticated peer."""
         return self._followed(self._links.receive_bytes(data, link, self._take))
 
     def _followed(self, receipt: Receipt) -> Receipt:
@@ -210,21 +213,22 @@ class Party(Generic[AnyState]):
         return msgspec.structs.replace(receipt, outgoing=outgoing, followed=followed)
 
     def dump(self) -> bytes:
-        """All that must be saved to go on elsewhere: secret, as the records inside it are.
+        """The state of this party as bytes, which :meth:`load` restores.
 
-        Noise that was drawn ahead is not in it: whoever loads it draws other noise.
+        Keep them secret, because they contain records. They do not contain noise that was drawn in
+        advance. A party that loads them draws new noise.
         """
         state = msgspec.Raw(snapshots.plain(self._state))
         return snapshots.encode(_Dump(self.name, self.terms.digest, self._links.all, state))
 
     def load(self, data: bytes) -> None:
-        """Go on from what was saved.
+        """Restore the state from ``data``, which :meth:`dump` returned.
 
         Raises
         ------
         SnapshotError
-            If it is damaged, another party's, or was saved under other terms. Nothing has changed
-            then.
+            If the data are damaged, of another party, or saved under other terms. The party has not
+            changed.
         """
         dump = snapshots.decode(_Dump, data)
         if (dump.party, dump.terms) != (self.name, self.terms.digest):

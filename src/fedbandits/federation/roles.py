@@ -46,18 +46,19 @@ class Role(NamedTuple):
 
 
 class Roles:
-    """The parties of a federation, made from a plan that is public and the same for all.
+    """The roles of a federation, and how each party is made from the public plan.
 
     Parameters
     ----------
     roles
         All roles of the federation.
     table
-        For each type of message the roles that send and receive it.
+        The roles that send and receive each type of message.
     messages_set_pace
-        Whether a party acts when a message tells it to, not once a round.
+        Whether a party acts when a message tells it to, instead of once in every round.
     rounds_done
-        For those: the parties that act to how many rounds all of them have left behind.
+        Only if messages set the pace: a function from the acting parties to the number of rounds
+        that all have finished.
     """
 
     def __init__(
@@ -72,12 +73,12 @@ class Roles:
 
     @cached_property
     def codec(self) -> Codec:
-        """Encodes and decodes what travels."""
+        """The codec, which encodes and decodes messages."""
         return Codec(reduce(or_, self.table))
 
     @property
     def acting(self) -> Role:
-        """The role whose parties act."""
+        """The role whose parties make decisions."""
         return next(role for role in self.roles if role.acts)
 
     @property
@@ -86,13 +87,31 @@ class Roles:
         return {role.name: role.parties for role in self.roles}
 
     def role_of(self, party: str) -> str:
-        """The role of a party."""
+        """The role of ``party``."""
         return next(role.name for role in self.roles if party in role.parties)
 
     def seat(self, role: Role, place: int, terms: Terms) -> Seat:
-        """Where one party sits: what its constructor is told of all that is public."""
+        """The seat of one party: the public information that its constructor is given.
+
+        Parameters
+        ----------
+        role, place
+            Role of the party, and its number in that role.
+        terms
+            The terms on which all parties agree.
+        """
         return Seat(role.parties[place], role.name, place, terms, self.table, self.codec)
 
     def make(self, role: Role, place: int, terms: Terms, supply: Any) -> Party[Any]:
-        """One party, before anything has happened."""
+        """Make one party, in its initial state.
+
+        Parameters
+        ----------
+        role, place
+            Role of the party, and its number in that role.
+        terms
+            The terms on which all parties agree.
+        supply
+            What only this party has: its noise, its keys.
+        """
         return role.make(self.seat(role, place, terms), supply)

@@ -21,26 +21,27 @@ from fedbandits.federation.terms import Terms
 
 
 class PartiesRun:
-    """One replicate, played by parties that exchange messages; the counterpart of a compiled loop.
+    """One replicate that parties play by exchanging messages, instead of a compiled loop.
 
     Parameters
     ----------
     roles
         The roles of the federation, from which its parties are made.
     supplies
-        What each party brings.
+        What each party brings: its noise, its keys.
     terms
-        What all parties agree on.
+        The terms on which all parties agree.
     stage
-        The world they act in.
+        The world in which the parties act.
     rounds
         The horizon T, in rounds.
     route
-        Delays and drops of the network; immediate and reliable by default.
+        Delays and losses of messages. By default none.
     lenient
-        Whether to go on when a party refuses a message, see :class:`.memory.MemoryNetwork`.
+        Whether to continue when a party refuses a message; see :class:`.memory.MemoryNetwork`.
     embody
-        What makes a party to what takes its place; the party itself by default.
+        A function that receives a party and returns the object that replaces it. By default parties
+        are not replaced.
     """
 
     def __init__(
@@ -80,15 +81,15 @@ class PartiesRun:
 
     @property
     def parties(self) -> list[Party[Any]]:
-        """All of them, role by role."""
+        """All parties, ordered by role."""
         return [party for parties in self._by_role.values() for party in parties]
 
     def of(self, role: str) -> list[Any]:
-        """The parties of a role, in order."""
+        """The parties of ``role``, in order."""
         return self._by_role[role]
 
     def one(self, role: str) -> Any:
-        """The only party of a role."""
+        """The only party of ``role``."""
         (party,) = self._by_role[role]
         return party
 
@@ -111,14 +112,14 @@ class PartiesRun:
     def end_round(
         self, round_: int, hear: Callable[[Any, list[Message]], None] | None = None
     ) -> None:
-        """All have acted: tell those whom the end of the round matters to.
+        """End a round in which all parties have acted.
 
         Parameters
         ----------
         round_ : int
             The round that is over, from 1.
         hear : callable, optional
-            Given each of those and what it sends then, before it is sent.
+            Called with each party that must know of the end, and the messages that it will send.
         """
         self.network.settle()
         for player in self.players:

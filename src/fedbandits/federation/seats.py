@@ -10,16 +10,16 @@ from fedbandits.federation.terms import Terms
 
 
 class Seat(NamedTuple):
-    """What the constructor of a party is told of all that is public.
+    """The public information that the constructor of a party is given.
 
     Parameters
     ----------
     name, role, place
-        The party's name, its role, and which of that role's parties it is.
+        Name of the party, its role, and its number among the parties of that role.
     terms
-        What all parties agree on.
+        The terms on which all parties agree.
     table
-        For each type of message the roles that send and receive it.
+        The roles that send and receive each type of message.
     codec
         Encodes the messages of the system.
     """

@@ -19,7 +19,7 @@ def _encode_array(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.newbyteorder("<").str in _ARRAYS:
         little = value.dtype.newbyteorder("<")
         return little.str, value.shape, np.ascontiguousarray(value, little).tobytes()
-    raise NotImplementedError(f"a party's state holds a {type(value).__name__}")
+    raise NotImplementedError(f"a party's state has a value of type {type(value).__name__}")
 
 
 def _decode_array(kind: Any, value: Any) -> Any:
@@ -49,7 +49,7 @@ def read(kind: type[AnyState], data: bytes | msgspec.Raw) -> AnyState:
     try:
         return msgspec.msgpack.decode(data, type=kind, dec_hook=_decode_array)
     except (msgspec.DecodeError, ValueError, TypeError) as error:
-        raise SnapshotError(f"a saved state is of another layout: {error}") from None
+        raise SnapshotError(f"a saved state has another layout: {error}") from None
 
 
 def encode(state: Any) -> bytes:
@@ -68,5 +68,5 @@ def decode(kind: type[AnyState], data: bytes) -> AnyState:
     """
     body = data[_CHECKSUM_BYTES:]
     if hashlib.blake2b(body, digest_size=_CHECKSUM_BYTES).digest() != data[:_CHECKSUM_BYTES]:
-        raise SnapshotError("a saved state is damaged: its checksum does not fit")
+        raise SnapshotError("a saved state is damaged: its checksum is wrong")
     return read(kind, body)

@@ -54,25 +54,25 @@ class Difference(NamedTuple):
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """What a federation is: a party built on other terms is refused by all the others.
+    """The terms of a federation; parties with different terms refuse each other.
 
     Parameters
     ----------
     system
         Name of the system.
     settings, facts
-        Its configuration and the public facts of the world, as plain values.
+        Configuration of the system and public facts of the world, as plain values.
     schedule
         When parties release.
     parties
         The names of all parties, by role.
     noise
         ``simulated`` if noise and secrets come from a seed. Then nothing is protected, and nothing
-        is claimed.
+        is claimed. Otherwise ``secure``.
     wire
         Version of the message formats.
     federation
-        What members between machines agree on besides: who has which seat, the clock. Left out in
+        What members on different machines also agree on: the seats and the clock. It is empty in
         one process.
     """
 
@@ -87,24 +87,24 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def content(self) -> bytes:
-        """The terms as bytes: the same for the same terms, on every machine."""
+        """The terms as bytes, which are the same on every machine."""
         return _ENCODER.encode(self)
 
     @cached_property
     def digest(self) -> str:
-        """BLAKE2b of :attr:`content`, 16 bytes as hexadecimal digits. Every message carries it."""
+        """BLAKE2b digest of :attr:`content`, 16 bytes as hexadecimal digits, in every message."""
         return hashlib.blake2b(self.content, digest_size=_DIGEST_BYTES).hexdigest()
 
     def difference(self, theirs: bytes) -> Difference | None:
-        """The first key that differs in another party's :attr:`content`; None if none does.
+        """The first key that differs in ``theirs``, the :attr:`content` of another party; or None.
 
         Raises
         ------
         ValueError
-            If the bytes are no terms.
+            If the bytes are not terms.
         """
         if len(theirs) > _MOST_TIMES * len(self.content) + _MOST_BYTES:
-            raise ValueError("terms that are far too long")
+            raise ValueError("the terms are too long")
         try:
             other = dict(_leaves(msgspec.msgpack.decode(theirs)))
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, TypeError):

@@ -67,8 +67,9 @@ def topology(graph: Graph, agents: int) -> Topology:
     """
     if agents > MOST_AGENTS:
         raise ConfigError(
-            f"graph: {agents:,} agents; a table of all pairs is kept, so at most {MOST_AGENTS:,} "
-            "can talk peer to peer"
+            f"graph: {agents:,} agents; a table of all pairs is kept in memory, so at most "
+            f"{MOST_AGENTS:,} "
+            "can be linked"
         )
     if isinstance(graph, EdgeFile):
         try:

@@ -24,7 +24,7 @@ class Sighting(msgspec.Struct, frozen=True):
 
 
 class Transcript:
-    """Records deliveries, and counts messages and bytes of those that were not refused."""
+    """A record of all deliveries; it counts messages that were not refused, and their bytes."""
 
     def __init__(self) -> None:
         self.deliveries: list[tuple[int, Message]] = []
@@ -33,7 +33,17 @@ class Transcript:
         self.wire_bytes = 0
 
     def record(self, at: int, message: Message, encoded: bytes, counts: bool = True) -> None:
-        """Note that a message reached its receiver, and whether it counts."""
+        """Record that a message has reached its receiver.
+
+        Parameters
+        ----------
+        at
+            Time of the delivery.
+        message, encoded
+            The message, and its bytes.
+        counts
+            Whether it is counted.
+        """
         self.deliveries.append((at, message))
         if not counts:
             return
@@ -42,7 +52,7 @@ class Transcript:
         self.wire_bytes += len(encoded)
 
     def sightings(self, party: str | None = None) -> Iterator[Sighting]:
-        """Every field that a party, or any party, has seen, in order."""
+        """All fields that ``party`` has seen, in order; without it, those of all parties."""
         for at, message in self.deliveries:
             if party in (None, message.receiver):
                 for field in message.__struct_fields__:
@@ -57,5 +67,5 @@ class Transcript:
                     )
 
     def fields_seen(self, party: str) -> set[tuple[str, str]]:
-        """``(message type, field)`` pairs that a party has seen."""
+        """All pairs ``(message type, field)`` that ``party`` has seen."""
         return {(sighting.type, sighting.field) for sighting in self.sightings(party)}

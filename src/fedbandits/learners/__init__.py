@@ -1,4 +1,4 @@
-"""What one learner knows, and how it chooses."""
+"""Learners: the algorithms of single agents."""
 
 from __future__ import annotations
 

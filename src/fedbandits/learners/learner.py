@@ -30,11 +30,11 @@ _settings: weakref.WeakKeyDictionary[type[Learner], Mapping[str, Any]] = weakref
 
 
 class Learner:
-    """One agent's algorithm.
+    """Base class of learners: the algorithm of one agent, in plain Python.
 
-    A subclass has its settings as annotated attributes with defaults. It overrides :meth:`begin`,
-    :meth:`decide` and :meth:`observe`; where agents share, :meth:`release` and :meth:`receive`
-    too::
+    In a subclass, annotated attributes with defaults are settings. It overrides :meth:`begin`,
+    :meth:`decide` and :meth:`observe`. If agents share, it also overrides :meth:`release` and
+    :meth:`receive`::
 
         @fb.register
         class Greedy(fb.Learner):
@@ -55,29 +55,29 @@ class Learner:
                 self.gram += np.outer(context, context)
                 self.sums += reward * context
 
-    After ``fb.register`` it is a preset, here ``greedy``: ``fb.system("greedy", explore=0.1)``.
-    Another name is given in the class's head: ``class Greedy(fb.Learner, name="my-greedy")``.
+    ``fb.register`` makes it a preset, here ``greedy``: ``fb.system("greedy", explore=0.1)``. To
+    choose another name, write ``class Greedy(fb.Learner, name="my-greedy")``.
 
-    All other attributes are its memory. They are saved and restored with the agent, so they must
-    be numbers, texts, arrays of numbers, or lists and tables of these; a learner that keeps
-    anything else overrides :meth:`dump` and :meth:`load`. Settings stay as they are after
-    :meth:`begin`: they are not saved.
+    All other attributes are its memory, which is saved and restored with the agent. They must be
+    numbers, texts, arrays of numbers, or lists and dicts of these. A learner with other attributes
+    overrides :meth:`dump` and :meth:`load`. Settings must stay as they are after :meth:`begin`,
+    because they are not saved.
 
     Parameters
     ----------
     facts : ContextualFacts
-        What is public of the world: ``dimension`` d, ``arms``, ``models``, bounds.
+        Public facts of the world: ``dimension`` d, ``arms``, ``models`` and bounds.
     rounds : int
         The horizon T, in rounds.
     agent : int
-        Number of this agent, from 0.
+        Number of this agent. The first is 0.
     **settings
-        Values of the settings; the defaults hold for those that are not given.
+        Values of settings. Other settings have their defaults.
 
     Attributes
     ----------
     facts, rounds, agent
-        As given.
+        The values that were given.
     """
 
     #: Name of its preset; by default the class's own, in small letters with dashes.
@@ -108,7 +108,7 @@ class Learner:
         self._begun = self._fixed()
 
     def begin(self) -> None:
-        """Set up what the learner keeps. Called once, before the first decision."""
+        """Set up the memory of the learner; called once, before the first decision."""
 
     def decide(self, contexts: Floats, draws: Draws) -> int:
         """Choose an arm.
@@ -116,8 +116,8 @@ class Learner:
         Parameters
         ----------
         contexts : (arms, d) float64
-            A row an arm. Where every arm has a model of its own (``facts.models > 1``) all rows
-            are the same context.
+            One row for each arm. If each arm has its own model (``facts.models > 1``), all rows are
+            the same context.
         draws : Draws
             The source of randomness: ``draws.uniform()``, ``draws.normal(3)``,
             ``draws.integer(5)``, ``draws.generator()`` for all of numpy's distributions.
@@ -125,12 +125,12 @@ class Learner:
         Returns
         -------
         int
-            The row's number.
+            Number of the row that is chosen.
         """
         raise NotImplementedError(f"{type(self).__name__} has no decide")
 
     def observe(self, context: Floats, arm: int, reward: float) -> None:
-        """Learn what came of a decision. Rewards may come late, and in any order.
+        """Learn from the reward of a decision; rewards may arrive late and in any order.
 
         Parameters
         ----------
@@ -143,19 +143,19 @@ class Learner:
         """
 
     def release(self) -> Floats:
-        """What this agent tells the others, (size,) float64, always of the same size.
+        """The numbers that this agent shares, (size,) float64, always of the same size.
 
-        It leaves as it is. Nothing is added to it, so nothing protects it.
+        They are sent as they are. No noise is added, so they are not protected.
         """
         raise NotImplementedError(f"{type(self).__name__} shares nothing")
 
     def receive(self, total: Floats) -> None:
-        """Take over what all agents have told, this one included.
+        """Use what all agents have shared, including this one.
 
         Parameters
         ----------
         total : (size,) float64
-            The sum of every agent's newest :meth:`release`.
+            The sum of the newest :meth:`release` of all agents.
         """
         raise NotImplementedError(f"{type(self).__name__} shares nothing")
 
@@ -190,29 +190,29 @@ class Learner:
         return pack_memory(memory, type(self).__name__)
 
     def load(self, data: bytes) -> None:
-        """Go on from what :meth:`dump` gave."""
+        """Restore the memory from ``data``, which :meth:`dump` returned."""
         vars(self).update(unpack_memory(data))
 
     @classmethod
     def shares(cls) -> bool:
-        """Whether agents exchange anything: both ``release`` and ``receive`` are overridden.
+        """Whether agents share: the class overrides both ``release`` and ``receive``.
 
         Raises
         ------
         LearnerError
-            If only one of them is.
+            If it overrides only one of them.
         """
         own = [getattr(cls, name) is not getattr(Learner, name) for name in ("release", "receive")]
         if any(own) and not all(own):
             raise LearnerError(
-                f"{cls.__name__}: a learner that shares has both release and receive; one is "
-                "missing"
+                f"{cls.__name__}: a learner that shares needs both release and receive, but one "
+                "is missing"
             )
         return all(own)
 
     @classmethod
     def sees_own_records(cls) -> bool:
-        """Whether an agent learns from its own interactions at once: ``observe`` is overridden."""
+        """Whether agents learn from their own records at once: the class overrides ``observe``."""
         return cls.observe is not Learner.observe
 
 
@@ -234,7 +234,9 @@ def _read_settings(learner: type[Learner]) -> Mapping[str, Any]:
     try:
         hints = typing.get_type_hints(learner, include_extras=True)
     except (NameError, TypeError) as error:
-        raise LearnerError(f"{learner.__name__}: an annotation means nothing: {error}") from None
+        raise LearnerError(
+            f"{learner.__name__}: an annotation cannot be understood: {error}"
+        ) from None
     base = typing.get_type_hints(Learner)
     found = {
         name: hint
@@ -250,8 +252,8 @@ def _read_settings(learner: type[Learner]) -> Mapping[str, Any]:
             del found[name]  # what it keeps, declared for a type checker
             continue
         raise LearnerError(
-            f"{learner.__name__}.{name}: a setting needs a default; what a learner keeps is set in "
-            "begin, without an annotation in the class"
+            f"{learner.__name__}.{name}: a setting needs a default; set the memory of a learner "
+            "in begin, without an annotation in the class"
         )
     return types.MappingProxyType(found)
 

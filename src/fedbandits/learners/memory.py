@@ -43,7 +43,7 @@ def unpack_memory(data: bytes) -> dict[str, Any]:
     try:
         found = msgspec.msgpack.decode(data, type=dict[str, Any], ext_hook=_unpacked)
     except (msgspec.DecodeError, ValueError, TypeError) as error:
-        raise SnapshotError(f"a learner's saved memory is of another layout: {error}") from None
+        raise SnapshotError(f"the saved memory of a learner has another layout: {error}") from None
     return found
 
 

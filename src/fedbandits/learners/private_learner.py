@@ -19,11 +19,11 @@ from fedbandits.learners.learner import Learner
 
 
 class PrivateLearner(Learner):
-    """One agent's algorithm, which shares sums of records under noise.
+    """Base class of learners that share noisy sums of their records.
 
-    A subclass overrides :meth:`record`, :meth:`receive` and :meth:`decide`. fedbandits adds up an
-    agent's records, adds noise to the sum and tells it the others, at rounds that are fixed in
-    advance. Every agent then receives the total of all agents::
+    A subclass overrides :meth:`record`, :meth:`receive` and :meth:`decide`. In rounds that are
+    fixed in advance, fedbandits adds up the records of each agent, and adds noise to the sum. Every
+    agent then receives the total of all agents::
 
         @fb.register
         class PrivateMeans(fb.PrivateLearner):
@@ -49,9 +49,9 @@ class PrivateLearner(Learner):
                 means = self.sums / np.maximum(self.counts, 1.0 + self.noise_deviation)
                 return np.argmax(means[: len(contexts)])
 
-    An agent so acts on what is released, and on nothing else. A learner that overrides
-    :meth:`observe` too acts on its own records at once. Its claim is weaker: it holds for a fixed
-    log of interactions.
+    Such an agent acts only on releases. A learner that also overrides :meth:`observe` can act on
+    its own records at once. Its privacy claim is weaker, because it holds only for a fixed log of
+    interactions.
 
     Parameters
     ----------
@@ -59,13 +59,13 @@ class PrivateLearner(Learner):
         See :class:`.Learner`. All private learners have these settings:
 
         ``record_bound``
-            A bound on the Euclidean norm of every record. The noise grows with it. A subclass that
-            can work it out makes it a property; then it is no setting.
+            A bound on the Euclidean norm of every record. A larger bound needs more noise. If a
+            subclass can compute the bound, it is a property there, and not a setting.
         ``out_of_bounds``
-            What happens to a record that is longer: ``refuse`` stops the run, ``clip`` scales the
-            record down.
+            What to do with a record whose norm is larger. ``refuse`` stops the run. ``clip`` scales
+            the record down.
         ``epsilon``, ``delta``
-            The budget of an agent, for all that it ever tells.
+            The budget of an agent, for everything that it sends.
         ``schedule``
             When agents release, see :class:`.SharingConfig`.
     """
@@ -85,17 +85,17 @@ class PrivateLearner(Learner):
     def noise_deviation(self) -> float:
         """Standard deviation of the noise in each number of the newest total; 0 before the first.
 
-        All numbers have the same, and their noise is independent and Gaussian. It is there when
-        :meth:`receive` is called.
+        The noise is Gaussian and independent, and has this deviation in every number. The value is
+        set before :meth:`receive` is called.
         """
         return self._noise_deviation
 
     def record(self, context: Floats, arm: int, reward: float) -> Floats:
-        """What one interaction adds to the sum that this agent releases.
+        """The numbers that one interaction adds to the sum that this agent releases.
 
-        It must follow from its arguments, the settings, ``facts`` and ``agent``, and from nothing
-        else: the guarantee rests on it. It is called on a learner that has learned nothing, and
-        that must stay so.
+        It may depend only on its arguments, the settings, ``facts`` and ``agent``. The privacy
+        guarantee needs this. The method is called on a learner that has learned nothing, and must
+        not change it.
 
         Parameters
         ----------
@@ -109,23 +109,24 @@ class PrivateLearner(Learner):
         Returns
         -------
         (size,) float64
-            Always of the same size, and of a Euclidean norm of at most ``record_bound``.
+            The record. Its size is always the same, and its Euclidean norm is at most
+            ``record_bound``.
         """
         raise NotImplementedError(f"{type(self).__name__} has no record")
 
     def receive(self, total: Floats) -> None:
-        """Take over what all agents have released, this one included.
+        """Use what all agents have released, including this one.
 
         Parameters
         ----------
         total : (size,) float64
-            The sum of every agent's newest release: of all their records until then, plus noise of
-            deviation :attr:`noise_deviation` in every number.
+            The sum of the newest releases of all agents. It contains all their records until then,
+            and noise of standard deviation :attr:`noise_deviation` in every number.
         """
         raise NotImplementedError(f"{type(self).__name__} receives nothing")
 
     def receive_under_noise(self, total: Floats, deviation: float) -> None:
-        """Note the noise of a total, then :meth:`receive` it; the agent calls this."""
+        """Store ``deviation``, the noise of ``total``, and call :meth:`receive`."""
         self._noise_deviation = deviation
         self.receive(total)
 
@@ -142,20 +143,22 @@ class PrivateLearner(Learner):
 
     @classmethod
     def shares(cls) -> bool:
-        """Whether agents exchange anything: they do.
+        """Whether agents share; for private learners always true.
 
         Raises
         ------
         LearnerError
-            If ``record`` or ``receive`` is missing, or there is a ``release``.
+            If ``record`` or ``receive`` is missing, or the class has a ``release``.
         """
         for name in ("record", "receive"):
             if getattr(cls, name) is getattr(PrivateLearner, name):
-                raise LearnerError(f"{cls.__name__}: a private learner has {name}; it is missing")
+                raise LearnerError(
+                    f"{cls.__name__}: a private learner needs {name}, but it is missing"
+                )
         if cls.release is not Learner.release:
             raise LearnerError(
-                f"{cls.__name__}.release: a private learner has record in its place; what is "
-                "released is the sum of records, under noise"
+                f"{cls.__name__}.release: a private learner overrides record instead; fedbandits "
+                "releases the sum of records with noise"
             )
         return True
 

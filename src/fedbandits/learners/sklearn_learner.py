@@ -54,7 +54,7 @@ class SklearnLearner(Learner):
     @classmethod
     def estimator(cls) -> Any:
         """A fresh estimator."""
-        raise NotImplementedError(f"{cls.__name__}: is made by fb.learners.from_sklearn")
+        raise NotImplementedError(f"{cls.__name__}: make it with fb.learners.from_sklearn")
 
     def decide(self, contexts: Floats, draws: Draws) -> int:
         """An arm at random before the first fits and now and then after; else the best one."""
@@ -112,9 +112,9 @@ def _predicted(estimator: Any, contexts: Floats) -> Floats:
 
 
 def from_sklearn(estimator: Any, name: str) -> type[SklearnLearner]:
-    """A learner whose reward model is a scikit-learn estimator.
+    """Make a learner whose reward model is a scikit-learn estimator.
 
-    It is to be registered::
+    Register it to use it::
 
         forest = RandomForestRegressor(n_estimators=20, random_state=0)
         fb.register(fb.learners.from_sklearn(forest, name="forest"))
@@ -123,8 +123,9 @@ def from_sklearn(estimator: Any, name: str) -> type[SklearnLearner]:
     Parameters
     ----------
     estimator
-        A regressor, or a classifier whose classes are rewards. It is cloned for every fit, never
-        fitted itself. Where every arm has a model of its own, each arm gets a clone.
+        A regressor, or a classifier whose classes are rewards. A clone of it is made for every fit;
+        the estimator itself is never fitted. If each arm has its own model, each arm has its own
+        clone.
     name : str
         Name of the preset.
 
@@ -136,7 +137,7 @@ def from_sklearn(estimator: Any, name: str) -> type[SklearnLearner]:
     Raises
     ------
     LearnerError
-        If it is no estimator.
+        If ``estimator`` is not an estimator.
     """
     from sklearn.base import BaseEstimator, clone
 

@@ -1,4 +1,4 @@
-"""Private release: calibration, continual sums, prices and claims."""
+"""Tools for private release: calibration, running sums, accounting and claims."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What a release costs. A mechanism names an event; this module prices it.
+"""The privacy cost of releases: a mechanism describes an event, and this module prices it.
 
-An event that it does not know is refused. Prices are in Gaussian differential privacy (Dong, Roth
-& Su 2022). They are exact for Gaussian releases and for compositions of those alone. A Laplace
-release has the smallest μ that holds. Papers add up by basic composition; it is here too, to show
-what exact accounting saves.
+An event that is not known is refused. Prices are in Gaussian differential privacy (Dong, Roth & Su
+2022). They are exact for Gaussian releases and for compositions of Gaussian releases. The price of
+a Laplace release is the smallest μ that holds. Papers use basic composition. It is included to show
+how much exact accounting saves.
 """
 
 from __future__ import annotations
@@ -25,23 +25,30 @@ _LOUDEST = 1e30
 
 
 class GaussianRelease(msgspec.Struct, frozen=True, tag=True):
-    """One vector with L2 sensitivity Δ under Gaussian noise of deviation σ a coordinate."""
+    """A vector of L2 sensitivity Δ with Gaussian noise of deviation σ on each coordinate."""
 
     sensitivity: float
     deviation: float
 
 
 class LaplaceRelease(msgspec.Struct, frozen=True, tag=True):
-    """One vector with L1 sensitivity Δ under Laplace noise of scale b a coordinate."""
+    """A vector of L1 sensitivity Δ with Laplace noise of scale b on each coordinate."""
 
     sensitivity: float
     scale: float
 
 
 class ContinualSum(msgspec.Struct, frozen=True, tag=True):
-    """A stream of running sums. Each record is in one batch; neighbours are replace-one.
+    """A stream of running sums; each record is in one batch, and neighbours are replace-one.
 
-    The plan says by which mechanism: a binary tree, or square-root Toeplitz.
+    Parameters
+    ----------
+    plan
+        The mechanism: a binary tree, or square-root Toeplitz.
+    record_norm
+        Sensitivity of the sum to one record.
+    releases
+        Number of releases so far.
     """
 
     plan: ContinualPlan
@@ -50,23 +57,23 @@ class ContinualSum(msgspec.Struct, frozen=True, tag=True):
 
 
 class Parallel(msgspec.Struct, frozen=True, tag=True):
-    """Releases about disjoint records: a record is in only one of them, and stays there.
+    """Releases of disjoint records: each record is in one release, and cannot move to another.
 
-    The costliest release is charged. If replacing a record can move it to another release, this is
-    the wrong event, because two releases change then.
+    Only the most expensive of the releases in ``parts`` is charged. Do not use this event if a
+    replaced record can be in another release than before. Two releases change then.
     """
 
     parts: tuple[GaussianRelease | LaplaceRelease | ContinualSum, ...]
 
 
 class Encrypted(msgspec.Struct, frozen=True, tag=True):
-    """What leaves under encryption alone: nothing is charged, and it gives no ε."""
+    """Messages encrypted with ``by``, without noise: nothing is charged, and no ε holds."""
 
     by: str
 
 
 class Clear(msgspec.Struct, frozen=True, tag=True):
-    """Statistics that leave without noise: no finite ε holds."""
+    """Statistics that are sent without noise: no finite ε holds."""
 
 
 Event = GaussianRelease | LaplaceRelease | ContinualSum | Parallel | Encrypted | Clear
@@ -78,16 +85,18 @@ def mu(event: Any) -> float:
     Raises
     ------
     UnknownEventError
-        If no price is known for the event, or if its numbers are no valid numbers.
+        If the price of the event is not known, or its numbers are not valid.
     """
     try:
         price = _price(event)
     except (TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
         raise UnknownEventError(
-            f"{type(event).__name__} with parts of a wrong type or beyond all bounds: not charged"
+            f"{type(event).__name__} has parts of a wrong type or outside all bounds: not charged"
         ) from error
     if not price >= 0.0:  # NaN, or less than nothing, must not pass for a small price
-        raise UnknownEventError(f"{type(event).__name__} with numbers that are none: not charged")
+        raise UnknownEventError(
+            f"{type(event).__name__} has numbers that are not valid: not charged"
+        )
     return price
 
 
@@ -110,7 +119,10 @@ def _price(event: Any) -> float:
 
 
 def gaussian_mu(sensitivity: float, deviation: float) -> float:
-    """μ = Δ/σ; infinite without noise, 0 for what no record moves."""
+    """μ of a Gaussian release: ``sensitivity`` / ``deviation``.
+
+    It is infinite without noise, and 0 if the sensitivity is 0.
+    """
     _check(sensitivity, deviation)
     if sensitivity == 0.0:
         return 0.0
@@ -120,8 +132,10 @@ def gaussian_mu(sensitivity: float, deviation: float) -> float:
 def laplace_mu(sensitivity: float, scale: float) -> float:
     """The smallest μ such that a Laplace release is μ-GDP: 2 Φ⁻¹(1 - ½ e^(-Δ/2b)).
 
-    Its trade-off function (Dong, Roth & Su 2022, section 2.3) comes nearest to a Gaussian one
-    where both kinds of error are equal.
+    Δ is ``sensitivity`` (L1), and b is ``scale``.
+
+    Its trade-off function (Dong, Roth & Su 2022, section 2.3) is closest to a Gaussian one where
+    both error rates are equal.
     """
     _check(sensitivity, scale)
     if sensitivity == 0.0:
@@ -140,15 +154,15 @@ def _check(sensitivity: float, noise: float) -> None:
 
 
 def total_mu(events: Iterable[Any]) -> float:
-    """μ of all events on the same data."""
+    """μ of all ``events`` together, on the same data."""
     return gaussian.compose(mu(event) for event in events)
 
 
 def epsilon(events: Iterable[Any], delta: float) -> float:
-    """ε of all events together at the given δ.
+    """ε of all ``events`` together at the given ``delta``.
 
-    A Laplace release is (Δ/b, 0)-private too. So its ε may be added to that of the others. This is
-    done where it gives less than composing all of them as Gaussian.
+    A Laplace release is also (Δ/b, 0)-private. So its ε may be added to the ε of the other events.
+    The result is the smaller of this sum and the composition of all events as Gaussian.
     """
     known = list(events)
     laplace = [event for event in known if isinstance(event, LaplaceRelease)]
@@ -161,10 +175,11 @@ def epsilon(events: Iterable[Any], delta: float) -> float:
 
 
 def basic_epsilon(events: Iterable[Any], delta: float) -> float:
-    """ε by basic composition: δ is shared evenly, and the ε of all elementary releases add up.
+    """ε of all ``events`` by basic composition: equal shares of ``delta``, and a sum of ε.
 
-    An elementary release is one draw of noise that covers a record. Every level of a tree is one.
-    The whole Toeplitz mechanism counts as one, because this composition cannot divide it.
+    The sum is over elementary releases. An elementary release is one draw of noise that covers a
+    record. Every level of a tree is one. The whole Toeplitz mechanism counts as one, because basic
+    composition cannot divide it.
     """
     prices = [price for event in events for price in _elementary(event)]
     if not prices:
@@ -187,10 +202,10 @@ def _elementary(event: Any) -> list[float]:
 
 
 def relative_deviation(event: Event) -> float:
-    """Deviation of the noise in the largest release, over the most that a record can be.
+    """Noise of the largest release: its standard deviation divided by the size of a record.
 
-    0 without noise. For a running sum: the deviation of an off-diagonal entry, over the record
-    norm.
+    The size of a record is the largest one that is possible. The result is 0 without noise. For a
+    running sum it is the deviation of an off-diagonal entry, divided by the record norm.
     """
     match event:
         case GaussianRelease():
@@ -212,29 +227,29 @@ def _ratio(deviation: float, record: float) -> float:
 def calibrate(
     events_at: Callable[[float], Iterable[Any]], target_epsilon: float, delta: float
 ) -> float:
-    """The least noise, rounded up, whose events are together (ε, δ)-private.
+    """The smallest noise scale, rounded up, at which all events together are (ε, δ)-private.
 
-    Noise that leaves a real party must be larger than this by the share
+    The noise of a real party must be larger than this by the share
     :data:`~fedbandits.privacy.gaussian.ROUNDING_MARGIN`.
 
     Parameters
     ----------
     events_at
-        The events at a noise scale > 0. More noise must never cost more.
+        A function from a noise scale > 0 to the events. A larger scale must never cost more.
     target_epsilon, delta : float
         The budget (ε, δ) that the events may cost together.
 
     Raises
     ------
     ValueError
-        If no noise is enough, or if the budget is no valid budget.
+        If no noise is enough, or the budget is not valid.
     """
     gaussian.mu_of(target_epsilon, delta)  # refuses a budget that is none
     low, high = 0.0, 1.0
     while epsilon(events_at(high), delta) > target_epsilon:
         low, high = high, 2.0 * high
         if high > _LOUDEST:
-            raise ValueError("no noise brings these events within the budget")
+            raise ValueError("no noise is large enough to keep these events within the budget")
     for _ in range(_ITERATIONS):
         middle = 0.5 * (low + high)
         if middle in (low, high):
@@ -247,7 +262,7 @@ def calibrate(
 
 
 def describe(event: Event) -> str:
-    """One line for a table of charged events."""
+    """A description of ``event`` in one line, for tables."""
     match event:
         case GaussianRelease():
             return f"Gaussian, sensitivity {event.sensitivity:.4g}, deviation {event.deviation:.4g}"

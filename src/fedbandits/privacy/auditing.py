@@ -1,15 +1,15 @@
 """Lower bounds on ε from attacks: play a mechanism many times in two neighbouring worlds.
 
-An attack is a rule that looks at a transcript and guesses the world. It is chosen on runs of its
-own; then its errors are counted on other runs and bounded by Clopper & Pearson (1934). Two bounds
-on ε follow from them:
+An attack is a rule that guesses the world from a transcript. It is chosen on training runs. Then
+its errors are counted on other runs, and bounded by Clopper & Pearson (1934). These error rates
+give two bounds on ε:
 
-* *direct* (Jagielski, Ullman & Oprea 2020): every (ε, δ)-private mechanism has
-  1 - FNR ≤ e^ε FPR + δ, whatever it is;
-* *Gaussian* (Nasr et al. 2023): a μ-GDP mechanism has Φ⁻¹(1 - FPR) - Φ⁻¹(FNR) ≤ μ. Sharper, for
-  statistics that are Gaussian by construction: linear ones of contents whose price is μ, of which
-  there are as many in every run. Counts of messages are none: of a few hundred runs that differ in
-  them it would make an ε that no such number of runs can show.
+* *direct* (Jagielski, Ullman & Oprea 2020): every (ε, δ)-private mechanism has 1 - FNR ≤ e^ε FPR +
+  δ.
+* *Gaussian* (Nasr et al. 2023): a μ-GDP mechanism has Φ⁻¹(1 - FPR) - Φ⁻¹(FNR) ≤ μ. This bound is
+  sharper, but valid only for statistics that are Gaussian by construction: linear functions of
+  contents whose price is μ, if every run has as many messages. Counts of messages are not Gaussian:
+  from a few hundred runs, the bound would give an ε that so few runs cannot show.
 
 All bounds of one audit hold together with the stated confidence.
 """
@@ -41,7 +41,7 @@ Sees = Literal["contents", "messages"]
 
 
 class Transcripts(NamedTuple):
-    """What an attacker saw in some runs."""
+    """What an attacker sees in a number of runs."""
 
     scores: Floats  # (runs, m): likelihood ratios of contents
     values: Floats  # (runs, f): contents; as many numbers every run, 0 where nothing was sent
@@ -54,49 +54,53 @@ class Game(Protocol):
 
     @property
     def neighbours(self) -> Literal["fixed log", "interactive"]:
-        """Whether all other records stay as they are, or may react."""
+        """Whether other records are fixed, or may react to the record that is changed."""
 
     @property
     def sees(self) -> Sees:
-        """Contents of releases alone, or all messages of a party, their existence and times too."""
+        """What the attacker sees: only contents of releases, or all messages with their times."""
 
     @property
     def looks_at(self) -> str:
-        """What the attacker sees, in words."""
+        """A description of what the attacker sees."""
 
     @property
     def gaussian(self) -> bool:
-        """Whether scores and values are Gaussian in every run, as contents are priced.
+        """Whether scores and values are Gaussian in every run, as the price of contents assumes.
 
-        Then the sharper bound applies, as long as all runs have the same messages.
+        The sharper bound is then used, if all runs have the same messages.
         """
 
     @property
     def runs(self) -> int:
-        """Runs a side in an audit of the usual size, at most; few where runs are dear."""
+        """Largest number of runs in each world in an audit of the usual size."""
 
     def play(self, world: int, first: int, count: int) -> Transcripts:
-        """Runs first … first + count - 1 of a world; different numbers are independent."""
+        """Play ``count`` runs of ``world``, from number ``first`` on.
+
+        Runs with different numbers are independent.
+        """
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What one game showed.
+    """Result of one game.
 
     Parameters
     ----------
     neighbours, sees, looks_at
-        The same as those of the game, see :class:`Game`.
+        The values of the game, see :class:`Game`.
     epsilon_low
-        ε at the given δ cannot be less, with the stated confidence.
+        Lower bound on ε at the given δ, with the stated confidence.
     attack
-        The attack that showed it, in words.
+        Description of the attack that gave this bound.
     runs
-        Number of runs a side on which errors were counted.
+        Number of runs in each world on which errors were counted.
     confidence
         Probability with which all bounds of this game hold together.
     mu
-        An estimate of μ, not a bound: the distance between the worlds in the likelihood ratio of
-        contents, in deviations. NaN without such a ratio, and for messages.
+        An estimate of μ, not a bound. It is the distance between the two worlds in the likelihood
+        ratio of contents, in standard deviations. NaN if there is no likelihood ratio, and for
+        messages.
     """
 
     neighbours: str
@@ -135,23 +139,23 @@ def audit(
     training: int | None = None,
     tick: Tick = unheard,
 ) -> Finding:
-    """Attack a game and bound ε from below.
+    """Attack a game, and compute a lower bound on ε.
 
     Parameters
     ----------
     game
         The game that is attacked.
     runs : int
-        Number of runs a side on which errors are counted.
+        Number of runs in each world on which errors are counted.
     delta : float
         The δ at which ε is bounded.
     confidence : float
         Probability with which all bounds hold together.
     training : int, optional
-        Runs a side on which attacks are chosen. When not given: a tenth of ``runs``, but at least
-        200 or as many as ``runs``, whichever is less, and at most 5,000.
+        Number of runs in each world on which attacks are chosen. By default a tenth of ``runs``,
+        but at least 200 (or ``runs``, if smaller), and at most 5,000.
     tick
-        Is told how much is done.
+        A function that is told how much is done.
     """
     training = training or max(min(200, runs), min(runs // 10, 5000))
     meter = _Meter(game, 2 * (training + runs), tick)

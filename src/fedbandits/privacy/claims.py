@@ -1,4 +1,4 @@
-"""What a system promises about privacy, in words and numbers that travel with its results."""
+"""Privacy claims: what a system guarantees, in words and numbers."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class Limit(msgspec.Struct, frozen=True):
     Parameters
     ----------
     what
-        Names it in a few words, for tables: at most 90 characters, no full sentence.
+        A few words for tables: at most 90 characters, not a full sentence.
     why
-        Explains it in one to three short sentences. May be empty.
+        An explanation in one to three short sentences. It may be empty.
 
     Raises
     ------
@@ -82,44 +82,44 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
     Parameters
     ----------
     unit
-        The unit of privacy: what one record is, in which neighbouring data sets differ.
+        The unit of privacy: the record in which neighbouring data sets differ.
     from_whom
-        Who may look, and at what.
+        The attacker, and what the attacker sees.
     relation
         How neighbouring data sets differ.
     holds_for
-        ``interactive``: also if the system reacts to the changed record. ``fixed log``: only if
-        all other records stay as they are. ``nothing``: no finite ε holds.
+        ``interactive``: the claim holds even if the system reacts to the changed record. ``fixed
+        log``: only if all other records stay as they are. ``nothing``: no finite ε holds.
     epsilon
-        What accounting supports for everything that leaves a party. That includes message times:
-        which messages exist, and at the end of which round each leaves. Infinite if nothing is
+        The ε that accounting supports for everything that a party sends. This includes message
+        times: which messages exist, and after which round each is sent. Infinite if no ε is
         supported.
     epsilon_contents
-        The same for the contents of messages alone, as if everybody knew the message times.
+        The same for the contents of messages only, as if all message times were public.
     delta
-        The δ that goes with ``epsilon`` and with ``epsilon_contents``.
+        The δ of ``epsilon`` and of ``epsilon_contents``.
     mu
-        The Gaussian-DP parameter μ of the contents: what all events cost together. Infinite where
-        no finite μ holds. Encryption gives none.
+        The μ of Gaussian differential privacy that all events cost together, for contents. Infinite
+        if no finite μ holds. Encryption has no μ.
     conditional_on
-        What must hold for the claim to hold, in short sentences.
+        Conditions of the claim, in short sentences.
     not_protected
         What the claim does not protect.
     paper_claims
         The (ε, δ) that the paper states for this variant, if it states one.
     events
-        What is charged. Where parties have budgets of their own: to the least protected one.
+        The events that are charged. If each party has its own budget: the events of the least
+        protected party.
     epsilon_each
-        ε of the contents of each party's messages, where parties have budgets of their own.
-        ``epsilon_contents`` is the largest.
+        ε of the contents of each party's messages, if each party has its own budget.
+        ``epsilon_contents`` is the largest of them.
     encrypted
-        What encryption protects, in a system that rests on it. Nothing is charged for encryption,
-        and it gives no ε.
+        What encryption protects, in a system that uses it. Encryption costs nothing and has no ε.
 
     Raises
     ------
     ClaimError
-        If it names no unit, or if something in ``not_protected`` is no :class:`Limit`.
+        If ``unit`` is empty, or an item of ``not_protected`` is not a :class:`Limit`.
     """
 
     unit: str
@@ -159,7 +159,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
         return f"<p><b>{text(self.headline)}</b></p>{rows}"
 
     def promises_as(self, other: PrivacyClaim) -> bool:
-        """Whether another claim promises the same; its words may be of another version."""
+        """Whether ``other`` makes the same claim; its texts may differ."""
         return all(getattr(self, name) == getattr(other, name) for name in _PROMISED)
 
     @property
@@ -183,16 +183,16 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What is not protected, in a few words each."""
+        """What is not protected; a few words for each item."""
         return tuple(limit.what for limit in self.not_protected)
 
     @property
     def noise(self) -> float:
-        """Deviation of the noise in the largest release, over the most that one record can be."""
+        """Noise of the largest release: its standard deviation divided by the size of a record."""
         return max((relative_deviation(event) for event in self.events), default=0.0)
 
     def rows(self) -> list[tuple[str, list[str]]]:
-        """The whole claim as titled lines, for tables."""
+        """The whole claim as pairs of a title and a text, for tables."""
         paper = [] if self.paper_claims is None else [self.paper_claims]
         rows: dict[str, list[str]] = {
             "privacy unit": [self.unit],

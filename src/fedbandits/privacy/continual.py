@@ -1,16 +1,16 @@
-"""Private running sums: release Q₁ + … + Q_k at every k ≤ n, each record in one Q.
+"""Private running sums: release Q₁ + … + Q_k at every k ≤ n, where each record is in one Q.
 
-Both mechanisms here are matrix mechanisms that need one fresh Gaussian draw ξ_k a release: at
-release k the draws made so far are combined with weights that depend on k alone.
+Both mechanisms are matrix mechanisms with one new Gaussian draw ξ_k for each release. Release k
+combines the draws made so far with weights that depend only on k.
 
-* ``tree`` (Chan, Shi & Song 2011): ξ_k belongs to the dyadic block that ends at k and is as long
-  as the lowest set bit of k; release k adds the draws of the blocks of k's binary expansion.
+* ``tree`` (Chan, Shi & Song 2011): ξ_k belongs to the dyadic block that ends at k; its length is
+  the lowest set bit of k. Release k adds the draws of the blocks in the binary expansion of k.
 * ``toeplitz`` (Fichtenberger, Henzinger & Upadhyay 2023): the all-ones lower-triangular matrix is
   C·C with C Toeplitz, c₀ = 1, c_k = c_{k-1} (1 - 1/(2k)); release k adds Σ_{j≤k} c_{k-j} ξ_j.
 
-A draw that was used is kept and used again: drawing it anew for the same step would spend the
-budget twice. ``n`` is fixed in advance, and a release beyond it is refused. How a party goes from
-release to release is in :mod:`fedbandits.privacy.running_sum`.
+A draw is stored and used again, because a new draw for the same step would spend the budget twice.
+``n`` is fixed in advance, and a release beyond it is refused. :mod:`fedbandits.privacy.running_sum`
+has the code that a party uses for its releases.
 """
 
 from __future__ import annotations
@@ -36,16 +36,17 @@ CODES: dict[Mechanism, int] = {"none": NONE, "tree": TREE, "toeplitz": TOEPLITZ}
 
 
 class ContinualPlan(msgspec.Struct, frozen=True):
-    """How a stream of running sums is released.
+    """The mechanism for a stream of running sums.
 
     Parameters
     ----------
     mechanism
-        ``none`` adds no noise and protects nothing.
+        ``tree``, ``toeplitz``, or ``none``, which adds no noise and protects nothing.
     releases
         The number n of releases, fixed in advance.
     scale
-        The deviation s of one draw's off-diagonal entries (diagonal ones have √2·s).
+        The standard deviation s of the off-diagonal entries of one draw. Diagonal entries have
+        √2·s.
     """
 
     mechanism: Mechanism
@@ -65,7 +66,7 @@ class ContinualPlan(msgspec.Struct, frozen=True):
 
     @property
     def slots(self) -> int:
-        """Draws that must be kept at once."""
+        """Number of draws that must be stored at the same time."""
         if self.mechanism == "tree":
             return self.releases.bit_length()
         return self.releases if self.mechanism == "toeplitz" else 0
@@ -75,7 +76,7 @@ class ContinualPlan(msgspec.Struct, frozen=True):
         return toeplitz_coefficients(self.releases if self.mechanism == "toeplitz" else 0)
 
     def sensitivity(self, releases: int | None = None) -> float:
-        """How far one record moves the draws' inputs, as a multiple of its own norm.
+        """Sensitivity of the inputs of the draws to one record, as a multiple of its norm.
 
         The largest column norm of the encoder over the first ``releases`` releases (all n by
         default): √(1 + ⌊log₂ k⌋) for the tree, ‖c₀ … c_{k-1}‖₂ for Toeplitz.
@@ -90,7 +91,7 @@ class ContinualPlan(msgspec.Struct, frozen=True):
         return math.inf
 
     def mu(self, record_norm: float, releases: int | None = None) -> float:
-        """μ of the first ``releases`` releases, all by default, under replace-one neighbours.
+        """μ of the first ``releases`` releases (by default all), for replace-one neighbours.
 
         Parameters
         ----------
@@ -103,7 +104,7 @@ class ContinualPlan(msgspec.Struct, frozen=True):
         return sensitivity * record_norm / self.scale if self.scale > 0.0 else math.inf
 
     def largest_deviation(self) -> float:
-        """Off-diagonal deviation of the noisiest release; 0 if there is none."""
+        """Off-diagonal deviation of the release with the most noise; 0 without releases."""
         n = self.releases
         if self.mechanism == "tree":  # the number up to n with the most bits set
             return (
@@ -114,7 +115,7 @@ class ContinualPlan(msgspec.Struct, frozen=True):
         return self.deviation(n) if n else 0.0
 
     def deviation(self, k: int) -> float:
-        """Off-diagonal deviation of the noise in release k."""
+        """Off-diagonal standard deviation of the noise in release ``k``."""
         if self.mechanism != "toeplitz":
             return float(release_deviation(self.code, self.scale, np.empty(0), k))
         if k > SUMMED:
@@ -124,7 +125,19 @@ class ContinualPlan(msgspec.Struct, frozen=True):
 
 
 def calibrated(mechanism: Mechanism, releases: int, mu: float, record_norm: float) -> ContinualPlan:
-    """The plan with the least noise whose ``releases`` releases are together μ-GDP."""
+    """The plan with the least noise whose releases are together μ-GDP.
+
+    Parameters
+    ----------
+    mechanism
+        See :class:`ContinualPlan`.
+    releases
+        The number n of releases.
+    mu
+        The budget μ.
+    record_norm
+        See :func:`fedbandits.privacy.gaussian.record_sensitivity`.
+    """
     if mechanism == "none":
         return ContinualPlan(mechanism, releases, 0.0)
     if not mu > 0.0:
@@ -134,7 +147,7 @@ def calibrated(mechanism: Mechanism, releases: int, mu: float, record_norm: floa
 
 
 def toeplitz_coefficients(count: int) -> Floats:
-    """c₀ … c_{count-1} of the square root of the all-ones lower-triangular Toeplitz matrix."""
+    """First ``count`` coefficients of the square root of the lower triangular matrix of ones."""
     k = np.arange(1, max(count, 1), dtype=np.float64)
     return np.concatenate([[1.0], np.cumprod(1.0 - 0.5 / k)])[:count]
 
@@ -162,7 +175,10 @@ def _toeplitz_norms(count: int) -> Floats:
 
 @compiled
 def draw_slot(mechanism: int, k: int) -> int:
-    """Where the draw of release k (from 1) is kept. It replaces one that is needed no more."""
+    """Slot in which the draw of release ``k`` (from 1) is stored, for the code ``mechanism``.
+
+    It replaces a draw that is not needed any more.
+    """
     if mechanism == TREE:
         slot = 0
         while (k >> slot) & 1 == 0:
@@ -173,7 +189,10 @@ def draw_slot(mechanism: int, k: int) -> int:
 
 @compiled
 def draw_weight(mechanism: int, coefficients: Floats, k: int, slot: int) -> float:
-    """Weight at release k of the draw kept in ``slot``; zero where there is none."""
+    """Weight of the draw in ``slot`` at release ``k``; zero if the slot is not used.
+
+    ``mechanism`` is the code of the mechanism, and ``coefficients`` are those of Toeplitz.
+    """
     if mechanism == TREE:
         return 1.0 if (k >> slot) & 1 else 0.0
     if mechanism == TOEPLITZ and slot < k:
@@ -183,7 +202,11 @@ def draw_weight(mechanism: int, coefficients: Floats, k: int, slot: int) -> floa
 
 @compiled
 def release_deviation(mechanism: int, scale: float, coefficients: Floats, k: int) -> float:
-    """Off-diagonal deviation of the noise in release k."""
+    """Off-diagonal standard deviation of the noise in release ``k``.
+
+    ``mechanism`` is the code of the mechanism, ``scale`` the deviation of one draw, and
+    ``coefficients`` those of Toeplitz.
+    """
     total = 0.0
     if mechanism == TREE:
         slots = 63
@@ -234,7 +257,9 @@ def add_release_noise(
 
 
 def noise_pattern(models: int, dimension: int) -> Floats:
-    """Relative deviations of a packed statistic's entries, (models · d (d + 3) / 2,).
+    """Relative standard deviations of the entries of a packed statistic.
+
+    The shape is (models · d (d + 3) / 2,), where d is ``dimension``.
 
     A symmetrised matrix (A + Aᵀ)/√2 has variance s² off the diagonal and 2 s² on it. The moment
     Σ x y is its last column.

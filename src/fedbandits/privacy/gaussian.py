@@ -1,7 +1,7 @@
-"""Gaussian differential privacy: exact calibration, on the safe side.
+"""Gaussian differential privacy: exact calibration, rounded to the safe side.
 
-A Gaussian release with L2 sensitivity Δ and deviation σ is μ-GDP with μ = Δ/σ (Dong, Roth & Su
-2022) and, exactly, (ε, δ(ε))-DP with δ(ε) = Φ(-ε/μ + μ/2) - e^ε Φ(-ε/μ - μ/2) (Balle & Wang
+A Gaussian release with L2 sensitivity Δ and standard deviation σ is μ-GDP with μ = Δ/σ (Dong, Roth
+& Su 2022). It is exactly (ε, δ(ε))-DP with δ(ε) = Φ(-ε/μ + μ/2) - e^ε Φ(-ε/μ - μ/2) (Balle & Wang
 2018). Independent releases compose as μ = √Σ μᵢ².
 """
 
@@ -19,14 +19,14 @@ ROUNDING_MARGIN = 2.0**-16
 
 
 def delta_of(epsilon: float, mu: float) -> float:
-    """δ at which a μ-GDP mechanism is (ε, δ)-DP.
+    """The smallest δ at which every μ-GDP mechanism is (ε, δ)-DP.
 
     Parameters
     ----------
     epsilon : float
         The ε ≥ 0 of the guarantee.
     mu : float
-        The mechanism's μ ≥ 0, possibly infinite.
+        The μ ≥ 0 of the mechanism. It may be infinite.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def delta_of(epsilon: float, mu: float) -> float:
 
 
 def mu_of(epsilon: float, delta: float) -> float:
-    """The largest μ whose μ-GDP implies (ε, δ)-DP, rounded down.
+    """The largest μ such that μ-GDP implies (ε, δ)-DP, rounded down.
 
     Parameters
     ----------
@@ -69,7 +69,10 @@ def mu_of(epsilon: float, delta: float) -> float:
 
 
 def epsilon_of(mu: float, delta: float) -> float:
-    """The smallest ε such that μ-GDP implies (ε, δ)-DP, rounded up; infinite for infinite μ."""
+    """The smallest ε such that μ-GDP implies (ε, δ)-DP, rounded up; infinite if μ is.
+
+    μ is ``mu``, and δ is ``delta``.
+    """
     _require(0.0 < delta < 1.0, f"delta must lie strictly between 0 and 1, got {delta}")
     _require(mu >= 0.0, f"mu must not be negative, got {mu}")
     if math.isinf(mu):
@@ -91,31 +94,35 @@ def epsilon_of(mu: float, delta: float) -> float:
 
 
 def compose(mus: Iterable[float]) -> float:
-    """μ of several independent (or adaptively chosen) Gaussian releases on the same data."""
+    """μ of several Gaussian releases of the same data, with the values ``mus``.
+
+    The releases are independent or chosen adaptively.
+    """
     return math.hypot(*mus)
 
 
 def least_deviation(sensitivity: float, mu: float) -> float:
-    """The least deviation of noise that is within a budget of μ, rounded up.
+    """The smallest standard deviation of noise for a budget of ``mu``, rounded up.
 
-    A little more than Δ/μ: room for what rounding adds to a sensitivity where noise leaves a real
-    party (:mod:`fedbandits.privacy.rounding`).
+    It is slightly larger than Δ/μ, where Δ is ``sensitivity``. At a real party rounding increases
+    the sensitivity, and the margin covers this (:mod:`fedbandits.privacy.rounding`).
     """
     return math.nextafter(sensitivity * (1.0 + ROUNDING_MARGIN) / mu, math.inf)
 
 
 def record_sensitivity(context_bound: float, reward_bound: float) -> float:
-    """How far replacing a record (x, y), ‖x‖ ≤ L and |y| ≤ B, can move Σ x xᵀ and Σ x y together.
+    """Sensitivity of Σ x xᵀ and Σ x y together, if one record (x, y) is replaced.
 
-    The norm is that of symmetrised noise (A + Aᵀ)/√2 of entry deviation s, whose diagonal has √2·s:
-    ‖(G, h)‖² = ‖G‖²/2 + ‖h‖². A single release under replace-one is μ = this/s.
+    Records have ‖x‖ ≤ L (``context_bound``) and |y| ≤ B (``reward_bound``). The norm belongs to
+    symmetrised noise (A + Aᵀ)/√2 with standard deviation s off the diagonal and √2·s on it: ‖(G,
+    h)‖² = ‖G‖²/2 + ‖h‖². A single release under replace-one has μ = (this sensitivity)/s.
 
     For contexts of norms a ≥ b at an angle of cosine c, and rewards of opposite signs,
 
         ‖(G, h) - (G', h')‖² ≤ (a⁴ + b⁴)/2 - a² b² c² + B² (a² + b² + 2 a b |c|).
 
-    * B ≤ L: at most (L² + B²)², since [x; y][x; y]ᵀ has Frobenius norm ≤ L² + B²; equal where
-      a = b = L and |c| = B²/L².
+    * B ≤ L: at most (L² + B²)², since [x; y][x; y]ᵀ has Frobenius norm ≤ L² + B². Equality holds
+      for a = b = L and |c| = B²/L².
     * B > L: the right-hand side grows with |c|, since B² ≥ a b. At |c| = 1 it is
       (a² - b²)²/2 + B² (a + b)², which grows with a, and with b since B² ≥ b (a - b): at most
       4 L² B², equal for x' = x, y' = -y.
@@ -123,7 +130,8 @@ def record_sensitivity(context_bound: float, reward_bound: float) -> float:
     Returns
     -------
     float
-        L² + B² where B ≤ L, else 2 L B. In dimension 1 and for B < L less would do.
+        L² + B² if B ≤ L, else 2 L B. In dimension 1, and for B < L, a smaller value would be
+        enough.
     """
     if reward_bound <= context_bound:
         return context_bound**2 + reward_bound**2

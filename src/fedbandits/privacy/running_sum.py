@@ -1,14 +1,14 @@
-"""How a party releases its running sum again and again, with simulated noise or with secure noise.
+"""Repeated releases of a running sum by a party, with simulated or with secure noise.
 
-*Simulated* noise is added to the sum: release k is x_k + Σ_j w_kj ξ_j, as the compiled loops do.
+*Simulated* noise is added to the sum: release k is x_k + Σ_j w_kj ξ_j, as in the compiled loops.
 
-*Secure* noise covers the sum before anything is computed from it. With A = B·E, where A makes
-running sums of batches, the mechanism is B (E q + ξ): at step k the party encodes its batches,
-(E q)_k, has the noise source put that on a grid and cover it, and releases Σ_j w_kj y_j of the
-covered values y. In exact arithmetic that is the same release; in floating point all of it is
-post-processing of values that are private as they stand. Sums are exact; encoding and the grid
-round, for which calibrated noise has room (:mod:`fedbandits.privacy.rounding`). Noise of a paper's
-constant has none.
+*Secure* noise is added before anything else is computed. A = B·E is the matrix that makes running
+sums of batches, and the mechanism is B (E q + ξ). At step k the party encodes its batches as (E
+q)_k. The noise source rounds this to a grid and adds noise; the result y is called covered. The
+party releases Σ_j w_kj y_j. In exact arithmetic this is the same release as above. In floating
+point, everything after the covered values is post-processing of private values. Sums are exact.
+Encoding and the grid round values, and calibrated noise has a margin for this
+(:mod:`fedbandits.privacy.rounding`). Noise with a paper's constant has no such margin.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from fedbandits.privacy.continual import ContinualPlan, add_release_noise, draw_
 
 @runtime_checkable
 class CoveringNoise(Protocol):
-    """A source of noise that covers values; see :class:`.secure_noise.SecureNoise`."""
+    """A source that adds noise to values; see :class:`.secure_noise.SecureNoise`."""
 
     def cover(self, step: int, values: Floats) -> Floats:
-        """The values under noise of deviation 1, drawn for step ``step`` alone."""
+        """``values`` plus noise of standard deviation 1, drawn only for ``step``."""
 
 
 @runtime_checkable
 class DrawsAhead(Protocol):
-    """A source that can draw before it is asked to cover."""
+    """A source of noise that can draw in advance."""
 
     def draw_ahead(self, count: int) -> None:
-        """See to it that noise for so many numbers is drawn."""
+        """Make sure that noise for ``count`` numbers is drawn."""
 
 
 #: Supplies the standard normals of step k (from 1), from a seed: it protects nobody.
@@ -46,7 +46,7 @@ NoiseSource = SimulatedNoise | CoveringNoise
 
 
 class ContinualState(NamedTuple):
-    """What must be saved before a release leaves."""
+    """The state that must be saved before a release is sent."""
 
     made: int
     draws: Floats  # (slots, size): noise in use, or covered values
@@ -54,19 +54,19 @@ class ContinualState(NamedTuple):
 
 
 def init(plan: ContinualPlan, size: int) -> ContinualState:
-    """The state before the first release of a ``size``-vector."""
+    """The state of ``plan`` before the first release of vectors of length ``size``."""
     return ContinualState(0, np.zeros((plan.slots, size)), np.zeros((plan.slots, size)))
 
 
 def resume(plan: ContinualPlan, draws: Sequence[Floats], sums: Sequence[Floats]) -> ContinualState:
-    """The state after some releases, from what the source gave for each and the exact sums then.
+    """The state of ``plan`` after some releases, from their noise and their exact sums.
 
     Parameters
     ----------
     draws : sequence of (size,) float64
-        As a ledger keeps them, in order of steps.
+        The stored draws of a ledger, in order of steps.
     sums : sequence of (size,) float64
-        Running sums at those releases, from the party's own records.
+        The running sums at these releases, from the party's own records.
     """
     if len(draws) != len(sums) or not len(draws) <= plan.releases:
         raise ValueError(f"{len(draws)} draws, {len(sums)} sums, {plan.releases} releases planned")
@@ -89,13 +89,13 @@ def release(
     Parameters
     ----------
     plan, state
-        The mechanism, and where it stands; ``state`` is left as it is.
+        The mechanism, and its current state, which is not changed.
     running_sum : (size,) float64
         Q₁ + … + Q_k, exact.
     pattern : (size,) float64
         Relative deviation of the noise in each entry, see :func:`.continual.noise_pattern`.
     noise
-        Asked once, for step k.
+        The source of noise. It is used once, for step k.
 
     Returns
     -------
@@ -105,9 +105,9 @@ def release(
     Raises
     ------
     ReleaseRefusedError
-        If n releases were made already.
+        If n releases have been made.
     NoiseError
-        If the source did not give as many finite numbers.
+        If the source did not return the right number of finite values.
     """
     k = state.made + 1
     if k > plan.releases:
@@ -133,20 +133,20 @@ def release(
 def release_once(
     deviation: float, values: Floats, pattern: Floats, step: int, noise: NoiseSource
 ) -> Floats:
-    """Release values under one Gaussian draw; their records are in no other release.
+    """Release values with one Gaussian draw; their records must be in no other release.
 
     Parameters
     ----------
     deviation : float
-        Deviation of the noise where the pattern is 1.
+        Standard deviation of the noise where ``pattern`` is 1.
     values : (size,) float64
     pattern : (size,) float64
-        Deviations relative to ``deviation``.
+        Standard deviations relative to ``deviation``.
     step : int
         Number of this release, from 1.
     noise
-        Asked once, for this step. Simulated noise may be more than is needed: how many rows there
-        are need not be known beforehand.
+        The source of noise. It is used once, for this step. Simulated noise may have more rows than
+        are needed.
     """
     scales = deviation * pattern
     if isinstance(noise, CoveringNoise):
@@ -159,31 +159,31 @@ def release_once(
 
 
 def draw_ahead(noise: object, count: int) -> None:
-    """Have a source draw noise for so many numbers, before anybody waits for them.
+    """Let a source draw noise in advance, before a release needs it.
 
-    How long it takes to draw tells of what was drawn. A party calls this when it is made and when
-    its last release has left; the next release then draws nothing.
+    The time of a draw reveals something about the drawn numbers. So a party calls this when it is
+    made, and after each release. The next release then draws nothing.
 
     Parameters
     ----------
     noise
-        A source that cannot draw ahead, such as simulated noise, is left alone.
+        The source of noise. If it cannot draw in advance, as simulated noise, nothing happens.
     count : int
-        How many numbers the next release covers, at most.
+        Largest number of values in the next release.
     """
     if isinstance(noise, DrawsAhead):
         noise.draw_ahead(count)
 
 
 def cover(noise: CoveringNoise, step: int, values: Floats) -> Floats:
-    """What a source makes of values, (size,).
+    """Let the source ``noise`` add noise to ``values``, (size,), for ``step``.
 
-    If it fails, noise is drawn ahead anew: whoever asks again need not wait for a draw.
+    After a failure, noise is drawn in advance again. So a second attempt does not wait for a draw.
 
     Raises
     ------
     NoiseError
-        If it did not give as many finite numbers.
+        If the source did not return the right number of finite values.
     """
     try:
         return checked_noise(noise.cover(step, values), values.size)
@@ -193,7 +193,7 @@ def cover(noise: CoveringNoise, step: int, values: Floats) -> Floats:
 
 
 def renamed(noise: NoiseSource, name: Callable[[int], int]) -> NoiseSource:
-    """The source, asked for step ``name(k)`` where a mechanism asks for step k."""
+    """A source that calls ``noise`` with step ``name(k)`` instead of step k."""
     return _Renamed(noise, name) if isinstance(noise, CoveringNoise) else lambda k: noise(name(k))
 
 
@@ -209,12 +209,12 @@ class _Renamed(NamedTuple):
 
 
 def checked_noise(drawn: Floats, size: int) -> Floats:
-    """What a source gave, (size,): noise that could be none is refused before anything is booked.
+    """Check ``drawn``, the values from a source, (size,), before anything is recorded.
 
     Raises
     ------
     NoiseError
-        If it is not so many finite numbers.
+        If they are not ``size`` finite numbers.
     """
     if np.size(drawn) != size or not np.isfinite(drawn).all():
         raise NoiseError(f"release refused: its noise must be {size} finite numbers")
@@ -222,7 +222,7 @@ def checked_noise(drawn: Floats, size: int) -> Floats:
 
 
 def encode(plan: ContinualPlan, sums: Floats, k: int) -> Floats:
-    """(E q)_k, what is covered at step k, (size,).
+    """(E q)_k of ``plan``: the values to which noise is added at step ``k``, (size,).
 
     Toeplitz: E = C, the square root of A, so that C q = C⁻¹ (A q) is a sum over running sums with
     the coefficients of C⁻¹, a₀ = 1, a_j = a_{j-1} (1 - 3/(2j)). Tree: the sum of the block that
@@ -231,7 +231,7 @@ def encode(plan: ContinualPlan, sums: Floats, k: int) -> Floats:
     Parameters
     ----------
     sums : (slots, size) float64
-        Running sums in their slots, that of step k included.
+        Running sums in their slots, including that of step k.
     """
     if plan.mechanism == "tree":
         before = k & (k - 1)

@@ -1,23 +1,23 @@
-"""Noise that may leave a real party: secure, exact on a grid, drawn once.
+"""Noise for real parties: cryptographically secure, exact on a grid, each number used once.
 
-A simulated source returns standard normals in floating point, from a seed. Whoever knows the seed
-can remove the noise, and the last bits of a floating-point sum tell of what was summed
-(Mironov 2012). A source here *covers* values instead: it rounds them to a grid of 2⁻⁴⁰ deviations
-and adds whole numbers of grid steps from the discrete Gaussian. All that is released is computed
-from covered values alone, so no arithmetic after it can give anything away.
+Simulated noise comes from a seed, in floating point. Anybody with the seed can remove it, and the
+last bits of a floating-point sum reveal its terms (Mironov 2012). A secure source *covers* values
+instead. It rounds them to a grid of 2⁻⁴⁰ standard deviations, and adds whole numbers of grid steps
+from the discrete Gaussian. Releases are computed only from covered values, so later arithmetic
+cannot reveal anything.
 
 Covered values are charged as if their noise were a continuous Gaussian on the grid's scale. By a
-Taylor expansion a discrete Gaussian of σ steps and a rounded continuous one are within a total
-variation of ∫|f″|/48 < 1/(49 σ²) of each other, here 2⁻⁸⁵ a number: it would take 10²⁰ numbers to
-move a δ of 10⁻⁵ in its sixth digit.
+Taylor expansion, the total variation between a discrete Gaussian of σ steps and a rounded
+continuous one is ∫|f″|/48 < 1/(49 σ²). Here this is 2⁻⁸⁵ for each number. It would take 10²⁰
+numbers to change the sixth digit of δ = 10⁻⁵.
 
-How long an exact sample takes tells of the sample (Jin et al. 2022, "Are we there yet? Timing and
-floating-point attacks on differential privacy systems"). So noise is drawn *ahead*, before anybody
-waits for it (:meth:`SecureNoise.draw_ahead`); to cover then takes one addition a number, of the
-same length whatever is added.
+The time to draw an exact sample reveals something about the sample (Jin et al. 2022, "Are we there
+yet? Timing and floating-point attacks on differential privacy systems"). So noise is drawn in
+advance (:meth:`SecureNoise.draw_ahead`). To cover a value then takes one addition, which takes the
+same time for all values.
 
-There is no seed. Noise drawn ahead is in memory alone: it is never shown, copied, pickled or taken
-over by a forked process, and each number is used for one value.
+There is no seed. Noise that was drawn in advance is only in memory. It is never shown, copied,
+pickled or inherited by a forked process. Each number is used for one value.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ if hasattr(os, "register_at_fork"):
 
 
 class SecureNoise:
-    """Covers values with secure noise of deviation 1.
+    """A source of secure noise with standard deviation 1.
 
     Parameters
     ----------
     sampler
-        By default this package's own exact one. :func:`opendp_sampler` is the other.
+        The sampler. By default the exact one of this package; :func:`opendp_sampler` is another.
     """
 
     __slots__ = ("_ahead", "_drawn_after", "_sampler")
@@ -70,9 +70,10 @@ class SecureNoise:
         self._drawn_after = _forks[0]
 
     def draw_ahead(self, count: int) -> None:
-        """See to it that so many numbers are drawn, for values that are to be covered later.
+        """Make sure that noise for ``count`` values is drawn.
 
-        They are kept in memory alone: a process that ends loses them, and draws others.
+        The numbers are only in memory. If the process ends, they are lost, and the next process
+        draws new ones.
 
         Raises
         ------
@@ -85,23 +86,24 @@ class SecureNoise:
             self._ahead.extend(self._drawn(missing))
 
     def cover(self, step: int, values: Floats) -> Floats:
-        """Values on the grid, plus noise that is used for this call alone.
+        """Round values to the grid, and add noise that is used only for this call.
 
-        What was not drawn ahead is drawn now, and how long that takes tells of it.
+        Noise that was not drawn in advance is drawn now. The time that this takes reveals something
+        about it.
 
         Parameters
         ----------
         step : int
-            Which release this is for; it decides nothing here, and names the draw where one is
-            booked (:mod:`fedbandits.privacy.ledger`).
+            Number of the release. It has no effect here. A ledger stores the draw under this number
+            (:mod:`fedbandits.privacy.ledger`).
         values : float64, any shape
-            In deviations of the noise; of any size, for a release that is refused because of data
-            would tell of it.
+            The values, in standard deviations of the noise. Values of any size are accepted,
+            because a refusal that depends on data would reveal data.
 
         Returns
         -------
         float64, of the same shape
-            The sums, exact as whole numbers of grid steps before they are rounded to float64.
+            The sums. They are exact whole numbers of grid steps, which are then rounded to float64.
 
         Raises
         ------
@@ -113,7 +115,7 @@ class SecureNoise:
         del step
         steps = np.rint(values * _DEVIATION)
         if not np.isfinite(steps).all():
-            raise BoundExceededError("a sum to be released is not a finite number")
+            raise BoundExceededError("a value to be released is not a finite number")
         # Both are whole numbers that float64 holds, so their sum is the exact one, rounded once.
         # It takes as long whatever they are, unlike one of Python's whole numbers.
         noise = np.array(self._taken(steps.size)).reshape(steps.shape)
@@ -135,7 +137,7 @@ class SecureNoise:
         # A sample is within 2⁵³ but for a chance of e^(-2²⁵): float64 holds it.
         drawn = [float(sample) for sample in self._sampler(count)]
         if len(drawn) != count:
-            raise NoiseError(f"a sampler was asked for {count} samples and gave {len(drawn)}")
+            raise NoiseError(f"a sampler was asked for {count} samples but returned {len(drawn)}")
         return drawn
 
     def _drop_what_a_parent_drew(self) -> None:
@@ -153,17 +155,17 @@ class SecureNoise:
 
 
 def own_sampler(count: int) -> Sequence[int]:
-    """Samples by :func:`.discrete_gaussian`; some 25 µs each."""
+    """Draw ``count`` samples with :func:`.discrete_gaussian`; each takes about 25 µs."""
     return [discrete_gaussian(_DEVIATION) for _ in range(count)]
 
 
 def opendp_sampler() -> Sampler:
-    """Samples by OpenDP's discrete Gaussian, if the extra ``noise`` is installed.
+    """The sampler of OpenDP's discrete Gaussian, which needs the extra ``noise``.
 
     Raises
     ------
     MissingExtraError
-        If it is not.
+        If the extra is not installed.
     """
     try:
         import opendp.prelude as opendp

@@ -32,16 +32,16 @@ _NAME = r"^\w[\w .+=,-]{0,99}\Z"
 
 
 class Variant(ShownVariant, frozen=True):
-    """One system of an experiment: a preset with its settings resolved.
+    """One system of an experiment: a preset with all its settings.
 
-    Made by :func:`system`.
+    :func:`system` makes it.
 
     Parameters
     ----------
     preset
-        The preset that it is made from.
+        Name of the preset.
     label
-        Its name in results, and in ``--set systems.LABEL.key=value``; the preset's by default.
+        Name in results, and in ``--set systems.LABEL.key=value``. By default the preset's name.
     system
         Name of the system that the preset belongs to.
     config
@@ -54,7 +54,7 @@ class Variant(ShownVariant, frozen=True):
     config: Any
 
     def plan(self, environment: Environment, rounds: int) -> Plan:
-        """What all parties of this variant go by."""
+        """The plan of all parties of this variant, in ``environment``, for ``rounds`` rounds."""
         plan: Plan = find_system(self.system).plan(self.config, environment.facts, rounds)
         return plan
 
@@ -72,29 +72,32 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Experiment(ShownExperiment, frozen=True, kw_only=True):
-    """What is run.
+    """An experiment: an environment, and the systems that are compared in it.
 
     Parameters
     ----------
     rounds
-        The horizon T: how many rounds are played. Where one party acts a round, as in ``bernoulli``
-        and ``clustered`` worlds, it is how many decisions are made in all.
+        The horizon T: the number of rounds. In ``bernoulli`` and ``clustered`` environments one
+        party acts in each round, so T is also the number of all decisions.
     environment
-        The world, the same for every system.
+        The environment, which is the same for all systems.
     systems
-        The systems to play, each made by :func:`system`. Labels must differ.
+        The systems to compare, each made by :func:`system`. Their labels must differ.
     name
-        Name of the experiment, in reports and of its folder under ``runs``: up to 100 letters,
-        digits, spaces and the signs ``_ . + = , -``, not beginning with one of these signs but _.
+        Name of the experiment. It is used in reports, and for its folder under ``runs``. It has at
+        most 100 characters: letters, digits, spaces and ``_ . + = , -``. The first is a letter, a
+        digit or ``_``.
     replicates
-        Independent repetitions; θ* and splits of data are drawn anew for each.
+        Number of independent repetitions. Each draws its own θ* and its own splits of data.
     seed
-        Together with the replicate's number it names every draw: the same seed, the same result.
+        The seed. Together with the number of the replicate it determines all random draws, so the
+        same seed gives the same result.
     checkpoints
-        In how many rounds the result is noted, from the first to the last; they lie closer
-        together at the beginning.
+        Number of rounds that are kept in the result. They include the first and the last round, and
+        are closer together at the beginning.
     modules
-        Code that registers what is not built in; :func:`load` fills it in from ``module``.
+        Modules that register environments, learners or systems. :func:`load` fills it in from the
+        key ``module``.
     """
 
     rounds: int
@@ -126,16 +129,16 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
         folder: str | pathlib.Path = ".",
         modules: tuple[Module, ...] | None = None,
     ) -> Experiment:
-        """Build from a table as TOML gives it; raises ConfigError naming the key's path.
+        """Make an experiment from a table, the content of a TOML file.
 
         Parameters
         ----------
         raw
             The table.
         folder
-            Where modules lie that it names. Their code is run.
+            Folder of the modules that the table names. Their code is run.
         modules
-            Those modules, where they are imported already.
+            These modules, if they are imported already.
         """
         table = dict(raw)
         if modules is None:
@@ -156,7 +159,7 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
         )
 
     def to_table(self) -> dict[str, Any]:
-        """The resolved configuration: every part written out, ready to be run again."""
+        """The complete configuration as a table, which can be run again."""
         return (
             table_of(self.modules)
             | self._head_table()
@@ -173,21 +176,21 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
         )
 
     def to_toml(self) -> str:
-        """:meth:`to_table` as TOML text."""
+        """The complete configuration as TOML text; see :meth:`to_table`."""
         return tomli_w.dumps(self.to_table())
 
     def check(self) -> tuple[Plan, ...]:
-        """Load data and plan every system, so that what is impossible fails before it runs.
+        """Load the data and plan every system, so that errors appear before anything runs.
 
         Returns
         -------
         tuple of Plan
-            What each system goes by, in order.
+            The plan of each system, in order.
 
         Warns
         -----
         ConfigWarning
-            Of what can be run, but hardly makes sense.
+            If something can be run, but its results may mean little.
         """
         try:
             self.environment.prepare()
@@ -207,7 +210,7 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
         }
 
     def bounds(self) -> dict[str, Sequence[Bound]]:
-        """What theorems promise of every system, by label; nothing for those without any."""
+        """Bounds from theorems for every system, by label; systems without theorems have none."""
         return {
             entry.label: find_system(entry.system).bounds(
                 self._plan(index, entry), self.environment
@@ -241,21 +244,21 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
 
 
 def system(preset: str, *, label: str | None = None, **settings: Any) -> Variant:
-    """A system by the name of a preset, with any part set by itself.
+    """Make a system from the name of a preset and settings.
 
     Parameters
     ----------
     preset
         Name of the preset; ``fedbandits list`` shows them all.
     label
-        Its name in results; the preset's by default.
+        Name in results. By default the name of the preset.
     **settings
-        Override the preset's parts: ``epsilon=1.0, schedule="every(100)"``.
+        Settings that replace those of the preset: ``epsilon=1.0, schedule="every(100)"``.
 
     Raises
     ------
     ConfigError
-        For an unknown preset or part, or an impossible value.
+        If the preset or a setting is unknown, or a value is impossible.
     """
     name = preset if label is None else label
     given = msgspec.to_builtins(settings, enc_hook=plain)
@@ -268,11 +271,11 @@ def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
     Parameters
     ----------
     path
-        Path of the TOML file, or the name of an example that comes with this package, as
-        ``"quickstart"``. A file of that name comes first.
+        Path of the TOML file, or the name of an example that comes with this package, such as
+        ``"quickstart"``. If a file has that name, the file is read.
     overrides
-        ``key.path=value`` assignments, values in TOML notation; ``systems.0.epsilon=2``,
-        ``systems.LABEL.epsilon=2`` or ``systems.*.epsilon=2``.
+        Assignments ``key.path=value``, with values in TOML notation. Examples:
+        ``systems.0.epsilon=2``, ``systems.LABEL.epsilon=2`` or ``systems.*.epsilon=2``.
     """
     file = experiment_file(path)
     raw = read_toml(file)
@@ -311,7 +314,7 @@ def _is_label(label: str) -> bool:
 
 def _checked_systems(given: Any) -> tuple[Variant, ...]:
     if isinstance(given, Variant) or not isinstance(given, Iterable):
-        raise ConfigError("systems: given a single one, allowed: a list of fb.system(…)")
+        raise ConfigError("systems: given one system, allowed: a list of fb.system(…)")
     systems: tuple[Variant, ...] = tuple(given)
     if not all(isinstance(entry, Variant) for entry in systems):
         raise ConfigError("systems: allowed: a list of fb.system(…)")
@@ -321,7 +324,8 @@ def _checked_systems(given: Any) -> tuple[Variant, ...]:
     for index, entry in enumerate(systems):
         if entry.label in seen:
             raise ConfigError(
-                f"systems[{index}].label: {entry.label!r} names two systems; give one a label"
+                f"systems[{index}].label: {entry.label!r} is the label of two systems; give one "
+                "another label"
             )
         seen.add(entry.label)
     return systems

@@ -1,4 +1,4 @@
-"""A federation's file: what all its parties agree on, and where they meet."""
+"""A federation's file: what all its parties agree on, and the broker that connects them."""
 
 from __future__ import annotations
 
@@ -40,14 +40,15 @@ class Live(
     tag_field="kind",
     tag="live",
 ):
-    """Rounds end by the clock on the wall: one every so often, whatever the data are.
+    """Rounds end by the clock, at fixed intervals that do not depend on data.
 
     Parameters
     ----------
     start
-        When the first round begins, with its time zone. It decides when everything leaves.
+        Time at which the first round begins, with its time zone. It determines when all messages
+        are sent.
     every
-        How long from one end of a round to the next, in seconds or as ``"1 h"``.
+        Length of a round, in seconds or as ``"1 h"``.
     """
 
     start: datetime.datetime
@@ -62,21 +63,21 @@ class RoundsClock(
     tag_field="kind",
     tag="rounds",
 ):
-    """Rounds end when so many decisions were made, and are waited for. For tests alone.
+    """Rounds end when enough decisions have been made; for tests only.
 
-    When a party releases then tells how many decisions it has made.
+    The time of a release then reveals how many decisions a party has made.
     """
 
 
 class Rewards(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What becomes of rewards that do not come.
+    """What happens to rewards that do not arrive in time.
 
     Parameters
     ----------
     default
-        The reward that stands for one that has not come in time; none by default.
+        Reward that is used in place of a missing one. By default the decision is left out.
     after
-        After how long, in seconds or as ``"7 days"``.
+        Time after which a reward is missing, in seconds or as ``"7 days"``.
     """
 
     default: float | None = None
@@ -84,7 +85,9 @@ class Rewards(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Transport(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where members meet. It is no part of the terms: a broker may move.
+    """Addresses of the broker through which members exchange messages.
+
+    They are not part of the terms, because a broker may move.
 
     Parameters
     ----------
@@ -96,7 +99,13 @@ class Transport(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class FederationFile(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The keys of the file, as they stand there."""
+    """The content of a federation's file, one field for each key.
+
+    ``rounds`` is the horizon T. ``system`` is the preset with its settings, and ``facts`` are the
+    facts of the world. ``members`` has the names of the members by role. ``message_time`` is the
+    longest time that a message may take, in seconds or as ``"30 s"``. ``noise`` is ``secure`` or
+    ``simulated``. ``name``, ``clock``, ``rewards``, ``transport``: see their classes.
+    """
 
     name: Annotated[str, Meta(pattern=_NAME)]
     rounds: Annotated[int, Meta(ge=1, le=4_000_000_000)]
@@ -111,26 +120,26 @@ class FederationFile(Checked, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class SeatOf(NamedTuple):
-    """Which seat a member has: its role, which of that role's it is, and that party's name."""
+    """The seat of a member: its role and its number in that role."""
 
     role: Role
     place: int
 
     @property
     def party(self) -> str:
-        """The party's name in the protocol, such as ``agent-0``."""
+        """Name of the party in the protocol, such as ``agent-0``."""
         return self.role.parties[self.place]
 
 
 class Federation:
-    """A federation, as its file says. Nothing in it is secret.
+    """A federation, as its file describes it; nothing in it is secret.
 
-    Made by :func:`load_federation`, or from a table as a file has it by :func:`federation_of`.
+    :func:`load_federation` makes it from a file, and :func:`federation_of` from a table.
 
     Parameters
     ----------
     file
-        The file's content, checked one key at a time.
+        The content of the file. Each key has been checked alone.
     """
 
     def __init__(self, file: FederationFile) -> None:
@@ -142,7 +151,7 @@ class Federation:
             if file.clock.start.tzinfo is None or not 1 < file.clock.start.year < _LAST_YEAR:
                 raise ConfigError(
                     f"clock.start: given {file.clock.start.isoformat()}, allowed: a time with its "
-                    "zone, such as 2030-01-31T08:00:00Z, and not of the first or last year there is"
+                    "zone, such as 2030-01-31T08:00:00Z, not in the year 1 or 9999"
                 )
         #: Seconds that a message may take; after twice as long nobody waits for it any more.
         self.message_time = seconds(file.message_time, "message_time")
@@ -157,7 +166,7 @@ class Federation:
 
     @cached_property
     def plan(self) -> Plan:
-        """What all parties go by."""
+        """The plan, which is public and the same for all parties."""
         try:
             plan: Plan = self.system.plan(self.variant.config, self.facts, self.rounds)
         except (ConfigError, DataError) as error:
@@ -166,15 +175,15 @@ class Federation:
 
     @cached_property
     def roles(self) -> Roles:
-        """Who takes part."""
+        """The roles of the system's parties."""
         roles = self.system.roles(self.plan)
         if roles is None:
-            raise ConfigError(f"system.preset: {self.variant.preset!r} has no parties to run")
+            raise ConfigError(f"system.preset: {self.variant.preset!r} has no parties that can run")
         return roles
 
     @cached_property
     def terms(self) -> Terms:
-        """What all parties agree on; its digest is in every message."""
+        """The terms on which all parties agree; every message contains their digest."""
         bare = terms_of(self.system, self.plan, self.noise)
         agreed: dict[str, Any] = {
             "name": self.name,
@@ -190,16 +199,16 @@ class Federation:
 
     @property
     def everybody(self) -> tuple[str, ...]:
-        """The names of all members, role by role."""
+        """The names of all members, ordered by role."""
         return tuple(name for names in self.members.values() for name in names)
 
     def seat_of(self, member: str) -> SeatOf:
-        """The seat of a member.
+        """The seat of ``member``.
 
         Raises
         ------
         ConfigError
-            If there is no such member.
+            If the federation has no such member.
         """
         for role in self.roles.roles:
             if member in self.members[role.name]:
@@ -211,16 +220,16 @@ class Federation:
 
     @cached_property
     def member_of(self) -> dict[str, str]:
-        """The member in each seat, by the party's name in the protocol."""
+        """The name of each member, by the name of its party in the protocol."""
         return {self.seat_of(member).party: member for member in self.everybody}
 
     @cached_property
     def party_of(self) -> dict[str, str]:
-        """The party of each member, as it is called in the protocol."""
+        """The name of each member's party in the protocol, by the name of the member."""
         return {member: party for party, member in self.member_of.items()}
 
     def peers_of(self, member: str) -> tuple[str, ...]:
-        """All members that a member talks to: by the table of messages, or to hand over secrets."""
+        """All members with which ``member`` exchanges messages or secrets."""
         found = self.seat_of(member)
         role = found.role.name
         peers = [self.member_of[p] for p in self.roles.seat(*found, self.terms).peers()]
@@ -266,7 +275,7 @@ class Federation:
                     )
         twice = [name for name in self.everybody if self.everybody.count(name) > 1]
         if twice:
-            raise ConfigError(f"members: {twice[0]!r} is there twice; every member has one seat")
+            raise ConfigError(f"members: {twice[0]!r} is there twice; a member has only one seat")
 
 
 def _refuse_code(table: Mapping[str, Any], place: str) -> None:
@@ -275,15 +284,15 @@ def _refuse_code(table: Mapping[str, Any], place: str) -> None:
         where = f"{place}.{key}" if place else key
         if key in ("module", "code"):
             raise ConfigError(
-                f"{where}: code cannot be named in the terms of a federation, every member "
-                "would run it; install it as a package that offers a system"
+                f"{where}: the terms of a federation cannot name code, because every member would "
+                "run it; install it as a package"
             )
         if isinstance(value, Mapping):
             _refuse_code(value, where)
 
 
 def federation_of(table: Mapping[str, Any]) -> Federation:
-    """A federation from a table as its file has it.
+    """Make a federation from ``table``, the content of a federation's file.
 
     Raises
     ------
@@ -295,7 +304,7 @@ def federation_of(table: Mapping[str, Any]) -> Federation:
 
 
 def read_federation(text: str) -> Federation:
-    """A federation from the text of its file.
+    """Make a federation from ``text``, the text of a federation's file.
 
     Raises
     ------
@@ -309,7 +318,7 @@ def read_federation(text: str) -> Federation:
 
 
 def load_federation(path: str | pathlib.Path) -> Federation:
-    """A federation from its file; see :func:`read_federation`."""
+    """Read a federation from the file at ``path``."""
     file = pathlib.Path(path)
     try:
         return read_federation(file.read_text(encoding="utf-8-sig"))

@@ -137,7 +137,7 @@ def _read(path: pathlib.Path) -> Module:
     Raises
     ------
     ConfigError
-        If it cannot be read, or is no Python module.
+        If it cannot be read, or is not a Python module.
     """
     if path.is_dir() and not (path / "__init__.py").is_file():
         raise ConfigError(f"module: {path}: a package's folder has an __init__.py")
@@ -148,7 +148,9 @@ def _read(path: pathlib.Path) -> Module:
     files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
     try:
         if sum(file.stat().st_size for file in files) > _LARGEST:
-            raise ConfigError(f"module: {path}: is larger than 4 MiB; a module is code, not data")
+            raise ConfigError(
+                f"module: {path}: is larger than 4 MiB; a module may contain only code"
+            )
         texts = {file.relative_to(path.parent).as_posix(): file.read_bytes() for file in files}
     except OSError as error:
         raise ConfigError(f"module: {path}: cannot be read ({error.strerror})") from None
@@ -186,7 +188,7 @@ def load_module(module: Module, path: pathlib.Path) -> None:
         del sys.modules[known]
     spec = FINDER.add(name, path, module.files)
     if spec is None or spec.loader is None:
-        raise ConfigError(f"module: {path}: is no Python module")
+        raise ConfigError(f"module: {path}: is not a Python module")
     made = importlib.util.module_from_spec(spec)
     sys.modules[name] = made
     try:
@@ -200,8 +202,7 @@ def load_module(module: Module, path: pathlib.Path) -> None:
         raise ConfigError(f"module {path.name}{_line_of(error, made)}: {error!r}") from error
     if not _has_registered(name):
         raise ConfigError(
-            f"module {path.name}: registers nothing; put @fb.register above each class that it "
-            "brings"
+            f"module {path.name}: registers nothing; put @fb.register above each of its classes"
         )
     made.__fedbandits_digest__ = module.digest  # type: ignore[attr-defined]
 

@@ -81,8 +81,8 @@ def _holders(level: list[Any], steps: list[str], assignment: str) -> list[dict[s
     tables = [node for node in level if isinstance(node, dict)]
     if not tables:
         raise ConfigError(
-            f"--set {assignment}: leads nowhere: {'.'.join(steps)} is no table of this "
-            "configuration"
+            f"--set {assignment}: this key cannot be set: {'.'.join(steps)} is not a table of "
+            "this configuration"
         )
     return tables
 

@@ -1,4 +1,4 @@
-"""The systems: private federated bandits, one folder each."""
+"""The systems for private federated bandits; each has one folder."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def float32_columns(name: str, rows: list[list[float]]) -> Floats32:
     """
     if len({len(row) for row in rows}) != 1:
         raise LocalProtocolError(
-            f"{name}: at least one context, and all have as many numbers as the terms say"
+            f"{name}: give at least one context; each must have as many numbers as the terms say"
         )
     given = np.array(rows, np.float64)
     columns: Floats32 = np.empty(given.shape[::-1], np.float32)

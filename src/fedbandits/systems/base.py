@@ -1,4 +1,8 @@
-"""What a system declares. Everything else is written once against this declaration."""
+"""The declaration of a system.
+
+Simulations, parties, audits and reports use this declaration, so they are the same code for all
+systems.
+"""
 
 from __future__ import annotations
 
@@ -32,21 +36,21 @@ if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
 
 
 class Preset(NamedTuple):
-    """A named variant: what it is, and the settings that differ from the system's defaults."""
+    """A named variant: a description, and the settings that differ from the system's defaults."""
 
     description: str
     settings: Mapping[str, Any]
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What all parties of a run go by; public, and the same for all.
+    """The plan of a run: all numbers that its parties use, public and the same for all of them.
 
-    Systems add what they work out: in ``constants`` what compiled code takes.
+    Systems add the numbers that they compute. ``constants`` holds those that compiled code takes.
 
     Parameters
     ----------
     config
-        Configuration of the variant that is played.
+        Configuration of the variant.
     facts
         Public facts of the world.
     rounds
@@ -59,36 +63,36 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def schedule(self) -> Schedule:
-        """When parties release, and how much at once."""
+        """When parties make releases, and of how many records."""
         return Schedule(rounds=self.rounds)
 
     @property
     def public(self) -> dict[str, Any]:
-        """What else all must agree on: what each party reads from a file of its own."""
+        """Values that each party reads from its own file, and that must be the same for all."""
         return {}
 
 
 class Simulation(Protocol):
-    """One replicate of one system, advanced in steps; everything is cumulative."""
+    """One replicate of one system, played in steps; all measurements are cumulative."""
 
     @property
     def state(self) -> Any:
-        """A tree of named tuples of arrays: all that changes, written in place.
+        """The state of the replicate: a tree of named tuples of arrays, changed in place.
 
-        None where a replicate cannot be saved, and is played anew after an interruption.
+        It is None if a replicate cannot be saved. After an interruption it then starts again.
         """
 
     @property
     def metrics(self) -> Mapping[str, NDArray[Any]]:
-        """What a system reports beside what all report: (parties,) arrays by name.
+        """The system's own measurements: (parties,) arrays by name.
 
-        They need not be cumulative. Each becomes a variable of the result, NaN for systems that
-        have none of that name.
+        They need not be cumulative. Each becomes a variable of the result. It is NaN for systems
+        that do not have it.
         """
 
     @property
     def done(self) -> int:
-        """Rounds played."""
+        """Number of rounds that are played."""
 
     @property
     def regret(self) -> NDArray[Any]:
@@ -122,13 +126,16 @@ AnyPlan = TypeVar("AnyPlan", bound=Plan)
 
 
 class System(ShownSystem, Generic[AnyPlan]):
-    """A system: a declaration that simulations, parties, audits and reports are made from.
+    """Base class of systems; simulations, parties, audits and reports are made from it.
 
-    A new one is a subclass with the attributes below, :meth:`plan`, :meth:`claim` and at least one
-    of :meth:`simulate` and :meth:`roles`. Whoever has roles says too what their runs have come to
-    (:meth:`syncs`, :meth:`epsilon_spent`). One instance is registered
-    (:func:`fedbandits.systems.register`). Rooms of a system that need much are imported in the
-    methods that use them, so that a configuration is read without them.
+    A new system is a subclass. It has the attributes below, :meth:`plan`, :meth:`claim`, and at
+    least one of :meth:`simulate` and :meth:`roles`. A system with roles also has :meth:`syncs` and
+    :meth:`epsilon_spent`. One instance is registered with :func:`fedbandits.systems.register`.
+
+    Most methods take ``plan``: what :meth:`plan` returned, the same for all parties. Some also take
+    ``environment``, the world that is played, or ``run``, the parties that play. ``seed`` and
+    ``replicate`` together determine all random draws. Modules that import large libraries are
+    imported inside methods, so a configuration can be read without them.
     """
 
     #: Names it; built-in ones are called as their folder.
@@ -149,84 +156,69 @@ class System(ShownSystem, Generic[AnyPlan]):
     SHARED: ClassVar[tuple[SharedSecret, ...]] = ()
 
     def plan(self, config: Any, facts: Any, rounds: int) -> AnyPlan:
-        """Work out what all parties go by.
+        """Compute the plan from ``config``, the public ``facts`` and the horizon ``rounds``.
 
         Raises
         ------
         ConfigError
-            If the configuration does not fit the facts or the horizon; begins with the key.
+            If the configuration does not fit the facts or the horizon. The message begins with the
+            key.
         """
         raise NotImplementedError
 
     def claim(self, plan: AnyPlan) -> PrivacyClaim:
-        """What is promised."""
+        """The privacy claim of a run with this ``plan``."""
         raise NotImplementedError
 
     def cautions(self, plan: AnyPlan) -> tuple[str, ...]:
-        """What can be run, but hardly makes sense; each begins with the key that it is about."""
+        """Warnings about a ``plan`` whose results may mean little; each begins with the key."""
         del plan
         return ()
 
     def simulate(
         self, plan: AnyPlan, environment: Environment, seed: int, replicate: int, threads: int = 1
     ) -> Simulation:
-        """One replicate; by default played by the parties.
+        """Make the simulation of one replicate; by default its parties play it.
 
-        Parameters
-        ----------
-        plan
-            Plan that was made from the environment's facts.
-        environment
-            The environment that it is played in.
-        seed, replicate
-            They name the random draws.
-        threads
-            How many may work side by side. Results do not depend on it.
+        It uses at most ``threads`` threads. Results do not depend on their number.
         """
         del threads
         return PartiesReplicate(self, plan, environment, seed, replicate)
 
     def needs(self, plan: AnyPlan) -> Needs:
-        """What one replicate takes beside its world; by default nothing is known of it."""
+        """Memory and time that one replicate takes, without its world; unknown by default."""
         del plan
         return Needs()
 
     def roles(self, plan: AnyPlan) -> Roles | None:
-        """Who takes part, and how each party is made; None where nobody exchanges anything."""
+        """The roles of the parties under ``plan``; None if no messages are exchanged."""
         del plan
         return None
 
     def simulated_supplies(self, plan: AnyPlan, world: Any, seed: int, replicate: int) -> Supplies:
-        """What parties bring in a simulation: from the seed, so it protects nobody.
+        """What the parties bring to a simulation; by default nothing.
 
-        By default they bring nothing.
+        Noise and keys come from the seed here, so they protect nobody.
         """
         del plan, world, seed, replicate
         return lambda role, place: None
 
     def application(self, plan: AnyPlan) -> Application[Any] | None:
-        """How applications ask the acting parties for decisions; None if nobody can."""
+        """How applications ask parties for decisions under ``plan``; None if they cannot."""
         del plan
         return None
 
     def supply(self, plan: AnyPlan, role: str, place: int, means: Means) -> Any:
         """What a party brings to a federation between machines; by default nothing.
 
-        It is asked for anew when a process restarts, and must be the same.
-
-        Parameters
-        ----------
-        plan
-            What all parties go by.
-        role, place
-            Which party it is.
-        means
-            What that party can bring.
+        The method is called again when a process restarts, and must return the same.
+        The party is number ``place`` of its ``role``. ``means`` are the noise, the secrets and the
+        own settings that it has.
         """
         del plan, role, place, means
 
     def export(self, plan: AnyPlan, party: Party[Any]) -> Model:
-        """A party's final model: what it acts on, and what may be known of that.
+        """The final model of ``party``, and what others may know about it.
 
         Raises
         ------
@@ -237,54 +229,55 @@ class System(ShownSystem, Generic[AnyPlan]):
         raise LocalProtocolError(f"{party.name}: a {party.role} of {self.name} has no model")
 
     def syncs(self, run: PartiesRun) -> int:
-        """Syncs that parties have made so far."""
+        """Number of syncs in ``run`` so far."""
         raise NotImplementedError(f"{self.name} has parties, but does not count their syncs")
 
     def epsilon_spent(self, plan: AnyPlan, run: PartiesRun) -> float:
-        """ε that the contents of a party's messages have cost so far, at the configured δ."""
+        """ε spent so far on the contents of one party's messages, at the configured δ."""
         raise NotImplementedError(f"{self.name} has parties, but does not price their messages")
 
     def games(self, plan: AnyPlan, environment: Environment) -> Sequence[Game]:
-        """What an audit plays; nothing where no ε is claimed."""
+        """The games that an audit plays; none if no ε is claimed."""
         del plan, environment
         return ()
 
     def examine(self, plan: AnyPlan, environment: Environment, scale: float = 1) -> Examined | None:
-        """What participants find out, for an audit of encryption ``scale`` times the usual size."""
+        """What participants learn, for an audit of encryption ``scale`` times the usual size."""
         del plan, environment, scale
         return None
 
     def noise_checks(self, plan: AnyPlan, environment: Environment) -> Sequence[NoisyNumbers]:
-        """All numbers that parties release, whose noise an audit holds against what is planned.
+        """All numbers that parties release; an audit compares their noise with the planned noise.
 
-        Whoever claims an ε that rests on noise offers some.
+        A system that claims an ε by adding noise must return some.
         """
         del plan, environment
         return ()
 
     def bounds(self, plan: AnyPlan, environment: Environment) -> Sequence[Bound]:
-        """What the paper's theorems promise of a run, to be held beside it; by default nothing."""
+        """Bounds from the paper's theorems, shown with the results of a run; none by default."""
         del plan, environment
         return ()
 
     def plays_in(self, environment: type[Environment]) -> bool:
-        """Whether a kind of environment has the facts that this system plans from."""
+        """Whether the class ``environment`` has the facts that this system needs for a plan."""
         return issubclass(environment.FACTS, self.facts_type)
 
 
 class PartiesReplicate:
-    """A :class:`Simulation` played by a system's parties in one process.
+    """A :class:`Simulation` that a system's parties play in one process.
 
     Parameters
     ----------
     system
         The system whose parties play.
     plan, environment, seed, replicate
-        What is played, where, and the two numbers that name simulated draws.
+        The plan, the environment, and the two numbers that determine all simulated draws.
     route
-        Delays and drops of the network; immediate and reliable by default.
+        Delays and losses of messages. By default none.
     supplies
-        What the parties bring; simulated by default. What is given counts as secure.
+        What the parties bring: their noise and keys. Simulated by default. Given supplies count as
+        secure.
     lenient, embody
         See :class:`.federation.run.PartiesRun`.
     """

@@ -113,7 +113,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
             raise OutputExistsError(
-                f"{os.fspath(path)}: is there already; name another file, or remove it"
+                f"{os.fspath(path)}: exists already; choose another file, or remove it"
             ) from None
         with os.fdopen(descriptor, "wb") as file:
             np.savez(file, header=text, **{name: getattr(known, name) for name in _ARRAYS})
@@ -132,12 +132,12 @@ class _Header(msgspec.Struct, frozen=True):
 
 
 def load_model(path: str | os.PathLike[str]) -> Model:
-    """A model from its file. What is in it is data: no code is run.
+    """Read a model from the file at ``path``; the file is data, and no code in it is run.
 
     Raises
     ------
     DataError
-        If it is no such file, or its arrays do not fit together.
+        If the file is not a model, or its arrays do not fit together.
     """
     try:
         header, arrays = _read(pathlib.Path(path))
@@ -151,9 +151,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
         _check(model.learned)
     except _UNREADABLE as error:
         why = type(error).__name__
-        raise DataError(
-            f"{os.fspath(path)!r}: no model that this package has written ({why})"
-        ) from None
+        raise DataError(f"{os.fspath(path)!r}: not a model of this package ({why})") from None
     return model
 
 

@@ -15,11 +15,11 @@ AnyThing = TypeVar("AnyThing", bound=System[Any] | type[Environment] | type[Lear
 
 
 def register(thing: AnyThing) -> AnyThing:
-    """Make something known for as long as this process runs; also as a decorator of a class.
+    """Register an environment, a learner or a system; also as a decorator of a class.
 
-    A package makes its own known to everybody who installs it by entry points named
-    ``fedbandits.environments``, ``fedbandits.learners`` and ``fedbandits.systems``. A TOML file
-    names the module that does so: ``module = "coins.py"``.
+    The registration lasts as long as this process. In a TOML file, ``module = "coins.py"`` names a
+    module that registers something. An installed package registers its own through the entry points
+    ``fedbandits.environments``, ``fedbandits.learners`` and ``fedbandits.systems``.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def register(thing: AnyThing) -> AnyThing:
     Raises
     ------
     ConfigError
-        If it is none of these, or its name is taken by another.
+        If ``thing`` is none of these, or its name is taken.
     LearnerError
         If a learner's settings cannot be used.
     """

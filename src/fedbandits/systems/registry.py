@@ -80,9 +80,9 @@ def refuse_registered(names: Iterable[str]) -> None:
             MODULE_PREFIX
         ):
             raise ConfigError(
-                f"system {name!r} was registered in this process, which the machines of a cluster "
-                f'do not see; name its module in the configuration (module = "FILE.py"), or let '
-                f"a package offer it under the entry point {ENTRY_POINTS!r}"
+                f"system {name!r} was registered in this process, which is not visible on the "
+                'machines of a cluster; name its module in the configuration (module = "FILE.py"), '
+                f"or let a package offer it under the entry point {ENTRY_POINTS!r}"
             )
 
 
@@ -120,7 +120,7 @@ def text_of(cls: type) -> str:
 
 def _refuse_stranger(system: object) -> None:
     if not isinstance(system, System):
-        raise ConfigError(f"{system!r} is no fedbandits.systems.System")
+        raise ConfigError(f"{system!r} is not a fedbandits.systems.System")
 
 
 def _refuse_taken(system: System[Any], others: Iterable[System[Any]]) -> None:
@@ -176,12 +176,12 @@ def _all() -> Iterator[System[Any]]:
 
 
 def systems() -> list[System[Any]]:
-    """Every system."""
+    """All systems that are known."""
     return list(_all())
 
 
 def find_system(name: str) -> System[Any]:
-    """The system of that name.
+    """The system whose name is ``name``.
 
     Raises
     ------
@@ -199,7 +199,7 @@ def find_system(name: str) -> System[Any]:
 
 
 def find_preset(name: str) -> System[Any] | None:
-    """The system that a preset belongs to; None if there is no such preset."""
+    """The system to which the preset ``name`` belongs; None if there is no such preset."""
     return next((system for system in _all() if name in system.presets), None)
 
 

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def terms_of(system: System[Any], plan: Plan, noise: NoiseOrigin) -> Terms:
-    """What all parties of a variant agree on.
+    """The terms on which all parties of a variant agree.
 
     Parameters
     ----------
     system, plan
-        The system, and what its parties go by.
+        The system, and its plan.
     noise
-        Where all parties have their noise and their secrets from.
+        Source of the noise and the secrets of all parties: ``simulated`` or ``secure``.
 
     Raises
     ------
@@ -51,7 +51,15 @@ def _plain(struct: msgspec.Struct) -> dict[str, Any]:
 
 
 def claim_under(system: System[Any], plan: Plan, terms: Terms) -> PrivacyClaim:
-    """What is promised under terms: nothing where noise is simulated."""
+    """The privacy claim under ``terms``: nothing is claimed where noise is simulated.
+
+    Parameters
+    ----------
+    system, plan
+        The system, and its plan.
+    terms
+        The terms on which all parties agree.
+    """
     from fedbandits.privacy.claims import Limit  # a configuration is read without it
 
     claim = system.claim(plan)
@@ -87,5 +95,6 @@ def require_secure(name: str, terms: Terms, noise: object) -> None:
 
     if terms.noise == "secure" and not isinstance(noise, CoveringNoise):
         raise LocalProtocolError(
-            f"{name}: the terms promise secure noise, and this source only simulates it"
+            f"{name}: the terms require secure noise, but this source only simulates it; give "
+            "SecureNoise()"
         )

@@ -1,7 +1,6 @@
-"""What the way from an application to a party is held to, for every preset that has parties.
+"""The contract suite for applications: how they ask the parties of a preset for decisions.
 
-Each function takes a preset's name and raises AssertionError, as those of
-:mod:`fedbandits.testing.systems` do.
+Each check takes ``preset``, the name of a preset with parties, and raises AssertionError.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ ROUNDS = 40
 
 
 class Setting:
-    """A preset in its small world, with what members of a federation would state of it.
+    """A preset in a small world, with the facts that members of a federation would state.
 
     Parameters
     ----------
@@ -69,13 +68,16 @@ class Setting:
 
     @property
     def application(self) -> Application[Any]:
-        """How its acting parties are asked."""
+        """How applications ask the acting parties."""
         application = self.system.application(self.plan)
         assert application is not None, "parties that act, and nobody can ask them"
         return application
 
     def begin(self, embody: Callable[[ActingParty[Any]], Any], supplies: Any = None) -> PartiesRun:
-        """A run of simulated parties, whose acting ones ``embody`` stands something before."""
+        """A run of simulated parties, in which ``embody`` replaces each acting party.
+
+        ``supplies`` are the noise and keys of the parties; by default they are simulated.
+        """
         terms, stage = terms_of(self.system, self.plan, "simulated"), self._stage()
         brought = supplies or self.system.simulated_supplies(self.plan, stage.world, 1, 0)
         assert self.roles is not None
@@ -90,7 +92,7 @@ class Setting:
         return self.world.stage(replicate_key(1, 0))
 
     def own(self) -> dict[tuple[str, int], dict[str, Any]]:
-        """What settings have under ``[own]``, by role and place."""
+        """The content of ``[own]`` in the settings of parties, by role and place."""
         costs = getattr(self.stated, "cost", None)
         if costs is None:
             return {}
@@ -98,7 +100,7 @@ class Setting:
 
 
 def asked_of(situation: Any, application: Application[Any]) -> dict[str, Any]:
-    """A situation of a simulated world as an application would ask with: the inverse."""
+    """The request with which an application would ask in ``situation``."""
     if isinstance(situation, Arrival):
         return {"user": int(situation.user), "items": situation.items.T.tolist()}
     if situation is None or not application.ASKED.__struct_fields__:
@@ -109,7 +111,7 @@ def asked_of(situation: Any, application: Application[Any]) -> dict[str, Any]:
 
 
 def told_of(outcome: Any, application: Application[Any]) -> dict[str, Any]:
-    """An outcome in a simulated world as an application would tell it: the inverse."""
+    """The report with which an application would tell ``outcome``."""
     if isinstance(outcome, np.ndarray):
         return {"reward": outcome.tolist()}
     whole = application.ACTION is bool  # a pull has earned 0 or 1
@@ -117,7 +119,7 @@ def told_of(outcome: Any, application: Application[Any]) -> dict[str, Any]:
 
 
 class DirectParty:
-    """Stands before a party that is asked with arrays, in rounds as they are between machines."""
+    """A wrapper that asks a party with arrays, in rounds as in a federation between machines."""
 
     def __init__(self, party: ActingParty[Any]) -> None:
         self.party = party
@@ -126,21 +128,21 @@ class DirectParty:
         return getattr(self.party, name)
 
     def decide(self, situation: Any) -> Decision:
-        """Ask it with the situation; an arrival is of the round that requests have."""
+        """Ask the party in ``situation``; an arrival gets the round that requests have."""
         if isinstance(situation, Arrival):
             situation = situation._replace(round_=live_round(self.party))
         return self.party.decide(situation)
 
 
 class AskedParty(DirectParty):
-    """Stands before a party that is asked as by an application: JSON in, JSON out."""
+    """A wrapper that asks a party as an application does, with JSON."""
 
     def __init__(self, party: ActingParty[Any], application: Application[Any]) -> None:
         super().__init__(party)
         self._application = application
 
     def decide(self, situation: Any) -> Decision:
-        """Ask for a decision in JSON, and read its answer."""
+        """Ask for a decision in ``situation`` with JSON, and read the answer."""
         data = msgspec.json.encode(asked_of(situation, self._application))
         asked = msgspec.json.decode(data, type=self._application.ASKED)
         _require_within(self._application, asked)
@@ -150,7 +152,7 @@ class AskedParty(DirectParty):
         return Decision(decision.number, np.array(action) if isinstance(action, list) else action)
 
     def observe(self, decision: Decision, outcome: Any) -> list[Message]:
-        """Tell what came of a decision in JSON, by its number alone."""
+        """Report the ``outcome`` of ``decision`` with JSON, using only its number."""
         data = msgspec.json.encode(told_of(outcome, self._application))
         told = msgspec.json.decode(data, type=self._application.TOLD)
         _require_within(self._application, told)
@@ -168,7 +170,7 @@ def _require_within(application: Application[Any], request: Any) -> None:
 
 
 def asks_alike_in_arrays_and_in_json(preset: str) -> None:
-    """Plain values lose nothing: the same actions, and the same state to the last bit."""
+    """JSON loses nothing: actions are the same, and the state is the same bit for bit."""
     setting = Setting(preset)
     if setting.roles is None:
         assert setting.system.application(setting.plan) is None
@@ -189,7 +191,7 @@ def asks_alike_in_arrays_and_in_json(preset: str) -> None:
 
 
 def refuses_hostile_requests(preset: str) -> None:
-    """What no party can decide on is refused by name: nothing has changed, nothing is shown."""
+    """Impossible requests raise named errors; the party does not change and reveals nothing."""
     setting = Setting(preset)
     if setting.roles is None:
         return
@@ -214,7 +216,7 @@ def refuses_hostile_requests(preset: str) -> None:
 
 
 def refuses_hostile_outcomes(preset: str) -> None:
-    """What no decision can have earned is refused by name, and the decision stays open."""
+    """Impossible outcomes raise named errors, and the decision stays open."""
     setting = Setting(preset)
     if setting.roles is None:
         return
@@ -258,9 +260,9 @@ def _refused(party: Any, data: bytes, act: Callable[..., None], *arguments: Any)
 
 
 def plays_with_what_it_brings(preset: str) -> None:
-    """Parties are made of what they bring to a deployment, and play; killed at every event.
+    """Parties with the supplies of a deployment play, and are killed at every event.
 
-    Their noise is secure, charged for and kept. None is ever charged for more than is claimed.
+    Their noise is secure, charged and stored. No party is charged more than is claimed.
     """
     setting = Setting(preset)
     if setting.roles is None:

@@ -1,14 +1,15 @@
-"""What every environment is held to.
+"""The contract suite for environments: checks that every environment must pass.
 
-Each function takes an environment, as it would stand in a configuration, and raises AssertionError.
-A package with an environment of its own calls them for it, as this project's tests do for all that
-are registered::
+Each check takes ``environment``, an environment of a configuration, and raises AssertionError. Use
+the checks for your own environment::
 
     @pytest.mark.parametrize("check", CHECKS)
     def test_my_environment(check):
         check(MyEnvironment(agents=3))
 
-A small one will do. It must be registered, and some system must be able to play in it.
+A small environment is enough. It must be registered, and at least one system must be able to play
+in it. Functions that are not checks also take ``key``, ``agent`` and ``round_``, which determine
+random draws.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Shown(NamedTuple):
 
 
 def shown(environment: ContextualEnvironment, key: Key, agent: int, round_: int) -> Shown:
-    """What an agent can choose from in a round, as compiled loops see it."""
+    """The decision set of an agent in a round, as compiled loops see it."""
     facts = environment.facts
     features = np.zeros(facts.features_shape, np.float32)
     expected = np.zeros(facts.arms, np.float32)
@@ -68,7 +69,7 @@ def paid(environment: ContextualEnvironment, key: Key, agent: int, round_: int, 
 
 
 def player_in(environment: Environment) -> tuple[System[Any], str]:
-    """A system that can play there, and one of its presets."""
+    """A system that can play in ``environment``, and one of its presets."""
     for found in systems():
         if found.plays_in(type(environment)):
             return found, next(iter(found.presets))
@@ -89,7 +90,7 @@ def _begin(environment: Environment, replicate: int = 0, parties: bool = False) 
 
 
 def says_what_it_is(environment: Environment) -> None:
-    """It has a docstring, and facts of the kind that it names; they are the same each time."""
+    """The environment has a docstring, and facts of the right type that do not change."""
     assert (type(environment).__doc__ or "").strip(), "an environment without a docstring"
     facts = environment.facts
     assert isinstance(facts, environment.FACTS), f"facts are {type(facts).__name__}"
@@ -101,7 +102,7 @@ def says_what_it_is(environment: Environment) -> None:
 
 
 def survives_a_file(environment: Environment) -> None:
-    """Written as TOML and read again it is the same."""
+    """The environment is the same after it is written as TOML and read again."""
     table = without_none(msgspec.to_builtins(environment))
     read = environment_of(tomllib.loads(tomli_w.dumps(table)))
     assert read == environment, f"read as {read!r}"
@@ -109,7 +110,7 @@ def survives_a_file(environment: Environment) -> None:
 
 
 def says_what_it_needs(environment: Environment) -> None:
-    """What it needs is counted in numbers that do not fall when more rounds are played."""
+    """The memory and time that it needs are numbers that do not fall with more rounds."""
     few, many = environment.needs(10), environment.needs(10_000)
     assert 0.0 <= few.bytes <= many.bytes
     assert 0.0 <= few.operations <= many.operations
@@ -119,7 +120,7 @@ def says_what_it_needs(environment: Environment) -> None:
 
 
 def is_determined_by_seed_and_replicate(environment: Environment) -> None:
-    """The same names of draws give the same run, another replicate another one."""
+    """The same seed and replicate give the same run; another replicate gives another run."""
     one, two, other = _begin(environment), _begin(environment), _begin(environment, 1)
     for run in (one, two, other):
         run.advance(ROUNDS)
@@ -128,7 +129,7 @@ def is_determined_by_seed_and_replicate(environment: Environment) -> None:
 
 
 def books_no_negative_regret(environment: Environment) -> None:
-    """Regret never falls, whoever plays; what is booked is finite."""
+    """Regret never falls, and regret and reward are finite."""
     run, before = _begin(environment), np.zeros(environment.parties)
     for stop in (1, 2, 7, 20, ROUNDS):
         run.advance(stop)
@@ -141,7 +142,7 @@ def books_no_negative_regret(environment: Environment) -> None:
 
 
 def is_played_alike_by_its_stage(environment: Environment) -> None:
-    """Parties that act on its stage meet what a compiled simulation meets, round by round."""
+    """Parties and compiled simulations see the same world, round by round."""
     compiled, parties = _begin(environment), _begin(environment, parties=True)
     for stop in (1, 2, 11, ROUNDS):
         for run in (compiled, parties):
@@ -156,7 +157,7 @@ def _booked(run: Simulation) -> tuple[list[float], list[float]]:
 
 
 def draws_depend_on_their_names_alone(environment: Environment) -> None:
-    """Decision sets and rewards are the same in whatever order they are asked for."""
+    """Decision sets and rewards do not depend on the order in which they are asked for."""
     if not isinstance(environment, ContextualEnvironment):
         return
     names = [(agent, round_) for agent in _some_agents(environment) for round_ in range(1, 6)]
@@ -172,7 +173,7 @@ def draws_depend_on_their_names_alone(environment: Environment) -> None:
 
 
 def tells_agents_and_replicates_apart(environment: Environment) -> None:
-    """Another agent, and another replicate, sees other decision sets or earns other rewards."""
+    """Different agents and replicates have different decision sets or rewards."""
     if not isinstance(environment, ContextualEnvironment):
         return
 
@@ -192,7 +193,7 @@ def tells_agents_and_replicates_apart(environment: Environment) -> None:
 
 
 def keeps_its_bounds(environment: Environment) -> None:
-    """Contexts, expected rewards, rewards and gaps are within what the facts say."""
+    """Contexts, expected rewards, rewards and gaps are within the bounds of the facts."""
     if not isinstance(environment, ContextualEnvironment):
         return
     facts = environment.facts
@@ -212,7 +213,7 @@ def keeps_its_bounds(environment: Environment) -> None:
 
 
 def pays_what_is_expected(environment: Environment) -> None:
-    """Rewards have the means that regret is counted by (Hoeffding's bound)."""
+    """The means of rewards are the expected rewards (by Hoeffding's bound)."""
     if not isinstance(environment, ContextualEnvironment):
         return
     low, high = environment.facts.reward_range
@@ -227,7 +228,7 @@ def pays_what_is_expected(environment: Environment) -> None:
 
 
 def explains_rewards_by_its_parameters(environment: Environment) -> None:
-    """Where it says which parameters are behind the rewards, they are."""
+    """The true parameters, if the environment states them, give the expected rewards."""
     if not isinstance(environment, ContextualEnvironment):
         return
     truth = environment.true_parameters(environment.world(_KEY))

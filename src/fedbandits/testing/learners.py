@@ -1,8 +1,8 @@
-"""What every learner in plain Python is held to.
+"""The contract suite for learners in plain Python: checks that every learner must pass.
 
-Each function takes a learner's class, or the name of its preset, and raises AssertionError, or what
-the learner itself raises. Somebody with a learner of their own calls them for it, and the checks of
-:mod:`fedbandits.testing.systems` besides::
+Each check takes ``learner``: the class of a learner, or the name of its preset. It raises
+AssertionError, or the error that the learner raises. Use the checks for your own learner, together
+with those of :mod:`fedbandits.testing.systems`::
 
     @pytest.mark.parametrize("check", [*learners.CHECKS, *systems.CHECKS])
     def test_my_learner(check):
@@ -39,7 +39,7 @@ _KEY = replicate_key(5, 0)
 
 
 def learner_of(learner: type[Learner] | str) -> type[Learner]:
-    """A learner's class, which may be given by the name of its preset."""
+    """The class of a learner, which may be given by the name of its preset."""
     if isinstance(learner, type):
         return learner
     found = find_preset(learner)
@@ -98,14 +98,14 @@ def _taught(learner: Learner, count: int = 12) -> Learner:
 
 
 def says_what_it_is(learner: type[Learner] | str) -> None:
-    """It has a docstring, which tables show, and a name."""
+    """The learner has a name, and a docstring, which tables show."""
     found = learner_of(learner)
     assert len((found.__doc__ or "").strip().partition("\n")[0]) > 20, "a docstring says too little"
     assert found.NAME
 
 
 def plays_with_one_model_and_with_a_model_an_arm(learner: type[Learner] | str) -> None:
-    """It plays where arms share their parameters, and where every arm has its own."""
+    """The learner plays with one model for all arms, and with one model for each arm."""
     for world in WORLDS:
         run = _parties(learner, world)
         run.advance(ROUNDS)
@@ -114,9 +114,10 @@ def plays_with_one_model_and_with_a_model_an_arm(learner: type[Learner] | str) -
 
 
 def goes_on_from_any_event(learner: type[Learner] | str) -> None:
-    """Killed and restored at every event, it does the same, bit for bit, in both kinds of worlds.
+    """A learner that is killed and restored at any event continues bit for bit.
 
-    What it keeps is so all that it rests on: nothing global, no other agent, no clock.
+    So it depends only on its memory, and not on global variables, other agents or a clock. Both
+    kinds of worlds are tested.
     """
     for world in WORLDS:
         events: Counter[str] = Counter()
@@ -129,7 +130,7 @@ def goes_on_from_any_event(learner: type[Learner] | str) -> None:
 
 
 def decides_for_a_row(learner: type[Learner] | str) -> None:
-    """A decision is the number of a row, also where fewer arms are shown than there are."""
+    """A decision is the number of a row, also if fewer arms than usual are shown."""
     for world in WORLDS:
         made = _taught(_made(learner, world))
         some = (1, 2, world.arm_count) if world.models == 1 else (world.arm_count,)
@@ -141,7 +142,7 @@ def decides_for_a_row(learner: type[Learner] | str) -> None:
 
 
 def follows_from_what_it_is_given(learner: type[Learner] | str) -> None:
-    """Two learners that are given the same decide alike: no other randomness, no clock."""
+    """Two learners with the same inputs decide the same; they use no clock or other randomness."""
     for world in WORLDS:
         one, two = _taught(_made(learner, world)), _taught(_made(learner, world))
         assert one.dump() == two.dump(), "the same was given, and another state has come of it"
@@ -152,7 +153,7 @@ def follows_from_what_it_is_given(learner: type[Learner] | str) -> None:
 
 
 def leaves_alone_what_it_is_given(learner: type[Learner] | str) -> None:
-    """It writes to no array that it is given, and keeps none that another may write to."""
+    """The learner does not write to given arrays, and does not keep them."""
     for world in WORLDS:
         made = _made(learner, world)
         _taught(made)  # contexts there cannot be written to
@@ -166,7 +167,7 @@ def leaves_alone_what_it_is_given(learner: type[Learner] | str) -> None:
 
 
 def shares_no_memory(learner: type[Learner] | str) -> None:
-    """What one agent learns, another one does not know: nothing is kept in the class."""
+    """Agents share no memory: nothing is stored in the class."""
     for world in WORLDS:
         fresh, other = _made(learner, world, 1), _made(learner, world, 1)
         before = fresh.dump()
@@ -176,7 +177,7 @@ def shares_no_memory(learner: type[Learner] | str) -> None:
 
 
 def takes_rewards_late_and_in_any_order(learner: type[Learner] | str) -> None:
-    """Many decisions may wait for their rewards, which come in another order, and not all come."""
+    """Rewards may come late, in any order, or not at all."""
     for world in WORLDS:
         run = _parties(learner, world)
         run.advance(3)
@@ -195,10 +196,9 @@ def takes_rewards_late_and_in_any_order(learner: type[Learner] | str) -> None:
 
 
 def releases_as_many_numbers_each_time(learner: type[Learner] | str) -> None:
-    """What it tells has one size from the first to the last, and is told anew each time.
+    """All releases of the learner have the same size, and each is a new array.
 
-    A learner that shares nothing, or shares what fedbandits adds up for it, releases nothing
-    itself.
+    A learner that shares nothing, and a private learner, release nothing themselves.
     """
     if learner_of(learner).release is Learner.release:
         return

@@ -12,19 +12,33 @@ from fedbandits.systems.base import PartiesReplicate
 
 
 def system_of(config: Any) -> System[Any]:
-    """The system that a configuration is of."""
+    """The system to which the configuration ``config`` belongs."""
     return next(system for system in systems() if type(config) is system.config_type)
 
 
 def plan_of(config: Any, environment: Environment, rounds: int) -> Any:
-    """What all parties of a variant go by."""
+    """The plan of the variant ``config`` in ``environment``, for ``rounds`` rounds."""
     return system_of(config).plan(config, environment.facts, rounds)
 
 
 def simulate(
     config: Any, environment: Environment, rounds: int, seed: int, replicate: int, threads: int = 1
 ) -> Any:
-    """A compiled replicate before its first round; see :meth:`System.simulate`."""
+    """A compiled replicate before its first round; see :meth:`System.simulate`.
+
+    Parameters
+    ----------
+    config
+        Configuration of the system, such as ``fb.system("feducb").config``.
+    environment
+        The environment.
+    rounds
+        The horizon T, in rounds.
+    seed, replicate
+        Together they determine all random draws.
+    threads
+        Largest number of threads. Results do not depend on it.
+    """
     plan = plan_of(config, environment, rounds)
     simulation: Simulation = system_of(config).simulate(plan, environment, seed, replicate, threads)
     return simulation
@@ -40,7 +54,17 @@ def federate(
     supplies: Supplies | None = None,
     lenient: bool = False,
 ) -> PartiesReplicate:
-    """The same replicate for parties; see :class:`~fedbandits.systems.base.PartiesReplicate`."""
+    """A replicate that parties play by exchanging messages, before its first round.
+
+    It gives the same results as :func:`simulate`.
+
+    Parameters
+    ----------
+    config, environment, rounds, seed, replicate
+        See :func:`simulate`.
+    route, supplies, lenient
+        See :class:`~fedbandits.systems.base.PartiesReplicate`.
+    """
     plan = plan_of(config, environment, rounds)
     system = system_of(config)
     return PartiesReplicate(system, plan, environment, seed, replicate, route, supplies, lenient)

@@ -1,7 +1,7 @@
-"""What every system is held to, preset by preset.
+"""The contract suite for systems: checks that every preset must pass.
 
-Each function takes a preset's name and raises AssertionError. A package with a system of its own
-calls them for its presets, as this project's tests do for all that are registered::
+Each check takes ``preset``, the name of a preset, and raises AssertionError. Use the checks for the
+presets of your own system::
 
     @pytest.mark.parametrize("check", CHECKS)
     def test_my_system(check):
@@ -70,7 +70,7 @@ def says_what_it_is(preset: str) -> None:
 
 
 def claims_something_definite(preset: str) -> None:
-    """A claim says what is protected, from whom, and what is not."""
+    """The claim says what is protected, from whom, and what is not protected."""
     found, plan, _ = _setting(preset)
     stated = found.claim(plan)
     assert stated.unit
@@ -82,7 +82,7 @@ def claims_something_definite(preset: str) -> None:
 
 
 def agrees_on_no_seed(preset: str) -> None:
-    """What parties agree on is plain values: no seed, and the same for all replicates."""
+    """The terms are plain values without a seed, and are the same for all replicates."""
     found, plan, _ = _setting(preset)
     if found.roles(plan) is None:
         return
@@ -109,7 +109,7 @@ def _keys(table: Any, inside: str) -> set[str]:
 
 
 def is_determined_by_seed_and_replicate(preset: str) -> None:
-    """The same names of draws give the same run, others another."""
+    """The same seed and replicate give the same run; others give another run."""
     one, two, other = _begin(preset), _begin(preset), _begin(preset, replicate=1)
     for run in (one, two, other):
         run.advance(ROUNDS)
@@ -118,7 +118,7 @@ def is_determined_by_seed_and_replicate(preset: str) -> None:
 
 
 def does_not_depend_on_threads(preset: str) -> None:
-    """Threads change nothing."""
+    """Results do not depend on the number of threads."""
     one, several = _begin(preset), _begin(preset, threads=2)
     for run in (one, several):
         run.advance(ROUNDS)
@@ -126,7 +126,7 @@ def does_not_depend_on_threads(preset: str) -> None:
 
 
 def reports_what_is_cumulative(preset: str) -> None:
-    """Nothing that is reported ever falls, and no round is played beyond the horizon."""
+    """Reported values never fall, and no round is played after the horizon."""
     run, last = _begin(preset), None
     for stop in (1, 7, 8, 30, ROUNDS, ROUNDS + 9):
         run.advance(stop)
@@ -139,7 +139,7 @@ def reports_what_is_cumulative(preset: str) -> None:
 
 
 def adds_its_planned_noise(preset: str) -> None:
-    """Every number that any party releases has the noise that its claim rests on."""
+    """Every number that a party releases has the noise that the claim needs."""
     found, plan, world = _setting(preset)
     checks = found.noise_checks(plan, world)
     assert checks or not 0.0 < found.claim(plan).mu < math.inf, "noise that nobody can check"
@@ -149,7 +149,7 @@ def adds_its_planned_noise(preset: str) -> None:
 
 
 def spends_within_its_claim(preset: str) -> None:
-    """What a run has cost is at most what is claimed for its contents."""
+    """The ε that a run has spent is at most the claimed ε of contents."""
     found, plan, _ = _setting(preset)
     run = _begin(preset)
     run.advance(ROUNDS)
@@ -157,7 +157,7 @@ def spends_within_its_claim(preset: str) -> None:
 
 
 def survives_save_and_load(preset: str) -> None:
-    """A replicate that is saved and loaded goes on to the same bits, if it can be saved at all."""
+    """A replicate that is saved and loaded continues bit for bit, if it can be saved."""
     run, resumed = _begin(preset), _begin(preset)
     if run.state is None:
         return
@@ -179,7 +179,7 @@ def survives_save_and_load(preset: str) -> None:
 
 
 def goes_on_from_any_event(preset: str) -> None:
-    """Every party can be killed at every event: restored, it does the same, bit for bit."""
+    """A party that is killed and restored at any event continues bit for bit."""
     found, plan, world = _setting(preset)
     if found.roles(plan) is None:
         return
@@ -195,7 +195,7 @@ def goes_on_from_any_event(preset: str) -> None:
 
 
 def refuses_mutants_without_a_trace(preset: str) -> None:
-    """Whatever is sent to a party, it takes it or refuses it by name, and nothing else changes."""
+    """A party accepts a changed message or refuses it with an error; nothing else changes."""
     found, plan, world = _setting(preset)
     roles = found.roles(plan)
     if roles is None:
@@ -215,9 +215,9 @@ def refuses_mutants_without_a_trace(preset: str) -> None:
 
 
 def is_played_alike_by_parties(preset: str) -> None:
-    """Parties that exchange messages report what the simulation does, round by round.
+    """Parties that exchange messages report the same as the simulation, round by round.
 
-    And every message travels between the roles that the table of messages names for it.
+    Every message is sent between the roles that the table of messages allows.
     """
     found, plan, world = _setting(preset)
     roles = found.roles(plan)
@@ -235,7 +235,7 @@ def is_played_alike_by_parties(preset: str) -> None:
 
 
 def takes_nothing_but_messages(preset: str) -> None:
-    """A party that is given anything else says so by name, and stays as it is."""
+    """A party that is given something else raises a named error and does not change."""
     found, plan, world = _setting(preset)
     if found.roles(plan) is None:
         return
@@ -262,10 +262,10 @@ def _refused(party: Any, thing: Any) -> None:
 
 
 def releases_as_soon_as_a_round_is_over(preset: str) -> None:
-    """What a private party tells leaves when it is told that a round is over, at once.
+    """A private party sends its releases as soon as a round is over.
 
-    At no other event it sends anything. No noise is drawn before a release leaves, and what is
-    computed is the same whatever the data: the same functions are called in the same order.
+    It sends nothing at any other event. It draws no noise while a release waits to be sent. For all
+    data it calls the same functions in the same order.
     """
     found, plan, world = _setting(preset)
     claim = found.claim(plan)

@@ -1,4 +1,4 @@
-"""Where a door is, and how much it takes: the table ``[door]`` of a party's own settings."""
+"""Address and limits of a door: the table ``[door]`` of a party's own settings."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ _Seconds = Annotated[float, Meta(gt=0, le=3600)]
 
 
 class DoorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A door's settings.
+    """Settings of a door, the HTTP interface through which applications reach a party.
 
     Parameters
     ----------
     host, port
-        Where it listens. Port 0 is any free one.
+        Address at which the door listens. Port 0 means any free port.
     certificate, key
-        PEM files, from the party's folder, for TLS. Without them requests, and the tokens in them,
-        travel in clear.
+        PEM files for TLS; paths are relative to the party's folder. Without TLS, requests and the
+        tokens in them are not encrypted.
     most_body
-        Bytes of the largest request.
+        Largest size of a request, in bytes.
     most_head
-        Bytes of the largest request line with its headers.
+        Largest size of the request line and the headers together, in bytes.
     request_time
-        Seconds that a request may take to come, from its first byte.
+        Longest time in which a request must arrive, in seconds from its first byte.
     keep_alive
-        Seconds that an idle connection is kept.
+        Time after which an idle connection is closed, in seconds.
     drain
-        Seconds that open requests have to end in when the door closes.
+        Time that open requests have to finish when the door closes, in seconds.
     """
 
     host: str = "127.0.0.1"
@@ -49,14 +49,14 @@ class DoorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def loopback(self) -> bool:
-        """Whether only this machine reaches the door."""
+        """Whether only programs on this machine can reach the door."""
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return self.host == "localhost"
 
     def tls(self, folder: pathlib.Path) -> ssl.SSLContext | None:
-        """The door's certificate, if it has one.
+        """The TLS context of the door, from the files in ``folder``; None without a certificate.
 
         Raises
         ------

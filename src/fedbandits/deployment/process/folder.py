@@ -1,13 +1,13 @@
-"""A party's folder: what it agrees on with others, who it is, and what it alone decides.
+"""A party's folder: its identity, its own settings, and what all members agree on.
 
 ::
 
     federation.toml   what all members agree on
-    party.toml        its own settings, see :class:`PartySettings`
-    members.json, request.json, admission.json, keys/    who it is, see :mod:`.identity`
-    tokens.json       digests of its applications' tokens
-    store.db          its store, unless that is a database elsewhere
-    running.json      where its door is, while it runs
+    party.toml        the party's own settings, see :class:`PartySettings`
+    members.json, request.json, admission.json, keys/    its identity, see :mod:`.identity`
+    tokens.json       digests of the tokens of its applications
+    store.db          the party's store, unless it is a database elsewhere
+    running.json      address of its door, while the party runs
 """
 
 from __future__ import annotations
@@ -40,14 +40,16 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is logged, to standard error. No context, reward or statistic ever is.
+    """What is written to the log, on standard error.
+
+    Contexts, rewards and statistics are never logged.
 
     Parameters
     ----------
     format
-        One JSON object a line, or plain text.
+        ``json``: one JSON object on each line. ``text``: plain text.
     level
-        The least important that is logged; ``info`` has a line a request.
+        Lowest level that is logged. ``info`` writes one line for each request.
     """
 
     format: LogFormat = "json"
@@ -55,37 +57,39 @@ class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Simulated(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where simulated noise comes from, in a federation whose terms have such: it hides nothing.
+    """Source of simulated noise, if the terms say that noise is simulated; it protects nothing.
 
     Parameters
     ----------
     seed
-        The same for all parties, to be the same as a simulation of that seed.
+        The seed of the noise. If all parties have the same seed, they do the same as a simulation
+        with that seed.
     """
 
     seed: Annotated[int, Meta(ge=0, lt=2**32)]
 
 
 class PartySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A party's own settings. Nobody else sees them.
+    """A party's own settings, which no other party sees.
 
     Parameters
     ----------
     store
-        Its store: a file, from the folder, or the URL of a database that is this party's alone.
+        The party's store: a file, relative to the folder, or the URL of a database. Only this party
+        may use it.
     keep_records
-        Whether contexts and rewards stay when they are no longer needed.
+        Whether to keep contexts and rewards that are no longer needed.
     own
-        What it alone knows of its world, by name; which names there are depends on the system.
+        What only this party knows of its world, by name. The system determines the names.
     door
-        Where applications ask.
+        Settings of the door, through which applications reach the party.
     log
-        What is logged.
-    simulated
-        Where simulated noise comes from, if the terms have such.
+        Settings of the log.
+        simulated
+        Source of simulated noise, if the terms say that noise is simulated.
     earlier
-        Stores of earlier federations that have released of the same records, files, from the
-        folder: the account goes on from what they have spent.
+        Stores of earlier federations that released statistics of the same records. They are files,
+        relative to the folder. The privacy account starts from what they have spent.
     """
 
     store: Annotated[str, Meta(min_length=1)] = "store.db"
@@ -98,18 +102,18 @@ class PartySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class PartyFolder(NamedTuple):
-    """A party's folder, read.
+    """The content of a party's folder.
 
     Parameters
     ----------
     path
-        Where it is.
-    member
-        Whose it is.
+        Path of the folder.
+        member
+        Name of the member whose folder it is.
     federation
         What all members agree on.
     settings
-        Its own settings.
+        The party's own settings.
     """
 
     path: pathlib.Path
@@ -119,29 +123,29 @@ class PartyFolder(NamedTuple):
 
     @property
     def store(self) -> str:
-        """Its store, as a path or URL."""
+        """The party's store, as a path or a URL."""
         given = self.settings.store
         return given if "://" in given else str(self.path / given)
 
     @property
     def protects(self) -> bool:
-        """Whether its noise is noise: simulated noise comes from a seed, and hides nothing."""
+        """Whether its noise protects data; simulated noise, which comes from a seed, does not."""
         return self.federation.noise == "secure"
 
 
 def is_party(path: Path) -> bool:
-    """Whether this is a party's folder."""
+    """Whether ``path`` is the folder of a party."""
     return (pathlib.Path(path) / REQUEST).is_file()
 
 
 def load_party(path: Path) -> PartyFolder:
-    """A party's folder.
+    """Read the folder of a party.
 
     Raises
     ------
     ConfigError
-        If it is none, or its settings are wrong: with the file, the key, what was given and what
-        is allowed.
+        If ``path`` is not the folder of a party, or its settings are wrong. The message names the
+        file, the key, what was given and what is allowed.
     IdentityError
         If its request is damaged, or was made under other terms.
     """
@@ -175,12 +179,13 @@ def _refuse_other_terms(folder: pathlib.Path, federation: Federation, request: R
 
 
 def load_settings(path: pathlib.Path) -> PartySettings:
-    """A party's settings from their file; defaults if there is none.
+    """Read a party's settings from the file at ``path``; defaults if there is no file.
 
     Raises
     ------
     ConfigError
-        Naming the file, the key, what was given and what is allowed.
+        If a setting is wrong. The message names the file, the key, what was given and what is
+        allowed.
     """
     try:
         raw = parse_toml(path.read_text(encoding="utf-8-sig"))
@@ -229,12 +234,23 @@ seed = 0
 
 
 def write_settings(folder: Path, federation: Federation, name: str, port: int) -> None:
-    """Write a party's first settings, with their meaning.
+    """Write a party's first settings, with comments that explain them.
+
+    Parameters
+    ----------
+    folder
+        The party's folder.
+    federation
+        What all members agree on.
+    name
+        Name of the member.
+    port
+        Port of its door.
 
     Raises
     ------
     IdentityError
-        If there are some already, or nothing can be written.
+        If there are settings already, or the file cannot be written.
     """
     text = _SETTINGS.format(name=name, port=port)
     own = own_example(federation, name)

@@ -47,18 +47,19 @@ def require(connection: Connection, party: str) -> Any:
 
 
 def whole_budget(claim: PrivacyClaim, place: int | None = None) -> float:
-    """The ε of an account that pays for all that a claim counts on, at the claim's δ.
+    """The budget ε of an account that can pay for a whole claim, at the δ of the claim.
 
-    A little more than the claim's: of an account of exactly that, which is turned into a μ again,
-    the last release may be refused for rounding. Where a large δ pays for all by itself it is not
-    0, which no budget can be.
+    It is slightly larger than the ε of the claim. The account converts ε to μ, and with exactly the
+    ε of the claim, rounding might refuse the last release. If δ is so large that it alone pays for
+    everything, the result is still above 0, because a budget cannot be 0.
 
     Parameters
     ----------
     claim
-        What is promised.
+        The privacy claim.
     place
-        Which of the parties pays, where they have budgets of their own; else the largest is meant.
+        Number of the party that pays, if each party has its own budget. By default the largest
+        budget is taken.
     """
     epsilon = claim.epsilon_contents
     if place is not None and claim.epsilon_each:

@@ -37,11 +37,12 @@ from fedbandits.privacy.ledger.times import Times
 
 
 class Ledger(contextlib.AbstractContextManager["Ledger"]):
-    """The accounts of one federation's parties at one organisation. See :meth:`open`.
+    """A privacy ledger: the accounts of the parties that one organisation has in a federation.
 
-    Every operation works on the caller's connection, in the caller's transaction: what is charged
-    is spent if, and only if, that transaction is committed. An engine must not be carried over a
-    fork: open the ledger in the process that uses it.
+    :meth:`open` makes one from ``clock`` and ``clock_tolerance``. ``owned`` says whether
+    :meth:`close` closes the engine. Every operation uses the caller's connection and transaction. A
+    charge counts if and only if this transaction is committed. Open the ledger in the process that
+    uses it, because a database engine must not survive a fork.
     """
 
     def __init__(
@@ -78,40 +79,41 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         Parameters
         ----------
         where
-            A file, a database's URL, or an engine, which is left as it is: give it
-            ``hide_parameters=True``, for the noise is secret.
+            Path of a file, URL of a database, or an engine. Make an engine with
+            ``hide_parameters=True``, because the noise is secret.
         federation
-            Name of the federation whose ledger it is.
+            Name of the federation to which the ledger belongs.
         clock
             Function that returns the time, in seconds since 1970.
         clock_tolerance
-            Seconds that the clock may run backwards; times that are recorded never do.
+            Largest step backwards of the clock that is accepted, in seconds. Recorded times never
+            go backwards.
         synchronous
-            How SQLite waits for the disk. ``NORMAL`` may lose the last commits in a power failure,
-            and with them the knowledge of what was released.
+            How SQLite waits for the disk. With ``NORMAL`` a power failure may destroy the last
+            commits, and then the ledger does not know what was released.
         busy_timeout
-            Seconds to wait for SQLite's other writers.
+            Time to wait for other writers of SQLite, in seconds.
         must_exist
-            Refuse to make a new ledger. A party that has released before wants this: a ledger that
-            is not where it was must not become an empty one.
+            Whether to refuse to create a new ledger. Use it for a party that has released before.
+            If its ledger is missing, it must not start with an empty one.
         moved
-            Take over a file that was written as another one, once: a copy of which no other will
-            ever be used again.
+            Whether to accept, once, a file that is a copy. No other copy of the ledger may ever be
+            used again.
 
         Raises
         ------
         LedgerFileError
             If the file has two names, is a mount point, is a copy, or lacks its log.
         LedgerMismatchError
-            If it belongs to another federation.
+            If the ledger belongs to another federation.
         LedgerVersionError
-            If it has another format.
+            If the ledger has another format.
         LedgerCorruptError
-            If it is damaged or its totals do not add up.
+            If the ledger is damaged, or its totals are wrong.
         LedgerBusyError
-            If others are writing for longer than ``busy_timeout``.
+            If other processes write for longer than ``busy_timeout``.
         LedgerError
-            If there can be no database, or there is none that must exist.
+            If the database cannot be made, or ``must_exist`` is set and it does not exist.
         """
         require_names(federation=federation)
         given = isinstance(where, Engine)
@@ -129,9 +131,9 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
 
     @classmethod
     def existing(cls, path: str | os.PathLike[str]) -> Self:
-        """Open a ledger's file to look at it, whatever its federation; a copy will do.
+        """Open the ledger in the file ``path`` for reading only.
 
-        Nothing can be written, and none is created.
+        The file may belong to any federation and may be a copy. It must exist.
         """
         federation = checks.federation_at(path)
         ledger = cls(engine_that_reads(path), federation, time.time, 1.0, owned=True)
@@ -142,7 +144,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         return ledger
 
     def close(self) -> None:
-        """Close all connections, unless the engine was given."""
+        """Close all connections, unless the engine was given by the caller."""
         if self._owned:
             self.engine.dispose()
 
@@ -158,14 +160,15 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         return f"Ledger(federation={self.federation!r})"
 
     def begin(self) -> contextlib.AbstractContextManager[Connection]:
-        """A connection in a write transaction, for those who have none; others wait until its end.
+        """A connection in a new write transaction; other writers wait until it ends.
 
-        It is committed when the block ends, and rolled back when an error leaves it.
+        The transaction is committed at the end of the block. If an error leaves the block, it is
+        rolled back.
         """
         return watched(self._file, transaction(self.engine, "IMMEDIATE"))
 
     def read(self) -> contextlib.AbstractContextManager[Connection]:
-        """A connection that sees one state of the ledger and holds nobody up."""
+        """A connection that reads one state of the ledger and does not block writers."""
         return watched(self._file, transaction(self.engine, "DEFERRED"))
 
     def open_account(
@@ -176,29 +179,29 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         epsilon: float,
         delta: float,
     ) -> None:
-        """Give a party a budget. With the same values again it changes nothing.
+        """Give a party the budget (``epsilon``, ``delta``); a second call changes nothing.
 
         Raises
         ------
         ClaimError
-            If ε or δ is none, or the budget is larger than what the claim promises.
+            If ε or δ is impossible, or the budget is larger than the claim.
         LedgerMismatchError
-            If the party has an account with other values: a budget cannot be changed.
+            If the party has an account with other values. A budget cannot be changed.
         """
         accounts.open_account(
             connection, self.federation, self._times, party, claim, (epsilon, delta)
         )
 
     def excuse_clock(self, connection: Connection) -> float | None:
-        """Say that the clock was wrong at the newest entry, and let a clock behind it pass.
+        """Declare that the clock was wrong at the newest entry; earlier times are then accepted.
 
-        What was written stays as it is. Later entries bear that entry's time, too, until the clock
-        has reached it; from then on a clock that runs backwards is refused again.
+        Old entries do not change. New entries have the time of the newest entry until the clock has
+        reached it. After that, a clock that runs backwards is refused again.
 
         Returns
         -------
         float or None
-            The newest entry's time, in seconds since 1970; None if there is none.
+            Time of the newest entry, in seconds since 1970; None if there is no entry.
         """
         check(self._file, connection)
         return times.excuse(connection)
@@ -211,23 +214,25 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         Parameters
         ----------
         connection
-            Connection in whose transaction the release itself is written, too.
+            Connection in whose transaction the charge is written. The release should be written in
+            the same transaction.
         party
             Name of the party that pays.
         stream
-            Names a sequence of releases. Its price is that of its latest event, for a running sum
-            is priced as a whole; a single release is a stream by itself. Streams compose.
+            Name of the sequence of releases. The price of a stream is the price of its latest
+            event, because a running sum is priced as a whole. A single release is a stream of
+            length one. The costs of streams compose.
         step
             Number of the release in its stream, from 1.
         event
-            What this release and the stream's earlier ones are together.
+            The event of this release together with all earlier ones of the stream.
 
         Raises
         ------
         BudgetExceededError
-            If it would cost more than is left.
+            If the release would cost more than is left of the budget.
         StepError
-            If it does not continue its stream.
+            If ``step`` does not continue the stream.
         ClockError
             If the clock runs backwards.
         UnknownEventError
@@ -235,7 +240,8 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         UnknownPartyError
             If the party has no account.
         LedgerBusyError
-            If another process charged in between; only on a connection not made by :meth:`begin`.
+            If another process has charged in the meantime. This happens only on a connection that
+            :meth:`begin` did not make.
         """
         check(self._file, connection)
         self._till.write(connection, self._till.priced(connection, party, stream, step, event))
@@ -249,14 +255,14 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         event: Event,
         make: Callable[[], Floats],
     ) -> Floats:
-        """Charge a release, make its noise once, and keep it.
+        """Charge a release, draw its noise once, and store it.
 
         Parameters
         ----------
         connection, party, stream, step, event
-            As for :meth:`charge`, which raises the same.
+            See :meth:`charge`. The same errors are raised.
         make
-            Called once, after the release was found affordable.
+            A function that draws the noise. It is called once, after the charge was accepted.
 
         Returns
         -------
@@ -266,7 +272,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         Raises
         ------
         NoiseReuseError
-            If that step's noise was drawn before.
+            If the noise of this step was drawn before.
         """
         check(self._file, connection)
         entry = self._till.priced(connection, party, stream, step, event)
@@ -277,34 +283,34 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         return draw
 
     def draws(self, connection: Connection, party: str, stream: str) -> list[Floats]:
-        """The noise that was drawn for a stream, in order of its steps, to restart from.
+        """The noise that was drawn for ``stream`` of ``party``, in order of the steps.
 
         Raises
         ------
         UnknownPartyError
             If the party has no account.
         LedgerCorruptError
-            If a draw is not as it was written.
+            If a draw has been changed since it was written.
         """
         with named_errors():
             accounts.require(connection, party)
         return self._draws.every(connection, party, stream)
 
     def parties(self, connection: Connection) -> list[str]:
-        """Who has an account, in order of names."""
+        """Names of all parties with an account, in alphabetical order."""
         with named_errors():
             found = connection.execute(sa.select(ACCOUNTS.c.party).order_by(ACCOUNTS.c.party))
             return list(found.scalars())
 
     def statement(self, connection: Connection, party: str) -> Statement:
-        """What a party has spent and what is left.
+        """The account of ``party``: what it has spent and what is left.
 
         Raises
         ------
         UnknownPartyError
             If the party has no account.
         LedgerCorruptError
-            If the account is not as it was written.
+            If the account has been changed since it was written.
         """
         with named_errors():
             return state(connection, accounts.require(connection, party))
@@ -315,7 +321,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         Raises
         ------
         LedgerCorruptError
-            Names the first party and charge that are not as they were written.
+            If a row has been changed. The message names the first party and charge.
         """
         with named_errors():
             checks.verify(connection, self.federation)

@@ -157,5 +157,5 @@ def _refuse_reuse(connection: Connection, party: str, stream: str, step: int) ->
     if drawn is not None:
         raise NoiseReuseError(
             f"party {party!r}, {stream!r}: the noise of step {step} was drawn before; "
-            "restore the state that was saved with it"
+            "continue from the state that was saved with it"
         )

@@ -79,7 +79,7 @@ def federation_at(path: str | os.PathLike[str]) -> str:
         If it is no ledger, or one that does not say whose it is.
     """
     if not os.path.isfile(path):
-        raise LedgerError(f"{os.fspath(path)}: no ledger there")
+        raise LedgerError(f"{os.fspath(path)}: there is no ledger")
     engine = engine_that_reads(path)
     try:
         with named_errors(), engine.connect() as connection:
@@ -94,7 +94,7 @@ def _federation_of(connection: Connection) -> str:
         named = sa.select(META.c.value).where(META.c.name == "federation")
         found = connection.execute(named).scalar()
     if found is None:
-        raise LedgerCorruptError("this is no ledger, or one that does not say whose it is")
+        raise LedgerCorruptError("this is not a ledger, or it does not name its federation")
     return str(found)
 
 
@@ -209,7 +209,7 @@ def require_step(place: str, step: int) -> None:
     if type(step) is not int:  # 1.0 and True are equal to 1, and are written down as something else
         raise StepError(f"{place}: a step is a whole number, not a {type(step).__name__}")
     if step < 1:
-        raise StepError(f"{place}: steps are numbered from 1")
+        raise StepError(f"{place}: steps start at 1")
 
 
 def require_next(place: str, tail: Tail | None, step: int, event: Event) -> None:
@@ -232,8 +232,8 @@ def require_next(place: str, tail: Tail | None, step: int, event: Event) -> None
             raise StepError(f"{place}: the event covers {covered} releases only")
     if tail is not None and not _continues(decode_event(tail.event, place), event):
         raise StepError(
-            f"{place}: not the running sum that this stream began with; "
-            "charge a single release to a stream of its own"
+            f"{place}: this is not the running sum with which the stream began; charge a single "
+            "release to its own stream"
         )
 
 

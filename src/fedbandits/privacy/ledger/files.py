@@ -49,8 +49,8 @@ class LedgerFile:
             )
         if not os.path.getsize(path) and _size(self.log):
             raise LedgerFileError(
-                f"{path}: is empty, but a log (-wal) lies beside it: what it belongs to is gone; "
-                "put that back, or move the log away if nothing was ever released from it"
+                f"{path}: is empty, but a log (-wal) lies beside it: its ledger is gone; put the "
+                "ledger back, or move the log away if nothing was ever released from it"
             )
 
     @classmethod
@@ -84,13 +84,13 @@ class LedgerFile:
         """
         if self._look() != self._identity:
             raise LedgerFileError(
-                f"{self.path}: another file lies there than the one that was opened; put the "
-                "ledger back, and send nothing that was not"
+                f"{self.path}: this is another file than the one that was opened; put the "
+                "ledger back, and do not send releases before that"
             )
         if SEEN_LOG in seen and seen[SEEN_LOG] != identity(self.log):
             raise LedgerFileError(
                 f"{self.path}: its log (-wal) was removed or replaced while it was open; "
-                "what is in it alone is lost: release nothing more from this ledger"
+                "charges that were only in the log are lost: release nothing more from this ledger"
             )
 
     def holds_log(self) -> bool:
@@ -111,12 +111,13 @@ class LedgerFile:
             found = os.stat(self.path)
         except OSError:
             raise LedgerFileError(
-                f"{self.path}: the ledger's file is gone; put it back, send nothing"
+                f"{self.path}: the ledger's file is gone; put it back, and do not send releases "
+                "before that"
             ) from None
         if stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
             raise LedgerFileError(
-                f"{self.path}: this file has {found.st_nlink} names (hard links), and would have "
-                "a log for each; delete all but one"
+                f"{self.path}: this file has {found.st_nlink} names (hard links), and each name "
+                "would have its own log; delete all names but one"
             )
         return found.st_dev, found.st_ino
 

@@ -68,29 +68,31 @@ def _of(table: sa.Table) -> Any:
 
 
 class LedgeredNoise:
-    """A source of noise that charges for what it gives, and keeps all of it.
+    """A source of noise that charges a ledger for every release and stores what was released.
 
-    It covers values as its own source does, see :class:`.secure_noise.SecureNoise`, and keeps the
-    covered values. Every release is computed from covered values alone. Noise that is drawn ahead
-    is not kept: together with a release it would tell the sums.
+    It adds the noise of ``source`` to values, see :class:`.secure_noise.SecureNoise`, and stores
+    the sums. These are called covered values. A release is computed only from covered values. Noise
+    that was drawn in advance is not stored, because noise together with a release would reveal the
+    data.
 
     Parameters
     ----------
     ledger, party, stream
-        Who pays for which stream.
+        The ledger, the party that pays, and the name of the stream.
     event
-        What the stream's first k releases are together, as the plans of all systems say.
+        A function from k to the event of the first k releases of the stream; the plan of every
+        system has one.
     source
-        Covers the values of step k. It must be secure: a seed protects nobody.
+        The source of noise. It must be secure, because noise from a seed protects nobody.
     connection
-        In whose transaction to charge and draw, or a function that says which that is now. Without
-        one each draw is committed by itself.
+        Connection in whose transaction charges and draws are written, or a function that returns
+        it. Without it each draw is committed alone.
     replays
-        For a party that has loaded a state which is older than its newest release, and is given
-        the same events again: steps that were drawn before this source was made are given back as
-        they were kept, once each. Nothing is charged for that, and nothing new is told. Only the
-        same events make it sound: another record in the place of one that was released would be
-        in two batches. By default a step cannot be asked for again.
+        Whether to repeat stored steps. Use it for a party that has loaded a state older than its
+        newest release, and that gets the same events again. Each stored step is returned once more.
+        Nothing is charged, and nothing new is revealed. The events must be exactly the same:
+        another record in the place of a released one would be in two batches. By default no step
+        can be repeated.
     """
 
     def __init__(
@@ -109,15 +111,18 @@ class LedgeredNoise:
         self._kept = set(range(1, len(self._drawn()) + 1)) if replays else set()
 
     def draw_ahead(self, count: int) -> None:
-        """Have the source draw ahead. Nothing is charged or written: that is for a release."""
+        """Let the source draw ``count`` numbers in advance; nothing is charged or stored yet."""
         draw_ahead(self._source, count)
 
     def end_replay(self) -> None:
-        """All events were given again: from now on no step can be asked for a second time."""
+        """End the repetition: from now on no step can be repeated."""
         self._kept.clear()
 
     def cover(self, step: int, values: Floats) -> Floats:
-        """Charge step ``step``, then cover its values and keep them; see :meth:`Ledger.draw`."""
+        """Charge ``step``, add noise to its ``values``, and store the sums.
+
+        See :meth:`Ledger.draw`.
+        """
         if step in self._kept:
             kept = checked_noise(self._drawn()[step - 1], values.size)
             self._kept.remove(step)

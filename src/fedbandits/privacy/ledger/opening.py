@@ -78,9 +78,9 @@ def _bind(ledger: Ledger, file: LedgerFile, moved: bool) -> None:
         return
     if written is not None and not moved:
         raise LedgerFileError(
-            f"{file.path}: was written as another file, so it is a copy or was brought from "
-            "elsewhere. Two copies spend one budget twice. If this is the latest one and no other "
-            "will be used again, open it once with moved=True"
+            f"{file.path}: this file is a copy, or it was moved. Two copies would spend one "
+            "budget twice. If this is the latest copy and no other will be used again, open it "
+            "once with moved=True"
         )
     with named_errors(), ledger.begin() as connection:
         write_meta(connection, _FILE, file.inode)

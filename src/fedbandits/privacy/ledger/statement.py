@@ -24,18 +24,18 @@ from fedbandits.privacy.ledger.tables import (
 
 
 class StreamStatement(msgspec.Struct, frozen=True):
-    """One stream of releases.
+    """One stream of releases in an account.
 
     Parameters
     ----------
     name
         Name of the stream.
     steps
-        How many releases were charged.
+        Number of releases that were charged.
     event
-        The latest event, whose price is the whole stream's.
+        The latest event. Its price is the price of the whole stream.
     mu
-        That price, a μ of Gaussian differential privacy.
+        The price of the stream: a μ of Gaussian differential privacy.
     """
 
     name: str
@@ -45,34 +45,34 @@ class StreamStatement(msgspec.Struct, frozen=True):
 
     @property
     def description(self) -> str:
-        """The event in one line."""
+        """A description of the event in one line."""
         return describe(self.event)
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True):
-    """A party's account.
+    """The account of a party: its budget, and what was spent.
 
     Parameters
     ----------
     party
-        Whose account it is.
+        Name of the party.
     claim
-        What the party promises.
+        The privacy claim of the party.
     epsilon, delta, mu
         The budget: (ε, δ) as it was given, and the μ that it allows.
     spent_mu, spent_epsilon
-        μ of all that was charged, and its ε at the budget's δ.
+        μ of all charges together, and the ε of that at the δ of the budget.
     left_mu
-        √(μ² - spent²): what may still be added.
+        What is left of the budget: √(μ² - spent_mu²).
     left_epsilon
-        ε at the budget's δ of something that costs ``left_mu`` by itself. With ``spent_epsilon`` it
-        does not add up to ``epsilon``: in Gaussian differential privacy squares of μ add up.
+        ε of ``left_mu``, at the δ of the budget. ``spent_epsilon`` and ``left_epsilon`` do not add
+        up to ``epsilon``, because in Gaussian differential privacy the squares of μ are added.
     charges
-        How many there were.
+        Number of charges.
     first, last
-        Times of the first and of the last one, in seconds since 1970; None without any.
+        Times of the first and the last charge, in seconds since 1970. None without charges.
     streams
-        What was released, by name.
+        The streams of releases, by name.
     """
 
     party: str
@@ -91,21 +91,21 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Total(msgspec.Struct, frozen=True, kw_only=True):
-    """What several accounts cost the same records together.
+    """The total privacy cost of several accounts for records that are in all of them.
 
-    A record that is behind all of them has paid for each. μ of Gaussian differential privacy adds
-    up in squares, whoever was charged and in whatever order: that is exact for Gaussian releases.
+    The squares of μ of Gaussian differential privacy are added. The order of charges and the
+    parties that are charged do not matter. The total is exact for Gaussian releases.
 
     Parameters
     ----------
     accounts
-        How many they are.
+        Number of accounts.
     delta
-        The smallest δ of their budgets, at which both ε are.
+        The smallest δ of the budgets. Both values of ε are at this δ.
     spent_mu, spent_epsilon
-        Of all that was charged.
+        μ and ε of all charges.
     mu, epsilon
-        Of all that may be: the budgets together.
+        μ and ε of all budgets together.
     """
 
     accounts: int
@@ -117,7 +117,13 @@ class Total(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def add_up(statements: Sequence[Statement]) -> Total:
-    """What accounts, of one ledger or of several, cost the records that are behind all of them."""
+    """The total cost of accounts for records that are in all of them.
+
+    Parameters
+    ----------
+    statements
+        The accounts, from one ledger or from several.
+    """
     delta = min(each.delta for each in statements)
     spent = gaussian.compose(each.spent_mu for each in statements)
     budget = gaussian.compose(each.mu for each in statements)

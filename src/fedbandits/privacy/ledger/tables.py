@@ -134,7 +134,7 @@ def digits(text: str, owner: str) -> int:
         If it is no number.
     """
     if not (isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= _DIGITS):
-        raise LedgerCorruptError(f"party {owner!r}: the total is no number")
+        raise LedgerCorruptError(f"party {owner!r}: the total is not a number")
     return int(text)
 
 

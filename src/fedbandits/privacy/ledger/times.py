@@ -54,7 +54,8 @@ class Times:
         if behind and newest > _time(excused):
             raise ClockError(
                 f"the clock says {told:.3f}, but the last entry is of {newest:.3f}: "
-                "set it right; nothing was spent. If the clock was wrong then, and is right now: "
+                "correct the clock; nothing was spent. If the clock was wrong before and is "
+                "right now, call "
                 "Ledger.excuse_clock"
             )
         return max(told, newest)
@@ -67,7 +68,7 @@ class Times:
         try:
             told = float(self._clock())
         except (TypeError, ValueError, OverflowError) as error:
-            raise ClockError("the clock tells no time: nothing was spent") from error
+            raise ClockError("the clock did not return a time: nothing was spent") from error
         if not math.isfinite(told):
             raise ClockError(f"the clock says {told}: nothing was spent")
         return told

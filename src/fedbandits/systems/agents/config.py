@@ -23,36 +23,39 @@ class Every(_Part, frozen=True, tag="every"):
     Parameters
     ----------
     rounds
-        Number B of rounds from one sync to the next; ``"auto"`` is ⌈√(T/M)⌉, the longest batch
-        whose delay, of order d·MB, costs no more than learning itself, of order d√(MT)
-        (docs/baselines.md).
+        Number B of rounds from one sync to the next. ``"auto"`` is ⌈√(T/M)⌉. This is the longest
+        batch whose delay, of order d·MB, does not add more regret than learning itself, of order
+        d√(MT) (docs/baselines.md).
     """
 
     rounds: PositiveInt | Literal["auto"] = 1
 
 
 class Evenly(_Part, frozen=True, tag="evenly"):
-    """Sync exactly ``syncs`` times, evenly spread: the k-th time after ⌊k T / (syncs + 1)⌋ rounds.
+    """Sync ``syncs`` times at equal intervals: the k-th time after ⌊k T / (syncs + 1)⌋ rounds.
 
     Parameters
     ----------
     syncs
-        Their number n, less than the rounds T: one after the last round would serve nobody.
+        Number n of syncs. It must be less than T, because a sync after the last round would be
+        useless.
     """
 
     syncs: PositiveInt = 10
 
 
 class Growing(_Part, frozen=True, tag="growing"):
-    """Sync first after ``first`` rounds, then whenever the round has grown by ``factor``.
+    """Sync after ``first`` rounds, then whenever the number of rounds has grown by ``factor``.
 
     Parameters
     ----------
     factor
-        Ratio of one sync's round to the last one's; at least one round lies between.
+        Ratio of the round of a sync to the round of the sync before. There is at least one round
+        between them.
     first
-        ``"auto"`` waits until what all agents have seen could stand out from the noise (see
-        :func:`.schedule.first_useful_round`): an earlier release spends budget on noise alone.
+        Round of the first sync. ``"auto"`` waits until the data of all agents can be larger than
+        the noise (see :func:`.schedule.first_useful_round`). An earlier release would spend budget
+        without information.
     """
 
     factor: Annotated[float, Meta(gt=1.0)] = 1.5
@@ -60,16 +63,16 @@ class Growing(_Part, frozen=True, tag="growing"):
 
 
 class Determinant(_Part, frozen=True, tag="determinant"):
-    """Sync when some agent's log determinant has grown enough (the paper's Algorithm 1, line 12).
+    """Sync when the log determinant of one agent has grown enough (Algorithm 1, line 12).
 
-    The trigger reads raw data, so message times leak: no finite ε holds.
+    The trigger reads raw data, so the times of messages reveal data, and no finite ε holds.
 
     Parameters
     ----------
     threshold
-        The threshold D as a number; ``"theory"`` for that of Theorem 1; ``"wang"`` for T
-        ln(MT)/(dM), that of Wang et al. (2020) for statistics in clear; or the communication aimed
-        at: ``"M log T"``, ``"M^1.5"``, ``"MT"`` mean about ⌈log₂ T⌉, ⌈√M⌉ and T syncs.
+        The threshold D. A number is D itself. ``"theory"`` is D of Theorem 1. ``"wang"`` is T
+        ln(MT)/(dM), which Wang et al. (2020) use without noise. ``"M log T"``, ``"M^1.5"`` and
+        ``"MT"`` choose D by the amount of communication: about ⌈log₂ T⌉, ⌈√M⌉ and T syncs.
     """
 
     threshold: Positive | Literal["theory", "wang", "M log T", "M^1.5", "MT"] = "M log T"
@@ -83,20 +86,20 @@ Schedule = Every | Growing | Evenly | Determinant | Never
 
 
 class NoNoise(_Part, frozen=True, tag="none"):
-    """Statistics leave in clear."""
+    """No noise: statistics are sent in clear."""
 
 
 class Toeplitz(_Part, frozen=True, tag="toeplitz"):
-    """Square-root Toeplitz mechanism, calibrated to (ε, δ) by Gaussian DP."""
+    """Square-root Toeplitz mechanism, calibrated to (ε, δ) with Gaussian DP."""
 
 
 class Tree(_Part, frozen=True, tag="tree"):
-    """Binary tree; ``noise`` is ``calibrated`` to (ε, δ) or the paper's ``published`` constant.
+    """Binary tree mechanism; its noise is calibrated, or the constant of the paper.
 
     Parameters
     ----------
     noise
-        ``calibrated``: as much as (ε, δ) needs. ``published``: the constant that the paper prints.
+        ``calibrated``: the noise that (ε, δ) needs. ``published``: the constant in the paper.
     """
 
     noise: Literal["calibrated", "published"] = "calibrated"
@@ -111,7 +114,7 @@ OpenUnit = Annotated[float, Meta(gt=0.0, lt=1.0)]
 
 
 class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Linear agents that release running sums, in parts (Dubey & Pentland 2020).
+    """Settings of linear agents that release running sums (Dubey & Pentland 2020).
 
     Parameters
     ----------
@@ -121,34 +124,36 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     privatizer
         How a running sum is released: ``toeplitz``, ``tree``, ``none``.
     local_view
-        ``released``: an agent acts on released statistics alone. ``raw``: its own records since
-        the last sync count at once.
+        What an agent decides on. ``released``: only released statistics. ``raw``: also its own
+        records since the last sync.
     confidence
-        ``adaptive`` (docs/confidence.md) or ``published`` (Proposition 2).
+        How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or ``published``
+        (Proposition 2).
     exploration_scale
-        Multiplies the radius; 1 is the theorem.
+        Factor of the confidence radius. 1 is the value of the theorem.
     epsilon
-        ε of the budget of every agent, for all it ever sends. A list gives each agent its own.
+        ε of the budget of every agent, for everything that it sends. A list gives each agent its
+        own ε.
     delta
-        δ of the budget of every agent: the probability with which the promise of ε may fail.
+        δ of the budget of every agent: the probability with which the guarantee of ε may fail.
     context_bound
-        L, the largest norm of a context. Contexts are held to it before they touch a statistic.
+        L, the largest norm of a context. Every context is checked against it before it is used.
     reward_bound
-        B, the largest absolute reward. Rewards are held to it before they touch a statistic.
+        B, the largest absolute reward. Every reward is checked against it before it is used.
     parameter_bound
         S, the largest norm that θ* may have.
     out_of_bounds
-        What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales context
-        and reward back together, so that they stay linear in θ*, then cuts the reward off at B;
-        where rewards are cut off the confidence bound no longer holds. What is no number counts as
-        0; a context of infinite length keeps its infinite entries, cut to length L.
+        What to do with a record beyond L or B. ``refuse`` stops the run. ``clip`` first scales
+        context and reward back by the same factor, so that the reward stays linear in θ*. Then it
+        cuts the reward off at B. If rewards are cut off, the confidence bound no longer holds. NaN
+        counts as 0. A context of infinite norm keeps its infinite entries, scaled to norm L.
     noise_scale
-        σ: rewards are σ-sub-Gaussian about their mean.
+        σ: rewards are σ-sub-Gaussian around their mean.
     alpha
         Probability with which the confidence bound may fail.
     regularization
-        λ₁, the ridge parameter. ``auto``: 1 without noise; with noise, the bound on the operator
-        norm of the pooled noise, since less would only loosen the radius.
+        λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound on the
+        operator norm of the pooled noise, because a smaller λ₁ would only make the radius larger.
     """
 
     schedule: Schedule = msgspec.field(default_factory=Growing)
@@ -174,21 +179,21 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             )
         if isinstance(self.schedule, Determinant) and self.local_view == "released":
             raise ValueError(
-                "a determinant schedule watches raw records, which a released local_view does "
-                'not; set local_view = "raw", or use growing or every'
+                "a determinant schedule reads raw records, but a released local_view uses only "
+                'releases; set local_view = "raw", or use growing or every'
             )
         if self.regularization != "auto" and self.is_private and self.confidence == "published":
             raise ValueError(
-                "regularization has no effect with published confidence, which shifts by the "
-                'noise; leave it at "auto"'
+                "with published confidence regularization has no effect, because the noise has "
+                'its own shift; leave it at "auto"'
             )
 
     @property
     def is_private(self) -> bool:
-        """Whether noise is added at all."""
+        """Whether any noise is added."""
         return not isinstance(self.privatizer, NoNoise)
 
     @property
     def uses_published_noise(self) -> bool:
-        """Whether the noise is the paper's constant."""
+        """Whether the noise is the constant of the paper."""
         return isinstance(self.privatizer, Tree) and self.privatizer.noise == "published"

@@ -93,7 +93,7 @@ class Limits:
             return
         newest = max(releases)
         if fault == _NO_SUM:
-            raise ImplausibleError(f"{name}: release {newest} is no sum of records")
+            raise ImplausibleError(f"{name}: release {newest} is not a sum of records")
         raise ImplausibleError(
             f"{name}: a number in release {newest} is larger than the terms allow"
         )

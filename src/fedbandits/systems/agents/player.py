@@ -156,7 +156,7 @@ class Player(ActingParty[AnyPlayer]):
             if self._plan.constants.clip or all_finite(copied):
                 return copied, some
         raise LocalProtocolError(
-            f"{self.name}: a decision set is {dimension} finite numbers for each of at most "
+            f"{self.name}: a decision set must have {dimension} finite numbers for each of at most "
             f"{columns} columns, as the terms say"
         )
 
@@ -166,7 +166,7 @@ class Player(ActingParty[AnyPlayer]):
         known = all(type(arm) is int and 0 <= arm < most for arm in some)
         if self._plan.constants.models == 1 or not (known and 1 <= len(some) == len({*some})):
             raise LocalProtocolError(
-                f"{self.name}: arms to choose among are different numbers from 0 to {most - 1}, "
+                f"{self.name}: available arms must be different numbers from 0 to {most - 1}, "
                 "and at least one; where all arms share a model, fewer are shown"
             )
         return some

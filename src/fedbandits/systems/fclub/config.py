@@ -12,14 +12,14 @@ from fedbandits.systems.servers.config import NotNegative, OpenUnit, Part, Posit
 
 
 class Growing(Part, frozen=True, tag="growing"):
-    """Phases that end in rounds first, first·factor, first·factor², …: fixed in advance.
+    """Phases that end in rounds first, first·factor, first·factor², …, which are fixed in advance.
 
     Parameters
     ----------
     factor
         Ratio of the round in which a phase ends to that of the phase before.
     first
-        Round in which the first phase ends. ``auto``: after five rounds a user.
+        Round in which the first phase ends. ``auto``: five times the number of users.
     """
 
     factor: Annotated[float, Meta(ge=1.01, le=1e6)] = 1.4
@@ -27,41 +27,44 @@ class Growing(Part, frozen=True, tag="growing"):
 
 
 class FCLUB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """FCLUB with private releases in rounds fixed in advance, and clusters as a mixture.
+    """Settings of the sound FCLUB: releases in fixed rounds, and clusters from a mixture model.
 
     Parameters
     ----------
     schedule
-        When phases end: ``growing(1.4)``; the first one by default after five rounds a user.
+        When phases end: ``growing(1.4)``. By default the first phase ends after five rounds for
+        each user.
     releases
-        What a server releases at a phase's end. ``users``: the running sum of each of its users.
-        ``clusters``: for each cluster of its users the sum of the phase's records; far less noise,
-        but who is in which cluster, and how many there are, is found in raw data. ``never``:
-        servers learn by themselves.
+        What a server releases at the end of a phase. ``users``: the running sum of each of its
+        users. ``clusters``: for each cluster of its users, the sum of the records of this phase.
+        This needs far less noise, but the number of clusters and the users in each are computed
+        from raw data. ``never``: nothing, so servers learn alone.
     noise
-        ``calibrated`` to (ε, δ), or ``none``.
+        ``calibrated``: the noise that (ε, δ) needs. ``none``: no noise.
     local_view
-        ``raw``: a server uses its own users' records at once. ``released``: it acts on releases
-        alone, its own included, and learns nothing within a phase.
+        What a server decides on. ``raw``: also the newest records of its own users. ``released``:
+        only releases, its own included. It then learns nothing during a phase.
     clustering
-        ``mixture``, or ``population``: one cluster, whose spread says how much users differ.
+        ``mixture``: several clusters. ``population``: one cluster, whose spread describes how much
+        users differ.
     center_rewards
-        Learn y - ½ where one coordinate of all items is constant: a record then moves the sums
-        by 1.25 instead of 2, for the same recommendations.
+        Whether to learn y - ½ instead of y if one coordinate of all items is constant. A record
+        then changes the sums by 1.25 instead of 2, and recommendations stay the same.
     strictness
-        What one more cluster must gain, as a multiple of the Bayesian information criterion.
+        Gain that an additional cluster must bring, as a multiple of the Bayesian information
+        criterion.
     trust
-        How far other servers' users may move the centre of a cluster, see
+        How far users of other servers may move the centre of a cluster; see
         :func:`~fedbandits.learners.attachment.attach`.
     most_clusters
-        How many clusters one server can have.
+        Largest number of clusters of one server.
     exploration_scale
-        Items are scored by their mean reward plus so many of its standard deviations, a single
-        reward's deviation being taken for ½.
+        The score of an item is its mean reward plus this number of standard deviations of the mean.
+        The standard deviation of a single reward is taken to be ½.
     epsilon
-        ε of the budget of all releases of a server's users together.
+        ε of the budget for all releases of one server about its users.
     delta
-        δ of that budget: the probability with which the promise of ε may fail.
+        δ of that budget: the probability with which the guarantee of ε may fail.
     """
 
     schedule: Growing = msgspec.field(default_factory=Growing)
@@ -80,6 +83,6 @@ class FCLUB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def validate(self) -> None:
         if self.local_view == "released" and self.releases != "users":
             raise ValueError(
-                "with a released local_view a server acts on released sums of its users; set "
+                "with a released local_view a server needs released sums of its users; set "
                 'releases = "users", or local_view = "raw"'
             )

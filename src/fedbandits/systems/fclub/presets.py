@@ -6,23 +6,23 @@ from fedbandits.systems.base import Preset
 
 PRESETS: dict[str, Preset] = {
     "fclub": Preset(
-        "sound: noisy running sums of users in rounds fixed in advance, clusters as a mixture",
+        "the sound variant: noisy sums of users in fixed rounds, clusters from a mixture model",
         {},
     ),
     "fclub-released": Preset(
-        "servers act on releases alone, so that the claim holds for interactive data too",
+        "servers act only on releases, so the claim also holds for interactive data",
         {"local_view": "released"},
     ),
     "fclub-clusters": Preset(
-        "one noisy sum a cluster: less noise, a weaker claim, which takes the clusters as public",
+        "one noisy sum for each cluster: less noise, but the claim treats clusters as public",
         {"releases": "clusters"},
     ),
     "fclub-local": Preset(
-        "every server by itself: what clusters bring without any release",
+        "servers without communication; shows the benefit of clusters alone",
         {"releases": "never"},
     ),
     "fclub-clear": Preset(
-        "users' sums leave in clear: what privacy costs",
+        "sums of users without noise; the difference is the cost of privacy",
         {"noise": "none"},
     ),
 }

@@ -14,7 +14,7 @@ Ratio = Annotated[float, Meta(ge=1.0, le=1e9)]
 
 
 class Alone(Part, frozen=True, tag="alone"):
-    """Every user learns by itself: nobody is clustered."""
+    """Every user learns alone; there are no clusters."""
 
 
 class Together(Part, frozen=True, tag="together"):
@@ -29,11 +29,11 @@ class Phased(Part, frozen=True, tag="phased"):
 
 
 class Edges(Part, frozen=True, tag="edges"):
-    """CLUB (Gentile et al. 2014) on every server: each round the edges of one user are tested."""
+    """CLUB (Gentile et al. 2014) on every server: each round tests the edges of one user."""
 
 
 class Sets(Part, frozen=True, tag="sets"):
-    """SCLUB (Li et al. 2019) on every server: users split off clusters, and clusters merge."""
+    """SCLUB (Li et al. 2019) on every server: users leave clusters, and clusters merge."""
 
 
 Clustering = Alone | Together | Phased | Edges | Sets
@@ -44,18 +44,18 @@ class Never(Part, frozen=True, tag="never"):
 
 
 class Always(Part, frozen=True, tag="always"):
-    """Every observation goes at once to every server that has a part of the cluster."""
+    """Every observation is sent at once to all servers with users of the same cluster."""
 
 
 class Delayed(Part, frozen=True, tag="delayed"):
-    """Liu et al. 2022, Algorithms 3 and 4: exchange once the determinant has grown enough.
+    """Liu et al. 2022, Algorithms 3 and 4: exchange when a determinant has grown enough.
 
     Parameters
     ----------
     upload
         U: a local cluster uploads when det(S + ΔS) ≥ U det S.
     download
-        D: it is sent what it lacks when det Sᵍ ≥ D det S.
+        D: the global server sends it the missing statistics when det Sᵍ ≥ D det S.
     """
 
     upload: Ratio = 1.01
@@ -66,22 +66,22 @@ Sharing = Never | Always | Delayed
 
 
 class NoNoise(Part, frozen=True, tag="none"):
-    """Statistics leave in clear."""
+    """No noise: statistics are sent in clear."""
 
 
 class Published(Part, frozen=True, tag="published"):
-    """Algorithm 5: a binary tree for every local cluster, with the paper's noise.
+    """Algorithm 5: a binary tree for every local cluster, with the noise of the paper.
 
-    A tree stands as long as its cluster has the same users; whoever loses one gets a new tree.
-    Every upload takes the next perturbation, and so does every phase: one for the report
-    (Algorithm 2, line 4), one for a renewal (line 14).
+    A tree is used as long as its cluster has the same users. A cluster that loses a user gets a new
+    tree. Every upload uses the next perturbation of the tree. Every phase uses two more: one for
+    the report (Algorithm 2, line 4) and one for a renewal (line 14).
 
     Parameters
     ----------
     uploads
-        How often a local cluster may upload under one tree. ``"auto"`` is the bound of section 4,
-        d log T / log min(U, D). Once they are used up it uploads nothing more; it still reports.
-        The tree's t_c is this and two for every phase of the run.
+        Number of uploads that a local cluster may make with one tree. ``"auto"`` is the bound of
+        section 4, d log T / log min(U, D). After that the cluster makes no more uploads, but it
+        still reports. t_c of the tree is this number plus two for every phase of the run.
     """
 
     uploads: Annotated[int, Meta(ge=1, le=1_000_000)] | Literal["auto"] = "auto"
@@ -91,32 +91,34 @@ Privatizer = NoNoise | Published
 
 
 class Practical(Part, frozen=True, tag="practical"):
-    """β = ½ √(2 ln(2/α) + d ln(3 + T/d)), T the model's observations: the authors' code.
+    """The radius of the authors' code, β = ½ √(2 ln(2/α) + d ln(3 + T/d)).
+
+    T is the number of observations of the model.
 
     Parameters
     ----------
     alpha
-        α in that formula: the smaller it is, the more is explored.
+        α in the formula. A smaller α means more exploration.
     """
 
     alpha: Positive = 1.5
 
 
 class Lemma(Part, frozen=True, tag="lemma"):
-    """β of Lemma 1, at the failure probability of the configuration, and σ₀ = ½.
+    """The radius β of Lemma 1, with σ₀ = ½.
 
-    m is the true number of clusters, which the paper takes as known. Under noise ρ_min = ρ,
-    ρ_max = 3ρ + 3ρ d log T / log min(U, D), and κ = ‖h‖/√ρ with the bound that ‖h‖ keeps with high
-    probability; without noise ρ_min = ρ_max = λ and κ = 0.
+    Its failure probability is a setting. m is the true number of clusters, which the paper assumes
+    to be known. With noise, ρ_min = ρ, ρ_max = 3ρ + 3ρ d log T / log min(U, D), and κ = ‖h‖/√ρ. For
+    ‖h‖ its bound with high probability is used. Without noise, ρ_min = ρ_max = λ and κ = 0.
     """
 
 
 class Authors(Part, frozen=True, tag="authors"):
-    """β of the authors' code for FCLUB-CDP, for T records of the model and α = 1.
+    """The radius of the authors' code for FCLUB-CDP, for T records of the model and α = 1.
 
     β = √(2 ln 2 + d ln(1 + T/(dρ))) + √(Lρ) + √L υ with m = 1 + ln T,
-    ρ = √32 · 2m ln(4/δ) (4√d + 2 ln 2T)/ε and υ² = √2 m (√d + 2 ln 2T)/√ε. They multiply it by
-    0.005; the noise that it allows for is never added.
+    ρ = √32 · 2m ln(4/δ) (4√d + 2 ln 2T)/ε and υ² = √2 m (√d + 2 ln 2T)/√ε. The authors multiply it
+    by 0.005. It makes room for noise, but their code adds no noise.
     """
 
 
@@ -139,58 +141,61 @@ def phase_ends(rounds: int) -> list[int]:
 
 
 class PublishedFCLUB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Federated online clustering of bandits (Liu et al. 2022, Algorithms 1 to 5), in parts.
+    """Settings of the published FCLUB (Liu et al. 2022, Algorithms 1 to 5).
 
     Parameters
     ----------
     clustering
-        Who learns with whom: ``phased``, ``edges`` (CLUB), ``sets`` (SCLUB), ``together``,
+        Which users learn together: ``phased``, ``edges`` (CLUB), ``sets`` (SCLUB), ``together``,
         ``alone``.
     sharing
-        What servers tell one another: ``delayed(U, D)``, ``always``, ``never``.
+        When servers exchange statistics: ``delayed(U, D)``, ``always``, ``never``.
     privatizer
         ``none``, or ``published``: the noise of Algorithm 5.
     acts_on
-        ``buffered``: a server recommends by S + ΔS, what it has not uploaded yet included, as the
-        authors' code does. ``synchronized``: by S alone (Algorithm 1, line 12).
+        The statistics with which a server recommends. ``buffered``: S + ΔS, which includes records
+        that are not uploaded yet, as in the authors' code. ``synchronized``: only S (Algorithm 1,
+        line 12).
     alpha1
-        Two users are different where estimates lie further apart than α₁ (F + F): equation 3,
-        CLUB's edges, SCLUB's splits.
+        α₁. Two users are different if the distance of their estimates is larger than α₁ (F + F).
+        Used in equation 3, for the edges of CLUB and the splits of SCLUB.
     alpha2
-        Two clusters are the same where estimates are closer than α₂ (F + F): equation 4, SCLUB's
-        merges.
+        α₂. Two clusters are the same if the distance of their estimates is smaller than α₂ (F + F).
+        Used in equation 4, and for the merges of SCLUB.
     merging
-        ``printed``: Algorithm 2. Clusters of different servers that pass equation 4, directly or
-        through others, are one; where that changes who learns with whom, all begin anew from the
-        reports. ``authors``: what the authors' code does. Clusters of one server may become one
-        again too. Nothing is merged while every pair passes the test, nor while every cluster
-        stands alone and none has split. Where nothing changed each server begins anew with the
-        records of its own users, and what came from others is dropped. Where something changed
-        the clusters of a group share one array: an upload counts twice, and all have it at once.
+        How clusters of different servers are merged. ``printed``: Algorithm 2. Clusters that pass
+        equation 4, directly or through others, become one. If this changes the clusters, all start
+        again from the reports. ``authors``: what the authors' code does. Clusters of one server may
+        also become one again. Nothing is merged while every pair passes the test. Nothing is merged
+        either while every cluster stands alone and none has split. If nothing changed, each server
+        starts again with the records of its own users, and drops what came from others. If
+        something changed, the clusters of a group share one array. Then an upload counts twice, and
+        all of them have it at once.
     alpha_p
-        SCLUB splits and merges by shares of arrivals too: users differ by more than 2 α_p F(t),
-        clusters are the same if they differ by less than α_p F(t).
+        α_p. SCLUB also compares shares of arrivals. Users are split if their shares differ by more
+        than 2 α_p F(t). Clusters are merged if their shares differ by less than α_p F(t).
     confidence
-        ``practical(alpha)``, as in the authors' code; ``lemma``; or ``authors``, which their code
-        for FCLUB-CDP takes.
+        How the confidence radius is computed. ``practical(alpha)``: as in the authors' code.
+        ``lemma``: Lemma 1. ``authors``: as in the authors' code for FCLUB-CDP.
     bonus
-        ``square``: β xᵀM⁻¹x, the authors' code. ``root``: β √(xᵀM⁻¹x), the paper.
+        The exploration bonus. ``square``: β xᵀM⁻¹x, as in the authors' code. ``root``: β √(xᵀM⁻¹x),
+        as in the paper.
     exploration_scale
-        Multiplies the bonus; with the root and Lemma 1, 1 is the theorem.
+        Factor of the bonus. With ``root`` and ``lemma``, 1 is the value of the theorem.
     regularization
-        Ridge parameter λ when recommending; with ``published`` noise its own shift takes that
-        place.
+        Ridge parameter λ for recommendations. With ``published`` noise, the shift of the noise is
+        used in its place.
     edge_regularization
         Ridge parameter λ of users' estimates in equation 3.
     merge_regularization
-        Ridge parameter λ of clusters' estimates in equation 4. SCLUB's clusters are compared as
-        they recommend.
+        Ridge parameter λ of clusters' estimates in equation 4. SCLUB compares clusters with
+        ``regularization`` instead.
     failure_probability
         α of Lemma 1 and of the bound on the noise.
     epsilon
-        ε that the paper promises for the ``published`` noise.
+        ε that the paper claims for the ``published`` noise.
     delta
-        δ that the paper promises for the ``published`` noise.
+        δ that the paper claims for the ``published`` noise.
     """
 
     clustering: Clustering = msgspec.field(default_factory=Phased)
@@ -215,19 +220,19 @@ class PublishedFCLUB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=T
         local = isinstance(self.clustering, Alone | Edges | Sets)
         if local and not isinstance(self.sharing, Never):
             raise ValueError(
-                "this clustering is of one server's users, who share nothing with others; set "
+                "this clustering works on each server alone, so servers cannot share; set "
                 'sharing = "never", or clustering = "phased" or "together"'
             )
         if self.is_private and not (
             isinstance(self.clustering, Phased) and isinstance(self.sharing, Delayed)
         ):
             raise ValueError(
-                "the published privatizer makes the uploads of phased clusters noisy; set "
+                "the published privatizer needs phased clusters that upload; set "
                 'clustering = "phased" and sharing = "delayed"'
             )
         if self.is_private and not isinstance(self.confidence, Lemma):
             raise ValueError(
-                'the published noise needs a radius that knows of it; set confidence = "lemma"'
+                'with published noise the radius must include the noise; set confidence = "lemma"'
             )
         if self.is_private and min(self.sharing.upload, self.sharing.download) <= 1.0:  # type: ignore[union-attr]
             raise ValueError("with published noise, thresholds of sharing must be larger than 1")
@@ -236,15 +241,15 @@ class PublishedFCLUB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=T
             or not (isinstance(self.clustering, Phased) and isinstance(self.sharing, Delayed))
         ):
             raise ValueError(
-                'merging = "authors" is of phased clusters that share with delay and without '
-                'noise; set clustering = "phased", sharing = "delayed" and privatizer = "none"'
+                'merging = "authors" needs phased clusters, delayed sharing and no noise; set '
+                'clustering = "phased", sharing = "delayed" and privatizer = "none"'
             )
         if self.acts_on == "synchronized" and not isinstance(self.sharing, Delayed):
             raise ValueError(
-                'nothing is buffered unless sharing is "delayed"; leave acts_on at "buffered"'
+                'acts_on has an effect only if sharing is "delayed"; leave it at "buffered"'
             )
 
     @property
     def is_private(self) -> bool:
-        """Whether noise is added at all."""
+        """Whether any noise is added."""
         return isinstance(self.privatizer, Published)

@@ -184,7 +184,9 @@ def _deviations(plan: PublishedFCLUBPlan) -> Floats:
 def _next(plan: PublishedFCLUBPlan, tree: CoveredTree) -> int:
     number = tree.taken + 1
     if plan.tree is None or number > plan.tree.releases:
-        raise ReleaseRefusedError(f"perturbation {number} refused: its tree has none left")
+        raise ReleaseRefusedError(
+            f"perturbation {number} refused: its tree has no perturbation left"
+        )
     return number
 
 

@@ -212,7 +212,7 @@ def make_plan(config: PublishedFCLUB, facts: ClusteredFacts, rounds: int) -> Pub
     d, sharing = facts.dimension, config.sharing
     if isinstance(config.clustering, Phased | Edges) and facts.parties > _MOST_IN_A_GRAPH:
         raise ConfigError(
-            f"clustering: a graph of {facts.parties:,} users has no room; use at most "
+            f"clustering: a graph of {facts.parties:,} users needs too much memory; use at most "
             f"{_MOST_IN_A_GRAPH:,} users, or other clustering"
         )
     phased = isinstance(config.clustering, Phased | Sets)

@@ -6,7 +6,7 @@ from fedbandits.systems.base import Preset
 
 PRESETS: dict[str, Preset] = {
     "fclub-published": Preset(
-        "Liu et al. 2022, FCLUB-CDP as published, with its noise really added",
+        "Liu et al. 2022: FCLUB-CDP as published, and its noise is added",
         {
             "privatizer": "published",
             "acts_on": "synchronized",
@@ -16,7 +16,7 @@ PRESETS: dict[str, Preset] = {
         },
     ),
     "fclub-authors": Preset(
-        "what the authors' code for FCLUB-CDP really runs: no noise is added, merging is another",
+        "the authors' code for FCLUB-CDP: it adds no noise, and merges clusters in another way",
         {
             "merging": "authors",
             "confidence": "authors",
@@ -25,15 +25,15 @@ PRESETS: dict[str, Preset] = {
         },
     ),
     "fclub-dc": Preset(
-        "Liu et al. 2022 without noise: clusters by phases, delayed communication",
+        "Liu et al. 2022 without noise: clusters in phases, delayed communication",
         {},
     ),
     "fclub-sync": Preset(
-        "Liu et al. 2022 without noise, every observation shared at once",
+        "Liu et al. 2022 without noise; every observation is shared at once",
         {"sharing": "always"},
     ),
     "club": Preset(
-        "Gentile et al. 2014 on every server by itself: edges are deleted round by round",
+        "Gentile et al. 2014 on every server alone: edges are deleted round by round",
         {
             "clustering": "edges",
             "sharing": "never",
@@ -44,7 +44,7 @@ PRESETS: dict[str, Preset] = {
         },
     ),
     "sclub": Preset(
-        "Li et al. 2019 on every server by itself: users split off and clusters merge",
+        "Li et al. 2019 on every server alone: users leave clusters, and clusters merge",
         {
             "clustering": "sets",
             "sharing": "never",
@@ -55,11 +55,11 @@ PRESETS: dict[str, Preset] = {
         },
     ),
     "linucb-per-user": Preset(
-        "LinUCB of every user alone: what collaboration must be better than",
+        "LinUCB for every user alone; the baseline that collaboration must beat",
         {"clustering": "alone", "sharing": "never", "confidence": "practical(15)"},
     ),
     "homo": Preset(
-        "one cluster of all users, every observation shared at once",
+        "one cluster of all users; every observation is shared at once",
         {"clustering": "together", "sharing": "always"},
     ),
     "homo-dc": Preset(

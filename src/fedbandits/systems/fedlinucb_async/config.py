@@ -11,32 +11,35 @@ from fedbandits.systems.agents.config import Bound, OpenUnit, Positive
 
 
 class AsyncFedLinUCB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Asynchronous FedLinUCB (He et al. 2022, Algorithm 1). Statistics are exchanged in clear.
+    """Settings of asynchronous FedLinUCB (He et al. 2022, Algorithm 1), which adds no noise.
+
+    Statistics are exchanged in clear.
 
     Parameters
     ----------
     growth
-        The paper's α: an agent exchanges with the server when its own records since its last
-        exchange make det Σ more than 1 + α times what it was then. ``auto``: 1/M².
+        α of the paper. An agent exchanges with the server when its new records have made det Σ more
+        than 1 + α times as large as at its last exchange. ``auto``: 1/M².
     confidence
-        ``published``: β of the paper's Theorem 5.1. ``adaptive``: the radius of the other
-        variants, valid where decision sets do not depend on rewards (docs/baselines.md).
+        How the confidence radius is computed. ``published``: β of Theorem 5.1. ``adaptive``: the
+        radius of the other systems. It is valid if decision sets do not depend on rewards
+        (docs/baselines.md).
     exploration_scale
-        Multiplies the radius; 1 is the theorem.
+        Factor of the confidence radius. 1 is the value of the theorem.
     context_bound
-        L, the largest norm of a context. Contexts are held to it before they touch a statistic.
+        L, the largest norm of a context. Every context is checked against it before it is used.
     reward_bound
-        B, the largest absolute reward. Rewards are held to it before they touch a statistic.
+        B, the largest absolute reward. Every reward is checked against it before it is used.
     parameter_bound
         S, the largest norm that θ* may have.
     out_of_bounds
-        What to do with a record beyond L or B: ``refuse`` stops the run. ``clip`` scales context
-        and reward back together, then cuts the reward off at B. What is no number counts as 0; a
-        context of infinite length keeps its infinite entries, cut to length L.
+        What to do with a record beyond L or B. ``refuse`` stops the run. ``clip`` first scales
+        context and reward back by the same factor, then cuts the reward off at B. NaN counts as 0.
+        A context of infinite norm keeps its infinite entries, scaled to norm L.
     noise_scale
-        σ: rewards are σ-sub-Gaussian about their mean.
+        σ: rewards are σ-sub-Gaussian around their mean.
     alpha
-        Probability with which the confidence bound may fail; the paper's δ.
+        Probability with which the confidence bound may fail; δ in the paper.
     regularization
         λ, the ridge parameter. ``auto``: 1/S², as in the paper.
     """

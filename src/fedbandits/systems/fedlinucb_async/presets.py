@@ -6,7 +6,7 @@ from fedbandits.systems.base import Preset
 
 PRESETS: dict[str, Preset] = {
     "fedlinucb-async": Preset(
-        "He et al. 2022: in clear, each agent exchanges with the server when it has learned enough",
+        "He et al. 2022: no noise; an agent exchanges with the server when it has learned enough",
         {},
     ),
 }

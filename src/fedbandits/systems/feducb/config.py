@@ -6,7 +6,7 @@ from fedbandits.systems.agents.config import AgentsConfig
 
 
 class FedUCB(AgentsConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """FedUCB with a controller (Dubey & Pentland 2020, Algorithm 1), in parts.
+    """Settings of FedUCB with a controller (Dubey & Pentland 2020, Algorithm 1).
 
     Parameters
     ----------

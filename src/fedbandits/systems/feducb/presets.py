@@ -7,7 +7,9 @@ from fedbandits.systems.base import Preset
 _IN_CLEAR = {"privatizer": "none"}
 
 PRESETS: dict[str, Preset] = {
-    "feducb": Preset("sound: growing batches, Toeplitz noise, agents act on releases alone", {}),
+    "feducb": Preset(
+        "the sound variant: growing batches, Toeplitz noise, agents act only on releases", {}
+    ),
     "feducb-published": Preset(
         "Dubey & Pentland 2020 as published: determinant trigger, tree noise, raw local view",
         {
@@ -17,21 +19,23 @@ PRESETS: dict[str, Preset] = {
             "confidence": "published",
         },
     ),
-    "feducb-nonprivate": Preset("the sound variant without noise: what privacy costs", _IN_CLEAR),
+    "feducb-nonprivate": Preset(
+        "the sound variant without noise; the difference is the cost of privacy", _IN_CLEAR
+    ),
     "linucb-alone": Preset(
-        "no communication: what collaboration brings",
+        "agents without communication; the difference is the benefit of collaboration",
         {**_IN_CLEAR, "schedule": "never", "local_view": "raw"},
     ),
     "linucb-pooled": Preset(
-        "every record shared in clear after every round: the floor",
+        "all records are shared in clear after every round; a lower limit for regret",
         {**_IN_CLEAR, "schedule": "every(1)"},
     ),
     "dislinucb": Preset(
-        "Wang et al. 2020: in clear, all sync when a determinant has grown enough",
+        "Wang et al. 2020: no noise; all agents sync when a determinant has grown enough",
         {**_IN_CLEAR, "schedule": "determinant(wang)", "local_view": "raw"},
     ),
     "ldp-silo": Preset(
-        "Zhou & Chowdhury 2024: equal batches, calibrated tree, agents act on own raw records",
+        "Zhou & Chowdhury 2024: equal batches, calibrated tree noise, raw local view",
         {"schedule": "every(auto)", "privatizer": "tree", "local_view": "raw"},
     ),
 }

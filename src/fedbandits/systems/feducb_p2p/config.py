@@ -9,19 +9,20 @@ from fedbandits.systems.agents.config import AgentsConfig, Determinant, Positive
 
 
 class PeerFedUCB(AgentsConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """FedUCB without a controller (Dubey & Pentland 2020, Algorithm 3), in parts.
+    """Settings of FedUCB without a controller (Dubey & Pentland 2020, Algorithm 3).
 
     Parameters
     ----------
     graph
-        Who can talk to whom: ``complete``, ``ring``, ``line``, ``star``, ``grid``,
+        Which agents are linked: ``complete``, ``ring``, ``line``, ``star``, ``grid``,
         ``erdos-renyi(p)``, ``barabasi-albert(links)``, or the path of an edge list.
     gamma
-        γ: a message lives so many hops, one a round.
+        γ, the number of hops that a message travels, one in each round.
     schedule
-        Fixed in advance (``growing``, ``every``, ``evenly``, ``never``): all agents release in the
-        same rounds and pool the newest release of every peer within γ hops. ``determinant``:
-        Algorithm 3, with γ estimators in turn and syncs within cliques that agents call for.
+        When agents release. ``growing``, ``every``, ``evenly`` and ``never`` are fixed in advance:
+        all agents release in the same rounds, and add up the newest releases of all peers within γ
+        hops. ``determinant`` is Algorithm 3: γ estimators take turns, and an agent can call for a
+        sync in its clique.
 
     The others are as for :class:`~fedbandits.systems.agents.config.AgentsConfig`.
     """
@@ -31,5 +32,5 @@ class PeerFedUCB(AgentsConfig, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def estimators(self) -> int:
-        """Sets of statistics that an agent keeps and uses in turn."""
+        """Number of sets of statistics that an agent keeps; they take turns."""
         return self.gamma if isinstance(self.schedule, Determinant) else 1

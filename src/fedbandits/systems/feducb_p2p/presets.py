@@ -6,11 +6,11 @@ from fedbandits.systems.base import Preset
 
 PRESETS: dict[str, Preset] = {
     "feducb-p2p": Preset(
-        "sound: growing batches, everybody pools the newest release of every peer it has heard",
+        "the sound variant: growing batches; agents add up the newest releases of their peers",
         {},
     ),
     "feducb-p2p-published": Preset(
-        "Dubey & Pentland 2020, Algorithm 3: γ estimators in turn, cliques, raw trigger, tree",
+        "Dubey & Pentland 2020, Algorithm 3: γ estimators, cliques, raw trigger, tree noise",
         {
             "schedule": "determinant(M log T)",
             "privatizer": "tree(published)",

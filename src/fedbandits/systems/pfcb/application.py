@@ -83,7 +83,7 @@ class Purchases(Application[PFCBPlan]):
         """
         if value != 0.0:
             raise ConfigError(
-                f"rewards.default: given {value:g}, allowed: 0, which stands for no purchase at all"
+                f"rewards.default: given {value:g}, allowed: 0, which means that nothing was bought"
             )
         none = [0] * self.plan.constants.producers
         return PurchaseTold(reward=none, units=none)
@@ -92,7 +92,7 @@ class Purchases(Application[PFCBPlan]):
 def _whole(name: str, units: list[int]) -> Ints:
     """Numbers of units as an array."""
     if any(abs(each) > 2**62 for each in units):
-        raise LocalProtocolError(f"{name}: numbers of units beyond all bounds")
+        raise LocalProtocolError(f"{name}: numbers of units are outside all bounds")
     return np.array(units, np.int64)
 
 

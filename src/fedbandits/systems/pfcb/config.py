@@ -18,30 +18,31 @@ class _Part(Checked, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
 
 
 class ToTheLetter(_Part, frozen=True, tag="literal"):
-    """Algorithm 2 to the letter: τ starts at 1 and doubles with every exchange.
+    """Algorithm 2 exactly as printed: τ starts at 1 and doubles with every exchange.
 
-    When the window opens, τ is far behind, so the first rounds of it all exchange.
+    When the window opens, τ is much smaller than the round. So buyers exchange in each of the first
+    rounds of the window.
     """
 
 
 class Powers(_Part, frozen=True, tag="powers"):
-    """Exchange in rounds 1, 2, 4, 8, … of the window: what Algorithm 2 seems to mean."""
+    """Exchange in rounds 1, 2, 4, 8, … of the window, which Algorithm 2 seems to mean."""
 
 
 class Growing(_Part, frozen=True, tag="growing"):
-    """Exchange when the window opens, then whenever the round has grown by ``factor``.
+    """Exchange when the window opens, then whenever the number of rounds has grown by ``factor``.
 
     Parameters
     ----------
     factor
-        Ratio of the round of an exchange to that of the one before.
+        Ratio of the round of an exchange to the round of the exchange before.
     """
 
     factor: Annotated[float, Meta(gt=1.0, le=1e6)] = 1.5
 
 
 class Every(_Part, frozen=True, tag="every"):
-    """Exchange after every round, whatever the window."""
+    """Exchange after every round; the window is ignored."""
 
 
 class Never(_Part, frozen=True, tag="never"):
@@ -52,53 +53,56 @@ Schedule = ToTheLetter | Powers | Growing | Every | Never
 
 
 class NoNoise(_Part, frozen=True, tag="none"):
-    """Reports leave in clear."""
+    """No noise: reports are sent in clear."""
 
 
 class Published(_Part, frozen=True, tag="published"):
-    """Equations 10 and 11: budgets ε_z = ε/(2 log T) + ε/2^(z+1), w and y each as if alone.
+    """Noise of equations 10 and 11: budgets ε_z = ε/(2 log T) + ε/2^(z+1).
+
+    w and y each get noise as if the other were not released.
 
     Parameters
     ----------
     logarithm
-        The log of T in the budgets: ``binary``, so that those of log₂ T rounds of exchange, which
-        double, add up to ε; or ``natural``, as the one of equations 10 and 11 is.
+        The logarithm of T in the budgets. ``binary``: log₂ T. The budgets of log₂ T exchanges, in
+        rounds that double, then add up to ε. ``natural``: ln T, as in equations 10 and 11.
     """
 
     logarithm: Literal["binary", "natural"] = "binary"
 
 
 class Independent(_Part, frozen=True, tag="independent"):
-    """Calibrated to (ε, δ), one draw for w and one for y."""
+    """Noise calibrated to (ε, δ), with independent draws for w and y."""
 
 
 class Correlated(_Part, frozen=True, tag="correlated"):
-    """Calibrated to (ε, δ), with the covariance of w and y that fits what a purchase can change."""
+    """Noise calibrated to (ε, δ); w and y are correlated as a purchase can change them."""
 
 
 class Continual(_Part, frozen=True, tag="continual"):
-    """Running sums of all purchases by the square-root Toeplitz mechanism, covariance as above."""
+    """Running sums of all purchases with square-root Toeplitz noise; w and y are correlated."""
 
 
 Privatizer = NoNoise | Published | Independent | Correlated | Continual
 
 
 class WithinRadius(_Part, frozen=True, tag="within-radius"):
-    """Take what lies within ω₁ confidence radii of what one knows.
+    """Accept a report that is within ω₁ confidence radii of the buyer's own estimate.
 
-    Procedure 1 and section 5.4 differ: ``within-radius(0.1)`` is the one, and
-    ``within-radius(0.1, own, own)`` the other.
+    Procedure 1 and section 5.4 of the paper differ. ``within-radius(0.1)`` is Procedure 1.
+    ``within-radius(0.1, own, own)`` is section 5.4.
 
     Parameters
     ----------
     omega1
-        ω₁, how many radii.
+        ω₁, the number of confidence radii.
     evidence
-        What the estimate and its radius are made of: ``pooled``, all that a buyer acts on, the W
-        and Y of Procedure 1; or ``own``, the units that it bought itself, the Σ l of section 5.4.
+        Units from which the estimate and its radius are computed. ``pooled``: all units that the
+        buyer knows, W and Y in Procedure 1. ``own``: the units that it bought itself, Σ l in
+        section 5.4.
     logarithm
-        The radius is √(3 ln x / 2W), with x the number of buyers times the round (``shared``, the
-        ln(nt) of Procedure 1), or the round (``own``, the ln t of section 5.4).
+        x in the radius √(3 ln x / 2W). ``shared``: the number of buyers times the round, nt in
+        Procedure 1. ``own``: the round, t in section 5.4.
     """
 
     omega1: Positive = 0.1
@@ -107,38 +111,40 @@ class WithinRadius(_Part, frozen=True, tag="within-radius"):
 
 
 class WithinDeviations(_Part, frozen=True, tag="within-deviations"):
-    """Take what lies within so many standard deviations, the report's noise included.
+    """Accept a report that is within a number of standard deviations of the buyer's own estimate.
+
+    The standard deviation includes the noise of the report.
 
     Parameters
     ----------
     deviations
-        How many standard deviations.
+        The number of standard deviations.
     """
 
     deviations: Positive = 4.0
 
 
 class Always(_Part, frozen=True, tag="always"):
-    """Take every report that says anything."""
+    """Accept every report that has information."""
 
 
 Acceptance = WithinRadius | WithinDeviations | Always
 
 
 class Constant(_Part, frozen=True, tag="constant"):
-    """Procedure 1: a reported unit counts as ω₂ own ones.
+    """Procedure 1: a reported unit counts as ω₂ own units.
 
     Parameters
     ----------
     omega2
-        ω₂, how many own units a reported one counts as.
+        ω₂, the number of own units as which a reported unit counts.
     """
 
     omega2: Positive = 10.0
 
 
 class InverseVariance(_Part, frozen=True, tag="inverse-variance"):
-    """A report counts as so many own units as would tell as much."""
+    """A report counts as the number of own units that have the same information."""
 
 
 Weighting = Constant | InverseVariance
@@ -180,7 +186,7 @@ Round = Annotated[int, Meta(ge=1, le=4_000_000_000)]
 
 
 class PFCB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """P-FCB (Solanki et al. 2022, Algorithms 1 and 2), in parts.
+    """Settings of P-FCB (Solanki et al. 2022, Algorithms 1 and 2).
 
     Parameters
     ----------
@@ -188,61 +194,64 @@ class PFCB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
         When buyers exchange reports: ``growing(1.5)``, ``powers``, ``literal``, ``every``,
         ``never``.
     window
-        [t̲, t̄], the rounds between which they do; 200 and 40,000 in the paper, where T = 100,000.
-        ``auto`` keeps those proportions, but opens in round 10 at the latest where ``local_view``
-        is ``released``: nothing is learned before.
+        [t̲, t̄], the rounds between which buyers exchange reports. The paper has 200 and 40,000
+        with T = 100,000. ``auto`` keeps these proportions. If ``local_view`` is ``released``, it
+        opens in round 10 at the latest, because buyers learn nothing before.
     privatizer
-        How a report is made: ``correlated``, ``independent``, ``published``, ``continual``,
-        ``none``.
+        How noise is added to a report: ``correlated``, ``independent``, ``published``,
+        ``continual``, ``none``.
     local_view
-        ``raw``: a buyer's own purchases count at once. ``released``: it acts on reports alone, its
-        own noisy ones included.
+        What a buyer decides on. ``raw``: also its own purchases since the last report.
+        ``released``: only reports, its own noisy ones included.
     acceptance
-        Which reports are believed: ``within-deviations(4)``, ``within-radius(ω₁)``, ``always``.
+        Which reports a buyer accepts: ``within-deviations(4)``, ``within-radius(ω₁)``, ``always``.
     weighting
-        How much they count: ``inverse-variance``, ``constant(ω₂)``.
+        How much weight an accepted report gets: ``inverse-variance``, ``constant(ω₂)``.
     purchases
-        ``cautious``: revenue at the upper confidence bound, quality so that a purchase meets the
-        constraint with probability ``quality_confidence``, nominally and per round.
-        ``optimistic``: both at the upper bound.
+        Estimates that a purchase is based on. ``cautious``: revenue at the upper confidence bound.
+        Quality is set so that a purchase meets the constraint with probability
+        ``quality_confidence``, nominally and in each round. ``optimistic``: both at the upper
+        confidence bound.
     quality_confidence
-        Probability with which a ``cautious`` purchase meets the constraint, nominally and per
-        round.
+        Nominal probability with which a ``cautious`` purchase meets the constraint in each round.
     quality_margin
-        The margin γ: the constraint is aimed at α + γ.
+        The margin γ: purchases aim at an average quality of α + γ.
     oracle
-        How a purchase is worked out: ``greedy``, or ``exact`` for the optimum.
+        How a purchase is computed: ``greedy``, or ``exact`` for the optimum.
     radius
-        The confidence radius √(3 ln x / 2W), W being the units known of, with x the round
-        (``own``), or the number n of buyers times it (``shared``: what the proof of Theorem 1
-        needs). ``printed`` is line 15 of Algorithm 1 to the letter, √(3 ln(nt) / 2nW): all buyers'
-        units are in W already, so n is in it twice.
+        The confidence radius, where W is the number of known units. ``own``: √(3 ln t / 2W), with
+        the round t. ``shared``: √(3 ln(nt) / 2W), which the proof of Theorem 1 needs. ``printed``:
+        √(3 ln(nt) / 2nW), as printed in line 15 of Algorithm 1. W already contains the units of all
+        n buyers, so n is counted twice there.
     exploration_scale
-        The radius is multiplied by it.
+        Factor of the confidence radius.
     zeta
-        ζ: the pure exploration lasts 3 ln(yT) / (2nζ²) rounds, a quarter of the horizon at most.
-        The paper does not state it. With ζ = 0.6 that is 5 rounds at the paper's scale: its
-        Figure 5 leaves no room for many more.
+        ζ. Pure exploration lasts 3 ln(yT) / (2nζ²) rounds, but at most a quarter of the horizon.
+        The paper does not give ζ. With ζ = 0.6 it lasts 5 rounds at the scale of the paper. Figure
+        5 of the paper excludes many more.
     y
-        y in the length of the pure exploration, see ``zeta``; ``agents`` stands for n. The paper
-        does not state it.
+        y in the length of pure exploration, see ``zeta``. ``agents`` means n. The paper does not
+        give y.
     exploration_log
-        Whether that is the log of yT (``horizon``, Algorithm 2), or of yt, as long as it holds
-        (``round``, Algorithm 1).
+        The logarithm in the length of pure exploration. ``horizon``: ln(yT), as in Algorithm 2.
+        ``round``: ln(yt) with the current round t, as in Algorithm 1; exploration ends when t is
+        larger than the length.
     explorers
-        The n in that length: ``all`` buyers, which may share its rounds, or ``one``, as in the
-        single-agent algorithm that the paper's buyers without communication follow.
+        n in the length of pure exploration. ``all``: the number of buyers, which share the
+        exploration. ``one``: 1, as in the single-agent algorithm, which the buyers without
+        communication use in the paper.
     exploration_units
-        What is bought from everybody while exploring: ``one`` unit, or all ``capacity``.
+        What is bought from each producer during exploration: ``one`` unit, or the whole
+        ``capacity``.
     outcomes
-        When inspections may tell what was good. ``immediate``: before the next report leaves; an
-        outcome that comes after it is refused. ``late``: any time, and it counts in the report
-        after it. A purchase can then move from one report to another, so there is more noise, by
-        up to √2. In a simulation all inspections are immediate.
+        When the outcome of a purchase may arrive. ``immediate``: before the next report; later
+        outcomes are refused. ``late``: at any time; the outcome then counts in the next report. A
+        purchase can then move from one report to another, so the noise is larger, by a factor of at
+        most √2. In a simulation all outcomes are immediate.
     epsilon
-        ε of the budget of every buyer, for all it ever sends.
+        ε of the budget of every buyer, for everything that it sends.
     delta
-        δ of that budget: the probability with which the promise of ε may fail.
+        δ of that budget: the probability with which the guarantee of ε may fail.
     """
 
     schedule: Schedule = msgspec.field(default_factory=Growing)
@@ -269,13 +278,14 @@ class PFCB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def validate(self) -> None:
         if self.local_view == "released" and isinstance(self.schedule, Never):
             raise ValueError(
-                "with a released local_view nothing is learned without exchanges; set "
+                "with a released local_view buyers learn only from exchanges; set "
                 'local_view = "raw", or a schedule'
             )
         acceptance = self.acceptance
         judged_by_own = isinstance(acceptance, WithinRadius) and acceptance.evidence == "own"
         if self.local_view == "released" and judged_by_own:
             raise ValueError(
-                "with a released local_view a buyer does not look at its own records, so it cannot "
-                'judge reports by them; set acceptance.evidence = "pooled", or local_view = "raw"'
+                "with a released local_view a buyer does not look at its own records, so it "
+                'cannot compare reports with them; set acceptance.evidence = "pooled", or '
+                'local_view = "raw"'
             )

@@ -12,7 +12,7 @@ _PROCEDURE_1 = {"acceptance": "within-radius(0.1, pooled, shared)", "weighting":
 
 PRESETS: dict[str, Preset] = {
     "pfcb": Preset(
-        "sound: noise that fits a purchase, reports weighed by their variance, cautious purchases",
+        "the sound variant: correlated noise, inverse-variance weights, cautious purchases",
         {},
     ),
     "pfcb-published": Preset(
@@ -24,7 +24,7 @@ PRESETS: dict[str, Preset] = {
         },
     ),
     "pfcb-interactive": Preset(
-        "buyers act on reports alone, so that the claim holds for interactive data too",
+        "buyers act only on reports, so the claim also holds for interactive data",
         {
             "local_view": "released",
             "exploration_units": "capacity",
@@ -32,19 +32,19 @@ PRESETS: dict[str, Preset] = {
         },
     ),
     "fcb": Preset(
-        "as published (section 6.1): P-FCB, Procedure 1 too, that tells true values",
+        "as published (section 6.1): P-FCB with Procedure 1, but reports have no noise",
         {**_AS_PUBLISHED, **_PROCEDURE_1, "privatizer": "none"},
     ),
     "fcb-every-round": Preset(
-        "true values after every round, all taken, as in Algorithm 1: the floor",
+        "as in Algorithm 1: reports without noise after every round; a lower limit for regret",
         {**_AS_PUBLISHED, **_IN_CLEAR, "schedule": "every"},
     ),
     "cucb-alone": Preset(
-        "as published, without communication: what collaboration brings",
+        "as published, without communication; the difference is the benefit of collaboration",
         {**_AS_PUBLISHED, **_IN_CLEAR, "schedule": "never"},
     ),
     "homogeneous-fcb": Preset(
-        "Solanki et al. 2022, Algorithm 1: one shared model for buyers that are all alike",
+        "Solanki et al. 2022, Algorithm 1: one shared model for identical buyers",
         {
             **_AS_PUBLISHED,
             **_IN_CLEAR,

@@ -38,11 +38,14 @@ def timing_of(config: PFCB, agents: int, rounds: int) -> Timing:
     exploration = _exploration(config, agents, rounds)
     if config.local_view == "released":
         if agents == 1:
-            raise ConfigError('local_view: a single buyer hears no reports; set it to "raw"')
+            raise ConfigError(
+                'local_view: a single buyer receives no reports; set local_view = "raw"'
+            )
         if count == 0:
             raise ConfigError(
                 f"window: no exchange falls into rounds {first:,} to {last:,}, "
-                "and with a released local_view nothing is learned without"
+                "and with a released local_view buyers learn only from exchanges; use a larger "
+                "window"
             )
         exploration = max([exploration, *times[:1]])  # nothing is known before the first reports
     return Timing(every, times, count, exploration)

@@ -23,12 +23,12 @@ class _Part(Checked, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
 
 
 class UCB(_Part, frozen=True, tag="ucb"):
-    """μ̂ + √(scale · ln t / n); the paper's scale is 2.
+    """Index μ̂ + √(scale · ln t / n).
 
     Parameters
     ----------
     scale
-        How much an arm gains from having been pulled rarely; 2 in the paper.
+        Weight of exploration; 2 in the paper. A larger value favours arms that were pulled rarely.
     """
 
     scale: Annotated[float, Meta(ge=0.0, le=1e6)] = 2.0
@@ -38,14 +38,14 @@ class UCB(_Part, frozen=True, tag="ucb"):
 
 
 class Thompson(_Part, frozen=True, tag="thompson"):
-    """A draw from each arm's Beta posterior."""
+    """Thompson sampling: one draw from the Beta posterior of each arm."""
 
     def rule(self) -> index_rules.Thompson:
         return index_rules.Thompson()
 
 
 class EpsilonGreedy(_Part, frozen=True, tag="epsilon-greedy"):
-    """The best mean so far, or with probability ε a random arm.
+    """ε-greedy: with probability ε a random arm, otherwise the best mean so far.
 
     Parameters
     ----------
@@ -60,19 +60,20 @@ class EpsilonGreedy(_Part, frozen=True, tag="epsilon-greedy"):
 
 
 class DecreasingEpsilonGreedy(_Part, frozen=True, tag="decreasing-epsilon-greedy"):
-    """The best mean so far, or with a probability that falls a random arm.
+    """Decreasing ε-greedy: a random arm with a probability that falls, otherwise the best mean.
 
-    It is min(1, (scale · f)^power), with f = K / t (``schedule = "harmonic"``) or f = 1 / log₂ t
-    (``"logarithmic"``). The paper names no function; the authors' code has 1 / log₂ t.
+    The probability is min(1, (scale · f)^power), with f = K / t (``schedule = "harmonic"``) or f =
+    1 / log₂ t (``"logarithmic"``). The paper does not give a function. The authors' code uses 1 /
+    log₂ t.
 
     Parameters
     ----------
     scale
-        Multiplies f: the larger it is, the longer random arms are pulled.
+        Factor of f. With a larger value random arms are pulled for longer.
     power
-        Exponent: the larger it is, the faster the probability falls.
+        Exponent. With a larger value the probability falls faster.
     schedule
-        Which f: ``harmonic``, K / t, or ``logarithmic``, 1 / log₂ t.
+        The function f. ``harmonic``: K / t. ``logarithmic``: 1 / log₂ t.
     """
 
     scale: Annotated[float, Meta(gt=0.0, le=1e9)] = 1.0
@@ -85,12 +86,12 @@ class DecreasingEpsilonGreedy(_Part, frozen=True, tag="decreasing-epsilon-greedy
 
 
 class Softmax(_Part, frozen=True, tag="softmax"):
-    """In proportion to e^(μ̂ / τ).
+    """Softmax: an arm is pulled with a probability in proportion to e^(μ̂ / τ).
 
     Parameters
     ----------
     temperature
-        τ: the smaller it is, the more often the best arm so far is pulled.
+        τ. With a smaller value the best arm so far is pulled more often.
     """
 
     temperature: Annotated[float, Meta(ge=0.002, le=1e6)] = 0.06
@@ -100,12 +101,12 @@ class Softmax(_Part, frozen=True, tag="softmax"):
 
 
 class Pursuit(_Part, frozen=True, tag="pursuit"):
-    """In proportion to probabilities that move towards the best mean so far at rate β.
+    """Pursuit: probabilities of arms move towards the best mean so far at rate β.
 
     Parameters
     ----------
     rate
-        β, the share of the way that a probability moves in one step.
+        β, the share of the remaining distance that a probability moves in one step.
     """
 
     rate: Annotated[float, Meta(gt=0.0, lt=1.0)] = 0.1
@@ -118,32 +119,33 @@ Algorithm = UCB | Thompson | EpsilonGreedy | DecreasingEpsilonGreedy | Softmax |
 
 
 class Samba(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """SAMBA (Ciucanu et al. 2022): one arm a data owner, two servers, a customer with a budget.
+    """Settings of SAMBA (Ciucanu et al. 2022): owners with one arm each, two servers, a customer.
 
     Parameters
     ----------
     algorithm
-        ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``,
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``,
         ``decreasing-epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
     execution
-        ``secure``: the protocol. ``distributed``: the same messages in clear. ``plain``: one
-        machine that holds everything. All three pull the same arms (Theorem 2).
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same arms
+        (Theorem 2).
     cipher
-        Cipher of the ``secure`` protocol: ``aes-gcm``, or ``stream``, which hides as much, is many
-        times faster in simulation, and notices no tampering.
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of messages.
     paillier_bits
         Length of the customer's Paillier key, in bits; the paper's key has 2048.
     exploration_shortcut
-        What is sent in a step that explores. ``empty``: an owner's packet is empty, Comp chooses by
-        draws of its own. ``none``: owners send equal scores (section 4.1.2). ``published``: as
-        section 5.4 prints it: owners send nothing, the Controller draws one number as the score of
-        all arms, Comp takes the first of equals, whose arm the Controller knows.
-        ``published-each``: the same, reading "a random number as score for all arms" as one for
-        each arm; Comp takes the largest, whose arm the Controller knows.
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp draws
+        the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as printed in
+        section 5.4. Owners send nothing. The Controller draws one number and uses it as the score
+        of all arms. Comp takes the first of these equal scores, so the Controller knows the arm.
+        ``published-each``: another reading of the same text. The Controller draws one number for
+        each arm, and Comp takes the largest, so the Controller knows the arm.
     tie_breaking
-        How Comp chooses among equal scores, and where owners' packets are empty. ``random``:
-        uniformly, by draws of its own. ``first``: the first place of the Controller's order, as in
-        the paper, from which the Controller knows the arm of every step that explores.
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its own
+        draws. ``first``: the first in the order of the Controller, as in the paper. The Controller
+        then knows the arm of every step that explores.
     """
 
     algorithm: Algorithm = msgspec.field(default_factory=UCB)
@@ -155,15 +157,15 @@ class Samba(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def explores(self) -> bool:
-        """Whether some steps play a random arm whatever the scores."""
+        """Whether some steps pull a random arm, independent of the scores."""
         return isinstance(self.algorithm, EpsilonGreedy | DecreasingEpsilonGreedy)
 
     @property
     def controller_draws(self) -> bool:
-        """Whether the Controller draws the scores of steps that explore, and so knows their arm."""
+        """Whether the Controller draws the scores of exploring steps, and so knows their arm."""
         return self.exploration_shortcut in ("published", "published-each")
 
     @property
     def packet_cipher(self) -> CipherName:
-        """The cipher of scores and bits, as it is really used."""
+        """The cipher that is used for scores and bits."""
         return self.cipher if self.execution == "secure" else "none"

@@ -168,7 +168,9 @@ class Replicate(CompiledReplicate[SambaPlan]):
                 first, draws, self._pads(first, count), self._scratch, explored,
             )  # fmt: skip
         if refused:
-            raise FedbanditsError(f"step {refused}: a score is no finite number; mend the rule")
+            raise FedbanditsError(
+                f"step {refused}: a score is not a finite number; correct the index rule"
+            )
 
     def _pads(self, first: int, count: int) -> Pads:
         """Key stream of the stream cipher, whose nonces are left out here; zeros without one."""

@@ -63,7 +63,7 @@ def make_plan(config: Samba, facts: ArmFacts, rounds: int) -> SambaPlan:
     """
     if rounds < facts.parties:
         raise ConfigError(
-            f"algorithm: {facts.parties} arms need at least so many rounds, since each is "
+            f"algorithm: {facts.parties} arms need at least as many rounds, because each arm is "
             f"pulled once first; rounds = {rounds}"
         )
     _check_locality(config.algorithm.rule())

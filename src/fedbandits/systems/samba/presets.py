@@ -13,9 +13,12 @@ _ALGORITHMS = {
     "pursuit": ("pursuit", "Pursuit"),
 }
 _EXECUTIONS = {
-    "samba": ("secure", "{} by SAMBA: scores and bits encrypted, servers see masked ones"),
-    "distributed": ("distributed", "{} with SAMBA's messages in clear: what encryption costs"),
-    "plain": ("plain", "{} on one machine: what SAMBA must return"),
+    "samba": ("secure", "{} by SAMBA: scores and bits are encrypted, and servers see masked ones"),
+    "distributed": (
+        "distributed",
+        "{} with SAMBA's messages in clear; shows the cost of encryption",
+    ),
+    "plain": ("plain", "{} on one machine; SAMBA must return the same"),
 }
 
 PRESETS: dict[str, Preset] = {
@@ -26,7 +29,7 @@ PRESETS: dict[str, Preset] = {
     for name, (algorithm, title) in _ALGORITHMS.items()
 }
 PRESETS["samba-egreedy-printed"] = Preset(
-    "ε-greedy by SAMBA to the letter: in steps that explore the Controller draws the scores",
+    "ε-greedy by SAMBA as printed: the Controller draws the scores of exploring steps",
     {
         "algorithm": "epsilon-greedy",
         "execution": "secure",
