@@ -137,6 +137,15 @@ class TestMistakes:
             with pytest.raises(BoundExceededError, match=r"Rich\.draw_reward: round 1 has a rew"):
                 play(fb.system("feducb").config, Rich(agents=2), 50, 1, 0).advance(50)
 
+    def test_a_reward_that_is_no_number(self):
+        class Talking(Disc, tag="talking"):
+            def draw_reward(self, world, expected, draws):
+                return "1"
+
+        fb.register(Talking)
+        with pytest.raises(DataError, match=r"Talking\.draw_reward: returned '1', allowed: a numb"):
+            federate(fb.system("feducb").config, Talking(agents=2), 50, 1, 0).advance(50)
+
     def test_an_error_of_its_own_comes_through(self):
         class Failing(Disc, tag="failing"):
             def decision_set(self, world, agent, round_, draws):
@@ -211,7 +220,22 @@ class TestDraws:
             )
             assert other.uniform() != base.uniform()
 
-    @pytest.mark.parametrize("bound", [0, -3, 2**33])
+    @pytest.mark.parametrize("size", [(2, 2), -1, 2.0, True])
+    def test_a_size_that_is_none(self, size):
+        draws = Draws(KEY, 0, 1, Purpose.LEARNER)
+        for draw in (draws.uniform, draws.normal):
+            with pytest.raises(ValueError, match="size: given"):
+                draw(size)
+
+    def test_what_cannot_be_drawn(self):
+        draws = Draws(KEY, 0, 1, Purpose.LEARNER)
+        for probability in (-0.1, 1.1, float("nan")):
+            with pytest.raises(ValueError, match="bernoulli: given the probability"):
+                draws.bernoulli(probability)
+        with pytest.raises(ValueError, match="permutation: given the size"):
+            draws.permutation(-1)
+
+    @pytest.mark.parametrize("bound", [0, -3, 2**33, 2.5, True])
     def test_a_bound_that_is_none(self, bound):
         with pytest.raises(ValueError, match="given the bound"):
             Draws(KEY, 0, 1, Purpose.LEARNER).integer(bound)

@@ -124,6 +124,13 @@ def test_a_module_that_fails_is_named_with_its_line(config, tmp_path, text, mess
     assert message in str(refusal.value)
 
 
+def test_a_module_that_wants_its_neighbour_is_told_how(config, tmp_path):
+    (tmp_path / "helping_hands.py").write_text("", encoding="utf-8")
+    (tmp_path / "coins.py").write_text("import helping_hands\n" + COINS, encoding="utf-8")
+    with pytest.raises(ConfigError, match="put both into a folder with an __init__"):
+        fb.load(config)
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [

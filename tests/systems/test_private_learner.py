@@ -516,3 +516,49 @@ def test_noise_of_half_the_size_shows_in_releases_alone(monkeypatch):
 
 def test_an_audit_has_nothing_to_say_of_what_is_shared_in_clear(monkeypatch):
     assert audited(monkeypatch, "shared-ridge").outcome == "nothing claimed"
+
+
+class TestBudget:
+    """A subclass may change the defaults of the budget, and nothing else of it."""
+
+    @pytest.mark.parametrize(
+        ("settings", "message"),
+        [({"epsilon": -1.0}, "epsilon: given -1.0, allowed: a number > 0"),
+         ({"delta": 1.5}, "delta: given 1.5, allowed: a number > 0 and < 1")],
+    )  # fmt: skip
+    def test_its_bounds_stay(self, settings, message):
+        class Loose(PrivateLinUCB):
+            epsilon: float = 0.5
+            delta: float = 1e-6
+
+        fb.register(Loose)
+        assert fb.system("loose").config.epsilon == 0.5
+        with pytest.raises(ConfigError) as refusal:
+            fb.system("loose", **settings)
+        assert message in str(refusal.value)
+
+    def test_it_is_no_property(self):
+        class Moving(PrivateLinUCB):
+            @property
+            def epsilon(self):
+                return 1.0
+
+        with pytest.raises(LearnerError, match=r"Moving\.epsilon: is a setting"):
+            fb.register(Moving)
+
+    def test_more_rounds_than_rounding_has_room_for_are_refused(self):
+        plan_of(fb.system("private-lin-ucb").config, LINEAR, 1000)
+        with pytest.raises(ConfigError, match="round"):
+            plan_of(fb.system("private-lin-ucb").config, LINEAR, 4_000_000_000)
+
+    @pytest.mark.parametrize("returned", [np.array([1j]), ["1.5"], [object()]])
+    def test_records_of_something_else_are_refused(self, returned):
+        class Odd(PrivateLinUCB):
+            def record(self, context, arm, reward):
+                return returned
+
+        fb.register(Odd)
+        with pytest.raises(
+            LearnerError, match=r"Odd\.record: must return an array of real numbers"
+        ):
+            plan_of(fb.system("odd").config, LINEAR, 100)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -169,12 +171,15 @@ class TestMistakes:
             def release(self):
                 return np.zeros(3)
 
-        with pytest.raises(LearnerError, match="Half: a learner that shares has both"):
+        with pytest.raises(LearnerError, match="Half: a learner that shares needs both"):
             fb.register(Half)
 
     @pytest.mark.parametrize("release", ["text", [], [float("nan")], None])
     def test_a_release_that_is_none(self, release):
         class Mute(fb.Learner):
+            def decide(self, contexts, draws):
+                return 0
+
             def release(self):
                 return release
 
@@ -239,6 +244,34 @@ class TestMistakes:
         with pytest.raises(ConfigError, match="did you mean 'explore'"):
             fb.system("shared-ridge", exlore=0.1)
 
+    def test_a_class_that_cannot_play(self):
+        class Idle(fb.Learner):
+            """Decides nothing."""
+
+        class Built(Fixed):
+            def __init__(self):
+                self.count = 0
+
+        @dataclasses.dataclass
+        class Data(Fixed):
+            explore: float = 0.1
+
+        class Horizon(Fixed):
+            rounds: int = 3
+
+        class Silent(Fixed):
+            schedule: int = 3
+
+        for learner, message in [
+            (Idle, "Idle: a learner needs decide"),
+            (Built, r"Built\.__init__: a learner has none of its own"),
+            (Data, r"Data\.__init__: a learner has none of its own"),
+            (Horizon, r"Horizon\.rounds: the name is taken"),
+            (Silent, r"Silent\.schedule: the name is taken"),
+        ]:
+            with pytest.raises(LearnerError, match=message):
+                fb.register(learner)
+
     def test_what_cannot_be_registered(self):
         for thing in (3, fb.Learner(FACTS), "greedy", dict):
             with pytest.raises(ConfigError, match="register: given"):
@@ -277,6 +310,11 @@ class TestScikitLearn:
     def test_what_is_no_estimator(self, thing):
         with pytest.raises(LearnerError, match="from_sklearn: given"):
             fb.learners.from_sklearn(thing, name="thing")
+
+    def test_a_classifier_that_has_seen_one_reward_alone_predicts_it(self):
+        fb.register(fb.learners.from_sklearn(LogisticRegression(), name="hasty"))
+        run = play("hasty", WINE, rounds=60, first=2)
+        assert all(all(agent.learner.fitted) for agent in run.run.of("agent"))
 
     def test_settings_that_mean_nothing(self):
         with pytest.raises(LearnerError, match="explore: given 2, allowed: 0 to 1"):

@@ -69,8 +69,7 @@ def _look(plan: GreedyPlan, late: bool, world: int, first: int, count: int) -> L
     steps, size = telling_releases(plan.mechanism), plan.size
     (batch,) = drawn_targets(first, count, len(steps)) if late else (np.zeros(count, np.int64),)
     entered = (steps - 1 >= batch[:, None]).astype(np.float64)
-    most = max(map(abs, plan.facts.reward_range))
-    pair = plan.record(0, most), plan.record(1, most)
+    pair = _farthest_pair(plan)
     draws = np.stack([
         normals(len(steps) * size, audit_key(0), 0, run, Purpose.PRIVACY_NOISE)
         for run in range(first, first + count)
@@ -87,6 +86,20 @@ def _look(plan: GreedyPlan, late: bool, world: int, first: int, count: int) -> L
     sees = attacker_of(plan.mechanism, pair, steps, plan.pattern)
     scores = sees.scores(values, entered, np.ones(count))
     return Look(values.reshape(count, -1), scores, sees.bare(values, entered))
+
+
+def _farthest_pair(plan: GreedyPlan) -> tuple[Floats, Floats]:
+    """The two records that lie farthest apart, in deviations of the noise.
+
+    They are of two arms, or of one arm with the smallest and the largest reward.
+    """
+    low, high = plan.facts.reward_range
+    most = max(abs(low), abs(high))
+    pairs = (
+        (plan.record(0, most), plan.record(1, most)),
+        (plan.record(0, low), plan.record(0, high)),
+    )
+    return max(pairs, key=lambda pair: float(np.linalg.norm((pair[0] - pair[1]) / plan.pattern)))
 
 
 def _small(system: System[Any], plan: GreedyPlan) -> tuple[Linear, GreedyPlan]:

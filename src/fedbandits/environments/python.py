@@ -222,15 +222,21 @@ def pay(
 
     Raises
     ------
+    DataError
+        If it is no number.
     BoundExceededError
         If it is outside the range in the facts. The privacy guarantee depends on this range.
     """
     draws = Draws(key, agent, round_, Purpose.REWARD)
-    reward = float(environment.draw_reward(begun(environment, key), expected, draws))
+    name = type(environment).__name__
+    returned: object = environment.draw_reward(begun(environment, key), expected, draws)
+    if not isinstance(returned, int | float | np.number):
+        raise DataError(f"{name}.draw_reward: returned {returned!r}, allowed: a number")
+    reward = float(returned)
     low, high = environment.facts.reward_range
     if not low <= reward <= high:
         raise BoundExceededError(
-            f"{type(environment).__name__}.draw_reward: round {round_} has a reward outside "
+            f"{name}.draw_reward: round {round_} has a reward outside "
             f"[{low:g}, {high:g}], the range in its facts"
         )
     return reward

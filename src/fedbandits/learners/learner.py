@@ -216,6 +216,33 @@ class Learner:
         return cls.observe is not Learner.observe
 
 
+def refuse_unfinished(learner: type[Learner]) -> None:
+    """Refuse a class that cannot play: it has no ``decide``, or an ``__init__`` of its own.
+
+    Raises
+    ------
+    LearnerError
+        Naming what is missing or too much.
+    """
+    name = learner.__name__
+    if learner.decide is Learner.decide:
+        raise LearnerError(f"{name}: a learner needs decide, which chooses an arm")
+    if any("__init__" in vars(each) for each in learner.__mro__ if _is_foreign(each)):
+        raise LearnerError(
+            f"{name}.__init__: a learner has none of its own, and is no dataclass; set up what it "
+            "keeps in begin"
+        )
+    for each in filter(_is_foreign, learner.__mro__):
+        taken = {"facts", "rounds", "agent"} & vars(each).get("__annotations__", {}).keys()
+        if taken:
+            raise LearnerError(f"{name}.{min(taken)}: the name is taken; choose another")
+
+
+def _is_foreign(cls: type) -> bool:
+    """Whether somebody else wrote a class of a learner."""
+    return cls is not object and not cls.__module__.startswith("fedbandits.")
+
+
 def settings_of(learner: type[Learner]) -> Mapping[str, Any]:
     """The types of a learner's settings, by name: annotated attributes of its class with defaults.
 

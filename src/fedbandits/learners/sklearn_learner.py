@@ -80,10 +80,14 @@ class SklearnLearner(Learner):
 
     def _fit(self, model: int) -> None:
         """Fit a model to as many of its first records as are noted."""
+        from sklearn.base import is_classifier
+        from sklearn.dummy import DummyClassifier
+
         mine = np.flatnonzero(self.models == model)[: self.fitted[model]]
-        self._estimators[model] = (
-            type(self).estimator().fit(self.contexts[mine], self.rewards[mine])
-        )
+        estimator, rewards = type(self).estimator(), self.rewards[mine]
+        if is_classifier(estimator) and (rewards == rewards[0]).all():
+            estimator = DummyClassifier()  # a classifier needs rewards of two classes
+        self._estimators[model] = estimator.fit(self.contexts[mine], rewards)
 
     def dump(self) -> bytes:
         """The records, and how many of them each model was fitted to."""

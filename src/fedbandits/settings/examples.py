@@ -80,7 +80,7 @@ def experiment_file(given: str | pathlib.Path) -> pathlib.Path:
         )
     raise ConfigError(
         f"{name}: no such file, and no bundled example of that name; "
-        f"{did_you_mean(name, examples())}bundled: {', '.join(examples()) or 'none'}"
+        f"{did_you_mean(name, examples())}examples: {', '.join(examples()) or 'none'}"
     )
 
 

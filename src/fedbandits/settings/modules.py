@@ -199,7 +199,14 @@ def load_module(module: Module, path: pathlib.Path) -> None:
             raise type(error)(f"module {path.name}: {error}") from error
         if not isinstance(error, Exception):
             raise
-        raise ConfigError(f"module {path.name}{_line_of(error, made)}: {error!r}") from error
+        hint = ""
+        if isinstance(error, ImportError) and (path.parent / f"{error.name}.py").is_file():
+            hint = (
+                "; it lies beside the module, but a module is one file: put both into a folder "
+                "with an __init__.py, name the folder, and import with a dot"
+            )
+        where = f"module {path.name}{_line_of(error, made)}"
+        raise ConfigError(f"{where}: {type(error).__name__}: {_said(error)}{hint}") from error
     if not _has_registered(name):
         raise ConfigError(
             f"module {path.name}: registers nothing; put @fb.register above each of its classes"
@@ -238,6 +245,11 @@ def _has_registered(name: str) -> bool:
     """Whether a module, or one inside it, has registered something."""
     modules = registry.modules_of_registered() | environment_registry.modules_of_registered()
     return any(each.split(".")[0] == name for each in modules)
+
+
+def _said(error: BaseException) -> str:
+    """An error's own words, in one line."""
+    return error.msg if isinstance(error, SyntaxError) else str(error).replace("\n", " ")
 
 
 def _line_of(error: BaseException, module: ModuleType) -> str:

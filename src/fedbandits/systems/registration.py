@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from fedbandits.environments.base import Environment
 from fedbandits.environments.registry import register_environment
 from fedbandits.errors import ConfigError
-from fedbandits.learners.learner import Learner
+from fedbandits.learners.learner import Learner, refuse_unfinished
 from fedbandits.systems.base import System
 from fedbandits.systems.registry import register_system
 
@@ -46,6 +46,7 @@ def register(thing: AnyThing) -> AnyThing:
         from fedbandits.systems.python_learners import LearnerSystem
 
         learner = LearnerSystem(thing)
+        refuse_unfinished(thing)
         learner.config_type()  # a default that its type does not allow is refused here
         register_system(learner)
     else:

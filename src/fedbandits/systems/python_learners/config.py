@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import msgspec
-from msgspec import inspect
+from msgspec.inspect import CustomType, Field, StructType, type_info
 
 from fedbandits._checked import Checked
 from fedbandits.errors import LearnerError
 from fedbandits.learners.learner import Learner, settings_of
+from fedbandits.learners.private_learner import PrivateLearner
 from fedbandits.systems.agents.config import Evenly, Every, Growing
 
 
@@ -38,10 +40,12 @@ def config_of(learner: type[Learner]) -> type[LearnerConfig]:
         If a setting has a type that no configuration can hold, or a name that is taken.
     """
     base = SharingConfig if learner.shares() else LearnerConfig
-    settings = settings_of(learner)
-    taken = {"preset", "label", *base.__struct_fields__} & settings.keys()
+    settings = dict(settings_of(learner))
+    taken = {"preset", "label", *SharingConfig.__struct_fields__} & settings.keys()
     if taken:
         raise LearnerError(f"{learner.__name__}.{min(taken)}: the name is taken; choose another")
+    if issubclass(learner, PrivateLearner):
+        settings |= _budget_settings(learner)
     fields = [(name, kind, getattr(learner, name)) for name, kind in settings.items()]
     try:
         made: Any = msgspec.defstruct(
@@ -61,15 +65,32 @@ def config_of(learner: type[Learner]) -> type[LearnerConfig]:
     return config
 
 
-def _fields(config: type[LearnerConfig]) -> tuple[inspect.Field, ...]:
-    found = inspect.type_info(config)
-    assert isinstance(found, inspect.StructType)  # noqa: S101 - what a struct type is
+def _budget_settings(learner: type[PrivateLearner]) -> dict[str, Any]:
+    """What every private learner has, with its own types: a subclass changes defaults alone.
+
+    Raises
+    ------
+    LearnerError
+        If a subclass has a property in the place of a setting.
+    """
+    own = dict(settings_of(PrivateLearner))
+    for name in own:
+        if isinstance(inspect.getattr_static(learner, name), property):
+            if name == "record_bound":
+                return {kept: kind for kept, kind in own.items() if kept != name}
+            raise LearnerError(f"{learner.__name__}.{name}: is a setting, and can be no property")
+    return own
+
+
+def _fields(config: type[LearnerConfig]) -> tuple[Field, ...]:
+    found = type_info(config)
+    assert isinstance(found, StructType)  # noqa: S101 - what a struct type is
     return found.fields
 
 
 def _is_strange(kind: Any) -> bool:
     """Whether a type is, or holds, what no file can."""
-    if isinstance(kind, inspect.CustomType):
+    if isinstance(kind, CustomType):
         return True
     inside = getattr(kind, "types", None) or [getattr(kind, "item_type", None)]
     return any(_is_strange(each) for each in inside if each is not None)

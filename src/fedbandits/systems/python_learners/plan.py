@@ -217,9 +217,15 @@ def as_numbers(returned: Any, name: str) -> Floats:
         If it is no array of numbers; begins with the name of the method.
     """
     try:
-        values = np.array(returned, np.float64).reshape(-1)
-    except (TypeError, ValueError) as error:
+        given = np.asarray(returned)
+    except ValueError as error:
         raise LearnerError(f"{name}: must return an array of numbers: {error}") from None
+    if given.dtype.kind not in "biuf":
+        raise LearnerError(
+            f"{name}: must return an array of real numbers, returned entries of the type "
+            f"{given.dtype}"
+        )
+    values = np.array(given, np.float64).reshape(-1)
     if not 0 < values.size <= _LARGEST:
         raise LearnerError(f"{name}: returned {values.size:,} numbers, allowed: 1 to 2^26")
     return values
