@@ -9,11 +9,13 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import fedbandits as fb
+from fedbandits.draws import Draws
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.errors import ConfigError, LearnerError
 from fedbandits.federation.events import Decision
+from fedbandits.random import Purpose, replicate_key
 from fedbandits.systems import registry
-from fedbandits.testing.plays import federate
+from fedbandits.testing.plays import federate, plan_of
 from fedbandits.testing.systems import CHECKS
 from tests.own_things import SharedRidge
 
@@ -110,7 +112,37 @@ def test_it_stands_in_the_same_table_and_resumes(tmp_path):
     assert [line.split(",")[0] for line in summary] == ["system", "shared-ridge", "feducb"]
     assert "explore = 0.2" in (tmp_path / "out" / "config.toml").read_text()
     assert fb.run(tmp_path / "out" / "config.toml").regret.equals(result.regret)
-    assert experiment.claims()["shared-ridge"].epsilon == np.inf
+    claim = experiment.claims()["shared-ridge"]
+    assert (claim.epsilon, claim.epsilon_contents, claim.holds_for) == (np.inf, np.inf, "nothing")
+
+
+def test_each_agent_draws_for_itself_and_not_what_the_world_draws():
+    """Else agents would explore together, or contexts would tell what a learner draws."""
+    system, plan = (
+        registry.find_system("wandering"),
+        plan_of(fb.system("wandering").config, LINEAR, 9),
+    )
+    supplies = system.simulated_supplies(plan, None, 4, 0)
+    key = replicate_key(4, 0)
+    firsts = []
+    for place in range(3):
+        for number in (1, 2):
+            drawn = supplies("agent", place).draws(number).uniform()
+            assert drawn == Draws(key, place, number, Purpose.LEARNER).uniform()
+            assert drawn != Draws(key, place, number, Purpose.CONTEXT).uniform()
+            firsts.append(drawn)
+    assert len({*firsts}) == len(firsts)
+
+
+def test_what_a_learner_is_shown_cannot_be_changed():
+    class Scribbler(fb.Learner):
+        def decide(self, contexts, draws):
+            contexts[:] = 0.0
+            return 0
+
+    fb.register(Scribbler)
+    with pytest.raises(ValueError, match="read-only"):
+        play("scribbler")
 
 
 def test_what_is_not_shared_costs_nothing():
