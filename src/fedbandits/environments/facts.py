@@ -100,7 +100,7 @@ class ProcurementFacts(Facts, frozen=True, kw_only=True, tag="procurement"):
     """
 
     producers: Count
-    largest_capacity: Count
+    largest_capacity: Annotated[int, Meta(ge=0)]
     quality_threshold: float
     revenue: float = 1.0
     capacities: tuple[tuple[int, ...], ...] = ()

@@ -323,9 +323,7 @@ def _checked_systems(given: Any) -> tuple[Variant, ...]:
     seen: set[str] = set()
     for index, entry in enumerate(systems):
         if entry.label in seen:
-            raise ConfigError(
-                f"systems[{index}].label: {entry.label!r} is the label of two systems; give one "
-                "another label"
-            )
+            where = f"systems[{index}].label: {entry.label!r}"
+            raise ConfigError(f"{where} is the label of two systems; give one another label")
         seen.add(entry.label)
     return systems
