@@ -1,4 +1,4 @@
-"""Short forms of objects, for a line of a session and for a cell of a notebook."""
+"""Short forms of objects, for a line and for a cell of a notebook."""
 
 from __future__ import annotations
 
