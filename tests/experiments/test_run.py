@@ -200,7 +200,7 @@ def _only_feducb(tmp_path):
 def test_foreign_folders_and_files_are_left_alone(tmp_path):
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.jpg").write_bytes(b"cat")
-    with pytest.raises(OutputExistsError, match="no run of fedbandits"):
+    with pytest.raises(OutputExistsError, match="not a run of fedbandits"):
         fb.run(small(), out=tmp_path / "photos")
     (tmp_path / "note").write_text("x")
     with pytest.raises(OutputExistsError, match="is a file"):

@@ -102,7 +102,7 @@ class TestExamples:
     @pytest.mark.parametrize(
         ("name", "message"),
         [
-            ("quikstart", "did you mean 'quickstart'? bundled: quickstart, linear"),
+            ("quikstart", "did you mean 'quickstart'? examples: quickstart, linear"),
             ("feducb", "it is a preset: `fedbandits init --from feducb` writes a file"),
             ("quickstart.toml", "quickstart.toml: no such file"),
             ("./quickstart", "quickstart: no such file"),

@@ -152,7 +152,7 @@ def test_a_damaged_file_is_refused_by_name(written, place, bit, keep, cut):
     try:
         model = load_model(damaged)
     except DataError as error:
-        assert "no model" in str(error)  # noqa: PT017
+        assert "not a model" in str(error)  # noqa: PT017
     else:  # what is not checked by the format is no number
         assert np.isfinite(model.learned.gram).all()
 
@@ -175,7 +175,7 @@ def test_other_arrays_are_no_model(written, change, tmp_path):
         arrays = {name: file[name] for name in file.files}
     path = tmp_path / "other.npz"
     np.savez(path, **{**arrays, **change})
-    with pytest.raises(DataError, match="no model"):
+    with pytest.raises(DataError, match="not a model"):
         load_model(path)
-    with pytest.raises(DataError, match="no model"):
+    with pytest.raises(DataError, match="not a model"):
         load_model(tmp_path / "missing.npz")

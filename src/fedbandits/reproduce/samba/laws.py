@@ -54,7 +54,9 @@ def _linear(rows: Sequence[dict[str, Any]], over: str) -> Law:
     for algorithm in ALGORITHMS:
         x, y = _line(rows, f"{algorithm}, {WAYS['samba']}", over)
         slope, offset = np.polyfit(x, y, 1)
-        shares[algorithm] = 1.0 - float(np.var(y - slope * x - offset) / np.var(y))
+        spread = float(np.var(y))  # 0 where the clock is too coarse for runs this short
+        left = float(np.var(y - slope * x - offset))
+        shares[algorithm] = 1.0 - left / spread if spread > 0.0 else 0.0
     least = min(shares, key=shares.__getitem__)
     return Law(
         shares[least] >= _STRAIGHT,
