@@ -25,7 +25,7 @@ from fedbandits.systems import find_system, registry
 from fedbandits.systems.python_learners import application
 from fedbandits.systems.python_learners import audit as audit_rooms
 from fedbandits.systems.python_learners.contributions import RecordSum, held_to
-from fedbandits.systems.python_learners.messages import Told, Total
+from fedbandits.systems.python_learners.messages import AgentRelease, Total
 from fedbandits.systems.python_learners.plan import RECORD_ROOM
 from fedbandits.testing import applications
 from fedbandits.testing.deployed_systems import does_as_simulated
@@ -129,7 +129,7 @@ def test_a_release_is_the_sum_of_records_and_noise_of_known_draws(noted):
     run = play("private-lin-ucb", schedule="every(7)")
     plan, key, found = run.plan, replicate_key(SEED, REPLICATE), {}
     for _, message in run.network.transcript.deliveries:
-        if type(message) is Told:
+        if type(message) is AgentRelease:
             found[message.sender, message.release] = unpack(message.statistic, plan.size)
     assert set(found) == {(f"agent-{i}", k) for i in range(3) for k in range(1, 9)}
     learner, weights = plan.make(0), decoder(plan.release, np.arange(1, 9))
@@ -145,7 +145,7 @@ def test_a_release_is_the_sum_of_records_and_noise_of_known_draws(noted):
 def test_a_total_is_what_all_have_told_and_its_noise_is_known():
     run = play("private-lin-ucb", schedule="every(7)")
     plan = run.plan
-    last = {m.sender: m for _, m in run.network.transcript.deliveries if type(m) is Told}
+    last = {m.sender: m for _, m in run.network.transcript.deliveries if type(m) is AgentRelease}
     total = sum(unpack(message.statistic, plan.size) for message in last.values())
     weights = decoder(plan.release, np.array([8]))
     deviation = plan.release.scale * np.linalg.norm(weights) * math.sqrt(3)
@@ -327,7 +327,7 @@ def test_nobody_can_tell_more_than_the_terms_allow():
     (told,) = run.players[0].end_round(5)
     controller = run.run.one("controller")
     far = pack(np.full(run.plan.size, 1e6))
-    receipt = controller.receive(Told(**{**fields(told), "statistic": far}))
+    receipt = controller.receive(AgentRelease(**{**fields(told), "statistic": far}))
     assert receipt.outcome == "refused"
     assert isinstance(receipt.why, ImplausibleError)
 

@@ -6,27 +6,25 @@ written against :class:`.System` works for it too.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fedbandits.environments.base import Environment
 from fedbandits.environments.facts import ContextualFacts
-from fedbandits.federation.roles import Roles, Supplies
+from fedbandits.federation.roles import Supplies
 from fedbandits.learners.learner import Learner
-from fedbandits.systems.base import Preset, System
+from fedbandits.systems.base import Preset
+from fedbandits.systems.package import PackageSystem
 from fedbandits.systems.python_learners.config import config_of
 
 if TYPE_CHECKING:
     from fedbandits.federation.run import PartiesRun
     from fedbandits.privacy.auditing import Game
-    from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.privacy.noise_check import NoisyNumbers
-    from fedbandits.systems.application import Application, Means
     from fedbandits.systems.python_learners.plan import LearnerPlan
 
 
-class LearnerSystem(System["LearnerPlan"]):
+class LearnerSystem(PackageSystem["LearnerPlan"]):
     """The system of one learner; it has one preset, which is called as the learner.
 
     Parameters
@@ -48,30 +46,15 @@ class LearnerSystem(System["LearnerPlan"]):
         self.presets = presets  # type: ignore[misc]
 
     def plan(self, config: Any, facts: Any, rounds: int) -> LearnerPlan:
-        plan: LearnerPlan = _room("plan").make_plan(self.learner, config, facts, rounds)
+        plan: LearnerPlan = self.room("plan").make_plan(self.learner, config, facts, rounds)
         return plan
-
-    def claim(self, plan: LearnerPlan) -> PrivacyClaim:
-        claim: PrivacyClaim = _room("claim").claim(plan)
-        return claim
-
-    def roles(self, plan: LearnerPlan) -> Roles:
-        roles: Roles = _room("roles").roles(plan)
-        return roles
 
     def simulated_supplies(
         self, plan: LearnerPlan, world: Any, seed: int, replicate: int
     ) -> Supplies:
         del world
-        simulated = _room("application").simulated
+        simulated = self.room("application").simulated
         return lambda role, place: simulated(plan, role, place, seed, replicate)
-
-    def application(self, plan: LearnerPlan) -> Application[Any]:
-        application: Application[Any] = _room("application").application(plan)
-        return application
-
-    def supply(self, plan: LearnerPlan, role: str, place: int, means: Means) -> Any:
-        return _room("application").supply(plan, role, place, means)
 
     def syncs(self, run: PartiesRun) -> int:
         return int(run.one("controller").state.totals)
@@ -80,14 +63,9 @@ class LearnerSystem(System["LearnerPlan"]):
         return plan.epsilon_spent(max(agent.state.releases for agent in run.of("agent")))
 
     def games(self, plan: LearnerPlan, environment: Environment) -> Sequence[Game]:
-        games: Sequence[Game] = _room("audit").games(self, plan, environment)
+        games: Sequence[Game] = self.room("audit").games(self, plan, environment)
         return games
 
     def noise_checks(self, plan: LearnerPlan, environment: Environment) -> Sequence[NoisyNumbers]:
-        checks: Sequence[NoisyNumbers] = _room("audit").noise_checks(self, plan, environment)
+        checks: Sequence[NoisyNumbers] = self.room("audit").noise_checks(self, plan, environment)
         return checks
-
-
-def _room(name: str) -> Any:
-    """A module of this package, imported when it is needed."""
-    return importlib.import_module(f"{__name__}.{name}")

@@ -21,7 +21,7 @@ from fedbandits.privacy.running_sum import ContinualState, NoiseSource, draw_ahe
 from fedbandits.systems.agents.counting import counted_until
 from fedbandits.systems.python_learners.contributions import contribution_of
 from fedbandits.systems.python_learners.limits import Limits
-from fedbandits.systems.python_learners.messages import Told, Total
+from fedbandits.systems.python_learners.messages import AgentRelease, Total
 from fedbandits.systems.python_learners.plan import LearnerPlan
 from fedbandits.systems.terms import require_secure
 
@@ -239,11 +239,11 @@ class LearnerAgent(ActingParty[AgentState]):
             plan.release, state.released, values, np.ones(plan.size), self._supply.noise
         )
         self._has_noise = False
-        told = Told(
+        message = AgentRelease(
             sender=self.name, receiver=self._controller, release=released.made,
             statistic=pack(noisy),
         )  # fmt: skip
-        return Step(self._after(statistic=statistic, kept=kept, released=released), [told])
+        return Step(self._after(statistic=statistic, kept=kept, released=released), [message])
 
     def _take_over(self, message: Total) -> Step:
         newest, plan = self._checked_numbers(message), self._plan

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.base import Environment
+from fedbandits.environments.base import ContextualEnvironment, Environment
 from fedbandits.federation.messages import Message, unpack
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.auditing import Game
@@ -78,7 +78,7 @@ def _small(
 ) -> tuple[LearnerPlan, Environment]:
     """The same learner in the same world, for two agents that release a few times."""
     world: Any = environment
-    if hasattr(environment, "agents"):
+    if isinstance(environment, ContextualEnvironment):
         world = msgspec.structs.replace(world, agents=_AGENTS)
     # A record that is too long stops a run; an audit goes on to the others.
     config = msgspec.structs.replace(plan.config, schedule=Every(_PERIOD), out_of_bounds="clip")

@@ -22,7 +22,7 @@ from fedbandits.systems.python_learners.plan import (
 )
 
 
-class OwnWords:
+class OwnRelease:
     """A learner that says itself what its agent tells, or that tells nothing.
 
     Parameters
@@ -66,7 +66,7 @@ class OwnWords:
         learner.receive(total)
 
 
-class RecordSum(OwnWords):
+class RecordSum(OwnRelease):
     """A private learner: its agent tells the sum of its records.
 
     Parameters
@@ -144,10 +144,10 @@ class RecordSum(OwnWords):
         learner.receive_under_noise(total, deviation)
 
 
-def contribution_of(plan: LearnerPlan, agent: int) -> OwnWords:
+def contribution_of(plan: LearnerPlan, agent: int) -> OwnRelease:
     """How an agent's contribution is made."""
     private = issubclass(plan.learner, PrivateLearner)
-    return RecordSum(plan, agent) if private else OwnWords(plan)
+    return RecordSum(plan, agent) if private else OwnRelease(plan)
 
 
 def held_to(values: Floats, bound: float, clips: bool) -> Floats | None:

@@ -14,7 +14,7 @@ from fedbandits.federation.party import Party
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
 from fedbandits.systems.python_learners.limits import Limits
-from fedbandits.systems.python_learners.messages import Told, Total
+from fedbandits.systems.python_learners.messages import AgentRelease, Total
 from fedbandits.systems.python_learners.plan import LearnerPlan
 
 
@@ -52,7 +52,7 @@ class LearnerController(Party[ControllerState]):
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
-        ("serving", Told): ("serving",),
+        ("serving", AgentRelease): ("serving",),
         ("serving", Deadline): ("serving",),
     }
 
@@ -80,7 +80,7 @@ class LearnerController(Party[ControllerState]):
     def _compute(self, event: Any) -> Step:
         return self._end_waiting(event) if isinstance(event, Deadline) else self._collect(event)
 
-    def _collect(self, message: Told) -> Step:
+    def _collect(self, message: AgentRelease) -> Step:
         state, place = self._state, self._place[message.sender]
         if not state.newest[place] < message.release <= len(self._plan.ends):
             raise OutOfOrderError(

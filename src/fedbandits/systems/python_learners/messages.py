@@ -18,7 +18,7 @@ class _Numbers(Message, frozen=True, kw_only=True):
         return len(self.statistic)
 
 
-class Told(_Numbers, frozen=True, kw_only=True, tag="learner.told"):
+class AgentRelease(_Numbers, frozen=True, kw_only=True, tag="learner.release"):
     """An agent's k-th release."""
 
 
@@ -35,4 +35,4 @@ class Total(_Numbers, frozen=True, kw_only=True, tag="learner.total"):
 
 
 #: Who sends what to whom.
-TABLE: MessageTable = {Told: ("agent", "controller"), Total: ("controller", "agent")}
+TABLE: MessageTable = {AgentRelease: ("agent", "controller"), Total: ("controller", "agent")}
