@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 import fedbandits as fb
-from fedbandits.settings.docstrings import marked_meanings_of
-from fedbandits.settings.preset_functions import identifier, settings_of_preset
+from fedbandits.settings.reference.docstrings import marked_meanings_of
+from fedbandits.settings.reference.preset_functions import identifier, settings_of_preset
+from fedbandits.settings.reference.stubs import STUB, stub
 from fedbandits.settings.schema import convert
-from fedbandits.settings.stubs import STUB, stub
 from fedbandits.settings.written import settings_of, written
 from fedbandits.systems import System, find_preset, preset_names, registry, systems
 from fedbandits.systems.agents.config import Every
@@ -76,7 +76,9 @@ def test_a_system_from_outside_has_functions_too(monkeypatch):
 
 
 def test_the_stub_for_editors_is_current():
-    assert STUB.read_text(encoding="utf-8") == stub(), "run python -m fedbandits.settings.stubs"
+    assert STUB.read_text(encoding="utf-8") == stub(), (
+        "run python -m fedbandits.settings.reference.stubs"
+    )
 
 
 @pytest.mark.parametrize("name", PRESETS)

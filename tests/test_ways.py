@@ -18,8 +18,8 @@ from fedbandits.cli.help import EXAMPLES
 from fedbandits.environments import environments
 from fedbandits.reproduce import FIGURES
 from fedbandits.settings.examples import BUNDLED
-from fedbandits.settings.glossary import WORDS
-from fedbandits.settings.places import parts, places
+from fedbandits.settings.reference.glossary import WORDS
+from fedbandits.settings.reference.places import parts, places
 from fedbandits.systems import preset_names, systems
 
 

@@ -1,4 +1,7 @@
-"""Every preset as a function. Made by ``python -m fedbandits.settings.stubs``; do not edit."""
+"""Every preset as a function; do not edit.
+
+Made by ``python -m fedbandits.settings.reference.stubs``.
+"""
 
 # ruff: noqa: E501 - what systems say of their presets is taken as it is
 from collections.abc import Mapping, Sequence

@@ -7,7 +7,7 @@ import pytest
 import fedbandits as fb
 from fedbandits.environments import find_environment
 from fedbandits.experiments.result import own_metrics
-from fedbandits.settings.glossary import VARIABLES
+from fedbandits.settings.reference.glossary import VARIABLES
 from fedbandits.systems import preset_names
 from fedbandits.testing.systems import CHECKS
 

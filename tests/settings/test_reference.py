@@ -11,10 +11,10 @@ from msgspec import Meta
 import fedbandits as fb
 from fedbandits.environments import environments
 from fedbandits.experiments.result import SUMMARY_COLUMNS, TRACED
-from fedbandits.settings.docstrings import description_of, meanings_of, summary_of
-from fedbandits.settings.glossary import COLUMNS, VARIABLES, WORDS
-from fedbandits.settings.places import entry_keys, find_places, head_keys, parts, places
-from fedbandits.settings.reference import in_toml, keys_of, nested
+from fedbandits.settings.reference.docstrings import description_of, meanings_of, summary_of
+from fedbandits.settings.reference.glossary import COLUMNS, VARIABLES, WORDS
+from fedbandits.settings.reference.keys import in_toml, keys_of, nested
+from fedbandits.settings.reference.places import entry_keys, find_places, head_keys, parts, places
 from fedbandits.systems import preset_names, systems
 
 
@@ -43,7 +43,7 @@ class Base(msgspec.Struct, frozen=True, kw_only=True):
     Parameters
     ----------
     low, high
-        Where it lies, see :class:`~fedbandits.settings.reference.Key`.
+        Where it lies, see :class:`~fedbandits.settings.reference.keys.Key`.
 
         And a second paragraph.
     """

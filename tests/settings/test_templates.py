@@ -10,7 +10,7 @@ import pytest
 
 import fedbandits as fb
 from fedbandits.settings.examples import BUNDLED, examples, experiment_file
-from fedbandits.settings.templates import template
+from fedbandits.settings.reference.templates import template
 from fedbandits.systems import preset_names
 
 ROOT = pathlib.Path(__file__).parents[2]

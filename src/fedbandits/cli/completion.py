@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 def listed_names(incomplete: str) -> list[str]:
     """What ``fedbandits list`` can be asked for."""
-    from fedbandits.settings.places import built_in_environments, built_in_systems, parts
+    from fedbandits.settings.reference.places import built_in_environments, built_in_systems, parts
 
     systems = built_in_systems()
     names = [system.name for system in systems]
@@ -17,8 +17,8 @@ def listed_names(incomplete: str) -> list[str]:
 
 def explained_names(incomplete: str) -> list[str]:
     """What ``fedbandits explain`` can be asked for."""
-    from fedbandits.settings.glossary import WORDS
-    from fedbandits.settings.places import paths
+    from fedbandits.settings.reference.glossary import WORDS
+    from fedbandits.settings.reference.places import paths
 
     words = (word for known in WORDS.values() for word in known if " " not in word)
     return _begin([*paths(), *words], incomplete)
@@ -50,7 +50,7 @@ def configurations(incomplete: str) -> list[str]:
 
 
 def _presets() -> Iterator[str]:
-    from fedbandits.settings.places import built_in_systems
+    from fedbandits.settings.reference.places import built_in_systems
 
     for system in built_in_systems():
         yield from system.presets

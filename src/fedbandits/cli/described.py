@@ -12,11 +12,16 @@ from fedbandits.cli.pages import Page
 from fedbandits.environments import Environment
 from fedbandits.errors import ConfigError
 from fedbandits.reproduce import FIGURES
-from fedbandits.settings.docstrings import description_of, summary_of
 from fedbandits.settings.examples import examples
 from fedbandits.settings.experiment import system as variant_of
-from fedbandits.settings.places import built_in_environments, built_in_systems, parts, paths
-from fedbandits.settings.reference import Key, in_toml, keys_of
+from fedbandits.settings.reference.docstrings import description_of, summary_of
+from fedbandits.settings.reference.keys import Key, in_toml, keys_of
+from fedbandits.settings.reference.places import (
+    built_in_environments,
+    built_in_systems,
+    parts,
+    paths,
+)
 from fedbandits.systems.base import System
 
 if TYPE_CHECKING:

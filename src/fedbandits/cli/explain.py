@@ -11,7 +11,7 @@ from fedbandits.cli.completion import explained_names
 
 if TYPE_CHECKING:  # help is shown without what explanations are made from
     from fedbandits.cli.pages import Page
-    from fedbandits.settings.places import Place
+    from fedbandits.settings.reference.places import Place
 
 
 def explain(
@@ -27,7 +27,7 @@ def explain(
     """Explain a key of a configuration, a column of results, or a term of a report."""
     from fedbandits.cli.pages import Page
     from fedbandits.errors import ConfigError
-    from fedbandits.settings.places import find_places, places
+    from fedbandits.settings.reference.places import find_places, places
 
     page = Page()
     known = places()
@@ -63,7 +63,7 @@ def _place(page: Page, place: Place) -> None:
 def _words(asked: str) -> list[tuple[str, str, str]]:
     """Columns, variables, terms and exit codes that go by a name: where, the name, its meaning."""
     from fedbandits.cli.endings import meanings
-    from fedbandits.settings.glossary import WORDS
+    from fedbandits.settings.reference.glossary import WORDS
 
     known = {**WORDS, "an exit code": {str(code): text for code, text in meanings().items()}}
     return [
@@ -89,6 +89,6 @@ def _unknown(asked: str, known: Sequence[Place]) -> str:
 
 
 def _terms() -> list[str]:
-    from fedbandits.settings.glossary import WORDS
+    from fedbandits.settings.reference.glossary import WORDS
 
     return [word for words in WORDS.values() for word in words]

@@ -32,7 +32,7 @@ def init(
     longer, since its code is compiled then.
     """
     from fedbandits.errors import ConfigError, OutputExistsError
-    from fedbandits.settings.templates import template
+    from fedbandits.settings.reference.templates import template
 
     text = template(presets or ["feducb"], str(path))
     try:

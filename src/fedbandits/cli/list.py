@@ -31,9 +31,9 @@ def list_everything(
     from fedbandits.cli.offers import offers
     from fedbandits.cli.pages import Page
     from fedbandits.reproduce import FIGURES
-    from fedbandits.settings.docstrings import summary_of
     from fedbandits.settings.examples import examples
-    from fedbandits.settings.places import built_in_environments, built_in_systems
+    from fedbandits.settings.reference.docstrings import summary_of
+    from fedbandits.settings.reference.places import built_in_environments, built_in_systems
 
     page = Page()
     for system in built_in_systems():

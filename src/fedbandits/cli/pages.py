@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 if TYPE_CHECKING:  # pages need none of what they show
-    from fedbandits.settings.reference import Key, Part
+    from fedbandits.settings.reference.keys import Key, Part
 
 #: Longer lines are hard to read, however wide the terminal is.
 _WIDEST = 100

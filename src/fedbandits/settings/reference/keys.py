@@ -14,7 +14,7 @@ import tomli_w
 from msgspec import inspect
 
 from fedbandits._schema import limits_in_words
-from fedbandits.settings.docstrings import meanings_of, summary_of
+from fedbandits.settings.reference.docstrings import meanings_of, summary_of
 from fedbandits.settings.written import written
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from fedbandits.settings.docstrings import marked_meanings_of
 from fedbandits.settings.experiment import Variant, variant
 from fedbandits.settings.experiment import system as make
-from fedbandits.settings.hints import Words, hint
+from fedbandits.settings.reference.docstrings import marked_meanings_of
+from fedbandits.settings.reference.hints import Words, hint
 from fedbandits.settings.written import written
 from fedbandits.systems import System, systems
 

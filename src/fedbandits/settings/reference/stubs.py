@@ -1,4 +1,7 @@
-"""The types of ``fb.presets`` for editors: ``python -m fedbandits.settings.stubs`` writes them."""
+"""The types of ``fb.presets`` for editors.
+
+``python -m fedbandits.settings.reference.stubs`` writes them.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ from typing import Any
 import msgspec
 
 import fedbandits
-from fedbandits.settings.hints import alternatives, parts_of
-from fedbandits.settings.preset_functions import described, identifier, settings_of_preset
+from fedbandits.settings.reference.hints import alternatives, parts_of
+from fedbandits.settings.reference.preset_functions import described, identifier, settings_of_preset
 from fedbandits.systems import System, find_system
 from fedbandits.systems.registry import BUILT_IN
 
@@ -18,7 +21,10 @@ from fedbandits.systems.registry import BUILT_IN
 STUB = pathlib.Path(fedbandits.__file__).with_name("presets.pyi")
 _LONGEST = 100
 _HEAD = '''\
-"""Every preset as a function. Made by ``python -m fedbandits.settings.stubs``; do not edit."""
+"""Every preset as a function; do not edit.
+
+Made by ``python -m fedbandits.settings.reference.stubs``.
+"""
 
 # ruff: noqa: E501 - what systems say of their presets is taken as it is
 from collections.abc import Mapping, Sequence

@@ -11,7 +11,7 @@ from fedbandits.environments import Environment
 from fedbandits.environments import registry as worlds
 from fedbandits.settings.experiment import Experiment, Variant, _Head
 from fedbandits.settings.modules import _Keys
-from fedbandits.settings.reference import Key, Part, keys_of, nested
+from fedbandits.settings.reference.keys import Key, Part, keys_of, nested
 from fedbandits.systems.base import System
 from fedbandits.systems.registry import BUILT_IN, find_system
 
