@@ -63,7 +63,7 @@ class TestList:
     def test_an_environment_shows_its_keys_and_who_plays(self, kind):
         text, environment = shown("list", kind), environments()[kind]
         assert all(f" {key} " in text for key in environment.__struct_fields__)
-        assert f"parties {environment.PARTIES} who plays" in text
+        assert f"parties {environment.WORDS.parties} who plays" in text
         assert f'[environment] kind = "{kind}"' in text
 
     @pytest.mark.parametrize("name", FIGURES)

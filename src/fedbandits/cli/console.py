@@ -26,7 +26,7 @@ def output() -> Console:
 def summary_table(experiment: Experiment, rows: list[dict[str, Any]]) -> Table:
     """A row a system: regret, reward, syncs, ε, speed."""
     environment = experiment.environment
-    parties = f"{environment.parties} {environment.PARTIES}"
+    parties = f"{environment.parties} {environment.words.parties}"
     table = Table(title=f"{experiment.name}: {experiment.rounds:,} rounds, {parties}")
     table.add_column("system", style="bold", no_wrap=True)
     several = environment.acting > 1

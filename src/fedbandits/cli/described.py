@@ -106,7 +106,7 @@ def _claim(system: System[Any], preset: str) -> list[tuple[str, str]]:
     asked = ", ".join(f"{key} = {value:g}" for key, value in budget.items())
     return [
         ("claims", claim.headline),
-        ("", f"(in a world of {world.parties} {world.PARTIES} and {rounds:,} rounds"
+        ("", f"(in a world of {world.parties} {world.words.parties} and {rounds:,} rounds"
              f"{f', asked for {asked}' if asked else ''})"),
         ("the paper", _stated(claim)),
         ("protects", claim.unit),
@@ -138,7 +138,7 @@ def _environment(
     for paragraph in description_of(environment)[1:]:
         page.text(paragraph)
     playing = ", ".join(each.name for each in systems if each.plays_in(environment))
-    page.facts([("parties", environment.PARTIES), ("who plays", playing or "no system")])
+    page.facts([("parties", environment.WORDS.parties), ("who plays", playing or "no system")])
     keys = keys_of(environment)
     page.heading("its keys")
     page.keys(keys)

@@ -28,6 +28,7 @@ from fedbandits._typing import Floats, Floats32
 from fedbandits.environments.facts import ContextualFacts, Facts
 from fedbandits.environments.needs import Needs
 from fedbandits.environments.stage import Stage
+from fedbandits.environments.words import Words
 from fedbandits.random import Key, Purpose, bernoulli
 
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -43,8 +44,10 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
     All systems of an experiment play in the same world.
     """
 
-    #: What the parties are called.
-    PARTIES: ClassVar[str] = "agents"
+    #: What its things are called in texts.
+    WORDS: ClassVar[Words] = Words()
+    #: Whether its rewards come from real data, so that results tell something about real people.
+    REAL_DATA: ClassVar[bool] = False
     #: The kind of its facts: systems that plan from them can play here.
     FACTS: ClassVar[type[Facts]] = Facts
 
@@ -52,6 +55,11 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
     def parties(self) -> int:
         """Number of parties (agents, data owners, users) that results show one by one."""
         raise NotImplementedError
+
+    @property
+    def words(self) -> Words:
+        """What its things are called in texts; by default the words of its class."""
+        return self.WORDS
 
     @property
     def acting(self) -> int:

@@ -16,6 +16,7 @@ from fedbandits.environments.facts import ArmFacts, Facts
 from fedbandits.environments.rating_files import read_ratings
 from fedbandits.environments.stage import Stage
 from fedbandits.environments.text_files import read_text
+from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, bernoulli, uniforms
 
@@ -51,7 +52,7 @@ class Bernoulli(Environment, frozen=True, kw_only=True, tag="bernoulli"):
         Number of arms, K. If more means are given, the K largest are kept, in descending order.
     """
 
-    PARTIES: ClassVar[str] = "data owners"
+    WORDS: ClassVar[Words] = Words("data owner", "data owners")
     FACTS: ClassVar[type[Facts]] = ArmFacts
 
     means: str | tuple[Annotated[float, Meta(ge=0.0, le=1.0)], ...] = "uniform"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import warnings
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -23,6 +23,7 @@ from fedbandits.environments.base import (
 )
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.needs import F64, Needs, Part
+from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, integer, permutation
 
@@ -69,6 +70,9 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
     intercept
         Share of the squared norm that a constant coordinate gets. 0 means no such coordinate.
     """
+
+    WORDS: ClassVar[Words] = Words(loss="mistakes", turn="visit")
+    REAL_DATA: ClassVar[bool] = True
 
     dataset: str = "breast_cancer"
     components: Annotated[int, Meta(ge=1)] | None = None

@@ -21,6 +21,7 @@ from fedbandits.environments.preferences import (
     rated_preferences,
     read_preferences,
 )
+from fedbandits.environments.words import Words
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.random import Key
 
@@ -86,7 +87,7 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
         Number of items, K, that a user is shown in a round.
     """
 
-    PARTIES: ClassVar[str] = "users"
+    WORDS: ClassVar[Words] = Words("user", "users")
     FACTS: ClassVar[type[Facts]] = ClusteredFacts
 
     preferences: str | None = None

@@ -15,6 +15,7 @@ from fedbandits.environments.facts import Facts, ProcurementFacts
 from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.environments.producer_files import Producers, read_producers
 from fedbandits.environments.stage import Stage
+from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
 from fedbandits.learners.exact_purchasing import buy
 from fedbandits.learners.purchasing import EXACT, GREEDY, meets_constraint, total
@@ -84,7 +85,7 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
         it is not given, each replicate draws its own.
     """
 
-    PARTIES: ClassVar[str] = "buyers"
+    WORDS: ClassVar[Words] = Words("buyer", "buyers", turn="purchase")
     FACTS: ClassVar[type[Facts]] = ProcurementFacts
 
     case: str = "uniform"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 import numpy as np
@@ -24,6 +24,7 @@ from fedbandits.environments.factors import leading_factors
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.needs import Needs
 from fedbandits.environments.rating_files import read_ratings
+from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, integer, permutation
 
@@ -75,6 +76,9 @@ class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"
         Contexts are divided by this quantile of their norms. Contexts that are then longer than 1
         are scaled back to norm 1.
     """
+
+    WORDS: ClassVar[Words] = Words(turn="visit")
+    REAL_DATA: ClassVar[bool] = True
 
     path: str
     dim: Dimension = 10

@@ -150,7 +150,9 @@ def _section(claim: PrivacyClaim) -> str:
 
 def _world(world: Environment) -> str:
     names = [kind.name for kind in systems() if kind.plays_in(type(world))]
-    return f"{world.parties} {world.PARTIES} for {' and '.join(f'`{name}`' for name in names)}"
+    return (
+        f"{world.parties} {world.words.parties} for {' and '.join(f'`{name}`' for name in names)}"
+    )
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -105,7 +105,7 @@ def _page(title: str, parts: list[str]) -> str:
 def _subtitle(experiment: Experiment, result: xr.Dataset) -> str:
     environment = experiment.environment
     line = (
-        f"{environment.parties} {environment.PARTIES}, {experiment.rounds:,} rounds, "
+        f"{environment.parties} {environment.words.parties}, {experiment.rounds:,} rounds, "
         f"replicates: {experiment.replicates}, seed {experiment.seed}. All systems meet the same "
         "contexts and reward draws. Privacy noise is simulated, drawn from the seed."
     )

@@ -7,7 +7,7 @@ systems.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from numpy.typing import NDArray
@@ -36,10 +36,15 @@ if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
 
 
 class Preset(NamedTuple):
-    """A named variant: a description, and the settings that differ from the system's defaults."""
+    """A named variant: a description, and the settings that differ from the system's defaults.
+
+    Other systems are compared with one that ``stands_for`` parties ``alone``, and with one where
+    they share all records in clear (``pooled``).
+    """
 
     description: str
     settings: Mapping[str, Any]
+    stands_for: Literal["", "alone", "pooled"] = ""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

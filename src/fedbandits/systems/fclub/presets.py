@@ -20,9 +20,11 @@ PRESETS: dict[str, Preset] = {
     "fclub-local": Preset(
         "servers without communication; shows the benefit of clusters alone",
         {"releases": "never"},
+        stands_for="alone",
     ),
     "fclub-clear": Preset(
         "sums of users without noise; the difference is the cost of privacy",
         {"noise": "none"},
+        stands_for="pooled",
     ),
 }

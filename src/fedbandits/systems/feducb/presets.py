@@ -25,10 +25,12 @@ PRESETS: dict[str, Preset] = {
     "linucb-alone": Preset(
         "agents without communication; the difference is the benefit of collaboration",
         {**_IN_CLEAR, "schedule": "never", "local_view": "raw"},
+        stands_for="alone",
     ),
     "linucb-pooled": Preset(
         "all records are shared in clear after every round; a lower limit for regret",
         {**_IN_CLEAR, "schedule": "every(1)"},
+        stands_for="pooled",
     ),
     "dislinucb": Preset(
         "Wang et al. 2020: no noise; all agents sync when a determinant has grown enough",

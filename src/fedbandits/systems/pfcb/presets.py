@@ -38,10 +38,12 @@ PRESETS: dict[str, Preset] = {
     "fcb-every-round": Preset(
         "as in Algorithm 1: reports without noise after every round; a lower limit for regret",
         {**_AS_PUBLISHED, **_IN_CLEAR, "schedule": "every"},
+        stands_for="pooled",
     ),
     "cucb-alone": Preset(
         "as published, without communication; the difference is the benefit of collaboration",
         {**_AS_PUBLISHED, **_IN_CLEAR, "schedule": "never"},
+        stands_for="alone",
     ),
     "homogeneous-fcb": Preset(
         "Solanki et al. 2022, Algorithm 1: one shared model for identical buyers",

@@ -1,0 +1,24 @@
+"""What the things of an environment are called, in tables, plots and sentences."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Words(NamedTuple):
+    """The words of an environment, for texts that people read.
+
+    Parameters
+    ----------
+    party, parties
+        One of those who learn, and several of them: ``hospital``, ``hospitals``.
+    loss
+        What regret counts: ``regret`` in general, ``mistakes`` where each wrong decision costs 1.
+    turn
+        One decision of one party: ``round``, ``visit``, ``purchase``.
+    """
+
+    party: str = "agent"
+    parties: str = "agents"
+    loss: str = "regret"
+    turn: str = "round"
