@@ -16,7 +16,7 @@ which:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from msgspec import Meta
@@ -71,8 +71,33 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
         """The facts that every party may know before the first round."""
         raise NotImplementedError
 
+    @property
+    def party_names(self) -> tuple[str, ...]:
+        """Names of the parties, in order; by default they have numbers only."""
+        return ()
+
+    @property
+    def regret_is_known(self) -> bool:
+        """Whether the best decision of a round is known, so that regret can be counted."""
+        return True
+
+    def identified(self) -> Self:
+        """The same, with digests of the files that it reads; by default there are none."""
+        return self
+
     def prepare(self) -> None:
         """Load and check the data that worlds need; called once, before anything runs."""
+
+    def refuse_rounds(self, rounds: int) -> None:
+        """Refuse a number of ``rounds`` that the data is not enough for; by default none."""
+        del rounds
+
+    def refuse_elsewhere(self) -> None:
+        """Refuse to be played on other machines, where data is not there; by default it can be."""
+
+    def cautions(self) -> Iterable[str]:
+        """What can be run but may mean little, each beginning with its key; by default nothing."""
+        return ()
 
     def world(self, key: Key) -> Any:
         """The world of one replicate: a named tuple of arrays.
@@ -135,7 +160,7 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
     @property
     def facts(self) -> ContextualFacts:
         return ContextualFacts(
-            parties=self.agents,
+            parties=self.parties,
             dimension=self.dimension,
             arms=self.arm_count,
             models=self.models,
@@ -259,7 +284,7 @@ class ContextualStage(Stage):
     """
 
     def __init__(self, environment: ContextualEnvironment, key: Key) -> None:
-        super().__init__(environment.world(key), key, environment.agents)
+        super().__init__(environment.world(key), key, environment.parties)
         facts = environment.facts
         self._features = np.zeros(facts.features_shape, np.float32)
         self._expected = np.zeros(facts.arms, np.float32)
