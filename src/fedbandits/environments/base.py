@@ -25,6 +25,7 @@ from fedbandits._checked import Checked
 from fedbandits._compile import compiled
 from fedbandits._compile import implements as implements  # for worlds from outside
 from fedbandits._typing import Floats, Floats32
+from fedbandits.environments.choices import note_choice
 from fedbandits.environments.facts import ContextualFacts, Facts
 from fedbandits.environments.needs import Needs
 from fedbandits.environments.stage import Stage
@@ -221,6 +222,11 @@ def draw_reward(world: Any, expected: float, key: Key, agent: int, round_: int) 
         The arm's expected reward.
     key, agent, round_
         The random draw that is used. It is the same for all systems.
+
+    Returns
+    -------
+    float
+        The reward. NaN if it is never observed: then nothing is learned from the decision.
     """
     raise NotImplementedError(f"no environment claims {type(world).__name__}")
 
@@ -269,6 +275,27 @@ def draw_world_reward(world: Any, expected: float, key: Key, agent: int, round_:
     return draw_reward(world, expected, key, agent, round_)
 
 
+@compiled
+def draw_chosen_reward(
+    world: Any, expected: Floats32, key: Key, agent: int, round_: int, arm: int
+) -> float:
+    """Call :func:`note_choice` and :func:`draw_reward` from outside compiled code.
+
+    Parameters
+    ----------
+    world
+        The world of the replicate.
+    expected
+        The expected rewards of all arms.
+    key, agent, round_
+        Key of the random draws, number of the agent, and the round.
+    arm
+        The arm that was chosen.
+    """
+    note_choice(world, agent, round_, arm)
+    return draw_reward(world, expected[arm], key, agent, round_)
+
+
 class ContextualStage(Stage):
     """One replicate of a contextual environment, in which parties act.
 
@@ -299,9 +326,7 @@ class ContextualStage(Stage):
         )
         return self._features
 
-    def outcome(self, round_: int, player: int, decision: int) -> float:
+    def outcome(self, round_: int, player: int, decision: int) -> float | None:
         expected = self._expected
-        reward = draw_world_reward(self.world, expected[decision], self.key, player, round_)
-        self.regret[player] += expected[self._best] - expected[decision]
-        self.reward[player] += reward
-        return reward
+        reward = draw_chosen_reward(self.world, expected, self.key, player, round_, decision)
+        return self.book(player, expected[self._best] - expected[decision], reward)

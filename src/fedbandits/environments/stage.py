@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -42,5 +43,31 @@ class Stage:
         raise NotImplementedError
 
     def outcome(self, round_: int, player: int, decision: Any) -> Any:
-        """Book the ``decision`` of ``player`` in round ``round_``; return what it observes."""
+        """Book the ``decision`` of ``player`` in round ``round_``; return what it observes.
+
+        None if it observes nothing: the party then lets go of the decision.
+        """
         raise NotImplementedError
+
+    def book(self, player: int, regret: float, reward: float) -> float | None:
+        """Add to what a player has lost and earned.
+
+        Parameters
+        ----------
+        player
+            Number of the player.
+        regret
+            What the decision has lost in expectation; NaN if that is not known.
+        reward
+            What it has earned; NaN if that is never observed.
+
+        Returns
+        -------
+        float or None
+            The reward; None if it is not observed.
+        """
+        if not math.isnan(reward):
+            self.reward[player] += reward
+        if not math.isnan(regret):
+            self.regret[player] += regret
+        return None if math.isnan(reward) else reward

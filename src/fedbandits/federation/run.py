@@ -175,7 +175,10 @@ class PartiesRun:
         decision = player.decide(self.stage.situation(round_, place))
         outcome = self.stage.outcome(round_, place, decision.action)
         self.decisions[place] = decision.action
-        self.network.send(player.observe(decision, outcome))
+        if outcome is None:
+            self.network.send(player.let_go(decision))
+        else:
+            self.network.send(player.observe(decision, outcome))
 
     @property
     def regret(self) -> Floats:
