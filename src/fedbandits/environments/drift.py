@@ -28,7 +28,7 @@ _DIRECTION, _WALK = 0, 1
 
 
 class Change(Checked, frozen=True, tag_field="kind", tag="change", forbid_unknown_fields=True):
-    """The rewards change at once: from a given round on they are those of the second world.
+    """From a given round on, the rewards are those of the second world.
 
     Parameters
     ----------
