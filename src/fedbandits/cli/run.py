@@ -53,8 +53,8 @@ def run(
 
     from fedbandits.cli import console
     from fedbandits.experiments.progress import TerminalProgress
-    from fedbandits.experiments.result import summarise
     from fedbandits.experiments.run import run as run_experiment
+    from fedbandits.experiments.summary import summarise
 
     folder = out or pathlib.Path("runs") / experiment.name
     try:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from fedbandits.errors import FedbanditsError
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
 from fedbandits.experiments.events import ReplicateAdvanced
-from fedbandits.experiments.result import ReplicateTrace
 from fedbandits.experiments.stop import Leaving
 from fedbandits.experiments.stream import Stream
+from fedbandits.experiments.trace import ReplicateTrace
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems import Plan, Simulation, find_system
 from fedbandits.systems.playing import simulation_in
