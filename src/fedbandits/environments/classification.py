@@ -85,6 +85,12 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
     intercept: Annotated[float, Meta(ge=0.0, lt=1.0)] = 0.25
 
     @property
+    def words(self) -> Words:
+        if self.dataset == "breast_cancer":  # who sees tumours
+            return self.WORDS._replace(party="hospital", parties="hospitals")
+        return self.WORDS
+
+    @property
     def dimension(self) -> int:
         return int(self._data()[0].shape[1])
 
