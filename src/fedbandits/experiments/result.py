@@ -186,7 +186,7 @@ def build_dataset(
     coordinates = {
         "system": labels,
         "replicate": np.arange(experiment.replicates),
-        "party": np.arange(parties),
+        "party": list(experiment.environment.party_names) or np.arange(parties),
         "round": rounds,
     }
     return xr.Dataset(variables, coordinates, _attributes(experiment, interrupted))
