@@ -218,9 +218,8 @@ def table(data: Any, *, columns: Sequence[str] | None = None, **settings: Any) -
     Parameters
     ----------
     data
-        Path of a CSV or Parquet file; a pandas or polars DataFrame; a dictionary of columns; or a
-        numpy array, structured or 2-D. Data in memory stays in this process: a run does not store
-        it.
+        Path of a CSV or Parquet file, a pandas or polars DataFrame, a dictionary of columns, or a
+        numpy array. Data in memory stays in this process: a run does not store it.
     columns
         Names of the columns of a 2-D array.
     **settings

@@ -59,7 +59,7 @@ def build_dataset(
     coordinates = {
         "system": labels,
         "replicate": np.arange(experiment.replicates),
-        "party": np.arange(parties),
+        "party": list(experiment.environment.party_names) or np.arange(parties),
         "round": rounds,
     }
     result = xr.Dataset(variables, coordinates, attributes(experiment, claims, interrupted))
