@@ -15,7 +15,7 @@ which:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -89,6 +89,16 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Memory and time that one replicate takes in ``rounds`` rounds; unknown by default."""
         del rounds
         return Needs()
+
+    @property
+    def regret_is_known(self) -> bool:
+        """Whether the best action of each round is known; of a log it is not."""
+        return True
+
+    def measures(self, world: Any, rounds: int) -> Mapping[str, Floats]:
+        """What a world reports after so many rounds: (parties,) arrays by name; by default none."""
+        del world, rounds
+        return {}
 
     def stage(self, key: Key) -> Stage:
         """One replicate in which parties act, with the draws that ``key`` names."""

@@ -16,6 +16,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from fedbandits.experiments.offline import estimated, with_estimates
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems import Simulation
 
@@ -189,7 +190,8 @@ def build_dataset(
         "party": np.arange(parties),
         "round": rounds,
     }
-    return xr.Dataset(variables, coordinates, _attributes(experiment, interrupted))
+    made = xr.Dataset(variables, coordinates, _attributes(experiment, interrupted))
+    return made if experiment.environment.regret_is_known else with_estimates(made)
 
 
 def _metrics(
@@ -208,7 +210,8 @@ def _metrics(
 
 def own_metrics(result: xr.Dataset) -> list[str]:
     """Names of the variables in ``result`` that only some systems report."""
-    return [str(name) for name in result.data_vars if name not in (*TRACED, "seconds")]
+    own = (str(name) for name in result.data_vars if name not in TRACED)
+    return [name for name in own if "party" in result[name].dims]
 
 
 def regret_ratio(result: xr.Dataset, system: str, baseline: str) -> float:
@@ -288,7 +291,7 @@ def _summary_row(
     last = result.isel(round=-1)
     regret = last.regret.sum("party", skipna=False).dropna("replicate").values
     reward = last.reward.sum("party", skipna=False).dropna("replicate").values
-    count, seconds = len(regret), float(result.seconds)
+    count, seconds = len(reward), float(result.seconds)
     steps = count * experiment.rounds * experiment.environment.acting
     paper = claim.paper_claims[0] if claim.paper_claims else claim.epsilon
     row: dict[str, Any] = {
@@ -296,7 +299,7 @@ def _summary_row(
         "replicates": count,
         "rounds": experiment.rounds,
         "regret_mean": _mean(regret),
-        "regret_sem": float(regret.std(ddof=1) / math.sqrt(count)) if count > 1 else math.nan,
+        "regret_sem": float(regret.std(ddof=1) / math.sqrt(count)) if len(regret) > 1 else math.nan,
         "reward_mean": _mean(reward),
         "epsilon_claimed": paper,
         "epsilon_accounted": claim.epsilon,
@@ -310,7 +313,7 @@ def _summary_row(
     own: dict[str, float] = {}
     for name in own_metrics(result):
         own |= {name: float(last[name].mean()), f"{name}_max": float(last[name].max())}
-    return {column: row[column] for column in SUMMARY_COLUMNS} | own
+    return {column: row[column] for column in SUMMARY_COLUMNS} | own | estimated(result)
 
 
 def _mean(values: NDArray[np.float64]) -> float:
