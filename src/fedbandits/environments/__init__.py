@@ -11,6 +11,7 @@ from fedbandits.environments.procurement import Procurement
 from fedbandits.environments.python import PythonEnvironment
 from fedbandits.environments.ratings import RatingData
 from fedbandits.environments.registry import environments, find_environment, kind_of
+from fedbandits.environments.table import Table, table
 
 __all__ = [
     "Bernoulli",
@@ -22,7 +23,9 @@ __all__ = [
     "Procurement",
     "PythonEnvironment",
     "RatingData",
+    "Table",
     "environments",
     "find_environment",
     "kind_of",
+    "table",
 ]

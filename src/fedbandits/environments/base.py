@@ -16,21 +16,22 @@ which:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
-import numpy as np
 from msgspec import Meta
 
 from fedbandits._checked import Checked
 from fedbandits._compile import compiled
 from fedbandits._compile import implements as implements  # for worlds from outside
 from fedbandits._typing import Floats, Floats32
-from fedbandits.environments.choices import note_choice
 from fedbandits.environments.facts import ContextualFacts, Facts
 from fedbandits.environments.needs import Needs
 from fedbandits.environments.stage import Stage
 from fedbandits.environments.words import Words
 from fedbandits.random import Key, Purpose, bernoulli
+
+if TYPE_CHECKING:
+    from fedbandits.environments.contextual import ContextualStage
 
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Dimension = Annotated[int, Meta(ge=1, le=2_000)]
@@ -72,8 +73,33 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
         """The facts that every party may know before the first round."""
         raise NotImplementedError
 
+    @property
+    def party_names(self) -> tuple[str, ...]:
+        """Names of the parties, in order; by default they have numbers only."""
+        return ()
+
+    @property
+    def regret_is_known(self) -> bool:
+        """Whether the best decision of a round is known, so that regret can be counted."""
+        return True
+
+    def identified(self) -> Self:
+        """The same, with digests of the files that it reads; by default there are none."""
+        return self
+
     def prepare(self) -> None:
         """Load and check the data that worlds need; called once, before anything runs."""
+
+    def refuse_rounds(self, rounds: int) -> None:
+        """Refuse a number of ``rounds`` that the data is not enough for; by default none."""
+        del rounds
+
+    def refuse_elsewhere(self) -> None:
+        """Refuse to be played on other machines, where data is not there; by default it can be."""
+
+    def cautions(self) -> Iterable[str]:
+        """What can be run but may mean little, each beginning with its key; by default nothing."""
+        return ()
 
     def world(self, key: Key) -> Any:
         """The world of one replicate: a named tuple of arrays.
@@ -89,11 +115,6 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Memory and time that one replicate takes in ``rounds`` rounds; unknown by default."""
         del rounds
         return Needs()
-
-    @property
-    def regret_is_known(self) -> bool:
-        """Whether the best action of each round is known; of a log it is not."""
-        return True
 
     def measures(self, world: Any, rounds: int) -> Mapping[str, Floats]:
         """What a world reports after so many rounds: (parties,) arrays by name; by default none."""
@@ -146,13 +167,15 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
     @property
     def facts(self) -> ContextualFacts:
         return ContextualFacts(
-            parties=self.agents,
+            parties=self.parties,
             dimension=self.dimension,
             arms=self.arm_count,
             models=self.models,
         )
 
     def stage(self, key: Key) -> ContextualStage:
+        from fedbandits.environments.contextual import ContextualStage  # it needs what is below
+
         return ContextualStage(self, key)
 
     def true_parameters(self, world: Any) -> Floats | None:
@@ -258,60 +281,3 @@ def draw_world_reward(world: Any, expected: float, key: Key, agent: int, round_:
         Key of the random draws, number of the agent, and the round.
     """
     return draw_reward(world, expected, key, agent, round_)
-
-
-@compiled
-def draw_chosen_reward(
-    world: Any, expected: Floats32, key: Key, agent: int, round_: int, arm: int
-) -> float:
-    """Call :func:`note_choice` and :func:`draw_reward` from outside compiled code.
-
-    Parameters
-    ----------
-    world
-        The world of the replicate.
-    expected
-        The expected rewards of all arms.
-    key, agent, round_
-        Key of the random draws, number of the agent, and the round.
-    arm
-        The arm that was chosen.
-    """
-    note_choice(world, agent, round_, arm)
-    return draw_reward(world, expected[arm], key, agent, round_)
-
-
-class ContextualStage(Stage):
-    """One replicate of a contextual environment, in which parties act.
-
-    A situation is a decision set, (d, columns) float32. A decision is an arm. An outcome is a
-    reward.
-
-    Parameters
-    ----------
-    environment
-        The environment of which this is one replicate.
-    key
-        Key of the random draws of this replicate.
-    """
-
-    def __init__(self, environment: ContextualEnvironment, key: Key) -> None:
-        super().__init__(environment.world(key), key, environment.agents)
-        facts = environment.facts
-        self._features = np.zeros(facts.features_shape, np.float32)
-        self._expected = np.zeros(facts.arms, np.float32)
-        self._best = 0
-
-    def acting(self, round_: int) -> Iterable[int]:
-        return range(len(self.regret))
-
-    def situation(self, round_: int, player: int) -> Floats32:
-        self._best = draw_decision_set(
-            self.world, self.key, player, round_, self._features, self._expected
-        )
-        return self._features
-
-    def outcome(self, round_: int, player: int, decision: int) -> float | None:
-        expected = self._expected
-        reward = draw_chosen_reward(self.world, expected, self.key, player, round_, decision)
-        return self.book(player, expected[self._best] - expected[decision], reward)

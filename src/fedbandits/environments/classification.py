@@ -94,8 +94,10 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
 
     @property
     def facts(self) -> ContextualFacts:
+        rows = len(self._data()[1])
+        share = self.agents / rows if self.shards == "shared" else 1 / max(1, rows // self.agents)
         return msgspec.structs.replace(
-            super().facts, public=(_PREPARATION,), persons=len(self._data()[1])
+            super().facts, public=(_PREPARATION,), persons=rows, most_share=share
         )
 
     def prepare(self) -> None:

@@ -20,7 +20,7 @@ from fedbandits.settings.plain import plain, without_none
 from fedbandits.settings.schema import convert, shown
 from fedbandits.settings.showing import ShownExperiment, ShownVariant
 from fedbandits.settings.toml_files import assign, read_toml
-from fedbandits.settings.worlds import environment_of, with_key
+from fedbandits.settings.worlds import environment_of, prepare
 from fedbandits.systems import Plan, find_preset, find_system, preset_names
 
 if TYPE_CHECKING:  # a configuration is read without what prices it
@@ -118,7 +118,7 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
         head = _head(self._head_table() | {"systems": []})
         for key in ("rounds", "replicates", "seed", "checkpoints"):
             msgspec.structs.force_setattr(self, key, getattr(head, key))
-        checked = environment_of(head.environment, type(self.environment))
+        checked = environment_of(head.environment, type(self.environment)).identified()
         msgspec.structs.force_setattr(self, "environment", checked)
         msgspec.structs.force_setattr(self, "systems", _checked_systems(self.systems))
 
@@ -192,10 +192,7 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
         ConfigWarning
             If something can be run, but its results may mean little.
         """
-        try:
-            self.environment.prepare()
-        except DataError as error:
-            raise DataError(with_key(self.environment, str(error))) from None
+        prepare(self.environment, self.rounds)
         plans = tuple(self._plan(index, entry) for index, entry in enumerate(self.systems))
         for index, (entry, plan) in enumerate(zip(self.systems, plans, strict=True)):
             for caution in find_system(entry.system).cautions(plan):
