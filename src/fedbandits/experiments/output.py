@@ -166,7 +166,7 @@ def write_output(out: pathlib.Path, experiment: Experiment, result: xr.Dataset) 
     out.parent.mkdir(parents=True, exist_ok=True)
     rows = summarise(experiment, result)
     bounds = experiment.bounds()
-    plots = draw_plots(experiment, result, bounds)
+    plots = draw_plots(result, bounds)
     files = {
         _RESULTS: _netcdf(result),
         "summary.csv": summary_csv(rows).encode(),
@@ -175,7 +175,8 @@ def write_output(out: pathlib.Path, experiment: Experiment, result: xr.Dataset) 
         ).encode(),
         _CONFIG: experiment.to_toml().encode(),
     }
-    files |= {f"plots/{name}.png": image for name, image in plots.items()}
+    for name, picture in plots.items():
+        files |= {f"plots/{name}.png": picture.png, f"plots/{name}.svg": picture.svg}
     files |= {path: text for module in experiment.modules for path, text in module.files.items()}
     put_in_place(files, out)
 
