@@ -180,7 +180,7 @@ def write_output(out: pathlib.Path, experiment: Experiment, result: xr.Dataset) 
     out.parent.mkdir(parents=True, exist_ok=True)
     rows = summarise(experiment, result)
     bounds = experiment.bounds()
-    plots = draw_plots(experiment, result, bounds)
+    plots = draw_plots(result, bounds)
     found = answer(experiment, result)
     files = {
         _RESULTS: _netcdf(result),
@@ -191,7 +191,8 @@ def write_output(out: pathlib.Path, experiment: Experiment, result: xr.Dataset) 
         "answer.json": json.dumps(found.to_table(), indent=1, ensure_ascii=False).encode(),
         _CONFIG: experiment.to_toml().encode(),
     }
-    files |= {f"plots/{name}.png": image for name, image in plots.items()}
+    for name, picture in plots.items():
+        files |= {f"plots/{name}.png": picture.png, f"plots/{name}.svg": picture.svg}
     files |= {path: text for module in experiment.modules for path, text in module.files.items()}
     put_in_place(files, out)
 
