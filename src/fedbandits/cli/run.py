@@ -66,8 +66,8 @@ def run(
     from fedbandits.cli.adding import add_alone
     from fedbandits.experiments.answer import answer
     from fedbandits.experiments.progress import TerminalProgress
-    from fedbandits.experiments.result import summarise
     from fedbandits.experiments.run import run as run_experiment
+    from fedbandits.experiments.summary import summarise
 
     if not no_alone:
         experiment = add_alone(experiment)

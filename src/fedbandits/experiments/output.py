@@ -17,9 +17,10 @@ from xarray.backends import H5NetCDFStore
 from fedbandits.errors import OutputExistsError
 from fedbandits.experiments.answer import answer
 from fedbandits.experiments.files import locked, replace_durably, stage, unwritable
+from fedbandits.experiments.labels import FORMAT
 from fedbandits.experiments.plots import draw_plots
 from fedbandits.experiments.report import render_audit, render_report
-from fedbandits.experiments.result import summarise, summary_csv
+from fedbandits.experiments.summary import summarise, summary_csv
 from fedbandits.experiments.theory import compare
 from fedbandits.experiments.verdict import Audit
 from fedbandits.experiments.whole import is_whole, put_in_place
@@ -109,8 +110,19 @@ def holds_complete_run(out: pathlib.Path) -> bool:
 
 
 def read_result(out: pathlib.Path) -> xr.Dataset:
-    """The result of the run that a folder holds, all of it in memory."""
+    """The result of the run that a folder holds, all of it in memory.
+
+    Raises
+    ------
+    OutputExistsError
+        If another version of fedbandits made it, whose variables meant something else.
+    """
     with xr.open_dataset(out / _RESULTS, engine="h5netcdf") as stored:
+        if stored.attrs.get("format") != FORMAT:
+            raise OutputExistsError(
+                f"{out / _RESULTS}: made by another version of fedbandits; delete {out}, or choose "
+                "another --out, and run it again"
+            )
         return stored.load()
 
 
@@ -121,6 +133,8 @@ def write_audit(out: pathlib.Path, experiment: Experiment, audit: Audit) -> None
     ------
     OutputBusyError
         If a run is writing there.
+    OutputExistsError
+        If another version of fedbandits made the run. The audit is then written beside it.
     OutputError
         If the disk is full.
     """
@@ -130,8 +144,7 @@ def write_audit(out: pathlib.Path, experiment: Experiment, audit: Audit) -> None
         replace_durably(out / _AUDIT, found.encode())
         replace_durably(out / "audit.html", render_audit(experiment, audit).encode())
         if is_whole(out):
-            with xr.load_dataset(out / _RESULTS, engine="h5netcdf") as result:
-                write_output(out, experiment, result)
+            write_output(out, experiment, read_result(out))
         elif not (out / _CONFIG).is_file():
             replace_durably(out / _CONFIG, experiment.to_toml().encode())
 

@@ -295,6 +295,7 @@ class PartiesReplicate:
             raise NotImplementedError(f"{system.name}: this variant has no parties")
         terms = terms_of(system, plan, "simulated" if supplies is None else "secure")
         stage = environment.stage(replicate_key(seed, replicate))
+        stage.delay = environment.delay
         brought = supplies or system.simulated_supplies(plan, stage.world, seed, replicate)
         self.run = PartiesRun(roles, brought, terms, stage, plan.rounds, route, lenient, embody)
         self.system, self.plan = system, plan
