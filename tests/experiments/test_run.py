@@ -176,7 +176,12 @@ def test_the_folder_of_a_run(tmp_path):
     drawn = ("regret", "syncs", "epsilon", "theory-regret", "theory-syncs")
     plots = {f"plots/{name}.png" for name in drawn}
     assert names == plots | {
-        "results.nc", "summary.csv", "config.toml", "report.html", "run.json", "answer.json"
+        "results.nc",
+        "summary.csv",
+        "config.toml",
+        "report.html",
+        "run.json",
+        "answer.json",
     }
     assert not [path for path in out.parent.iterdir() if path != out]
     with xr.open_dataset(out / "results.nc", engine="h5netcdf") as stored:
