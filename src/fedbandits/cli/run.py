@@ -46,6 +46,7 @@ def run(
 
     The first line says whether learning together privately pays, compared with parties that learn
     alone. If no system of the file learns alone, one is added, with the same settings otherwise.
+
     All systems of the file meet the same contexts and reward draws. Ctrl-C keeps the replicates
     that are finished. Long runs save their state every few seconds; after an interruption or a
     crash the same command with --resume goes on where they were, to the same result. Where there is

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from fedbandits.environments.words import Words
 from fedbandits.experiments.comparison import Comparison
-from fedbandits.experiments.paired import FEWEST
+from fedbandits.experiments.intervals import FEWEST
 
 #: Share of parties that are worse off, from which on it is said.
 _NOTABLE = 0.1

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from fedbandits._typing import Floats
-from fedbandits.environments import Environment
+from fedbandits.experiments.labels import Labels
 
 #: Words that begin with a vowel, and are spoken as if they began with a consonant.
 _SPOKEN_AS_CONSONANT = ("eu", "one", "uni", "us", "ut")
@@ -40,12 +40,20 @@ class Measure(NamedTuple):
         return 1 if self.loss else -1
 
 
-def measure(environment: Environment, rounds: int, result: xr.Dataset) -> Measure:
-    """Regret at the end of a run; reward for each decision if regret is not known (NaN)."""
+def measure(labels: Labels, result: xr.Dataset) -> Measure:
+    """Regret at the end of a run; reward for each decision if regret is not known (NaN).
+
+    Parameters
+    ----------
+    labels
+        Words and sizes of the run.
+    result
+        Its result.
+    """
     last = result.isel(round=-1)
     regret = np.asarray(last.regret.values, np.float64)
     reward = np.asarray(last.reward.values, np.float64)
-    words, acting = environment.words, environment.acting
+    words, acting, rounds = labels.words, labels.acting, labels.rounds
     finished = np.isfinite(reward)
     if finished.any() and not np.isfinite(regret[finished]).all():
         unit = f"reward {with_article(words.turn)}"

@@ -8,9 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats
-
-#: Replicates from which on there is an interval: with fewer it is too wide to say anything.
-FEWEST = 3
+from fedbandits.experiments.intervals import FEWEST, LEVEL, quantile
 
 
 class Paired(NamedTuple):
@@ -38,7 +36,7 @@ class Paired(NamedTuple):
         return 1 if self.mean > 0.0 else -1
 
 
-def paired(differences: Floats, level: float = 0.95) -> Paired:
+def paired(differences: Floats, level: float = LEVEL) -> Paired:
     """The mean of ``differences``, one a replicate, and its interval by Student's t.
 
     Parameters
@@ -48,12 +46,10 @@ def paired(differences: Floats, level: float = 0.95) -> Paired:
     level
         Probability with which the interval covers the true mean.
     """
-    from scipy.special import stdtrit  # scipy.stats takes a second to import
-
     found = differences[np.isfinite(differences)]
     count = len(found)
     mean = float(found.mean()) if count else math.nan
     if count < FEWEST:
         return Paired(count, mean, None)
-    quantile = float(stdtrit(count - 1, 0.5 + level / 2.0))
-    return Paired(count, mean, quantile * float(found.std(ddof=1)) / math.sqrt(count))
+    error = float(found.std(ddof=1)) / math.sqrt(count)
+    return Paired(count, mean, quantile(count, level) * error)
