@@ -16,7 +16,7 @@ which:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from msgspec import Meta
@@ -25,6 +25,9 @@ from fedbandits._checked import Checked
 from fedbandits._compile import compiled
 from fedbandits._compile import implements as implements  # for worlds from outside
 from fedbandits._typing import Floats, Floats32
+from fedbandits.environments.choices import note_choice
+from fedbandits.environments.delay import Delay
+from fedbandits.environments.drift import Drift, refuse_drift
 from fedbandits.environments.facts import ContextualFacts, Facts
 from fedbandits.environments.needs import Needs
 from fedbandits.environments.stage import Stage
@@ -42,6 +45,15 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Base class of environments, which draw contexts and rewards.
 
     All systems of an experiment play in the same world.
+
+    Parameters
+    ----------
+    drift
+        How expected rewards change in the course of a run. By default they do not change. Regret is
+        to the best arm of the moment.
+    delay
+        When a reward is observed. By default at once. Regret and reward are counted in the round of
+        the decision, whenever the reward is observed.
     """
 
     #: What its things are called in texts.
@@ -50,6 +62,18 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
     REAL_DATA: ClassVar[bool] = False
     #: The kind of its facts: systems that plan from them can play here.
     FACTS: ClassVar[type[Facts]] = Facts
+    #: What rewards become under drift, in words; empty if environments of this kind cannot drift.
+    SECOND_WORLD: ClassVar[str] = ""
+    #: What to do instead, if they cannot.
+    DRIFT_REMEDY: ClassVar[str] = "leave it out"
+
+    drift: Drift | None = None
+    delay: Delay | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.drift is not None and not self.SECOND_WORLD:
+            refuse_drift(self)
 
     @property
     def parties(self) -> int:
@@ -71,8 +95,33 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
         """The facts that every party may know before the first round."""
         raise NotImplementedError
 
+    @property
+    def party_names(self) -> tuple[str, ...]:
+        """Names of the parties, in order; by default they have numbers only."""
+        return ()
+
+    @property
+    def regret_is_known(self) -> bool:
+        """Whether the best decision of a round is known, so that regret can be counted."""
+        return True
+
+    def identified(self) -> Self:
+        """The same, with digests of the files that it reads; by default there are none."""
+        return self
+
     def prepare(self) -> None:
         """Load and check the data that worlds need; called once, before anything runs."""
+
+    def refuse_rounds(self, rounds: int) -> None:
+        """Refuse a number of ``rounds`` that the data is not enough for; by default none."""
+        del rounds
+
+    def refuse_elsewhere(self) -> None:
+        """Refuse to be played on other machines, where data is not there; by default it can be."""
+
+    def cautions(self) -> Iterable[str]:
+        """What can be run but may mean little, each beginning with its key; by default nothing."""
+        return ()
 
     def world(self, key: Key) -> Any:
         """The world of one replicate: a named tuple of arrays.
@@ -135,7 +184,7 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
     @property
     def facts(self) -> ContextualFacts:
         return ContextualFacts(
-            parties=self.agents,
+            parties=self.parties,
             dimension=self.dimension,
             arms=self.arm_count,
             models=self.models,
@@ -196,6 +245,11 @@ def draw_reward(world: Any, expected: float, key: Key, agent: int, round_: int) 
         The arm's expected reward.
     key, agent, round_
         The random draw that is used. It is the same for all systems.
+
+    Returns
+    -------
+    float
+        The reward. NaN if it is never observed: then nothing is learned from the decision.
     """
     raise NotImplementedError(f"no environment claims {type(world).__name__}")
 
@@ -244,6 +298,27 @@ def draw_world_reward(world: Any, expected: float, key: Key, agent: int, round_:
     return draw_reward(world, expected, key, agent, round_)
 
 
+@compiled
+def draw_chosen_reward(
+    world: Any, expected: Floats32, key: Key, agent: int, round_: int, arm: int
+) -> float:
+    """Call :func:`note_choice` and :func:`draw_reward` from outside compiled code.
+
+    Parameters
+    ----------
+    world
+        The world of the replicate.
+    expected
+        The expected rewards of all arms.
+    key, agent, round_
+        Key of the random draws, number of the agent, and the round.
+    arm
+        The arm that was chosen.
+    """
+    note_choice(world, agent, round_, arm)
+    return draw_reward(world, expected[arm], key, agent, round_)
+
+
 class ContextualStage(Stage):
     """One replicate of a contextual environment, in which parties act.
 
@@ -259,7 +334,7 @@ class ContextualStage(Stage):
     """
 
     def __init__(self, environment: ContextualEnvironment, key: Key) -> None:
-        super().__init__(environment.world(key), key, environment.agents)
+        super().__init__(environment.world(key), key, environment.parties)
         facts = environment.facts
         self._features = np.zeros(facts.features_shape, np.float32)
         self._expected = np.zeros(facts.arms, np.float32)
@@ -274,9 +349,7 @@ class ContextualStage(Stage):
         )
         return self._features
 
-    def outcome(self, round_: int, player: int, decision: int) -> float:
+    def outcome(self, round_: int, player: int, decision: int) -> float | None:
         expected = self._expected
-        reward = draw_world_reward(self.world, expected[decision], self.key, player, round_)
-        self.regret[player] += expected[self._best] - expected[decision]
-        self.reward[player] += reward
-        return reward
+        reward = draw_chosen_reward(self.world, expected, self.key, player, round_, decision)
+        return self.book(player, expected[self._best] - expected[decision], reward)

@@ -21,6 +21,7 @@ from fedbandits.environments.base import (
     draw_reward,
     fill_decision_set,
 )
+from fedbandits.environments.drifting import MovedRewards, drifting
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.environments.words import Words
@@ -73,12 +74,21 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
 
     WORDS: ClassVar[Words] = Words(loss="mistakes", turn="visit")
     REAL_DATA: ClassVar[bool] = True
+    SECOND_WORLD: ClassVar[str] = (
+        "the names of the classes change places: each row has the next one"
+    )
 
     dataset: str = "breast_cancer"
     components: Annotated[int, Meta(ge=1)] | None = None
     shards: Literal["disjoint", "shared"] = "disjoint"
     clip_quantile: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.1
     intercept: Annotated[float, Meta(ge=0.0, lt=1.0)] = 0.25
+
+    @property
+    def words(self) -> Words:
+        if self.dataset == "breast_cancer":  # who sees tumours
+            return self.WORDS._replace(party="hospital", parties="hospitals")
+        return self.WORDS
 
     @property
     def dimension(self) -> int:
@@ -111,7 +121,7 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
         dealt = Part("rows by agent", copies * len(self._data()[1]) * F64, "environment.agents")
         return Needs((dealt,), float(rounds * self.agents * self.dimension))
 
-    def world(self, key: Key) -> ClassificationWorld:
+    def world(self, key: Key) -> Any:
         rows, labels = self._data()
         count = len(labels)
         if self.shards == "shared":
@@ -120,7 +130,8 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
         else:
             order = permutation(count, key, 0, 0, Purpose.WORLD)
             starts = np.linspace(0, count, self.agents + 1).round().astype(np.int64)
-        return ClassificationWorld(rows, labels, order, starts, self.arm_count)
+        world = ClassificationWorld(rows, labels, order, starts, self.arm_count)
+        return drifting(self, key, world, MovedRewards(self.arm_count))
 
     def _data(self) -> tuple[Floats32, Ints]:
         return _prepared(self.dataset, self.components, self.clip_quantile, self.intercept)

@@ -35,9 +35,10 @@ from fedbandits.experiments.output import (
     write_output,
 )
 from fedbandits.experiments.replicate import Shared, Task, checkpoint_rounds
-from fedbandits.experiments.result import ReplicateTrace, build_dataset
+from fedbandits.experiments.result import build_dataset
 from fedbandits.experiments.stop import Leaving, Stop
 from fedbandits.experiments.stream import Listener, Stream
+from fedbandits.experiments.trace import ReplicateTrace
 from fedbandits.settings.experiment import Experiment, load
 from fedbandits.systems.registry import refuse_registered
 
@@ -132,6 +133,7 @@ def run(
     if backend != "local":
         refuse_registered(entry.system for entry in experiment.systems)
         environment_registry.refuse_registered(kind_of(experiment.environment))
+        experiment.environment.refuse_elsewhere()
     plans = experiment.check()
     expected = estimate(experiment, plans, jobs)
     refuse_what_cannot_fit(experiment, expected, elsewhere=backend != "local")

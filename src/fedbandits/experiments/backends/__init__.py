@@ -9,7 +9,7 @@ from typing import Protocol
 from fedbandits.errors import ConfigError
 from fedbandits.experiments.backends.local import open_local
 from fedbandits.experiments.replicate import Shared, Task
-from fedbandits.experiments.result import ReplicateTrace
+from fedbandits.experiments.trace import ReplicateTrace
 
 _NAMES = ("local", "dask", "ray")
 

@@ -17,7 +17,7 @@ from fedbandits.errors import BackendError, ConfigError
 from fedbandits.experiments.backends.worker import TOKEN, Order, data_files, identity
 from fedbandits.experiments.checkpoint import CheckpointFolder
 from fedbandits.experiments.replicate import PULSE, Shared, Task, checkpoint_rounds
-from fedbandits.experiments.result import ReplicateTrace
+from fedbandits.experiments.trace import ReplicateTrace
 from fedbandits.settings.experiment import Experiment
 
 #: Seconds that a cluster may take to answer, or to show its first worker.

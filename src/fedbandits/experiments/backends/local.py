@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 from fedbandits.experiments.replicate import Shared, Task, compile_kernels, play_replicate
-from fedbandits.experiments.result import ReplicateTrace
+from fedbandits.experiments.trace import ReplicateTrace
 
 
 class LocalBackend:

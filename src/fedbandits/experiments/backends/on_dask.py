@@ -13,8 +13,8 @@ from fedbandits.errors import BackendError
 from fedbandits.experiments.backends import cluster
 from fedbandits.experiments.backends.worker import identity, play, refuse_stranger
 from fedbandits.experiments.replicate import Task
-from fedbandits.experiments.result import ReplicateTrace
 from fedbandits.experiments.stop import Stop
+from fedbandits.experiments.trace import ReplicateTrace
 
 try:
     import distributed

@@ -12,6 +12,8 @@ COLUMNS: dict[str, str] = {
     "regret_mean": "Regret of the whole group at the end: summed over all parties, then the mean "
     "over replicates.",
     "regret_sem": "Standard error of regret_mean. Empty with a single replicate.",
+    "regret_ci95": "Half the width of the 95% interval of regret_mean, by Student's t over "
+    "replicates. nan with fewer than 3 replicates.",
     "reward_mean": "Reward of the whole group at the end: summed over all parties, then the mean "
     "over replicates.",
     "messages": "How many messages parties sent, mean over replicates.",
@@ -20,7 +22,8 @@ COLUMNS: dict[str, str] = {
     "epsilon_claimed": "The ε that the paper states for a published variant; otherwise the same as "
     "epsilon_accounted.",
     "epsilon_accounted": "The ε that accounting supports for everything that leaves a party: the "
-    "contents of messages, which messages there are, and when. inf: no finite ε holds.",
+    "contents of messages, which messages there are, and when. inf: no finite ε holds. nan: "
+    "encryption protects, and has no ε.",
     "epsilon_contents": "The ε of the contents of messages alone. It tells how much privacy there "
     "is where everybody may know which messages there are, and when.",
     "delta": "The δ that goes with every ε of the row.",
@@ -38,8 +41,11 @@ VARIABLES: dict[str, str] = {
     "round.",
     "bytes": "Bytes of those messages, added up from round 1. By system, replicate and round.",
     "syncs": "Syncs of the whole group, added up from round 1. By system, replicate and round.",
-    "epsilon": "ε that the contents of one party's messages have cost so far, at the system's δ. "
-    "By system, replicate and round.",
+    "epsilon": "ε accounted so far for everything that leaves one party, at the system's δ: "
+    "contents, which messages there are, and when. inf: no finite ε holds. nan: encryption "
+    "protects, and has no ε. By system, replicate and round.",
+    "epsilon_contents": "ε that the contents of one party's messages alone have cost so far, at "
+    "the system's δ. By system, replicate and round.",
     "seconds": "Wall-clock time of a system's replicates, compilation not counted. By system.",
     "cluster_size": "fclub, fclub_published: how many users are in the cluster of a user.",
     "adjusted_rand_index": "fclub, fclub_published: how well the clusters that were found agree "
