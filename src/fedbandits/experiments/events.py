@@ -6,10 +6,10 @@ bars in a terminal are drawn from these events, and a web page can use them too.
 The events of a run, in this order:
 
 1. :class:`RunStarted`, once.
-2. :class:`Compiling`, for every kernel that is not in the cache. A few may come later. 3. For every
-replicate that is not finished yet: :class:`ReplicateAdvanced`, several times, then
-:class:`ReplicateFinished`, once. Events of different replicates may come in any order. 4.
-:class:`RunFinished`, or :class:`RunInterrupted`, once. It is the last event.
+2. :class:`Compiling`, for every kernel that is not in the cache. A few may come later.
+3. For every replicate that is not finished yet: :class:`ReplicateAdvanced`, several times, then
+   :class:`ReplicateFinished`, once. Events of different replicates may come in any order.
+4. :class:`RunFinished`, or :class:`RunInterrupted`, once. It is the last event.
 
 An audit starts with :class:`AuditStarted`. Then each part has :class:`PartStarted`, any number of
 :class:`PartAdvanced`, and :class:`PartFinished`. Parts come one after the other. The last event is
