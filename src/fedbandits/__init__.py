@@ -56,6 +56,7 @@ __all__ = [
     "privacy",
     "register",
     "run",
+    "sweep",
     "system",
     "systems",
 ]
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from fedbandits.experiments.audit import audit
     from fedbandits.experiments.run import run
     from fedbandits.experiments.stop import Stop
+    from fedbandits.experiments.sweep import sweep
     from fedbandits.learners.learner import Learner
     from fedbandits.learners.private_learner import PrivateLearner
     from fedbandits.privacy.claims import Limit, PrivacyClaim
@@ -108,6 +110,7 @@ else:
             "privacy": "fedbandits.privacy",
             "register": "fedbandits.systems:register",
             "run": "fedbandits.experiments.run:run",
+            "sweep": "fedbandits.experiments.sweep:sweep",
             "system": "fedbandits.settings.experiment:system",
             "systems": "fedbandits.systems",
         },
