@@ -103,7 +103,7 @@ def parse_option(option: str) -> tuple[str, list[Any]]:
     pieces = list(_pieces(text))
     if not equals or not path.strip() or not all(pieces) or "\n" in option:
         raise ConfigError(f"--sweep {option}: write key.path=value,value,…")
-    values = [_value(piece) for piece in pieces]
+    values = [value for piece in pieces for value in _values(piece)]
     if len(values) == 1 and isinstance(values[0], list):  # written as in a file
         values = values[0]
     return path.strip(), values
@@ -151,9 +151,11 @@ def values_of(path: str, given: Any) -> tuple[Any, ...]:
             f"sweep.{path}: given {shown(given)}, allowed: a list of values, such as [0.3, 1.0]"
         )
     values = [value.item() if hasattr(value, "item") else value for value in given]
-    for index, value in enumerate(values):
-        if any(_same(value, other) for other in values[:index]):
+    seen = set()
+    for value in values:
+        if _told_apart(value) in seen:
             raise ConfigError(f"sweep.{path}: has the value {shown(value)} twice; remove one")
+        seen.add(_told_apart(value))
     return tuple(values)
 
 
@@ -184,13 +186,14 @@ def _pieces(text: str) -> Iterator[str]:
     yield text[begin:].strip()
 
 
-def _value(text: str) -> Any:
+def _values(text: str) -> list[Any]:
+    """The values of one piece: a range has several."""
     if _RANGE.match(text):
         return _range(text)
     try:
-        return parse_toml(f"value = {text}")["value"]
+        return [parse_toml(f"value = {text}")["value"]]
     except ValueError:  # TOMLDecodeError is one: a bare word is a string
-        return text
+        return [text]
 
 
 def _range(text: str) -> list[float]:
@@ -210,5 +213,8 @@ def _range(text: str) -> list[float]:
     return [int(v) if v.is_integer() and not log and "." not in text else v for v in rounded]
 
 
-def _same(a: Any, b: Any) -> bool:
-    return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
+def _told_apart(value: Any) -> tuple[bool, Any]:
+    """A key that is equal for equal values; in Python True is equal to 1."""
+    if isinstance(value, int | float | str):
+        return isinstance(value, bool), value
+    return False, repr(value)

@@ -166,15 +166,16 @@ def sweep_of(experiment: Experiment, keys: Mapping[str, Any]) -> Sweep:
     if len(paths) < len(keys):
         raise ConfigError("sweep: a key is given twice")
     lasts = Counter(path.rpartition(".")[2] for path in paths)
+    values = {path: values_of(path, keys[given]) for path, given in paths.items()}
+    count = math.prod(map(len, values.values()))
+    if count > MOST_POINTS:
+        raise ConfigError(f"sweep: has {count:,} points, allowed: at most {MOST_POINTS:,}")
     axes = []
-    for path, given in paths.items():
+    for path in paths:
         _holders(table, experiment, path)  # refuses what leads nowhere
         last = path.rpartition(".")[2]
         name = path if lasts[last] > 1 or last in _TAKEN else last
-        axes.append(Axis(path, name, values_of(path, keys[given])))
-    count = math.prod(len(axis.values) for axis in axes)
-    if count > MOST_POINTS:
-        raise ConfigError(f"sweep: has {count:,} points, allowed: at most {MOST_POINTS:,}")
+        axes.append(Axis(path, name, values[path]))
     return Sweep(experiment, tuple(axes))
 
 
