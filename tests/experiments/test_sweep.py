@@ -178,10 +178,10 @@ def _assert_equal(one, two):
 
 def test_a_setting_that_nothing_depends_on_makes_no_new_unit():
     sweep = sweep_of(experiment(), {"systems.linucb-alone.epsilon": [1.0, 2.0, 3.0]})
-    units = units_of(sweep, sweep.points())
+    units = units_of(sweep.points())
     assert [len(unit.places) for unit in units] == [3, 3, 3]
     sweep = sweep_of(experiment(), {"systems.linucb-alone.alpha": [0.1, 0.2]})
-    assert [len(unit.places) for unit in units_of(sweep, sweep.points())] == [2, 1, 2, 1]
+    assert [len(unit.places) for unit in units_of(sweep.points())] == [2, 1, 2, 1]
 
 
 class TestEvents:

@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -123,7 +124,7 @@ def sweep(
         refuse_registered(entry.system for entry in made.experiment.systems)
         environment_registry.refuse_registered(kind_of(made.experiment.environment))
     points = made.points()
-    units = units_of(made, points)
+    units = units_of(points)
     named, expected = sweep_estimate(made, points, units, jobs)
     refuse_what_cannot_fit(named, expected, elsewhere=backend != "local")
     parts = SweepParts(made, points, units, [point.experiment.claims() for point in points])
@@ -198,7 +199,8 @@ class _Playing:
         self._shared = {unit.digest: self._shared_of(unit, save_every) for unit in parts.units}
         self._work = float(sum(unit.experiment.rounds for unit in parts.units))
         self._work *= parts.sweep.experiment.replicates
-        self._done: dict[tuple[str, int], int] = {}
+        self._done = Counter[tuple[str, int]]()
+        self._rounds = 0
 
     def _shared_of(self, unit: Unit, save_every: float) -> Shared:
         folder = None
@@ -231,7 +233,7 @@ class _Playing:
             )
         )
         for unit, trace in known:
-            self._done[unit.experiment.systems[0].label, trace.replicate] = unit.experiment.rounds
+            self._rounds += unit.experiment.rounds
             self.parts.add(unit.digest, trace)
 
     def _finished_before(self, resume: bool) -> Any:
@@ -261,12 +263,13 @@ class _Playing:
     def take(self, job: Job, trace: ReplicateTrace) -> None:
         """Take up a replicate that is finished."""
         unit = self._units[job.shared.experiment.systems[0].label]
-        for point in self.parts.add(unit.digest, trace):
+        before = self.parts.finished_points
+        for count, point in enumerate(self.parts.add(unit.digest, trace), before + 1):
             self._tell(
                 PointFinished(
                     point=point,
                     values=self.parts.points[point].values,
-                    finished=self.parts.finished_points,
+                    finished=count,
                     total=len(self.parts.points),
                 )
             )
@@ -311,6 +314,7 @@ class _Playing:
             return
         number, system = self._units[event.system].first
         point = self.parts.points[number]
+        self._rounds += event.done - self._done[event.system, event.replicate]
         self._done[event.system, event.replicate] = event.done
         self._tell(
             SweepAdvanced(
@@ -320,6 +324,6 @@ class _Playing:
                 replicate=event.replicate,
                 done=event.done,
                 rounds=event.rounds,
-                share=sum(self._done.values()) / self._work,
+                share=self._rounds / self._work,
             )
         )

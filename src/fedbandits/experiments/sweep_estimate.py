@@ -60,7 +60,7 @@ def _named(sweep: Sweep, points: Sequence[Point], units: Sequence[Unit]) -> Expe
     for number, unit in enumerate(units):
         point, system = unit.first
         label = points[point].experiment.systems[system].label
-        text = f"{label} ({in_words(sweep.axes, points[point].values)})"[:_LONGEST].rstrip()
+        text = f"{label} ({in_words(points[point].values)})"[:_LONGEST].rstrip()
         text = text if text not in seen else unit.experiment.systems[0].label
         seen.add(text)
         systems.append(msgspec.structs.replace(units[number].experiment.systems[0], label=text))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -49,31 +50,20 @@ class SweepParts:
     ) -> None:
         self.sweep, self.points, self.units, self.claims = sweep, points, units, claims
         self.traces: dict[str, list[ReplicateTrace]] = {unit.digest: [] for unit in units}
-        self._of_point: list[set[str]] = [set() for _ in points]
-        for unit in units:
-            for point, _ in unit.places:
-                self._of_point[point].add(unit.digest)
+        self.finished_points = 0
+        self._points = {unit.digest: {point for point, _ in unit.places} for unit in units}
+        #: Units of each point that are not finished.
+        self._left = Counter(point for of_unit in self._points.values() for point in of_unit)
 
     def add(self, digest: str, trace: ReplicateTrace) -> list[int]:
         """Add what a replicate of a unit left; returns the points that it finishes."""
         self.traces[digest].append(trace)
-        if not self.finished(digest):
+        if len(self.traces[digest]) < self.sweep.experiment.replicates:
             return []
-        touched = [n for n, digests in enumerate(self._of_point) if digest in digests]
-        return [point for point in touched if self.point_finished(point)]
-
-    def finished(self, digest: str) -> bool:
-        """Whether all replicates of a unit are there."""
-        return len(self.traces[digest]) == self.sweep.experiment.replicates
-
-    def point_finished(self, point: int) -> bool:
-        """Whether all replicates of a point are there."""
-        return all(self.finished(digest) for digest in self._of_point[point])
-
-    @property
-    def finished_points(self) -> int:
-        """Number of points that are finished."""
-        return sum(self.point_finished(point) for point in range(len(self.points)))
+        self._left.subtract(self._points[digest])
+        finished = [point for point in sorted(self._points[digest]) if not self._left[point]]
+        self.finished_points += len(finished)
+        return finished
 
     def dataset(self, interrupted: bool) -> xr.Dataset:
         """The result; NaN for what is not played, and for parties and rounds a point has not."""

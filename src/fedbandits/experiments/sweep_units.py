@@ -10,7 +10,7 @@ import msgspec
 
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.settings.experiment import Experiment, Variant
-from fedbandits.settings.sweeps import Point, Sweep, in_words
+from fedbandits.settings.sweeps import Point, in_words
 from fedbandits.systems import Plan, find_system
 from fedbandits.systems.effective import effective
 
@@ -46,7 +46,7 @@ class Unit(NamedTuple):
         return self.places[0]
 
 
-def units_of(sweep: Sweep, points: Iterable[Point]) -> tuple[Unit, ...]:
+def units_of(points: Iterable[Point]) -> tuple[Unit, ...]:
     """What is to be played for all points of a sweep, in their order.
 
     Two systems are one unit if all that their simulations depend on is equal. Systems that add no
@@ -62,7 +62,7 @@ def units_of(sweep: Sweep, points: Iterable[Point]) -> tuple[Unit, ...]:
         try:
             plans = point.experiment.check()
         except (ConfigError, DataError) as error:
-            raise type(error)(f"sweep, at {in_words(sweep.axes, point.values)}: {error}") from None
+            raise type(error)(f"sweep, at {in_words(point.values)}: {error}") from None
         for index, (variant, plan) in enumerate(zip(point.experiment.systems, plans, strict=True)):
             unit = _unit(point.experiment, variant, plan, (number, index))
             before = found.get(unit.digest)

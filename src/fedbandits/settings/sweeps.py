@@ -52,7 +52,7 @@ class Axis(msgspec.Struct, frozen=True):
     @property
     def words(self) -> str:
         """Its name in texts for people: ``ε`` and ``δ`` for these keys."""
-        return {"epsilon": "ε", "delta": "δ"}.get(self.name, self.name.replace("_", " "))
+        return key_words(self.name)
 
 
 class Point(msgspec.Struct, frozen=True):
@@ -122,13 +122,18 @@ class Sweep(msgspec.Struct, frozen=True):
         try:
             made = Experiment.from_table(table, modules=self.experiment.modules)
         except ConfigError as error:
-            raise type(error)(f"sweep, at {in_words(self.axes, values)}: {error}") from None
+            raise type(error)(f"sweep, at {in_words(values)}: {error}") from None
         return Point(index, values, made)
 
 
-def in_words(axes: Iterable[Axis], values: Mapping[str, Any]) -> str:
+def key_words(name: str) -> str:
+    """The name of a swept key as one reads it."""
+    return {"epsilon": "ε", "delta": "δ"}.get(name, name.replace("_", " "))
+
+
+def in_words(values: Mapping[str, Any]) -> str:
     """The values of a point as one reads them: ``ε = 0.3, agents = 5``."""
-    return ", ".join(f"{axis.words} = {value_text(values[axis.name])}" for axis in axes)
+    return ", ".join(f"{key_words(name)} = {value_text(value)}" for name, value in values.items())
 
 
 def value_text(value: Any) -> str:
