@@ -52,6 +52,8 @@ _ENDS = (
 )
 #: Columns of a terminal that all but the words beside an audit's bar take; fewest for the words.
 _NUMBERS, _FEWEST = 62, 18
+#: The same beside a sweep's bar.
+_SHARES = 48
 #: Said once, when the first kernel is compiled.
 _COMPILING = (
     "Compiling what this needs. That takes up to a minute; it is kept, and later runs begin at "
@@ -166,7 +168,7 @@ class TerminalProgress:
         self._add("", "audit", len(event.parts), count=f"0/{len(event.parts)}", left="")
 
     def _begin_sweep(self, event: SweepStarted) -> None:
-        words = Column(no_wrap=True, max_width=max(_FEWEST, self._console.width - _NUMBERS))
+        words = Column(no_wrap=True, max_width=max(_FEWEST, self._console.width - _SHARES))
         self._begin(
             _ROUNDS,
             TextColumn("{task.description}", markup=False, table_column=words),

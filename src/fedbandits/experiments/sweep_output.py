@@ -29,7 +29,7 @@ def write_sweep(out: pathlib.Path, parts: SweepParts, result: xr.Dataset) -> Non
     files = {
         "results.nc": netcdf(result),
         "summary.csv": summary_csv(rows).encode(),
-        "report.html": render_sweep(sweep, result, pictures).encode(),
+        "report.html": render_sweep(sweep, parts.points, result, pictures).encode(),
         "config.toml": sweep.to_toml().encode(),
     }
     for number, image in enumerate(pictures.values()):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import xarray as xr
 
 from fedbandits.experiments.html import as_figure, as_number, as_table, as_text
 from fedbandits.experiments.sweep_ends import Ends, ends
-from fedbandits.settings.sweeps import Sweep, key_words, value_text
+from fedbandits.settings.sweeps import Point, Sweep, key_words, value_text
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem;
@@ -30,12 +30,14 @@ _REAL = (
 )
 
 
-def render_sweep(sweep: Sweep, result: xr.Dataset, pictures: Mapping[str, bytes]) -> str:
+def render_sweep(
+    sweep: Sweep, points: Sequence[Point], result: xr.Dataset, pictures: Mapping[str, bytes]
+) -> str:
     """The report as HTML text, images embedded.
 
     Parameters
     ----------
-    sweep, result
+    sweep, points, result
         What was run, and what came of it.
     pictures
         PNG images, by what they show.
@@ -49,12 +51,12 @@ def render_sweep(sweep: Sweep, result: xr.Dataset, pictures: Mapping[str, bytes]
         f"<h2>{as_text(found.unit.capitalize())}</h2>",
         *(as_figure(f"{words}. {_CAPTION}" if words else _CAPTION, image)
           for words, image in pictures.items()),
-        as_table(_titles(sweep, found), _rows(sweep, result, found)),
+        as_table(_titles(sweep, found), _rows(points, result, found)),
         "<p class=note>ε: what accounting supports for everything that leaves a party. ± is half "
         "a 95% interval (Student's t over replicates); fewer than 3 replicates have none.</p>",
         "<h2>What each system claims about privacy</h2>",
         "<p>ε for everything that leaves a party, at each point.</p>",
-        as_table(_claim_titles(sweep), _claim_rows(sweep, result)),
+        as_table(_claim_titles(sweep), _claim_rows(points, result)),
         "<h2>Configuration</h2>",
         "<p class=note>Resolved; save it as a file to run this again.</p>",
         f"<pre>{as_text(sweep.to_toml())}</pre>",
@@ -69,12 +71,12 @@ def render_sweep(sweep: Sweep, result: xr.Dataset, pictures: Mapping[str, bytes]
 
 
 def sweep_cells(
-    sweep: Sweep, result: xr.Dataset, found: Ends
+    points: Iterable[Point], result: xr.Dataset, found: Ends
 ) -> Iterator[tuple[dict[str, Any], str, float, float, float]]:
     """For each point and system: the values, the label, mean and half width, and the claimed ε."""
     claimed = result["claim_epsilon"]
-    for point in sweep.points():
-        index = {axis.name: n for axis, n in zip(sweep.axes, point.index, strict=True)}
+    for point in points:
+        index = dict(zip(point.values, point.index, strict=True))
         for label in result["system"].values.tolist():
             cells = (
                 float(array.isel(index).sel(system=label))
@@ -105,8 +107,8 @@ def _titles(sweep: Sweep, found: Ends) -> list[str]:
     return [*(axis.words for axis in sweep.axes), "system", found.unit, "±", "ε accounted"]
 
 
-def _rows(sweep: Sweep, result: xr.Dataset, found: Ends) -> Iterator[list[str]]:
-    for values, label, mean, half, epsilon in sweep_cells(sweep, result, found):
+def _rows(points: Iterable[Point], result: xr.Dataset, found: Ends) -> Iterator[list[str]]:
+    for values, label, mean, half, epsilon in sweep_cells(points, result, found):
         swept = [value_text(value) for value in values.values()]
         yield [*swept, label, as_number(mean), as_number(half), epsilon_text(epsilon)]
 
@@ -116,9 +118,9 @@ def _claim_titles(sweep: Sweep) -> list[str]:
     return [*(key_words(axis.name) for axis in sweep.axes), *labels]
 
 
-def _claim_rows(sweep: Sweep, result: xr.Dataset) -> Iterator[list[str]]:
-    for point in sweep.points():
-        index = {axis.name: n for axis, n in zip(sweep.axes, point.index, strict=True)}
+def _claim_rows(points: Iterable[Point], result: xr.Dataset) -> Iterator[list[str]]:
+    for point in points:
+        index = dict(zip(point.values, point.index, strict=True))
         claimed = result["claim_epsilon"].isel(index).values.tolist()
         yield [*map(value_text, point.values.values()), *map(epsilon_text, claimed)]
 

@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from fedbandits.errors import ConfigError
 from fedbandits.experiments.plots import line_style
 from fedbandits.experiments.sweep_ends import Ends, ends, swept_keys
-from fedbandits.settings.sweeps import key_words, value_text
+from fedbandits.settings.sweeps import in_words, key_words, value_text
 
 #: Values that span more than this are shown on a logarithmic axis.
 _DECADE = 10.0
 _DASHES = ("-", "--", "-.", ":")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+#: Most pictures of one sweep.
+_PICTURES = 24
 #: Most values that each have a tick of their own.
 _TICKS = 9
 
@@ -57,7 +59,7 @@ def draw_sweep(result: xr.Dataset, axes: Axes | None = None) -> Axes:
             "choose values of the others with result.sel"
         )
     if axes is None:
-        axes = Figure(figsize=(7.2, 4.4), layout="constrained").add_subplot()
+        axes = _figure().add_subplot()
     across = next((key for key in keys if _is_number(result, key)), keys[0])
     others = [key for key in keys if key != across]
     found = ends(result)
@@ -75,7 +77,9 @@ def draw_sweep(result: xr.Dataset, axes: Axes | None = None) -> Axes:
 
 
 def sweep_pictures(result: xr.Dataset) -> dict[str, bytes]:
-    """PNG images of a sweep by their captions: one for each choice of all keys but two.
+    """PNG images of a sweep, by what they show: one for each choice of all keys but two.
+
+    There are at most 24; the table has all points.
 
     Parameters
     ----------
@@ -83,10 +87,15 @@ def sweep_pictures(result: xr.Dataset) -> dict[str, bytes]:
         The result of a sweep.
     """
     images = {}
-    for chosen in _choices(result, swept_keys(result)[2:]):
-        words = ", ".join(f"{key_words(k)} = {value_text(v)}" for k, v in chosen.items())
-        images[words] = _png(draw_sweep(result.sel(chosen)))
+    for chosen in _choices(result, swept_keys(result)[2:])[:_PICTURES]:
+        figure = _figure()
+        draw_sweep(result.sel(chosen), figure.add_subplot())
+        images[in_words(chosen)] = _png(figure)
     return images
+
+
+def _figure() -> Figure:
+    return Figure(figsize=(7.2, 4.4), layout="constrained")
 
 
 def _choices(result: xr.Dataset, keys: Sequence[str]) -> list[dict[str, Any]]:
@@ -96,11 +105,10 @@ def _choices(result: xr.Dataset, keys: Sequence[str]) -> list[dict[str, Any]]:
     return [{keys[0]: value, **more} for value in result[keys[0]].values.tolist() for more in rest]
 
 
-def _png(axes: Axes) -> bytes:
-    figure, buffer = axes.get_figure(root=True), io.BytesIO()
+def _png(figure: Figure) -> bytes:
+    buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph")  # scripts that the font lacks
-        assert figure is not None  # noqa: S101 (these axes were made in one)
         figure.savefig(buffer, format="png", dpi=130)
     return buffer.getvalue()
 
