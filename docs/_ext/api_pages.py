@@ -10,10 +10,11 @@ import re
 from typing import Any, NamedTuple
 
 from markdown import plain, table
-from public_names import public_names
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
+
+from public_names import public_names
 
 
 class Section(NamedTuple):
@@ -139,7 +140,9 @@ def _tops() -> list[Entry]:
 
 def _left_over() -> list[Entry]:
     return [
-        entry for entry in _tops() if id(entry.thing) not in _homes() and _SETTINGS.match(entry.path)
+        entry
+        for entry in _tops()
+        if id(entry.thing) not in _homes() and _SETTINGS.match(entry.path)
     ]
 
 

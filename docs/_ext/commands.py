@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import typer
-from fedbandits.cli.main import app
 from markdown import code, fence, plain, table
+
+from fedbandits.cli.main import app
 
 
 def page() -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from markdown import code, fence, plain, table
+
 from fedbandits.cli.endings import meanings
 from fedbandits.reproduce import FIGURES
 from fedbandits.settings.examples import examples as bundled
@@ -21,7 +23,6 @@ from fedbandits.settings.reference.preset_functions import (
     preset_function,
     settings_of_preset,
 )
-from markdown import code, fence, plain, table
 
 
 def presets() -> str:

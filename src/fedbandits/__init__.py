@@ -58,6 +58,7 @@ __all__ = [
     "privacy",
     "register",
     "run",
+    "sweep",
     "system",
     "systems",
     "with_alone",
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from fedbandits.experiments.audit import audit
     from fedbandits.experiments.run import run
     from fedbandits.experiments.stop import Stop
+    from fedbandits.experiments.sweep import sweep
     from fedbandits.experiments.with_alone import with_alone
     from fedbandits.learners.learner import Learner
     from fedbandits.learners.private_learner import PrivateLearner
@@ -116,6 +118,7 @@ else:
             "privacy": "fedbandits.privacy",
             "register": "fedbandits.systems:register",
             "run": "fedbandits.experiments.run:run",
+            "sweep": "fedbandits.experiments.sweep:sweep",
             "system": "fedbandits.settings.experiment:system",
             "systems": "fedbandits.systems",
             "with_alone": "fedbandits.experiments.with_alone:with_alone",
