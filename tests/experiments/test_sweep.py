@@ -23,7 +23,7 @@ from fedbandits.experiments.events import (
     SweepInterrupted,
     SweepStarted,
 )
-from fedbandits.experiments.result import SUMMARY_COLUMNS
+from fedbandits.experiments.summary import SUMMARY_COLUMNS
 from fedbandits.experiments.sweep_result import at_point
 from fedbandits.experiments.sweep_units import units_of
 from fedbandits.settings.sweeps import sweep_of
