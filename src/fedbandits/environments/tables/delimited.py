@@ -61,7 +61,7 @@ def read_delimited(path: str, data: bytes, encoding: str) -> RawTable:
         if name:  # a column without a name, such as a saved index, cannot be asked for
             columns[name] = np.array(cells, dtype=object)
     lines = np.array([number for number, _ in rows], np.int64)
-    return RawTable(path, columns, lines, "line", separator != ",")
+    return RawTable(path, columns, lines, "line", separator)
 
 
 def _decoded(path: str, data: bytes, encoding: str) -> str:
@@ -137,6 +137,11 @@ def _refuse_header(path: str, line: int, names: list[str]) -> None:
             f"{path}, line {line}: has numbers only; the first line must name the columns"
         )
     for index, name in enumerate(names):
+        if not name.isprintable():
+            raise DataError(
+                f"{path}, line {line}: the name of column {index + 1} has a line break or another "
+                "character that cannot be printed; rename it"
+            )
         if name and name in names[:index]:
             raise DataError(
                 f"{path}, line {line}: columns {names.index(name) + 1} and {index + 1} are both "

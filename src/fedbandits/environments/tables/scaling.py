@@ -77,6 +77,11 @@ def public_of(table: Table, raw: RawTable) -> Public:
     classes = table.class_names
     if no_classes and table.target is not None:
         classes = _different(raw, table.target, "target")
+        if len(classes) < 2:
+            raise DataError(
+                f"environment.target: column {table.target!r} of {raw.name} has only one class, "
+                "but a bandit needs at least two arms; choose another, or state classes"
+            )
     reward_range = table.reward_range or (0.0, 1.0)
     if no_range:
         reward_range = _range_of_rewards(raw, rewarded)
