@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import itertools
@@ -68,10 +69,11 @@ def _decoded(path: str, data: bytes, encoding: str) -> str:
     for beginning, what in _NO_TEXT.items():
         if data.startswith(beginning):
             raise DataError(f"{path}: is {what}")
-    if encoding == "utf-8" and data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+    is_utf8 = codecs.lookup(encoding).name == "utf-8"
+    if is_utf8 and data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise DataError(f'{path}: is UTF-16 text; set encoding = "utf-16", or save it as UTF-8')
     try:
-        text = data.decode("utf-8-sig" if encoding == "utf-8" else encoding)
+        text = data.decode("utf-8-sig" if is_utf8 else encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise DataError(

@@ -79,7 +79,7 @@ class Column(NamedTuple):
             return "never varies"
         if self.kind == "text" and self.different > _MOST:
             return "too many different texts for categories"
-        if _IDENTIFIERS.match(self.name) and self.different == rows:
+        if _IDENTIFIERS.match(self.name) and 2 * self.different > rows:
             return "looks like the number of a row"
         return ""
 
