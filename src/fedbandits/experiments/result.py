@@ -44,7 +44,6 @@ _PER_GROUP = ("messages", "bytes", "syncs", "epsilon")
 TRACED = (*_PER_PARTY, *_PER_GROUP)
 _OWN = "metrics."
 
-
 #: When a replicate was being played: (began, ended), one a process that worked on it, in seconds
 #: of the system's clock, so that the spells of different processes can be laid side by side.
 Spells = tuple[tuple[float, float], ...]
