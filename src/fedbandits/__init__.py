@@ -43,6 +43,7 @@ __all__ = [
     "UnknownEventError",
     "Variant",
     "__version__",
+    "answer",
     "audit",
     "environments",
     "errors",
@@ -53,12 +54,15 @@ __all__ = [
     "load_model",
     "offline",
     "parties",
+    "plot",
     "presets",
     "privacy",
     "register",
     "run",
+    "sweep",
     "system",
     "systems",
+    "with_alone",
 ]
 
 if TYPE_CHECKING:
@@ -68,15 +72,19 @@ if TYPE_CHECKING:
         ledger,
         offline,
         parties,
+        plot,
         presets,
         privacy,
         systems,
     )
     from fedbandits.client import AsyncClient, Client
     from fedbandits.experiments import events
+    from fedbandits.experiments.answer import answer
     from fedbandits.experiments.audit import audit
     from fedbandits.experiments.run import run
     from fedbandits.experiments.stop import Stop
+    from fedbandits.experiments.sweep import sweep
+    from fedbandits.experiments.with_alone import with_alone
     from fedbandits.learners.learner import Learner
     from fedbandits.learners.private_learner import PrivateLearner
     from fedbandits.privacy.claims import Limit, PrivacyClaim
@@ -98,6 +106,7 @@ else:
             "Stop": "fedbandits.experiments.stop:Stop",
             "System": "fedbandits.systems:System",
             "Variant": "fedbandits.settings.experiment:Variant",
+            "answer": "fedbandits.experiments.answer:answer",
             "audit": "fedbandits.experiments.audit:audit",
             "environments": "fedbandits.environments",
             "events": "fedbandits.experiments.events",
@@ -107,11 +116,14 @@ else:
             "load_model": "fedbandits.systems.exported:load_model",
             "offline": "fedbandits.offline",
             "parties": "fedbandits.parties",
+            "plot": "fedbandits.plot",
             "presets": "fedbandits.presets",
             "privacy": "fedbandits.privacy",
             "register": "fedbandits.systems:register",
             "run": "fedbandits.experiments.run:run",
+            "sweep": "fedbandits.experiments.sweep:sweep",
             "system": "fedbandits.settings.experiment:system",
             "systems": "fedbandits.systems",
+            "with_alone": "fedbandits.experiments.with_alone:with_alone",
         },
     )

@@ -16,7 +16,8 @@ import fedbandits as fb
 from fedbandits.environments import Bernoulli, Classification, Linear
 from fedbandits.experiments import claims_page
 from fedbandits.experiments.claims_page import REFERENCE_BUDGET, reference_claims
-from fedbandits.experiments.result import ReplicateTrace, build_dataset
+from fedbandits.experiments.result import build_dataset
+from fedbandits.experiments.trace import ReplicateTrace
 from fedbandits.privacy import accounting, gaussian
 from fedbandits.privacy.accounting import Clear, Encrypted
 from fedbandits.privacy.claims import PrivacyClaim

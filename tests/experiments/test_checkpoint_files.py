@@ -22,7 +22,7 @@ from fedbandits.errors import CheckpointError, OutputError
 from fedbandits.experiments import checkpoint_file
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
 from fedbandits.experiments.checkpoint_file import _MAGIC, _PREFIX
-from fedbandits.experiments.result import ReplicateTrace
+from fedbandits.experiments.trace import ReplicateTrace
 
 ROUNDS = np.array([1, 5, 20, 50])
 PARTIES = 2

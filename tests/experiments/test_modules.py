@@ -70,7 +70,7 @@ def test_a_module_that_has_changed_is_refused(config, tmp_path):
 
 def test_resume_refuses_another_module(config, tmp_path):
     from fedbandits.experiments.checkpoint import CheckpointFolder
-    from fedbandits.experiments.result import ReplicateTrace
+    from fedbandits.experiments.trace import ReplicateTrace
 
     experiment = fb.load(config)
     folder = CheckpointFolder(tmp_path / "out", experiment)

@@ -13,7 +13,8 @@ import fedbandits as fb
 from fedbandits.environments import Linear, Procurement
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
-from fedbandits.experiments.result import ReplicateTrace, own_metrics, regret_ratio
+from fedbandits.experiments.result import own_metrics, regret_ratio
+from fedbandits.experiments.trace import ReplicateTrace
 from fedbandits.testing.plays import simulate
 
 METRICS = [

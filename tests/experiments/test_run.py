@@ -13,13 +13,18 @@ import xarray as xr
 from rich.console import Console
 
 import fedbandits as fb
-from fedbandits.environments import Classification, Linear
-from fedbandits.errors import DataError, OutputExistsError
+from fedbandits.environments import Bernoulli, Classification, Linear
+from fedbandits.errors import DataError, OutputExistsError, ResumeWarning
+from fedbandits.experiments import output
 from fedbandits.experiments import result as result_module
 from fedbandits.experiments.events import ReplicateAdvanced
+from fedbandits.experiments.labels import labels_of
+from fedbandits.experiments.output import read_result
 from fedbandits.experiments.progress import TerminalProgress
 from fedbandits.experiments.replicate import checkpoint_rounds
-from fedbandits.experiments.result import SUMMARY_COLUMNS, ReplicateTrace, summarise
+from fedbandits.experiments.summary import SUMMARY_COLUMNS, summarise
+from fedbandits.experiments.trace import ReplicateTrace
+from fedbandits.experiments.whole import put_in_place
 
 
 def small(**changes):
@@ -46,7 +51,7 @@ def test_the_result_is_labelled(result):
     assert result.sizes["party"] == 2
     assert result["round"].values[0] == 1
     assert result["round"].values[-1] == 60
-    for name in ("regret", "reward", "messages", "bytes", "syncs", "epsilon"):
+    for name in ("regret", "reward", "messages", "bytes", "syncs", "epsilon_contents"):
         assert np.isfinite(result[name]).all()
         assert (result[name].diff("round") >= 0).all()
     assert result.regret.sel(system="feducb").mean("replicate").shape[0] == 2
@@ -58,6 +63,61 @@ def test_attributes_tell_how_it_came_about(result):
     assert json.loads(result.attrs["claims"])["feducb-published"]["epsilon"] == "inf"
     assert "numba" in json.loads(result.attrs["versions"])
     assert result.attrs["interrupted"] == 0
+
+
+def test_a_result_explains_its_numbers(result, tmp_path):
+    for array in result.variables.values():
+        assert array.attrs["long_name"]
+        assert "units" in array.attrs
+    assert result.regret.attrs["long_name"] == "regret of one agent so far"
+    found = labels_of(result)
+    assert (found.words, found.acting, found.rounds) == (small().environment.words, 2, 60)
+    assert (found.real_data, found.loss) == (False, "regret per agent")
+    assert found.stands_for == {"feducb": "", "feducb-published": "", "linucb-alone": "alone"}
+    result.to_netcdf(tmp_path / "r.nc", engine="h5netcdf")
+    with xr.open_dataset(tmp_path / "r.nc", engine="h5netcdf") as stored:
+        assert labels_of(stored) == found
+        assert stored.epsilon.attrs == result.epsilon.attrs
+    with pytest.raises(DataError, match="another version of fedbandits"):
+        labels_of(result.drop_attrs())
+
+
+def test_epsilon_is_that_of_everything_that_leaves(result):
+    """Contents of the published variant look cheap, but no finite ε holds: its times leak."""
+    sound, broken, alone = (result.sel(system=entry.label) for entry in small().systems)
+    np.testing.assert_array_equal(sound.epsilon, sound.epsilon_contents)
+    assert (alone.epsilon == 0.0).all()
+    released = broken.epsilon_contents > 0.0
+    assert released[:, -1].all()
+    assert not released[:, 0].any()
+    np.testing.assert_array_equal(broken.epsilon, np.where(released, np.inf, 0.0))
+    assert np.isfinite(broken.epsilon_contents).all()
+
+
+def test_encryption_has_no_epsilon():
+    experiment = small(
+        rounds=20, replicates=1, environment=Bernoulli(arms=3), systems=(fb.system("samba-ucb"),)
+    )
+    outcome = fb.run(experiment)
+    assert outcome.epsilon.isnull().all()
+    assert outcome.epsilon_contents.isnull().all()
+    (row,) = summarise(experiment, outcome)
+    for name in ("epsilon_claimed", "epsilon_accounted", "epsilon_contents"):
+        assert math.isnan(row[name])
+
+
+def test_a_result_of_another_version_is_refused_by_name(tmp_path):
+    """Its epsilon was that of contents."""
+    fb.run(small(), out=tmp_path / "r")
+    stored = read_result(tmp_path / "r")
+    stored.attrs["format"] = 1
+    data = output._netcdf(stored)
+    put_in_place({"results.nc": data, "config.toml": small().to_toml().encode()}, tmp_path / "r")
+    with (
+        pytest.raises(OutputExistsError, match="made by another version of fedbandits"),
+        pytest.warns(ResumeWarning),
+    ):
+        fb.run(small(), out=tmp_path / "r", resume=True)
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
@@ -85,6 +145,8 @@ def test_the_summary_is_of_the_group(result):
         runs = last.sel(system=label).values
         assert row["regret_mean"] == pytest.approx(runs.mean())
         assert row["regret_sem"] == pytest.approx(runs.std(ddof=1) / math.sqrt(3))
+        # Student's t with two degrees of freedom: 4.3027.
+        assert row["regret_ci95"] == pytest.approx(4.302652729911 * row["regret_sem"])
         steps = 3 * 60 * 2 / row["seconds"]
         assert row["agent_steps_per_second"] == pytest.approx(steps)
     assert rows["feducb"]["epsilon_claimed"] == pytest.approx(1.0, rel=5e-5)
@@ -93,10 +155,11 @@ def test_the_summary_is_of_the_group(result):
     assert rows["linucb-alone"]["messages"] == 0
 
 
-def test_a_single_replicate_has_no_standard_error():
-    experiment = small(replicates=1)
-    rows = summarise(experiment, fb.run(experiment))
-    assert all(math.isnan(row["regret_sem"]) for row in rows)
+@pytest.mark.parametrize("count", [1, 2])
+def test_few_replicates_have_no_interval(result, count):
+    rows = summarise(small(replicates=count), result.isel(replicate=slice(count)))
+    assert all(math.isnan(row["regret_ci95"]) for row in rows)
+    assert all(math.isnan(row["regret_sem"]) == (count == 1) for row in rows)
 
 
 def test_real_data_runs_end_to_end(tmp_path):
@@ -111,8 +174,15 @@ def test_the_folder_of_a_run(tmp_path):
     outcome = fb.run(small(), out=out)
     names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
     drawn = ("regret", "syncs", "epsilon", "theory-regret", "theory-syncs")
-    plots = {f"plots/{name}.png" for name in drawn}
-    assert names == {"results.nc", "summary.csv", "config.toml", "report.html", "run.json"} | plots
+    plots = {f"plots/{name}.{kind}" for name in drawn for kind in ("png", "svg")}
+    assert names == plots | {
+        "results.nc",
+        "summary.csv",
+        "config.toml",
+        "report.html",
+        "run.json",
+        "answer.json",
+    }
     assert not [path for path in out.parent.iterdir() if path != out]
     with xr.open_dataset(out / "results.nc", engine="h5netcdf") as stored:
         np.testing.assert_array_equal(stored.regret, outcome.regret)
@@ -130,7 +200,7 @@ def test_the_report_needs_nothing_beside_itself_and_states_every_claim(tmp_path)
     named = fb.system("feducb-nonprivate", label="<b>bold & co</b> $\\frac{$")
     fb.run(small(systems=(*small().systems, named)), out=tmp_path / "r")
     text = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
-    assert text.count("data:image/png;base64,") == 5  # two of them beside what is proved
+    assert text.count("data:image/svg+xml;base64,") == 5  # two of them beside what is proved
     assert "http" not in text
     assert "<b>bold" not in text
     assert "&lt;b&gt;bold &amp; co" in text

@@ -10,7 +10,8 @@ from msgspec import Meta
 
 import fedbandits as fb
 from fedbandits.environments import environments
-from fedbandits.experiments.result import SUMMARY_COLUMNS, TRACED
+from fedbandits.experiments.result import COMMON
+from fedbandits.experiments.summary import SUMMARY_COLUMNS
 from fedbandits.settings.reference.docstrings import description_of, meanings_of, summary_of
 from fedbandits.settings.reference.glossary import COLUMNS, VARIABLES, WORDS
 from fedbandits.settings.reference.keys import in_toml, keys_of, nested
@@ -186,5 +187,5 @@ def test_parts_are_known_with_their_systems():
 
 def test_all_columns_and_variables_are_in_the_glossary():
     assert set(COLUMNS) == set(SUMMARY_COLUMNS)
-    assert {*TRACED, "seconds"} <= set(VARIABLES)
+    assert set(COMMON) <= set(VARIABLES)
     assert all(text.endswith(".") for words in WORDS.values() for text in words.values())

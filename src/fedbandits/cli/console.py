@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from fedbandits.experiments.progress import rounded
 
 if TYPE_CHECKING:  # tables need none of what makes them
+    from fedbandits.experiments.answer import Answer
     from fedbandits.experiments.verdict import Audit
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.settings.experiment import Experiment
@@ -21,6 +23,14 @@ def output() -> Console:
     """Standard output, wide enough for the tables where no terminal sets a width."""
     console = Console()
     return console if console.is_terminal else Console(width=120)
+
+
+def print_answer(answer: Answer) -> None:
+    """Print an answer, its first line bold; wrapped at the width of a terminal, where one is."""
+    console = output()
+    for place, line in enumerate(answer.lines):
+        said = Text(line, style="bold" if place == 0 else "")
+        console.print(said, soft_wrap=not console.is_terminal, highlight=False)
 
 
 def summary_table(experiment: Experiment, rows: list[dict[str, Any]]) -> Table:

@@ -24,6 +24,8 @@ from fedbandits._checked import Checked
 from fedbandits._compile import compiled
 from fedbandits._compile import implements as implements  # for worlds from outside
 from fedbandits._typing import Floats, Floats32
+from fedbandits.environments.delay import Delay
+from fedbandits.environments.drift import Drift, refuse_drift
 from fedbandits.environments.facts import ContextualFacts, Facts
 from fedbandits.environments.needs import Needs
 from fedbandits.environments.stage import Stage
@@ -44,6 +46,15 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Base class of environments, which draw contexts and rewards.
 
     All systems of an experiment play in the same world.
+
+    Parameters
+    ----------
+    drift
+        How expected rewards change in the course of a run. By default they do not change. Regret is
+        to the best arm of the moment.
+    delay
+        When a reward is observed. By default at once. Regret and reward are counted in the round of
+        the decision, whenever the reward is observed.
     """
 
     #: What its things are called in texts.
@@ -52,6 +63,18 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
     REAL_DATA: ClassVar[bool] = False
     #: The kind of its facts: systems that plan from them can play here.
     FACTS: ClassVar[type[Facts]] = Facts
+    #: What rewards become under drift, in words; empty if environments of this kind cannot drift.
+    SECOND_WORLD: ClassVar[str] = ""
+    #: What to do instead, if they cannot.
+    DRIFT_REMEDY: ClassVar[str] = "leave it out"
+
+    drift: Drift | None = None
+    delay: Delay | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.drift is not None and not self.SECOND_WORLD:
+            refuse_drift(self)
 
     @property
     def parties(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -64,6 +64,11 @@ class PythonEnvironment(ContextualEnvironment, frozen=True, kw_only=True):
     agents
         Number of agents, M.
     """
+
+    DRIFT_REMEDY: ClassVar[str] = (
+        "its method decision_set gets the round, so let it return other expected rewards from some "
+        "round on"
+    )
 
     def begin(self, draws: Draws) -> Any:
         """Draw what stays the same in one replicate; other methods get it as ``world``.

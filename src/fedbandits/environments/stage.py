@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedbandits._typing import Floats
+from fedbandits.environments.delay import Delay
 from fedbandits.random import Key
 
 
@@ -26,6 +27,9 @@ class Stage:
     parties
         How many parties' regret and reward are told apart.
     """
+
+    #: When outcomes are observed; None for at once. Whoever makes the stage sets it.
+    delay: Delay | None = None
 
     def __init__(self, world: Any, key: Key, parties: int) -> None:
         self.world, self.key = world, key

@@ -22,7 +22,7 @@ from fedbandits.errors import CheckpointError
 from fedbandits.experiments import checkpoint_file
 from fedbandits.experiments.checkpoint_file import Header, Layout, Opened
 from fedbandits.experiments.files import replace_durably
-from fedbandits.experiments.result import TRACED, ReplicateTrace, Spells
+from fedbandits.experiments.trace import TRACED, ReplicateTrace, Spells
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems import Simulation, find_system
 from fedbandits.systems.registry import code_of, text_of

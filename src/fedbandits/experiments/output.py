@@ -15,21 +15,35 @@ import xarray as xr
 from xarray.backends import H5NetCDFStore
 
 from fedbandits.errors import OutputExistsError
+from fedbandits.experiments.answer import answer
 from fedbandits.experiments.files import locked, replace_durably, stage, unwritable
+from fedbandits.experiments.labels import FORMAT
 from fedbandits.experiments.plots import draw_plots
 from fedbandits.experiments.report import render_audit, render_report
-from fedbandits.experiments.result import summarise, summary_csv
+from fedbandits.experiments.summary import summarise, summary_csv
 from fedbandits.experiments.theory import compare
 from fedbandits.experiments.verdict import Audit
 from fedbandits.experiments.whole import is_whole, put_in_place
 from fedbandits.settings.experiment import Experiment
+from fedbandits.settings.sweeps import Sweep
 
 _RESULTS, _CONFIG = "results.nc", "config.toml"
 _AUDIT = "audit.json"
 
 
-def check_output(out: pathlib.Path, experiment: Experiment) -> None:
+def check_output(
+    out: pathlib.Path, experiment: Experiment | Sweep, but: tuple[str, ...] = ()
+) -> None:
     """Refuse a folder that is in use for something else, before anything runs.
+
+    Parameters
+    ----------
+    out
+        The folder.
+    experiment
+        What is to be run.
+    but
+        Keys that may differ from those of what the folder holds.
 
     Raises
     ------
@@ -43,23 +57,39 @@ def check_output(out: pathlib.Path, experiment: Experiment) -> None:
         raise OutputExistsError(f"{out}: is a file; choose another --out")
     if not any(out.iterdir()):
         return
-    config = out / _CONFIG
-    if not config.is_file():
+    there = stored_table(out)
+    if there is None:
         raise OutputExistsError(
             f"{out}: has files, but not a run of fedbandits; choose another --out"
         )
-    try:
-        there = tomllib.loads(config.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        raise OutputExistsError(
-            f"{config}: cannot be read; delete {out} or choose another --out"
-        ) from None
-    differing = list(_differences(there, experiment.to_table(), ""))
+    mine = experiment.to_table()
+    for key in but:
+        there[key] = mine.get(key)
+    differing = list(_differences(there, mine, ""))
     if differing:
         raise OutputExistsError(
             f"{out}: holds the results of another configuration (differs in "
             f"{', '.join(differing[:4])}); delete it or choose another --out"
         )
+
+
+def stored_table(out: pathlib.Path) -> dict[str, Any] | None:
+    """The configuration in a folder, as a table; None if the folder has none.
+
+    Raises
+    ------
+    OutputExistsError
+        If it cannot be read.
+    """
+    config = out / _CONFIG
+    if not config.is_file():
+        return None
+    try:
+        return tomllib.loads(config.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        raise OutputExistsError(
+            f"{config}: cannot be read; delete {out} or choose another --out"
+        ) from None
 
 
 def _differences(a: Any, b: Any, place: str) -> Iterator[str]:
@@ -95,8 +125,19 @@ def holds_complete_run(out: pathlib.Path) -> bool:
 
 
 def read_result(out: pathlib.Path) -> xr.Dataset:
-    """The result of the run that a folder holds, all of it in memory."""
+    """The result of the run that a folder holds, all of it in memory.
+
+    Raises
+    ------
+    OutputExistsError
+        If another version of fedbandits made it, whose variables meant something else.
+    """
     with xr.open_dataset(out / _RESULTS, engine="h5netcdf") as stored:
+        if stored.attrs.get("format") != FORMAT:
+            raise OutputExistsError(
+                f"{out / _RESULTS}: made by another version of fedbandits; delete {out}, or choose "
+                "another --out, and run it again"
+            )
         return stored.load()
 
 
@@ -107,6 +148,8 @@ def write_audit(out: pathlib.Path, experiment: Experiment, audit: Audit) -> None
     ------
     OutputBusyError
         If a run is writing there.
+    OutputExistsError
+        If another version of fedbandits made the run. The audit is then written beside it.
     OutputError
         If the disk is full.
     """
@@ -116,8 +159,7 @@ def write_audit(out: pathlib.Path, experiment: Experiment, audit: Audit) -> None
         replace_durably(out / _AUDIT, found.encode())
         replace_durably(out / "audit.html", render_audit(experiment, audit).encode())
         if is_whole(out):
-            with xr.load_dataset(out / _RESULTS, engine="h5netcdf") as result:
-                write_output(out, experiment, result)
+            write_output(out, experiment, read_result(out))
         elif not (out / _CONFIG).is_file():
             replace_durably(out / _CONFIG, experiment.to_toml().encode())
 
@@ -153,21 +195,24 @@ def write_output(out: pathlib.Path, experiment: Experiment, result: xr.Dataset) 
     out.parent.mkdir(parents=True, exist_ok=True)
     rows = summarise(experiment, result)
     bounds = experiment.bounds()
-    plots = draw_plots(experiment, result, bounds)
+    plots = draw_plots(result, bounds)
+    found = answer(experiment, result)
     files = {
-        _RESULTS: _netcdf(result),
+        _RESULTS: netcdf(result),
         "summary.csv": summary_csv(rows).encode(),
         "report.html": render_report(
-            experiment, result, rows, plots, compare(result, bounds), audit
+            experiment, result, rows, plots, compare(result, bounds), audit, found
         ).encode(),
+        "answer.json": json.dumps(found.to_table(), indent=1, ensure_ascii=False).encode(),
         _CONFIG: experiment.to_toml().encode(),
     }
-    files |= {f"plots/{name}.png": image for name, image in plots.items()}
+    for name, picture in plots.items():
+        files |= {f"plots/{name}.png": picture.png, f"plots/{name}.svg": picture.svg}
     files |= {path: text for module in experiment.modules for path, text in module.files.items()}
     put_in_place(files, out)
 
 
-def _netcdf(result: xr.Dataset) -> bytes:
+def netcdf(result: xr.Dataset) -> bytes:
     """The bytes of a netCDF file. HDF5 does not survive a disk that is full: it gets none."""
     buffer = io.BytesIO()
     with h5netcdf.File(buffer, "w") as file:

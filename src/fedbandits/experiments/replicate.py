@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -12,11 +13,12 @@ from numpy.typing import NDArray
 from fedbandits.errors import FedbanditsError
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
 from fedbandits.experiments.events import ReplicateAdvanced
-from fedbandits.experiments.result import ReplicateTrace
 from fedbandits.experiments.stop import Leaving
 from fedbandits.experiments.stream import Stream
+from fedbandits.experiments.trace import ReplicateTrace
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems import Plan, Simulation, find_system
+from fedbandits.systems.playing import simulation_in
 
 #: Aimed-at seconds between two reports of progress, and between two looks at the stop signal.
 PULSE = 0.25
@@ -54,9 +56,21 @@ class Shared(NamedTuple):
         experiment = self.experiment
         world, variant = experiment.environment, experiment.systems[task.system]
         made = self.plans[task.system] if self.plans else variant.plan(world, experiment.rounds)
-        return find_system(variant.system).simulate(
-            made, world, experiment.seed, task.replicate, self.threads
+        return simulation_in(
+            find_system(variant.system), made, world, experiment.seed, task.replicate, self.threads
         )
+
+
+class Job(NamedTuple):
+    """One replicate of one experiment, where several may be played together."""
+
+    shared: Shared
+    task: Task
+
+
+def several(jobs: Iterable[Job]) -> list[Shared]:
+    """What the replicates of each experiment have in common, once for each experiment."""
+    return list({id(job.shared.experiment): job.shared for job in jobs}.values())
 
 
 def checkpoint_rounds(rounds: int, count: int) -> NDArray[np.int64]:

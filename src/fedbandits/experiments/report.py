@@ -9,9 +9,12 @@ from typing import Any
 import xarray as xr
 
 from fedbandits._html import table
+from fedbandits.experiments.answer import Answer
+from fedbandits.experiments.answer_page import answer_section
 from fedbandits.experiments.audit_report import audit_section
 from fedbandits.experiments.claims_page import OVERVIEW, OVERVIEW_NOTE, overview
 from fedbandits.experiments.html import as_figure, as_number, as_table, as_text
+from fedbandits.experiments.plots import Picture
 from fedbandits.experiments.result import own_metrics
 from fedbandits.experiments.theory import Comparison
 from fedbandits.experiments.theory_report import theory_section
@@ -51,20 +54,26 @@ def render_report(
     experiment: Experiment,
     result: xr.Dataset,
     rows: list[dict[str, Any]],
-    plots: dict[str, bytes],
+    plots: dict[str, Picture],
     comparisons: Sequence[Comparison] = (),
     audit: Audit | None = None,
+    answer: Answer | None = None,
 ) -> str:
     """The report as HTML text, images embedded; theorems in a section of their own."""
     claims = experiment.claims()
     parts = [
         f"<h1>{as_text(experiment.name)}</h1>",
         _subtitle(experiment, result),
+        *([] if answer is None else [answer_section(answer)]),
         "<h2>Results</h2>",
         _results_table(rows),
         _own_metrics(result, rows),
         _exploration_note(experiment),
-        *(as_figure(_CAPTIONS[name], image) for name, image in plots.items() if name in _CAPTIONS),
+        *(
+            as_figure(_CAPTIONS[name], image.svg)
+            for name, image in plots.items()
+            if name in _CAPTIONS
+        ),
         *theory_section(comparisons, plots),
         "<h2>What each system claims about privacy</h2>",
         _claims_overview(claims),

@@ -19,9 +19,11 @@ from fedbandits.settings.modules import Module, drop_module_keys, hold_texts, ta
 from fedbandits.settings.plain import plain, without_none
 from fedbandits.settings.schema import convert, shown
 from fedbandits.settings.showing import ShownExperiment, ShownVariant
+from fedbandits.settings.sweep_keys import without_sweep
 from fedbandits.settings.toml_files import assign, read_toml
 from fedbandits.settings.worlds import environment_of, prepare
 from fedbandits.systems import Plan, find_preset, find_system, preset_names
+from fedbandits.systems.playing import bounds_in, plan_in
 
 if TYPE_CHECKING:  # a configuration is read without what prices it
     from fedbandits.privacy.claims import PrivacyClaim
@@ -55,8 +57,7 @@ class Variant(ShownVariant, frozen=True):
 
     def plan(self, environment: Environment, rounds: int) -> Plan:
         """The plan of all parties of this variant, in ``environment``, for ``rounds`` rounds."""
-        plan: Plan = find_system(self.system).plan(self.config, environment.facts, rounds)
-        return plan
+        return plan_in(find_system(self.system), self.config, environment, rounds)
 
 
 class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -140,7 +141,7 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
         modules
             These modules, if they are imported already.
         """
-        table = dict(raw)
+        table = without_sweep(raw)
         if modules is None:
             modules = take_modules(table, pathlib.Path(folder))
         else:
@@ -209,8 +210,8 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
     def bounds(self) -> dict[str, Sequence[Bound]]:
         """Bounds from theorems for every system, by label; systems without theorems have none."""
         return {
-            entry.label: find_system(entry.system).bounds(
-                self._plan(index, entry), self.environment
+            entry.label: bounds_in(
+                find_system(entry.system), self._plan(index, entry), self.environment
             )
             for index, entry in enumerate(self.systems)
         }
@@ -224,12 +225,11 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
                 f"systems[{index}].preset: {entry.preset!r} does not play in environment "
                 f"{kind_of(self.environment)!r}; allowed: {', '.join(fitting)}"
             )
-        facts = self.environment.facts
+        self.environment.facts  # noqa: B018 - what is wrong with its data is not the system's fault
         try:
-            plan: Plan = system.plan(entry.config, facts, self.rounds)
+            return plan_in(system, entry.config, self.environment, self.rounds)
         except (ConfigError, DataError) as error:
             raise type(error)(f"systems[{index}].{error}") from None
-        return plan
 
     def _head_table(self) -> dict[str, Any]:
         table = {

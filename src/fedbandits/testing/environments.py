@@ -35,6 +35,7 @@ from fedbandits.settings.plain import without_none
 from fedbandits.settings.worlds import environment_of
 from fedbandits.systems import Simulation, System, systems
 from fedbandits.systems.base import PartiesReplicate
+from fedbandits.systems.playing import simulation_in
 
 #: Rounds of a game, and of what is only looked at.
 ROUNDS, LOOKS = 40, 60
@@ -85,8 +86,7 @@ def _begin(environment: Environment, replicate: int = 0, parties: bool = False) 
     plan = system(preset).plan(environment, ROUNDS)
     if parties and found.roles(plan) is not None:
         return PartiesReplicate(found, plan, environment, 1, replicate)
-    begun: Simulation = found.simulate(plan, environment, 1, replicate)
-    return begun
+    return simulation_in(found, plan, environment, 1, replicate)
 
 
 def says_what_it_is(environment: Environment) -> None:

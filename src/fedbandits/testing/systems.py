@@ -23,7 +23,7 @@ import numpy as np
 from fedbandits.environments import Environment
 from fedbandits.errors import WrongTypeError
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
-from fedbandits.experiments.result import ReplicateTrace
+from fedbandits.experiments.trace import ReplicateTrace
 from fedbandits.federation.messages import Message
 from fedbandits.federation.party import Party
 from fedbandits.privacy.noise_check import check_noise

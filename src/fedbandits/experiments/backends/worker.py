@@ -1,7 +1,7 @@
 """What a worker of a cluster does: check that it is the same program, then play one replicate.
 
 What travels to it is text and numbers, see :class:`Order`; what travels back is a
-:class:`~fedbandits.experiments.result.ReplicateTrace`. The worker builds the simulation itself.
+:class:`~fedbandits.experiments.trace.ReplicateTrace`. The worker builds the simulation itself.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from fedbandits import _compile
 from fedbandits.errors import BackendError, DataError, FedbanditsError
 from fedbandits.experiments.checkpoint import CheckpointFolder
 from fedbandits.experiments.replicate import Shared, Task, compile_kernels, play_replicate
-from fedbandits.experiments.result import ReplicateTrace
 from fedbandits.experiments.stop import Leaving, Stop
 from fedbandits.experiments.stream import Stream
+from fedbandits.experiments.trace import ReplicateTrace
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.modules import Module, write_modules
 

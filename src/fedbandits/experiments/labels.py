@@ -1,0 +1,177 @@
+"""What a result says of itself: names and units of its numbers, and what tables and plots need."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import xarray as xr
+
+from fedbandits.environments.words import Words
+from fedbandits.errors import DataError
+
+if TYPE_CHECKING:
+    from fedbandits.privacy.claims import PrivacyClaim
+    from fedbandits.settings.experiment import Experiment
+
+#: Which results these are. A change of what a variable means is a new number.
+FORMAT = 2
+_PACKAGES = ("fedbandits", "numpy", "numba", "scipy", "xarray", "networkx")
+#: Long names and units; of what the words of an environment say, :func:`label` tells more.
+_NAMES = {
+    "messages": ("messages sent by all parties so far", "1"),
+    "bytes": ("bytes of those messages", "byte"),
+    "syncs": ("syncs so far", "1"),
+    "epsilon": ("ε accounted so far for everything that leaves one party", "1"),
+    "epsilon_contents": ("ε of the contents of one party's messages so far", "1"),
+    "seconds": ("wall-clock time in which replicates were played", "s"),
+    "system": ("system", ""),
+    "replicate": ("replicate", "1"),
+    "party": ("number of the party", "1"),
+    "round": ("round", "1"),
+}
+
+
+class Labels(NamedTuple):
+    """What the attributes of a result say to tables and plots.
+
+    Parameters
+    ----------
+    name
+        Name of the experiment.
+    words
+        What parties, losses and turns are called.
+    parties, acting
+        How many parties there are, and how many of them act in one round.
+    rounds
+        Rounds of every replicate.
+    real_data
+        Whether rewards come from real data.
+    stands_for
+        By a system's label: ``alone``, ``pooled``, or nothing.
+    claims
+        By a system's label: the privacy claim as a table. Infinity is the word ``inf``.
+    """
+
+    name: str
+    words: Words
+    parties: int
+    acting: int
+    rounds: int
+    real_data: bool
+    stands_for: dict[str, str]
+    claims: dict[str, dict[str, Any]]
+
+    @property
+    def per_party(self) -> str:
+        """What one party stands behind a quantity as; empty if one party acts in a round."""
+        return f" per {self.words.party}" if self.acting > 1 else ""
+
+    @property
+    def loss(self) -> str:
+        """The one unit of regret in tables and plots, for example ``mistakes per hospital``."""
+        return f"{self.words.loss}{self.per_party}"
+
+    @property
+    def gain(self) -> str:
+        """What tables show where regret is not known: reward of one decision."""
+        return f"reward per {self.words.turn}"
+
+    def is_encrypted(self, system: str) -> bool:
+        """Whether encryption protects a system, so that it has no ε."""
+        return bool(self.claims[system].get("encrypted"))
+
+
+def labels_of(result: xr.Dataset) -> Labels:
+    """What the attributes of a result say.
+
+    Parameters
+    ----------
+    result
+        The result of a run.
+
+    Raises
+    ------
+    DataError
+        If it has no such attributes, or those of another version.
+    """
+    found = result.attrs
+    if found.get("format") != FORMAT:
+        raise DataError(
+            f"result.attrs['format']: given {found.get('format')}, allowed: {FORMAT}; the result "
+            "is of another version of fedbandits, or not of fedbandits.run. Run it again"
+        )
+    return Labels(
+        name=found["name"],
+        words=Words(**json.loads(found["words"])),
+        parties=int(found["parties"]),
+        acting=int(found["acting"]),
+        rounds=int(found["rounds"]),
+        real_data=bool(found["real_data"]),
+        stands_for=json.loads(found["stands_for"]),
+        claims=json.loads(found["claims"]),
+    )
+
+
+def attributes(
+    experiment: Experiment, claims: Mapping[str, PrivacyClaim], interrupted: bool
+) -> dict[str, Any]:
+    """The attributes of a result; netCDF takes numbers and text, so tables are JSON."""
+    environment = experiment.environment
+    versions = {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES}
+    return {
+        "format": FORMAT,
+        "name": experiment.name,
+        "seed": experiment.seed,
+        "rounds": experiment.rounds,
+        "parties": environment.parties,
+        "acting": environment.acting,
+        "words": json.dumps(environment.words._asdict()),
+        "real_data": int(environment.REAL_DATA),
+        "stands_for": json.dumps(_stands_for(experiment)),
+        "claims": json.dumps({k: _finite(msgspec.to_builtins(c)) for k, c in claims.items()}),
+        "config": experiment.to_toml(),
+        "versions": json.dumps(versions),
+        "interrupted": int(interrupted),
+    }
+
+
+def label(result: xr.Dataset, words: Words) -> None:
+    """Give every variable and coordinate its ``long_name``, ``units`` and ``description``."""
+    from fedbandits.settings.reference.glossary import VARIABLES
+
+    lost = "1" if words.loss == "regret" else words.loss
+    own = {
+        "regret": (f"{words.loss} of one {words.party} so far", lost),
+        "reward": (f"reward of one {words.party} so far", "1"),
+    }
+    for name, array in result.variables.items():
+        known = str(name)
+        long_name, units = (_NAMES | own).get(known, (known.replace("_", " "), "1"))
+        array.attrs["long_name"] = long_name
+        array.attrs["units"] = units
+        if known in VARIABLES:
+            array.attrs["description"] = VARIABLES[known]
+
+
+def _stands_for(experiment: Experiment) -> dict[str, str]:
+    from fedbandits.systems import find_system
+
+    return {
+        entry.label: find_system(entry.system).presets[entry.preset].stands_for
+        for entry in experiment.systems
+    }
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity: write it as a word."""
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return "inf" if isinstance(value, float) and math.isinf(value) else value

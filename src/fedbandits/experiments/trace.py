@@ -1,0 +1,129 @@
+"""Measurements of one replicate at every checkpoint, as they are saved and sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbandits.systems import Simulation
+
+#: Noted of every party.
+PER_PARTY = ("regret", "reward")
+#: Noted of the whole group.
+PER_GROUP = ("messages", "bytes", "syncs", "epsilon")
+#: What a trace notes at every checkpoint.
+TRACED = (*PER_PARTY, *PER_GROUP)
+_OWN = "metrics."
+
+
+#: When a replicate was being played: (began, ended), one a process that worked on it, in seconds
+#: of the system's clock, so that the spells of different processes can be laid side by side.
+Spells = tuple[tuple[float, float], ...]
+
+
+class ReplicateTrace(msgspec.Struct, frozen=True):
+    """Measurements of one replicate of one system at every checkpoint; all are cumulative.
+
+    Parameters
+    ----------
+    system, replicate
+        Numbers of the system and of the replicate.
+    rounds : (checkpoints,) int
+        The rounds of the checkpoints.
+    regret, reward : (parties, checkpoints)
+        Regret and reward of each party.
+    messages, bytes, syncs : (checkpoints,)
+        Numbers of messages, of bytes of payload, and of syncs.
+    epsilon : (checkpoints,)
+        ε spent on the contents of one party's messages.
+    spells
+        Begin and end of each period in which the replicate was played, in seconds.
+    metrics : (parties, checkpoints)
+        The system's own measurements, by name.
+    """
+
+    system: int
+    replicate: int
+    rounds: NDArray[np.int64]
+    regret: NDArray[np.float64]  # (parties, checkpoints), cumulative, like all below
+    reward: NDArray[np.float64]
+    messages: NDArray[np.float64]  # (checkpoints,)
+    bytes: NDArray[np.float64]
+    syncs: NDArray[np.float64]
+    epsilon: NDArray[np.float64]
+    spells: Spells = ()
+    metrics: dict[str, NDArray[np.float64]] = {}  # the system's own, (parties, checkpoints)
+
+    @classmethod
+    def empty(
+        cls,
+        system: int,
+        replicate: int,
+        rounds: NDArray[np.int64],
+        parties: int,
+        metrics: Iterable[str] = (),
+    ) -> ReplicateTrace:
+        """An empty trace, which :meth:`record` fills.
+
+        Parameters
+        ----------
+        system, replicate
+            Numbers of the system and of the replicate.
+        rounds
+            The rounds of the checkpoints.
+        parties
+            Number of parties.
+        metrics
+            Names of the system's own metrics.
+        """
+        count = len(rounds)
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(PER_PARTY, (parties, count))
+        shapes |= dict.fromkeys(PER_GROUP, (count,))
+        arrays: dict[str, Any] = {name: np.zeros(shape) for name, shape in shapes.items()}
+        own = {name: np.zeros((parties, count)) for name in metrics}
+        return cls(system, replicate, rounds, **arrays, metrics=own)
+
+    @classmethod
+    def of(
+        cls,
+        system: int,
+        replicate: int,
+        rounds: NDArray[np.int64],
+        arrays: Mapping[str, NDArray[np.float64]],
+        spells: Spells,
+    ) -> ReplicateTrace:
+        """A trace made from saved arrays.
+
+        Parameters
+        ----------
+        system, replicate
+            Numbers of the system and of the replicate.
+        rounds
+            The rounds of the checkpoints.
+        arrays
+            What :meth:`arrays` returned.
+        spells
+            Times at which the replicate was played.
+        """
+        common: dict[str, Any] = {name: arrays[name] for name in TRACED}
+        own = {n.removeprefix(_OWN): a for n, a in arrays.items() if n.startswith(_OWN)}
+        return cls(system, replicate, rounds, **common, spells=spells, metrics=own)
+
+    def arrays(self) -> dict[str, NDArray[np.float64]]:
+        """All measurements by name; names of the system's own metrics begin with ``metrics.``."""
+        own = {f"{_OWN}{name}": values for name, values in self.metrics.items()}
+        return {name: getattr(self, name) for name in TRACED} | own
+
+    def record(self, position: int, simulation: Simulation) -> None:
+        """Record the state of ``simulation`` at the checkpoint with index ``position``."""
+        self.regret[:, position] = simulation.regret
+        self.reward[:, position] = simulation.reward
+        for name in PER_GROUP:
+            getattr(self, name)[position] = getattr(simulation, name)
+        found = simulation.metrics if self.metrics else {}
+        for name, values in self.metrics.items():
+            values[:, position] = found[name]
