@@ -14,6 +14,7 @@ from fedbandits.experiments.answer_page import answer_section
 from fedbandits.experiments.audit_report import audit_section
 from fedbandits.experiments.claims_page import OVERVIEW, OVERVIEW_NOTE, overview
 from fedbandits.experiments.html import as_figure, as_number, as_table, as_text
+from fedbandits.experiments.offline_page import offline_section
 from fedbandits.experiments.plots import Picture
 from fedbandits.experiments.result import own_metrics
 from fedbandits.experiments.theory import Comparison
@@ -74,6 +75,7 @@ def render_report(
             for name, image in plots.items()
             if name in _CAPTIONS
         ),
+        *offline_section(result),
         *theory_section(comparisons, plots),
         "<h2>What each system claims about privacy</h2>",
         _claims_overview(claims),
