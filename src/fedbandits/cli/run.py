@@ -52,6 +52,7 @@ def run(
     from rich.console import Console
 
     from fedbandits.cli import console
+    from fedbandits.cli.summary import summary_table
     from fedbandits.experiments.progress import TerminalProgress
     from fedbandits.experiments.run import run as run_experiment
     from fedbandits.experiments.summary import summarise
@@ -71,7 +72,8 @@ def run(
     except KeyboardInterrupt:
         typer.echo("Interrupted before any replicate was finished; --resume goes on.", err=True)
         raise typer.Exit(130) from None
-    console.output().print(console.summary_table(experiment, summarise(experiment, result)))
+    shown = console.output()
+    shown.print(summary_table(experiment, summarise(experiment, result), shown.width))
     typer.echo(f"Report: {folder / 'report.html'}")
     if result.attrs["interrupted"]:
         typer.echo(

@@ -75,6 +75,11 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
         """Mean number of visits of one person in ``rounds`` rounds; None if each has one visit."""
         return None if self.persons is None else rounds * self.parties / self.persons
 
+    def most_visits(self, rounds: int) -> float | None:
+        """Largest number of visits of one person in ``rounds`` rounds; None if it is not known."""
+        del rounds
+        return None
+
 
 class ArmFacts(Facts, frozen=True, kw_only=True, tag="arms"):
     """Facts of a world in which each of the ``parties`` data owners has one arm."""
