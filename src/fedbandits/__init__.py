@@ -43,6 +43,7 @@ __all__ = [
     "UnknownEventError",
     "Variant",
     "__version__",
+    "answer",
     "audit",
     "environments",
     "errors",
@@ -59,6 +60,7 @@ __all__ = [
     "run",
     "system",
     "systems",
+    "with_alone",
 ]
 
 if TYPE_CHECKING:
@@ -74,9 +76,11 @@ if TYPE_CHECKING:
     )
     from fedbandits.client import AsyncClient, Client
     from fedbandits.experiments import events
+    from fedbandits.experiments.answer import answer
     from fedbandits.experiments.audit import audit
     from fedbandits.experiments.run import run
     from fedbandits.experiments.stop import Stop
+    from fedbandits.experiments.with_alone import with_alone
     from fedbandits.learners.learner import Learner
     from fedbandits.learners.private_learner import PrivateLearner
     from fedbandits.privacy.claims import Limit, PrivacyClaim
@@ -98,6 +102,7 @@ else:
             "Stop": "fedbandits.experiments.stop:Stop",
             "System": "fedbandits.systems:System",
             "Variant": "fedbandits.settings.experiment:Variant",
+            "answer": "fedbandits.experiments.answer:answer",
             "audit": "fedbandits.experiments.audit:audit",
             "environments": "fedbandits.environments",
             "events": "fedbandits.experiments.events",
@@ -113,5 +118,6 @@ else:
             "run": "fedbandits.experiments.run:run",
             "system": "fedbandits.settings.experiment:system",
             "systems": "fedbandits.systems",
+            "with_alone": "fedbandits.experiments.with_alone:with_alone",
         },
     )

@@ -33,6 +33,8 @@ class Purpose(enum.IntEnum):
     POSTERIOR = 6  #: samples from an arm's posterior
     ARRIVAL = 7  #: which user comes in a round
     LEARNER = 8  #: what a learner in plain Python decides by
+    DRIFT = 9  #: how the rewards of a replicate change
+    DELAY = 10  #: when a reward is observed
 
 
 class Key(NamedTuple):

@@ -16,6 +16,7 @@ from fedbandits.environments import (
     Linear,
     PythonEnvironment,
     RatingData,
+    Table,
     environments,
     find_environment,
     kind_of,
@@ -30,12 +31,28 @@ _RATINGS.write_text(
     "\n".join(f"{u}\t{i}\t{(u * u + 3 * i) % 7}" for u in range(20) for i in range(15)),
     encoding="utf-8",
 )
+_VISITS = pathlib.Path(_FOLDER) / "visits.csv"
+_VISITS.write_text(
+    "clinic,age,ward,diagnosis\n"
+    + "\n".join(f"{'ABC'[i % 3]},{i % 90},{'xyz'[i % 7 % 3]},{i * i % 5 % 2}" for i in range(150)),
+    encoding="utf-8",
+)
 atexit.register(shutil.rmtree, _FOLDER)
 
 #: Small ones, and those that are nothing without a file. All others are made with their defaults.
 EXAMPLES = {kind_of(world): world for world in SMALL_WORLDS.values()} | {
     "classification": Classification(agents=3, dataset="wine", components=4),
     "ratings": RatingData(agents=3, path=str(_RATINGS), dim=4, arms=5),
+    "table": Table(
+        path=str(_VISITS),
+        site="clinic",
+        features=("age", "ward"),
+        target="diagnosis",
+        classes=("0", "1"),
+        ranges={"age": (0, 100)},
+        categories={"ward": ("x", "y", "*")},
+        missing="indicator",
+    ),
 }
 
 

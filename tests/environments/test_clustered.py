@@ -80,7 +80,7 @@ class TestItems:
         for t in range(1, 40):
             items = items_of(environment, t)
             for user in range(6):
-                best = fill_expected(world, user, items, expected)
+                best = fill_expected(world, user, t, items, expected)
                 means = vectors[user] @ items
                 outside += ((means < 0) | (means > 1)).sum()
                 np.testing.assert_allclose(expected, np.clip(means, 0, 1), atol=1e-6)

@@ -22,6 +22,7 @@ from fedbandits.environments import (
     Clustered,
     Procurement,
     RatingData,
+    Table,
     environments,
 )
 from fedbandits.environments.base import Environment
@@ -73,6 +74,23 @@ def plays(make: Callable[[str], Environment]) -> Callable[[str], object]:
 
 def ratings(path: str) -> Environment:
     return RatingData(path=path, agents=2, dim=2, arms=3)
+
+
+def table(path: str) -> Environment:
+    return Table(
+        path=path, site="site", features=("age", "ward"), target="class", person="who",
+        scaling="data", missing="drop",
+    )  # fmt: skip
+
+
+def visits(separator: str, decimal: str) -> str:
+    rows = (
+        separator.join(
+            ("AB"[i % 2], f"{20 + i}{decimal}5", f'"w {i % 3}"', str(i % 2), f"p{i % 5}")
+        )
+        for i in range(24)
+    )
+    return lines(separator.join(("site", "age", "ward", "class", "who")), *rows)
 
 
 def triples() -> list[tuple[int, int, int]]:
@@ -172,6 +190,8 @@ EXAMPLES = (
         plays(lambda path: Clustered(ratings=path, users=6, clusters=3, servers=2, dim=3)),
         mutants=60,  # of a k-means each; how ratings are read is tried above
     ),
+    Example("table", "visits.csv", visits(",", "."), plays(table)),
+    Example("table", "besuche.csv", visits(";", ","), plays(table)),
     Example(
         "procurement", "suppliers.csv", producers(), plays(lambda path: Procurement(case=path))
     ),

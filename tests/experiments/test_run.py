@@ -175,7 +175,14 @@ def test_the_folder_of_a_run(tmp_path):
     names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
     drawn = ("regret", "syncs", "epsilon", "theory-regret", "theory-syncs")
     plots = {f"plots/{name}.{kind}" for name in drawn for kind in ("png", "svg")}
-    assert names == {"results.nc", "summary.csv", "config.toml", "report.html", "run.json"} | plots
+    assert names == plots | {
+        "results.nc",
+        "summary.csv",
+        "config.toml",
+        "report.html",
+        "run.json",
+        "answer.json",
+    }
     assert not [path for path in out.parent.iterdir() if path != out]
     with xr.open_dataset(out / "results.nc", engine="h5netcdf") as stored:
         np.testing.assert_array_equal(stored.regret, outcome.regret)

@@ -75,7 +75,7 @@ def follow_densely(run, world, rounds):
         score = x.T @ (covariance @ h) + settings.exploration_scale * deviation
         chosen = int(np.abs(x - run._scratch.context[:, None]).sum(axis=0).argmin())
         shortfall = max(shortfall, score.max() - score[chosen])
-        best = fill_expected(drawn, user, items, expected)
+        best = fill_expected(drawn, user, t, items, expected)
         reward = draw_item_reward(expected[chosen], key, t)
         regret[user] += expected[best] - expected[chosen]
         new[user].append((x[:, chosen], reward - 0.5))

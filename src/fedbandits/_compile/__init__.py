@@ -22,6 +22,7 @@ __all__ = [
     "compiled",
     "fma",
     "implements",
+    "implements_others",
     "inlined",
     "kernels_digest",
 ]
@@ -60,6 +61,11 @@ def implements(stub: Callable[..., Any], first: type) -> Callable[[_Function], _
         return implementation
 
     return add
+
+
+def implements_others(stub: Callable[..., Any]) -> Callable[[_Function], _Function]:
+    """Register what compiled code calls for all types that have no implementation of ``stub``."""
+    return implements(stub, object)
 
 
 #: ``fma(a, b, c)`` is a * b + c with one rounding, wherever it is compiled. Left to itself the

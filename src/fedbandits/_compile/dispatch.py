@@ -13,7 +13,7 @@ from numba.extending import intrinsic, overload
 
 from fedbandits._compile.cache import KernelCache
 from fedbandits._compile.progress import announce
-from fedbandits._compile.reach import Implementation
+from fedbandits._compile.reach import IMPLEMENTATIONS, Implementation
 
 
 def dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
@@ -44,9 +44,14 @@ def register(one: Implementation) -> None:
     @overload(one.stub, strict=False, jit_options={"error_model": "numpy"})
     def choose(chosen: Any, *arguments: Any) -> Any:
         named = isinstance(chosen, types.NamedTuple | types.NamedUniTuple)
-        if named and chosen.instance_class is one.first:
-            return function
-        return None
+        kind = chosen.instance_class if named else None
+        fits = kind is one.first if one.first is not object else not _claimed(one.stub, kind)
+        return function if fits else None
+
+
+def _claimed(stub: Callable[..., Any], kind: type | None) -> bool:
+    """Whether there is an implementation of a stub for exactly this type."""
+    return any(one.stub is stub and one.first is kind for one in IMPLEMENTATIONS)
 
 
 @intrinsic

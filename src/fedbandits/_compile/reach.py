@@ -25,7 +25,10 @@ _INERT = (BuiltinFunctionType, np.ufunc, np.dtype, type(len), property)
 
 
 class Implementation(NamedTuple):
-    """What compiled code calls in place of ``stub`` if its first argument is a ``first``."""
+    """What compiled code calls in place of ``stub`` if its first argument is a ``first``.
+
+    If that is ``object``, for every type that has no implementation of its own.
+    """
 
     stub: Callable[..., Any]
     first: type

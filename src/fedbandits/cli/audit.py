@@ -52,13 +52,15 @@ def audit(
 
     experiment = load(config, assignments or [])
     # Only now: a wrong key must not wait for what an audit needs.
+    from fedbandits.cli.adding import as_kept
     from fedbandits.experiments.audit import audit as audit_experiment
     from fedbandits.experiments.output import check_output, write_audit
     from fedbandits.experiments.progress import TerminalProgress
 
     experiment.check()
     folder = out or pathlib.Path("runs") / experiment.name
-    check_output(folder, experiment)
+    kept = as_kept(folder, experiment)
+    check_output(folder, kept)
     try:
         with TerminalProgress(Console(stderr=True)) as progress:
             found = audit_experiment(experiment, runs, confidence, on_event=progress)
@@ -66,7 +68,7 @@ def audit(
         typer.echo("Interrupted before any system was done: nothing is written.", err=True)
         raise typer.Exit(130) from None
     if not found.missing:
-        write_audit(folder, experiment, found)
+        write_audit(folder, kept, found)
     if any(verdict.findings for verdict in found.verdicts):
         console.output().print(console.audit_table(found))
     for table in console.examined_tables(found):

@@ -138,7 +138,13 @@ def _environment(
     for paragraph in description_of(environment)[1:]:
         page.text(paragraph)
     playing = ", ".join(each.name for each in systems if each.plays_in(environment))
-    page.facts([("parties", environment.WORDS.parties), ("who plays", playing or "no system")])
+    page.facts(
+        [
+            ("parties", environment.WORDS.parties),
+            ("who plays", playing or "no system"),
+            ("under drift", environment.SECOND_WORLD),
+        ]
+    )
     keys = keys_of(environment)
     page.heading("its keys")
     page.keys(keys)

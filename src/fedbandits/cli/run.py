@@ -33,8 +33,19 @@ def run(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue a run that was interrupted or killed.")
     ] = False,
+    no_alone: Annotated[
+        bool,
+        typer.Option(
+            "--no-alone",
+            help="Do not add a system whose parties learn alone. Without one, the first line "
+            "cannot say whether learning together pays.",
+        ),
+    ] = False,
 ) -> None:
-    """Run an experiment and write results, plots and a report.
+    """Run an experiment, say whether it pays, and write results, plots and a report.
+
+    The first line says whether learning together privately pays, compared with parties that learn
+    alone. If no system of the file learns alone, one is added, with the same settings otherwise.
 
     All systems of the file meet the same contexts and reward draws. Ctrl-C keeps the replicates
     that are finished. Long runs save their state every few seconds; after an interruption or a
@@ -52,11 +63,18 @@ def run(
     from rich.console import Console
 
     from fedbandits.cli import console
+<<<<<<< HEAD
     from fedbandits.cli.summary import summary_table
+=======
+    from fedbandits.cli.adding import add_alone
+    from fedbandits.experiments.answer import answer
+>>>>>>> main
     from fedbandits.experiments.progress import TerminalProgress
     from fedbandits.experiments.run import run as run_experiment
     from fedbandits.experiments.summary import summarise
 
+    if not no_alone:
+        experiment = add_alone(experiment)
     folder = out or pathlib.Path("runs") / experiment.name
     try:
         with TerminalProgress(Console(stderr=True)) as progress:
@@ -72,8 +90,13 @@ def run(
     except KeyboardInterrupt:
         typer.echo("Interrupted before any replicate was finished; --resume goes on.", err=True)
         raise typer.Exit(130) from None
+<<<<<<< HEAD
     shown = console.output()
     shown.print(summary_table(experiment, summarise(experiment, result), shown.width))
+=======
+    console.print_answer(answer(experiment, result))
+    console.output().print(console.summary_table(experiment, summarise(experiment, result)))
+>>>>>>> main
     typer.echo(f"Report: {folder / 'report.html'}")
     if result.attrs["interrupted"]:
         typer.echo(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from fedbandits._compile import compiled, fma
 from fedbandits._typing import Floats, Floats32, Words
 from fedbandits.environments.directions import coordinate
+from fedbandits.environments.drift import mixed, share_of_other
 from fedbandits.environments.preferences import HALF
 from fedbandits.environments.stage import Stage
 from fedbandits.random import Key, Purpose, bernoulli, fill_words, uniform
@@ -77,14 +78,20 @@ def fill_items(
 
 
 @compiled
-def fill_expected(world: Any, user: int, items: Floats32, expected: Floats) -> int:
+def fill_expected(world: Any, user: int, round_: int, items: Floats32, expected: Floats) -> int:
     """Write the items' expected rewards for a user, (K,), and return the best item."""
+    share = share_of_other(world.shares, round_) if world.other.size > 0 else 0.0
     best = 0
     for k in range(items.shape[1]):
         mean = 0.0
         for i in range(items.shape[0]):
             mean = fma(world.theta[user, i], float(items[i, k]), mean)
         expected[k] = min(1.0, max(0.0, mean))
+        if share > 0.0:
+            mean = 0.0
+            for i in range(items.shape[0]):
+                mean = fma(world.other[user, i], float(items[i, k]), mean)
+            expected[k] = mixed(expected[k], min(1.0, max(0.0, mean)), share)
         if expected[k] > expected[best]:
             best = k
     return best
@@ -128,7 +135,7 @@ class ClusteredStage(Stage):
 
     def situation(self, round_: int, player: int) -> Arrival:
         draw_items(self.world, self.key, round_, self._items)
-        self._best = fill_expected(self.world, self._user, self._items, self._expected)
+        self._best = fill_expected(self.world, self._user, round_, self._items, self._expected)
         return Arrival(round_, self._user, self._items)
 
     def outcome(self, round_: int, player: int, decision: int) -> float:

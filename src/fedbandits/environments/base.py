@@ -15,21 +15,25 @@ which:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated, Any, ClassVar
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
-import numpy as np
 from msgspec import Meta
 
 from fedbandits._checked import Checked
 from fedbandits._compile import compiled
 from fedbandits._compile import implements as implements  # for worlds from outside
 from fedbandits._typing import Floats, Floats32
+from fedbandits.environments.delay import Delay
+from fedbandits.environments.drift import Drift, refuse_drift
 from fedbandits.environments.facts import ContextualFacts, Facts
 from fedbandits.environments.needs import Needs
 from fedbandits.environments.stage import Stage
 from fedbandits.environments.words import Words
 from fedbandits.random import Key, Purpose, bernoulli
+
+if TYPE_CHECKING:
+    from fedbandits.environments.contextual import ContextualStage
 
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Dimension = Annotated[int, Meta(ge=1, le=2_000)]
@@ -42,6 +46,15 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Base class of environments, which draw contexts and rewards.
 
     All systems of an experiment play in the same world.
+
+    Parameters
+    ----------
+    drift
+        How expected rewards change in the course of a run. By default they do not change. Regret is
+        to the best arm of the moment.
+    delay
+        When a reward is observed. By default at once. Regret and reward are counted in the round of
+        the decision, whenever the reward is observed.
     """
 
     #: What its things are called in texts.
@@ -50,6 +63,18 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
     REAL_DATA: ClassVar[bool] = False
     #: The kind of its facts: systems that plan from them can play here.
     FACTS: ClassVar[type[Facts]] = Facts
+    #: What rewards become under drift, in words; empty if environments of this kind cannot drift.
+    SECOND_WORLD: ClassVar[str] = ""
+    #: What to do instead, if they cannot.
+    DRIFT_REMEDY: ClassVar[str] = "leave it out"
+
+    drift: Drift | None = None
+    delay: Delay | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.drift is not None and not self.SECOND_WORLD:
+            refuse_drift(self)
 
     @property
     def parties(self) -> int:
@@ -71,8 +96,33 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
         """The facts that every party may know before the first round."""
         raise NotImplementedError
 
+    @property
+    def party_names(self) -> tuple[str, ...]:
+        """Names of the parties, in order; by default they have numbers only."""
+        return ()
+
+    @property
+    def regret_is_known(self) -> bool:
+        """Whether the best decision of a round is known, so that regret can be counted."""
+        return True
+
+    def identified(self) -> Self:
+        """The same, with digests of the files that it reads; by default there are none."""
+        return self
+
     def prepare(self) -> None:
         """Load and check the data that worlds need; called once, before anything runs."""
+
+    def refuse_rounds(self, rounds: int) -> None:
+        """Refuse a number of ``rounds`` that the data is not enough for; by default none."""
+        del rounds
+
+    def refuse_elsewhere(self) -> None:
+        """Refuse to be played on other machines, where data is not there; by default it can be."""
+
+    def cautions(self) -> Iterable[str]:
+        """What can be run but may mean little, each beginning with its key; by default nothing."""
+        return ()
 
     def world(self, key: Key) -> Any:
         """The world of one replicate: a named tuple of arrays.
@@ -88,6 +138,11 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Memory and time that one replicate takes in ``rounds`` rounds; unknown by default."""
         del rounds
         return Needs()
+
+    def measures(self, world: Any, rounds: int) -> Mapping[str, Floats]:
+        """What a world reports after so many rounds: (parties,) arrays by name; by default none."""
+        del world, rounds
+        return {}
 
     def stage(self, key: Key) -> Stage:
         """One replicate in which parties act, with the draws that ``key`` names."""
@@ -135,13 +190,15 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
     @property
     def facts(self) -> ContextualFacts:
         return ContextualFacts(
-            parties=self.agents,
+            parties=self.parties,
             dimension=self.dimension,
             arms=self.arm_count,
             models=self.models,
         )
 
     def stage(self, key: Key) -> ContextualStage:
+        from fedbandits.environments.contextual import ContextualStage  # it needs what is below
+
         return ContextualStage(self, key)
 
     def true_parameters(self, world: Any) -> Floats | None:
@@ -196,6 +253,11 @@ def draw_reward(world: Any, expected: float, key: Key, agent: int, round_: int) 
         The arm's expected reward.
     key, agent, round_
         The random draw that is used. It is the same for all systems.
+
+    Returns
+    -------
+    float
+        The reward. NaN if it is never observed: then nothing is learned from the decision.
     """
     raise NotImplementedError(f"no environment claims {type(world).__name__}")
 
@@ -242,41 +304,3 @@ def draw_world_reward(world: Any, expected: float, key: Key, agent: int, round_:
         Key of the random draws, number of the agent, and the round.
     """
     return draw_reward(world, expected, key, agent, round_)
-
-
-class ContextualStage(Stage):
-    """One replicate of a contextual environment, in which parties act.
-
-    A situation is a decision set, (d, columns) float32. A decision is an arm. An outcome is a
-    reward.
-
-    Parameters
-    ----------
-    environment
-        The environment of which this is one replicate.
-    key
-        Key of the random draws of this replicate.
-    """
-
-    def __init__(self, environment: ContextualEnvironment, key: Key) -> None:
-        super().__init__(environment.world(key), key, environment.agents)
-        facts = environment.facts
-        self._features = np.zeros(facts.features_shape, np.float32)
-        self._expected = np.zeros(facts.arms, np.float32)
-        self._best = 0
-
-    def acting(self, round_: int) -> Iterable[int]:
-        return range(len(self.regret))
-
-    def situation(self, round_: int, player: int) -> Floats32:
-        self._best = draw_decision_set(
-            self.world, self.key, player, round_, self._features, self._expected
-        )
-        return self._features
-
-    def outcome(self, round_: int, player: int, decision: int) -> float:
-        expected = self._expected
-        reward = draw_world_reward(self.world, expected[decision], self.key, player, round_)
-        self.regret[player] += expected[self._best] - expected[decision]
-        self.reward[player] += reward
-        return reward

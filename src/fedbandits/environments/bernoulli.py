@@ -12,6 +12,13 @@ from msgspec import Meta
 from fedbandits._compile import compiled, implements
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import Arms, Environment
+from fedbandits.environments.drift import (
+    NO_SHARES,
+    Shares,
+    mixed,
+    moved_on,
+    share_of_other,
+)
 from fedbandits.environments.facts import ArmFacts, Facts
 from fedbandits.environments.rating_files import read_ratings
 from fedbandits.environments.stage import Stage
@@ -21,12 +28,15 @@ from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, bernoulli, uniforms
 
 _REWARD = int(Purpose.REWARD)
+NONE: Floats = np.zeros(0)
 
 
 class BernoulliWorld(NamedTuple):
     """One replicate of :class:`Bernoulli`."""
 
     means: Floats  # (arms,)
+    other: Floats = NONE  # (arms,) means of the second world; empty without drift
+    shares: Shares = NO_SHARES
 
 
 class Bernoulli(Environment, frozen=True, kw_only=True, tag="bernoulli"):
@@ -54,6 +64,7 @@ class Bernoulli(Environment, frozen=True, kw_only=True, tag="bernoulli"):
 
     WORDS: ClassVar[Words] = Words("data owner", "data owners")
     FACTS: ClassVar[type[Facts]] = ArmFacts
+    SECOND_WORLD: ClassVar[str] = "means change places: each arm has that of the arm before it"
 
     means: str | tuple[Annotated[float, Meta(ge=0.0, le=1.0)], ...] = "uniform"
     ratings: str | None = None
@@ -87,9 +98,10 @@ class Bernoulli(Environment, frozen=True, kw_only=True, tag="bernoulli"):
 
     def world(self, key: Key) -> BernoulliWorld:
         given = self._given()
-        if given is None:
-            return BernoulliWorld(uniforms(self.arms, key, 0, 0, Purpose.WORLD))
-        return BernoulliWorld(given.copy())
+        means = uniforms(self.arms, key, 0, 0, Purpose.WORLD) if given is None else given.copy()
+        if self.drift is None:
+            return BernoulliWorld(means)
+        return BernoulliWorld(means, moved_on(means), self.drift.shares(key))
 
     def _given(self) -> Floats | None:
         """The K largest means, largest first; None if each replicate draws its own."""
@@ -145,7 +157,21 @@ def pull_arm(world: Any, key: Any, arm: int, round_: int) -> float:
 
 @implements(pull_arm, BernoulliWorld)
 def _pull(world: Any, key: Any, arm: Any, round_: Any) -> Any:
-    return 1.0 if bernoulli(world.means[arm], key, arm, round_, _REWARD, 0) else 0.0
+    mean = world.means[arm]
+    if world.other.size > 0:
+        mean = mixed(mean, world.other[arm], share_of_other(world.shares, round_))
+    return 1.0 if bernoulli(mean, key, arm, round_, _REWARD, 0) else 0.0
+
+
+@compiled
+def pull_regret(world: Any, arm: int, round_: int) -> float:
+    """How much less an arm is expected to pay in one round than the best arm of that round."""
+    if world.other.size == 0:
+        return float(world.means.max() - world.means[arm])
+    share, best = share_of_other(world.shares, round_), 0.0
+    for i in range(world.means.size):
+        best = max(best, mixed(world.means[i], world.other[i], share))
+    return float(best - mixed(world.means[arm], world.other[arm], share))
 
 
 @compiled
@@ -184,7 +210,10 @@ class ArmStage(Stage):
     def outcome(self, round_: int, player: int, decision: bool) -> float:
         reward = float(draw_pull(self.world, self.key, player, round_))
         self.pulled.append((round_, player, reward))
-        self._pulls[player] += 1
-        self.regret[player] = self._pulls[player] * self._gaps[player]
+        if len(self.world.other):
+            self.regret[player] += pull_regret(self.world, player, round_)
+        else:  # a product: sums of many equal numbers are rounded more often
+            self._pulls[player] += 1
+            self.regret[player] = self._pulls[player] * self._gaps[player]
         self.reward[player] += reward
         return reward

@@ -21,6 +21,7 @@ from fedbandits.environments.base import (
     draw_reward,
     fill_decision_set,
 )
+from fedbandits.environments.drifting import MovedRewards, drifting
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.environments.words import Words
@@ -32,6 +33,12 @@ _CONTEXT = int(Purpose.CONTEXT)
 _PREPARATION = (
     "The preparation of the features (column means and deviations, principal components, norm "
     "quantile, class names) is public. It is computed here from the whole data set."
+)
+#: What no data set is called, but a file or a folder is.
+_PATH = re.compile(
+    r"[/\\]|\A[.~]|\.(?:csv|tsv|tab|txt|dat|data|json|jsonl|arff|parquet|pq|feather|xlsx?|ods|sav|dta"
+    r"|npy|npz|pkl|h5|hdf5|zip|gz|bz2|xz)\Z",
+    re.IGNORECASE,
 )
 _BUNDLED = ("breast_cancer", "digits", "wine")
 
@@ -73,12 +80,21 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
 
     WORDS: ClassVar[Words] = Words(loss="mistakes", turn="visit")
     REAL_DATA: ClassVar[bool] = True
+    SECOND_WORLD: ClassVar[str] = (
+        "the names of the classes change places: each row has the next one"
+    )
 
     dataset: str = "breast_cancer"
     components: Annotated[int, Meta(ge=1)] | None = None
     shards: Literal["disjoint", "shared"] = "disjoint"
     clip_quantile: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.1
     intercept: Annotated[float, Meta(ge=0.0, lt=1.0)] = 0.25
+
+    @property
+    def words(self) -> Words:
+        if self.dataset == "breast_cancer":  # who sees tumours
+            return self.WORDS._replace(party="hospital", parties="hospitals")
+        return self.WORDS
 
     @property
     def dimension(self) -> int:
@@ -94,8 +110,10 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
 
     @property
     def facts(self) -> ContextualFacts:
+        rows = len(self._data()[1])
+        share = self.agents / rows if self.shards == "shared" else 1 / max(1, rows // self.agents)
         return msgspec.structs.replace(
-            super().facts, public=(_PREPARATION,), persons=len(self._data()[1])
+            super().facts, public=(_PREPARATION,), persons=rows, most_share=share
         )
 
     def prepare(self) -> None:
@@ -111,7 +129,7 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
         dealt = Part("rows by agent", copies * len(self._data()[1]) * F64, "environment.agents")
         return Needs((dealt,), float(rounds * self.agents * self.dimension))
 
-    def world(self, key: Key) -> ClassificationWorld:
+    def world(self, key: Key) -> Any:
         rows, labels = self._data()
         count = len(labels)
         if self.shards == "shared":
@@ -120,7 +138,8 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
         else:
             order = permutation(count, key, 0, 0, Purpose.WORLD)
             starts = np.linspace(0, count, self.agents + 1).round().astype(np.int64)
-        return ClassificationWorld(rows, labels, order, starts, self.arm_count)
+        world = ClassificationWorld(rows, labels, order, starts, self.arm_count)
+        return drifting(self, key, world, MovedRewards(self.arm_count))
 
     def _data(self) -> tuple[Floats32, Ints]:
         return _prepared(self.dataset, self.components, self.clip_quantile, self.intercept)
@@ -161,6 +180,11 @@ def _load(dataset: str) -> tuple[Floats, NDArray[Any]]:
     if dataset in _BUNDLED:
         bunch = getattr(datasets, f"load_{dataset}")()
         return np.asarray(bunch.data, dtype=np.float64), np.asarray(bunch.target)
+    if _PATH.search(dataset):  # never looked up: a file's name may say what it is about
+        raise DataError(
+            f"environment.dataset: {dataset!r} looks like a path, and this environment reads data "
+            f'sets by name; for a file of your own, set kind = "table" and path = "{dataset}"'
+        )
     if not re.fullmatch(r"[\w.() -]{1,100}", dataset):
         raise DataError(f"environment.dataset: {dataset!r} is not the name of a data set")
     try:

@@ -11,6 +11,7 @@ from msgspec import Meta
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.arrivals import ClusteredStage
 from fedbandits.environments.base import Arms, Environment
+from fedbandits.environments.drift import NO_SHARES, Shares
 from fedbandits.environments.facts import ClusteredFacts, Facts
 from fedbandits.environments.needs import F32, F64, Needs, Part
 from fedbandits.environments.preferences import (
@@ -18,6 +19,7 @@ from fedbandits.environments.preferences import (
     cluster_labels,
     drawn_preferences,
     largest_gap,
+    preferences_of_next,
     rated_preferences,
     read_preferences,
 )
@@ -34,6 +36,9 @@ _ARRIVALS = (
 )
 _COMPUTED = "The preference vectors are public. They are computed here from all ratings."
 
+#: Preference vectors of a second world that is not there.
+NO_OTHER: Floats = np.zeros((0, 0))
+
 Users = Annotated[int, Meta(ge=1, le=100_000)]
 Dimension = Annotated[int, Meta(ge=2, le=2_000)]
 Rate = Annotated[float, Meta(ge=0.0, le=1.0)]
@@ -47,6 +52,8 @@ class ClusteredWorld(NamedTuple):
     cumulative: Floats  # (users,) arrival probabilities, added up
     cluster: Ints  # (users,) the true clusters
     items: int
+    other: Floats = NO_OTHER  # (users, d) vectors of the second world; empty without drift
+    shares: Shares = NO_SHARES
 
 
 class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
@@ -89,6 +96,7 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
 
     WORDS: ClassVar[Words] = Words("user", "users")
     FACTS: ClassVar[type[Facts]] = ClusteredFacts
+    SECOND_WORLD: ClassVar[str] = "each cluster has the preferences of the next cluster"
 
     preferences: str | None = None
     ratings: str | None = None
@@ -185,9 +193,13 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
         n = self.parties
         if theta is None:
             theta = drawn_preferences(key, n, self._clusters, self.dimension, self.gap)
-        return ClusteredWorld(
+        world = ClusteredWorld(
             np.array(theta), self._home(), self._cumulative(n), cluster_labels(theta), self.items
         )
+        if self.drift is None:
+            return world
+        other = preferences_of_next(world.theta, world.cluster)
+        return world._replace(other=other, shares=self.drift.shares(key))
 
     def _home(self) -> Ints:
         """(users,): the server of each."""

@@ -6,6 +6,7 @@ In a federation the members state them.
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 from msgspec import Meta
@@ -13,6 +14,30 @@ from msgspec import Meta
 from fedbandits._checked import Checked
 
 Count = Annotated[int, Meta(ge=1)]
+
+
+#: Probability that somebody comes more often than :meth:`ContextualFacts.most_visits` says.
+_EXCEEDED = 0.01
+
+
+def largest_of_many(mean: float, persons: int) -> int:
+    """A count that none of ``persons`` sums of independent draws exceeds, but with probability 1 %.
+
+    Each sum has at most the given ``mean``. By Chernoff's bound it reaches k > mean with a
+    probability of at most exp(k - mean - k ln(k / mean)).
+    """
+    enough = math.log(persons / _EXCEEDED)
+
+    def is_rare(count: int) -> bool:
+        return count > mean and count * math.log(count / mean) - count + mean >= enough
+
+    low, high = 0, 1
+    while not is_rare(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_rare(middle) else (middle, high)
+    return high - 1
 
 
 class Facts(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,6 +74,11 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
     persons
         Number of persons, if the same persons visit again and again. None if each visit is of a new
         person.
+    most_share
+        Expected number of visits in a round of the person who visits most often, where visits are
+        drawn at random. None where they are not, or it is not known.
+    most_rows
+        Largest number of visits of one person, where that is known.
     """
 
     dimension: Count
@@ -57,6 +87,8 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
     context_norm: Annotated[float, Meta(gt=0.0)] = 1.0
     reward_range: tuple[float, float] = (0.0, 1.0)
     persons: Count | None = None
+    most_share: Annotated[float, Meta(gt=0.0)] | None = None
+    most_rows: Count | None = None
 
     def validate(self) -> None:
         low, high = self.reward_range
@@ -76,9 +108,23 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
         return None if self.persons is None else rounds * self.parties / self.persons
 
     def most_visits(self, rounds: int) -> float | None:
+<<<<<<< HEAD
         """Largest number of visits of one person in ``rounds`` rounds; None if it is not known."""
         del rounds
         return None
+=======
+        """Number of visits in ``rounds`` rounds that no person exceeds; None if it is not known.
+
+        Where visits are drawn at random, with a probability of at most 1 % somebody has more.
+        """
+        if self.most_rows is not None:
+            return float(min(self.most_rows, rounds * self.parties))
+        if self.most_share is None or self.persons is None:
+            return None
+        return float(
+            min(largest_of_many(rounds * self.most_share, self.persons), rounds * self.parties)
+        )
+>>>>>>> main
 
 
 class ArmFacts(Facts, frozen=True, kw_only=True, tag="arms"):

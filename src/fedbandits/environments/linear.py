@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from msgspec import Meta
@@ -22,6 +22,8 @@ from fedbandits.environments.base import (
     fill_decision_set,
 )
 from fedbandits.environments.directions import coordinate
+from fedbandits.environments.drift import direction_of_drift
+from fedbandits.environments.drifting import OtherParameter, drifting
 from fedbandits.environments.needs import F32, Needs, Part
 from fedbandits.errors import ConfigError
 from fedbandits.random import Key, Purpose, fill_words, normals
@@ -37,6 +39,8 @@ _SHORTEST = 0.8
 #: Of a larger one nearly the whole ball is too short: draws would have no end.
 _LARGEST_GAP = 0.29
 _MOST_DRAWS = 100_000
+#: Between θ* and that of the second world. A larger angle would make expected rewards negative.
+_TURN = math.radians(30.0)
 
 
 class LinearWorld(NamedTuple):
@@ -81,6 +85,10 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
         is large enough.
     """
 
+    SECOND_WORLD: ClassVar[str] = (
+        "θ* is turned by 30 degrees, in a direction that each replicate draws; contexts stay"
+    )
+
     dim: Dimension = 10
     arms: Arms = 20
     gap: Annotated[float, Meta(ge=0.0, le=0.3)] = 0.1
@@ -88,6 +96,8 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
     theta: tuple[float, ...] | None = None
 
     def validate(self) -> None:
+        if self.drift is not None and self.dim < 2:
+            raise ValueError("drift: θ* can be turned if dim is at least 2, given: 1")
         if self.parameter == "ball" and self.gap > _LARGEST_GAP:
             raise ValueError(
                 f"gap: given {self.gap:g}, allowed: up to {_LARGEST_GAP:g}, because almost no θ* "
@@ -113,6 +123,8 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
 
     @property
     def largest_gap(self) -> float:
+        if self.drift is not None:
+            return super().largest_gap
         return min(0.2 + self.gap, float(_LARGEST_MEAN) - 0.5)
 
     @property
@@ -128,7 +140,7 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
         drawn = Part("a round's contexts", cells * F32 / 2, "environment.dim or environment.arms")
         return Needs((drawn,), 3.0 * rounds * self.agents * cells)
 
-    def world(self, key: Key) -> LinearWorld:
+    def world(self, key: Key) -> Any:
         theta = self._theta(key)
         size = float(np.linalg.norm(theta)) if self.parameter == "ball" else 1.0
         axis = np.zeros(self.dim)
@@ -137,7 +149,9 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
         length = np.linalg.norm(reflection)
         reflection = reflection / length if length > 1e-12 else np.zeros(self.dim)
         lift, stretch = np.float32(self.gap + 0.1), np.float32(1.0 / size)
-        return LinearWorld(theta, reflection.astype(np.float32), lift, self.arms, stretch)
+        world = LinearWorld(theta, reflection.astype(np.float32), lift, self.arms, stretch)
+        other = OtherParameter(turned(theta, direction_of_drift(key, self.dim)))
+        return drifting(self, key, world, other)
 
     def _theta(self, key: Key) -> Floats:
         if self.theta is not None:
@@ -166,8 +180,16 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
             raise ConfigError("environment: the draw of θ* is zero; choose another seed")
         return direction / length
 
-    def true_parameters(self, world: LinearWorld) -> Floats:
-        return world.theta[None, :]
+    def true_parameters(self, world: Any) -> Floats | None:
+        return None if self.drift is not None else world.theta[None, :]
+
+
+def turned(theta: Floats, direction: Floats) -> Floats:
+    """θ* turned by 30 degrees towards ``direction``; its length stays."""
+    length = float(np.linalg.norm(theta))
+    across = direction - (direction @ theta / length**2) * theta
+    across *= length / max(float(np.linalg.norm(across)), 1e-300)
+    return math.cos(_TURN) * theta + math.sin(_TURN) * across
 
 
 class _Workspace(NamedTuple):

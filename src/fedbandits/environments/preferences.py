@@ -113,6 +113,21 @@ def cluster_labels(vectors: Floats) -> Ints:
     return np.argsort(np.argsort(first))[inverse.reshape(-1)].astype(np.int64)
 
 
+def preferences_of_next(vectors: Floats, labels: Ints) -> Floats:
+    """For every user the vector of the next cluster, (users, d); the first follows the last.
+
+    Raises
+    ------
+    ConfigError
+        If there is one cluster only.
+    """
+    if labels.max() == 0:
+        raise ConfigError("environment.drift: there is only one cluster; use at least two clusters")
+    _, first = np.unique(labels, return_index=True)
+    following: Floats = vectors[first[(labels + 1) % len(first)]]
+    return following
+
+
 @functools.lru_cache(maxsize=4)
 def rated_preferences(path: str, users: int, items: int, clusters: int, dim: int) -> Floats:
     """Preference vectors of a file's most active users, (users, d). It must not be written to.

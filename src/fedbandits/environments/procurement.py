@@ -11,13 +11,14 @@ from msgspec import Meta
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import Environment
+from fedbandits.environments.drift import NO_SHARES, Shares, moved_on
 from fedbandits.environments.facts import Facts, ProcurementFacts
 from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.environments.producer_files import Producers, read_producers
+from fedbandits.environments.purchase_truth import benchmark_of, keep_up, quality_in, truth_of
 from fedbandits.environments.stage import Stage
 from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
-from fedbandits.learners.exact_purchasing import buy
 from fedbandits.learners.purchasing import EXACT, GREEDY, meets_constraint, total
 from fedbandits.random import MOST_TRIALS, Key, Purpose, binomial, normals, replicate_key, uniforms
 
@@ -25,6 +26,9 @@ _REWARD = int(Purpose.REWARD)
 
 #: A unit's draw is named by its producer's number in 16 bits.
 _MOST = {"agents": 10_000, "producers": 65_535}
+
+#: Qualities of a second world that is not there.
+NO_OTHER: Floats = np.zeros(0)
 
 Buyers = Annotated[int, Meta(ge=1, le=_MOST["agents"])]
 ProducerCount = Annotated[int, Meta(ge=1, le=_MOST["producers"])]
@@ -42,6 +46,9 @@ class ProcurementWorld(NamedTuple):
     revenue: float  # ρ
     best: Floats  # (agents,) r*, revenue of the benchmark's purchase
     worst: Floats  # (agents,) L, regret of a purchase that misses the constraint
+    oracle: int  # how the benchmark buys
+    other: Floats = NO_OTHER  # (producers,) qualities of the second world; empty without drift
+    shares: Shares = NO_SHARES
 
 
 class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
@@ -87,6 +94,7 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
 
     WORDS: ClassVar[Words] = Words("buyer", "buyers", turn="purchase")
     FACTS: ClassVar[type[Facts]] = ProcurementFacts
+    SECOND_WORLD: ClassVar[str] = "each producer has the quality of the producer before it"
 
     case: str = "uniform"
     agents: Buyers | None = None
@@ -145,6 +153,7 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
         return Needs((Part("costs and capacities", 2 * pairs * F64, keys),), 10.0 * rounds * pairs)
 
     def world(self, key: Key) -> ProcurementWorld:
+        replicate = key
         if self.instance is not None:
             key = replicate_key(self.instance, 0)
         quality, cost, capacity = self._drawn(key) if self.is_drawn else self._given()
@@ -154,9 +163,12 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
         world = ProcurementWorld(
             quality, cost, capacity, self.quality_threshold, self.revenue,
             np.zeros(self.parties), np.zeros(self.parties),
+            EXACT if self.benchmark == "exact" else GREEDY,
         )  # fmt: skip
-        fill_benchmark(world, EXACT if self.benchmark == "exact" else GREEDY)
-        return world
+        fill_benchmark(world, world.oracle)
+        if self.drift is None:
+            return world
+        return world._replace(other=moved_on(quality), shares=self.drift.shares(replicate))
 
     def _given(self) -> Producers:
         """The first agents and producers of the file."""
@@ -208,7 +220,8 @@ def draw_good_units(
     """
     for i in range(purchase.size):
         if purchase[i] > 0:
-            good[i] = binomial(purchase[i], world.quality[i], key, agent, round_, _REWARD, i)
+            quality = quality_in(world, i, round_)
+            good[i] = binomial(purchase[i], quality, key, agent, round_, _REWARD, i)
         else:
             good[i] = 0
 
@@ -248,12 +261,9 @@ def fill_benchmark(world: Any, oracle: int) -> None:
     surplus = world.quality - world.threshold
     for j in range(agents):
         unit_revenue = world.revenue * world.quality - world.cost[j]
-        buy(oracle, unit_revenue, surplus, world.capacity[j], 0.0, order, ratio, purchase)
-        world.best[j] = total(unit_revenue, purchase)
-        least = 0.0
-        for i in range(m):
-            least += min(0.0, unit_revenue[i] * world.capacity[j, i])
-        world.worst[j] = world.best[j] - least
+        world.best[j], world.worst[j] = benchmark_of(
+            oracle, unit_revenue, surplus, world.capacity[j], order, ratio, purchase
+        )
 
 
 class ProcurementStage(Stage):
@@ -270,6 +280,7 @@ class ProcurementStage(Stage):
     def __init__(self, environment: Procurement, key: Key) -> None:
         world = environment.world(key)
         super().__init__(world, key, len(world.cost))
+        self._truths = [truth_of(world, agent) for agent in range(len(world.cost))]
         #: (agents, producers): the last round's.
         self.purchases: Ints = np.zeros(world.cost.shape, np.int64)
         #: (agents,): whether the last round's purchase missed the constraint.
@@ -284,10 +295,11 @@ class ProcurementStage(Stage):
     def outcome(self, round_: int, player: int, decision: Ints) -> Ints:
         world, good = self.world, np.zeros(decision.size, np.int64)
         draw_good_units(world, self.key, player, round_, decision, good)
+        truth = self._truths[player]
+        keep_up(world, player, round_, truth)
         regret, self.missed[player] = purchase_regret(
-            world.revenue * world.quality - world.cost[player], world.quality - world.threshold,
-            world.best[player], world.worst[player], decision,
-        )  # fmt: skip
+            truth.unit_revenue, truth.surplus, truth.ends[0], truth.ends[1], decision
+        )
         self.purchases[player] = decision
         self.regret[player] += regret
         self.reward[player] += earned(world, player, decision, good)

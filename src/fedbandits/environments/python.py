@@ -7,8 +7,9 @@ All systems can play in it, and all get the same random draws.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -64,6 +65,11 @@ class PythonEnvironment(ContextualEnvironment, frozen=True, kw_only=True):
         Number of agents, M.
     """
 
+    DRIFT_REMEDY: ClassVar[str] = (
+        "its method decision_set gets the round, so let it return other expected rewards from some "
+        "round on"
+    )
+
     def begin(self, draws: Draws) -> Any:
         """Draw what stays the same in one replicate; other methods get it as ``world``.
 
@@ -98,7 +104,7 @@ class PythonEnvironment(ContextualEnvironment, frozen=True, kw_only=True):
         """
         raise NotImplementedError(f"{type(self).__name__} has no decision_set")
 
-    def draw_reward(self, world: Any, expected: float, draws: Draws) -> float:
+    def draw_reward(self, world: Any, expected: float, draws: Draws) -> float | None:
         """Draw the reward of an arm with the expected reward ``expected``; by default 1 or 0.
 
         Parameters
@@ -113,8 +119,9 @@ class PythonEnvironment(ContextualEnvironment, frozen=True, kw_only=True):
 
         Returns
         -------
-        float
-            The reward, within ``facts.reward_range``.
+        float or None
+            The reward, within ``facts.reward_range``. None if it is never observed: then nothing is
+            learned from the decision.
         """
         del world
         return float(draws.bernoulli(expected))
@@ -209,7 +216,7 @@ def show(environment: PythonEnvironment, key: Key, agent: int, round_: int) -> S
 def pay(
     environment: PythonEnvironment, key: Key, expected: float, agent: int, round_: int
 ) -> float:
-    """Ask ``environment`` for the reward of an arm, and check it.
+    """Ask ``environment`` for the reward of an arm, and check it; NaN if it is not observed.
 
     Parameters
     ----------
@@ -230,8 +237,10 @@ def pay(
     draws = Draws(key, agent, round_, Purpose.REWARD)
     name = type(environment).__name__
     returned: object = environment.draw_reward(begun(environment, key), expected, draws)
+    if returned is None:
+        return math.nan
     if not isinstance(returned, int | float | np.number):
-        raise DataError(f"{name}.draw_reward: returned {returned!r}, allowed: a number")
+        raise DataError(f"{name}.draw_reward: returned {returned!r}, allowed: a number, or None")
     reward = float(returned)
     low, high = environment.facts.reward_range
     if not low <= reward <= high:
@@ -257,12 +266,10 @@ class PythonStage(Stage):
         self._shown = show(self._environment, self.key, player, round_)
         return np.ascontiguousarray(self._shown.features)
 
-    def outcome(self, round_: int, player: int, decision: int) -> float:
+    def outcome(self, round_: int, player: int, decision: int) -> float | None:
         shown = self._shown
         if shown is None:
             raise RuntimeError("outcome was called before situation")
         expected = shown.expected
         reward = pay(self._environment, self.key, float(expected[decision]), player, round_)
-        self.regret[player] += expected[shown.best] - expected[decision]
-        self.reward[player] += reward
-        return reward
+        return self.book(player, expected[shown.best] - expected[decision], reward)

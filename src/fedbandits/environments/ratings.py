@@ -20,6 +20,7 @@ from fedbandits.environments.base import (
     draw_reward,
     fill_decision_set,
 )
+from fedbandits.environments.drifting import MirroredRewards, drifting
 from fedbandits.environments.factors import leading_factors
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.needs import Needs
@@ -79,6 +80,7 @@ class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"
 
     WORDS: ClassVar[Words] = Words(turn="visit")
     REAL_DATA: ClassVar[bool] = True
+    SECOND_WORLD: ClassVar[str] = "tastes are turned round: a reward r becomes 1 - r"
 
     path: str
     dim: Dimension = 10
@@ -96,8 +98,10 @@ class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"
 
     @property
     def facts(self) -> ContextualFacts:
+        users = len(self._data().starts) - 1
+        share = 1.0 / max(1, users // self.agents)
         return msgspec.structs.replace(
-            super().facts, public=(_PREPARATION,), persons=len(self._data().starts) - 1
+            super().facts, public=(_PREPARATION,), persons=users, most_share=share
         )
 
     def prepare(self) -> None:
@@ -111,12 +115,13 @@ class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"
     def needs(self, rounds: int) -> Needs:
         return Needs(operations=float(rounds * self.agents * self.arms * (self.dim + self.arms)))
 
-    def world(self, key: Key) -> RatingsWorld:
+    def world(self, key: Key) -> Any:
         data = self._data()
         users = len(data.starts) - 1
         order = permutation(users, key, 0, 0, Purpose.WORLD)
         shares = np.linspace(0, users, self.agents + 1).round().astype(np.int64)
-        return data._replace(order=order, shares=shares)
+        world = data._replace(order=order, shares=shares)
+        return drifting(self, key, world, MirroredRewards(1.0))
 
     def _data(self) -> RatingsWorld:
         return _prepared(self.path, self.dim, self.arms, self.threshold, self.clip_quantile)

@@ -19,6 +19,7 @@ BUILT_IN = {
     "linear": "linear.Linear",
     "classification": "classification.Classification",
     "ratings": "ratings.RatingData",
+    "table": "table.Table",
     "bernoulli": "bernoulli.Bernoulli",
     "procurement": "procurement.Procurement",
     "clustered": "clustered.Clustered",

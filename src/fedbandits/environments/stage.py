@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from fedbandits._typing import Floats
+from fedbandits.environments.delay import Delay
 from fedbandits.random import Key
 
 
@@ -26,6 +28,9 @@ class Stage:
         How many parties' regret and reward are told apart.
     """
 
+    #: When outcomes are observed; None for at once. Whoever makes the stage sets it.
+    delay: Delay | None = None
+
     def __init__(self, world: Any, key: Key, parties: int) -> None:
         self.world, self.key = world, key
         #: (parties,) cumulative.
@@ -42,5 +47,31 @@ class Stage:
         raise NotImplementedError
 
     def outcome(self, round_: int, player: int, decision: Any) -> Any:
-        """Book the ``decision`` of ``player`` in round ``round_``; return what it observes."""
+        """Book the ``decision`` of ``player`` in round ``round_``; return what it observes.
+
+        None if it observes nothing: the party then lets go of the decision.
+        """
         raise NotImplementedError
+
+    def book(self, player: int, regret: float, reward: float) -> float | None:
+        """Add to what a player has lost and earned.
+
+        Parameters
+        ----------
+        player
+            Number of the player.
+        regret
+            What the decision has lost in expectation; NaN if that is not known.
+        reward
+            What it has earned; NaN if that is never observed.
+
+        Returns
+        -------
+        float or None
+            The reward; None if it is not observed.
+        """
+        if not math.isnan(reward):
+            self.reward[player] += reward
+        if not math.isnan(regret):
+            self.regret[player] += regret
+        return None if math.isnan(reward) else reward

@@ -15,6 +15,7 @@ import xarray as xr
 from xarray.backends import H5NetCDFStore
 
 from fedbandits.errors import OutputExistsError
+from fedbandits.experiments.answer import answer
 from fedbandits.experiments.files import locked, replace_durably, stage, unwritable
 from fedbandits.experiments.labels import FORMAT
 from fedbandits.experiments.plots import draw_plots
@@ -44,23 +45,36 @@ def check_output(out: pathlib.Path, experiment: Experiment) -> None:
         raise OutputExistsError(f"{out}: is a file; choose another --out")
     if not any(out.iterdir()):
         return
-    config = out / _CONFIG
-    if not config.is_file():
+    there = stored_table(out)
+    if there is None:
         raise OutputExistsError(
             f"{out}: has files, but not a run of fedbandits; choose another --out"
         )
-    try:
-        there = tomllib.loads(config.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        raise OutputExistsError(
-            f"{config}: cannot be read; delete {out} or choose another --out"
-        ) from None
     differing = list(_differences(there, experiment.to_table(), ""))
     if differing:
         raise OutputExistsError(
             f"{out}: holds the results of another configuration (differs in "
             f"{', '.join(differing[:4])}); delete it or choose another --out"
         )
+
+
+def stored_table(out: pathlib.Path) -> dict[str, Any] | None:
+    """The configuration in a folder, as a table; None if the folder has none.
+
+    Raises
+    ------
+    OutputExistsError
+        If it cannot be read.
+    """
+    config = out / _CONFIG
+    if not config.is_file():
+        return None
+    try:
+        return tomllib.loads(config.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        raise OutputExistsError(
+            f"{config}: cannot be read; delete {out} or choose another --out"
+        ) from None
 
 
 def _differences(a: Any, b: Any, place: str) -> Iterator[str]:
@@ -167,12 +181,14 @@ def write_output(out: pathlib.Path, experiment: Experiment, result: xr.Dataset) 
     rows = summarise(experiment, result)
     bounds = experiment.bounds()
     plots = draw_plots(result, bounds)
+    found = answer(experiment, result)
     files = {
         _RESULTS: _netcdf(result),
         "summary.csv": summary_csv(rows).encode(),
         "report.html": render_report(
-            experiment, result, rows, plots, compare(result, bounds), audit
+            experiment, result, rows, plots, compare(result, bounds), audit, found
         ).encode(),
+        "answer.json": json.dumps(found.to_table(), indent=1, ensure_ascii=False).encode(),
         _CONFIG: experiment.to_toml().encode(),
     }
     for name, picture in plots.items():

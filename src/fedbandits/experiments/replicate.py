@@ -17,6 +17,7 @@ from fedbandits.experiments.stream import Stream
 from fedbandits.experiments.trace import ReplicateTrace
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems import Plan, Simulation, find_system
+from fedbandits.systems.playing import simulation_in
 
 #: Aimed-at seconds between two reports of progress, and between two looks at the stop signal.
 PULSE = 0.25
@@ -54,8 +55,8 @@ class Shared(NamedTuple):
         experiment = self.experiment
         world, variant = experiment.environment, experiment.systems[task.system]
         made = self.plans[task.system] if self.plans else variant.plan(world, experiment.rounds)
-        return find_system(variant.system).simulate(
-            made, world, experiment.seed, task.replicate, self.threads
+        return simulation_in(
+            find_system(variant.system), made, world, experiment.seed, task.replicate, self.threads
         )
 
 

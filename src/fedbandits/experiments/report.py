@@ -9,6 +9,8 @@ from typing import Any
 import xarray as xr
 
 from fedbandits._html import table
+from fedbandits.experiments.answer import Answer
+from fedbandits.experiments.answer_page import answer_section
 from fedbandits.experiments.audit_report import audit_section
 from fedbandits.experiments.claims_page import OVERVIEW, OVERVIEW_NOTE, overview
 from fedbandits.experiments.html import as_figure, as_number, as_table, as_text
@@ -55,12 +57,14 @@ def render_report(
     plots: dict[str, Picture],
     comparisons: Sequence[Comparison] = (),
     audit: Audit | None = None,
+    answer: Answer | None = None,
 ) -> str:
     """The report as HTML text, images embedded; theorems in a section of their own."""
     claims = experiment.claims()
     parts = [
         f"<h1>{as_text(experiment.name)}</h1>",
         _subtitle(experiment, result),
+        *([] if answer is None else [answer_section(answer)]),
         "<h2>Results</h2>",
         _results_table(rows),
         _own_metrics(result, rows),

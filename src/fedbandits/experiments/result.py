@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fedbandits._typing import Floats
 from fedbandits.experiments.labels import attributes, label
+from fedbandits.experiments.offline import with_estimates
 from fedbandits.experiments.trace import PER_GROUP, PER_PARTY, ReplicateTrace
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.settings.experiment import Experiment
@@ -59,10 +60,12 @@ def build_dataset(
     coordinates = {
         "system": labels,
         "replicate": np.arange(experiment.replicates),
-        "party": np.arange(parties),
+        "party": list(experiment.environment.party_names) or np.arange(parties),
         "round": rounds,
     }
     result = xr.Dataset(variables, coordinates, attributes(experiment, claims, interrupted))
+    if not experiment.environment.regret_is_known:
+        result = with_estimates(result)
     label(result, experiment.environment.words)
     return result
 
@@ -93,7 +96,8 @@ def _metrics(traces: list[ReplicateTrace], shape: tuple[int, ...]) -> _Variables
 
 def own_metrics(result: xr.Dataset) -> list[str]:
     """Names of the variables in ``result`` that only some systems report."""
-    return [str(name) for name in result.data_vars if name not in COMMON]
+    own = (str(name) for name in result.data_vars if name not in COMMON)
+    return [name for name in own if "party" in result[name].dims]
 
 
 def regret_ratio(result: xr.Dataset, system: str, baseline: str) -> float:

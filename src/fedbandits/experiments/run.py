@@ -133,6 +133,7 @@ def run(
     if backend != "local":
         refuse_registered(entry.system for entry in experiment.systems)
         environment_registry.refuse_registered(kind_of(experiment.environment))
+        experiment.environment.refuse_elsewhere()
     plans = experiment.check()
     expected = estimate(experiment, plans, jobs)
     refuse_what_cannot_fit(experiment, expected, elsewhere=backend != "local")

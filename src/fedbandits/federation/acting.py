@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from fedbandits.errors import LocalProtocolError
-from fedbandits.federation.events import Decide, Decision, Observe
+from fedbandits.federation.events import Decide, Decision, LetGo, Observe
 from fedbandits.federation.messages import Message
 from fedbandits.federation.party import Party
 from fedbandits.federation.state import AnyState
@@ -58,3 +58,21 @@ class ActingParty(Party[AnyState]):
                 f"{self.name}: an outcome needs the Decision that it belongs to"
             )
         return self.handle(Observe(decision, outcome)).outgoing
+
+    def let_go(self, decision: Decision) -> list[Message]:
+        """Close ``decision``, whose outcome will never be known; return the messages to send.
+
+        Nothing is learned from it, and it is in no release: it is a record that never was. A
+        privacy guarantee holds as before, because such a record is within every bound.
+
+        Raises
+        ------
+        LocalProtocolError
+            If no such decision is open, or the system does not know such decisions. The party has
+            not changed.
+        """
+        if not isinstance(decision, Decision):
+            raise LocalProtocolError(
+                f"{self.name}: to let go of a decision needs the Decision that it was"
+            )
+        return self.handle(LetGo(decision)).outgoing

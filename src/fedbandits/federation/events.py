@@ -43,6 +43,12 @@ class Observe(Event, frozen=True):
     outcome: Any
 
 
+class LetGo(Event, frozen=True):
+    """The outcome of a decision will never be known."""
+
+    decision: Decision
+
+
 class EndRound(Event, frozen=True):
     """A round is over for everybody."""
 

@@ -59,6 +59,9 @@ class Roles:
     rounds_done
         Only if messages set the pace: a function from the acting parties to the number of rounds
         that all have finished.
+    outcomes_may_be_late
+        Whether outcomes may come many rounds after their decisions, in any order, or never. The
+        parties must be able to take them, and the privacy claim must hold for them.
     """
 
     def __init__(
@@ -67,8 +70,10 @@ class Roles:
         table: MessageTable,
         messages_set_pace: bool = False,
         rounds_done: Callable[[list[Any]], int] | None = None,
+        outcomes_may_be_late: bool = False,
     ) -> None:
         self.roles, self.table = roles, table
+        self.outcomes_may_be_late = outcomes_may_be_late
         self.messages_set_pace, self.rounds_done = messages_set_pace, rounds_done
 
     @cached_property

@@ -16,6 +16,7 @@ from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.memory import MemoryNetwork, Route
 from fedbandits.federation.messages import Message
 from fedbandits.federation.party import Party
+from fedbandits.federation.pending import Late, Pending
 from fedbandits.federation.roles import Role, Roles, Supplies
 from fedbandits.federation.terms import Terms
 
@@ -72,6 +73,8 @@ class PartiesRun:
         self.done = 0
         #: How many messages were on their way when all had been waited for.
         self._settled = 0
+        #: Decisions whose outcomes are on their way.
+        self.pending = Pending()
         #: The last decision of each player.
         self.decisions: list[Any] = [None] * len(self.players)
         for party in self.parties:
@@ -104,6 +107,8 @@ class PartiesRun:
 
     def _play_round(self, round_: int) -> None:
         """Whoever acts does so and the network settles; then the round ends for whom it matters."""
+        for late in self.pending.due(round_):
+            self.network.send(self.players[late.place].observe(late.decision, late.outcome))
         for place in self.stage.acting(round_):
             self._act(place, round_)
         self.done = round_
@@ -175,6 +180,14 @@ class PartiesRun:
         decision = player.decide(self.stage.situation(round_, place))
         outcome = self.stage.outcome(round_, place, decision.action)
         self.decisions[place] = decision.action
+        if outcome is None:
+            self.network.send(player.let_go(decision))
+            return
+        if self.stage.delay is not None:
+            wait = self.stage.delay.rounds_of(self.stage.key, place, round_)
+            if wait != 0:
+                self.pending.add(wait, round_, Late(place, decision, outcome))
+                return
         self.network.send(player.observe(decision, outcome))
 
     @property

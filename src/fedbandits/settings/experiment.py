@@ -20,8 +20,9 @@ from fedbandits.settings.plain import plain, without_none
 from fedbandits.settings.schema import convert, shown
 from fedbandits.settings.showing import ShownExperiment, ShownVariant
 from fedbandits.settings.toml_files import assign, read_toml
-from fedbandits.settings.worlds import environment_of, with_key
+from fedbandits.settings.worlds import environment_of, prepare
 from fedbandits.systems import Plan, find_preset, find_system, preset_names
+from fedbandits.systems.playing import bounds_in, plan_in
 
 if TYPE_CHECKING:  # a configuration is read without what prices it
     from fedbandits.privacy.claims import PrivacyClaim
@@ -55,8 +56,7 @@ class Variant(ShownVariant, frozen=True):
 
     def plan(self, environment: Environment, rounds: int) -> Plan:
         """The plan of all parties of this variant, in ``environment``, for ``rounds`` rounds."""
-        plan: Plan = find_system(self.system).plan(self.config, environment.facts, rounds)
-        return plan
+        return plan_in(find_system(self.system), self.config, environment, rounds)
 
 
 class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -118,7 +118,7 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
         head = _head(self._head_table() | {"systems": []})
         for key in ("rounds", "replicates", "seed", "checkpoints"):
             msgspec.structs.force_setattr(self, key, getattr(head, key))
-        checked = environment_of(head.environment, type(self.environment))
+        checked = environment_of(head.environment, type(self.environment)).identified()
         msgspec.structs.force_setattr(self, "environment", checked)
         msgspec.structs.force_setattr(self, "systems", _checked_systems(self.systems))
 
@@ -192,10 +192,7 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
         ConfigWarning
             If something can be run, but its results may mean little.
         """
-        try:
-            self.environment.prepare()
-        except DataError as error:
-            raise DataError(with_key(self.environment, str(error))) from None
+        prepare(self.environment, self.rounds)
         plans = tuple(self._plan(index, entry) for index, entry in enumerate(self.systems))
         for index, (entry, plan) in enumerate(zip(self.systems, plans, strict=True)):
             for caution in find_system(entry.system).cautions(plan):
@@ -212,8 +209,8 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
     def bounds(self) -> dict[str, Sequence[Bound]]:
         """Bounds from theorems for every system, by label; systems without theorems have none."""
         return {
-            entry.label: find_system(entry.system).bounds(
-                self._plan(index, entry), self.environment
+            entry.label: bounds_in(
+                find_system(entry.system), self._plan(index, entry), self.environment
             )
             for index, entry in enumerate(self.systems)
         }
@@ -227,12 +224,11 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
                 f"systems[{index}].preset: {entry.preset!r} does not play in environment "
                 f"{kind_of(self.environment)!r}; allowed: {', '.join(fitting)}"
             )
-        facts = self.environment.facts
+        self.environment.facts  # noqa: B018 - what is wrong with its data is not the system's fault
         try:
-            plan: Plan = system.plan(entry.config, facts, self.rounds)
+            return plan_in(system, entry.config, self.environment, self.rounds)
         except (ConfigError, DataError) as error:
             raise type(error)(f"systems[{index}].{error}") from None
-        return plan
 
     def _head_table(self) -> dict[str, Any]:
         table = {

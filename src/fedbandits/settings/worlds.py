@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from fedbandits.environments import Environment, environments, find_environment
-from fedbandits.errors import ConfigError
+from fedbandits.errors import ConfigError, ConfigWarning, DataError
 from fedbandits.settings.schema import convert, shown
 
 
@@ -43,6 +44,23 @@ def environment_of(table: Mapping[str, Any], given: type[Environment] | None = N
         )
     environment: Environment = convert(table, found, "environment")
     return environment
+
+
+def prepare(environment: Environment, rounds: int) -> None:
+    """Load what ``environment`` needs to be played for ``rounds`` rounds, and warn of what is odd.
+
+    Raises
+    ------
+    DataError
+        If its data cannot be used, or is not enough.
+    """
+    try:
+        environment.prepare()
+        environment.refuse_rounds(rounds)
+    except DataError as error:
+        raise DataError(with_key(environment, str(error))) from None
+    for caution in environment.cautions():
+        warnings.warn(f"environment.{caution}", ConfigWarning, stacklevel=4)
 
 
 def with_key(environment: Environment, message: str) -> str:

@@ -7,7 +7,7 @@ systems.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from fedbandits.federation.roles import Roles, Supplies
 from fedbandits.federation.run import PartiesRun
 from fedbandits.federation.terms import Schedule
 from fedbandits.random import replicate_key
+from fedbandits.systems.preset import Preset as Preset
 from fedbandits.systems.showing import ShownSystem
 from fedbandits.systems.terms import terms_of
 
@@ -33,18 +34,6 @@ if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.systems.application import Application, Means, SharedSecret
     from fedbandits.systems.exported import Model
     from fedbandits.systems.theory import Bound
-
-
-class Preset(NamedTuple):
-    """A named variant: a description, and the settings that differ from the system's defaults.
-
-    Other systems are compared with one that ``stands_for`` parties ``alone``, and with one where
-    they share all records in clear (``pooled``).
-    """
-
-    description: str
-    settings: Mapping[str, Any]
-    stands_for: Literal["", "alone", "pooled"] = ""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,10 +78,9 @@ class Simulation(Protocol):
 
     @property
     def metrics(self) -> Mapping[str, NDArray[Any]]:
-        """The system's own measurements: (parties,) arrays by name.
+        """Measurements of the system's own or its world's: (parties,) arrays by name.
 
-        They need not be cumulative. Each becomes a variable of the result. It is NaN for systems
-        that do not have it.
+        They need not be cumulative. Each becomes a variable of the result, NaN for other systems.
         """
 
     @property
@@ -306,10 +294,15 @@ class PartiesReplicate:
             raise NotImplementedError(f"{system.name}: this variant has no parties")
         terms = terms_of(system, plan, "simulated" if supplies is None else "secure")
         stage = environment.stage(replicate_key(seed, replicate))
+        stage.delay = environment.delay
         brought = supplies or system.simulated_supplies(plan, stage.world, seed, replicate)
         self.run = PartiesRun(roles, brought, terms, stage, plan.rounds, route, lenient, embody)
-        self.system, self.plan = system, plan
-        self.metrics: Mapping[str, NDArray[Any]] = {}
+        self.system, self.plan, self._environment = system, plan, environment
+
+    @property
+    def metrics(self) -> Mapping[str, NDArray[Any]]:
+        """What the world reports beside what all worlds do."""
+        return self._environment.measures(self.run.stage.world, self.run.done)
 
     @property
     def syncs(self) -> int:

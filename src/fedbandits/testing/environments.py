@@ -35,6 +35,7 @@ from fedbandits.settings.plain import without_none
 from fedbandits.settings.worlds import environment_of
 from fedbandits.systems import Simulation, System, systems
 from fedbandits.systems.base import PartiesReplicate
+from fedbandits.systems.playing import simulation_in
 
 #: Rounds of a game, and of what is only looked at.
 ROUNDS, LOOKS = 40, 60
@@ -85,8 +86,7 @@ def _begin(environment: Environment, replicate: int = 0, parties: bool = False) 
     plan = system(preset).plan(environment, ROUNDS)
     if parties and found.roles(plan) is not None:
         return PartiesReplicate(found, plan, environment, 1, replicate)
-    begun: Simulation = found.simulate(plan, environment, 1, replicate)
-    return begun
+    return simulation_in(found, plan, environment, 1, replicate)
 
 
 def says_what_it_is(environment: Environment) -> None:
@@ -188,7 +188,7 @@ def tells_agents_and_replicates_apart(environment: Environment) -> None:
 
     base = seen(0, 0)
     assert not np.array_equal(base, seen(0, 1)), "all replicates see the same"
-    if environment.agents > 1:
+    if environment.parties > 1:
         assert not np.array_equal(base, seen(1, 0)), "all agents see and earn the same"
 
 
@@ -219,7 +219,7 @@ def pays_what_is_expected(environment: Environment) -> None:
     low, high = environment.facts.reward_range
     count, off = 20 * LOOKS, 0.0
     for round_ in range(1, count + 1):
-        agent, arm = round_ % environment.agents, round_ % environment.arm_count
+        agent, arm = round_ % environment.parties, round_ % environment.arm_count
         expected = float(shown(environment, _KEY, agent, round_).expected[arm])
         off += paid(environment, _KEY, agent, round_, arm) - expected
     assert abs(off) <= _FAR * 0.5 * (high - low) * np.sqrt(count) + _ROUNDING * count, (
@@ -243,7 +243,7 @@ def explains_rewards_by_its_parameters(environment: Environment) -> None:
 
 def _some_agents(environment: ContextualEnvironment) -> list[int]:
     """A few agents, the last one among them."""
-    return sorted({0, min(1, environment.agents - 1), environment.agents - 1})
+    return sorted({0, min(1, environment.parties - 1), environment.parties - 1})
 
 
 #: All of them.

@@ -7,8 +7,9 @@ from typing import Any
 from fedbandits.environments.base import Environment
 from fedbandits.federation.memory import Route
 from fedbandits.federation.roles import Supplies
-from fedbandits.systems import Simulation, System, systems
+from fedbandits.systems import System, systems
 from fedbandits.systems.base import PartiesReplicate
+from fedbandits.systems.playing import simulation_in
 
 
 def system_of(config: Any) -> System[Any]:
@@ -40,8 +41,7 @@ def simulate(
         Largest number of threads. Results do not depend on it.
     """
     plan = plan_of(config, environment, rounds)
-    simulation: Simulation = system_of(config).simulate(plan, environment, seed, replicate, threads)
-    return simulation
+    return simulation_in(system_of(config), plan, environment, seed, replicate, threads)
 
 
 def federate(

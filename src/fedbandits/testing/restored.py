@@ -18,7 +18,16 @@ import numpy as np
 
 from fedbandits.federation.party import Party
 
-_EVENTS = ("start", "decide", "observe", "end_round", "deadline", "receive", "receive_bytes")
+_EVENTS = (
+    "start",
+    "decide",
+    "observe",
+    "let_go",
+    "end_round",
+    "deadline",
+    "receive",
+    "receive_bytes",
+)
 
 
 class MortalParty:

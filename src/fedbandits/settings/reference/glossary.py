@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fedbandits.settings.reference.terms import TERMS
+
 #: Columns of ``summary.csv``.
 COLUMNS: dict[str, str] = {
     "system": "Label of the system, as the configuration gives it.",
@@ -56,47 +58,6 @@ VARIABLES: dict[str, str] = {
     "units": "pfcb: units that a buyer bought.",
     "reports_accepted": "pfcb: reports of others that a buyer believed.",
     "reports_refused": "pfcb: reports of others that a buyer did not believe.",
-}
-
-#: Terms of reports, claims and audits.
-TERMS: dict[str, str] = {
-    "ε": "How much one record can change what an observer sees: the smaller, the more private. "
-    "An observer's odds in favour of any guess about the record change by a factor of at most "
-    "e^ε, except with probability about δ.",
-    "δ": "The probability with which the promise of ε may fail. It should be far below 1 over the "
-    "number of records.",
-    "μ": "The cost of releases in Gaussian differential privacy. The squares of μ of several "
-    "releases add up; μ and δ together give ε.",
-    "ε claimed": "See epsilon_claimed: what the paper states, where there is a paper.",
-    "ε accounted": "See epsilon_accounted: what accounting supports for everything that leaves.",
-    "ε contents": "See epsilon_contents: what the contents of messages cost, message times aside.",
-    "contents alone": "The ε of the contents of messages, if everybody may know which messages "
-    "there are, and when.",
-    "unit": "The record that is protected: what two neighbouring data sets differ in. Often it is "
-    "one visit, not one person.",
-    "from whom": "Against whom the claim holds: who may look, and at what.",
-    "relation": "How neighbouring data sets differ. replace-one: one record has another value. "
-    "add-remove: one record is there or not.",
-    "interactive": "The claim holds also when the system reacts to the changed record, so that "
-    "later decisions and records change with it.",
-    "fixed log": "The claim holds only if every other record would have been the same.",
-    "in clear": "Without noise and without encryption: who reads a message reads the statistics.",
-    "tightness": "In an audit: the largest lower bound on ε that attacks on contents showed, over "
-    "the ε that accounting states for contents. Near 1, the accounting is exact. Far below 1, "
-    "there is more noise than needed, or there were too few runs.",
-    "noise × needed": "In an audit: how many times larger the noise is than the claimed ε and δ "
-    "need. 1 is calibrated.",
-    "ε_low": "In an audit: a lower bound on the true ε, from the errors of attacks. A claim with a "
-    "smaller ε is broken.",
-    "holds": "A verdict of an audit: no attack showed more than the claim allows. That is "
-    "evidence, not proof.",
-    "broken": "A verdict of an audit: an attack showed more than the claim allows.",
-    "s.e.": "Standard error of a mean over replicates.",
-    "claim": "What a system promises about privacy: who is protected, from whom, how much, under "
-    "which conditions, and what is not protected. `fedbandits privacy CONFIG.toml` shows it.",
-    "sync": "An exchange: parties release what they have learned, and take up what others did.",
-    "replicate": "One repetition of an experiment, with a world and draws of its own.",
-    "preset": "A named variant of a system: a composition of parts, each of which can be changed.",
 }
 
 #: Everything in which a word may be looked up: where it is met, and what words mean there.

@@ -14,6 +14,7 @@ import tomli_w
 from msgspec import inspect
 
 from fedbandits._schema import limits_in_words
+from fedbandits.environments import Environment
 from fedbandits.settings.reference.docstrings import meanings_of, summary_of
 from fedbandits.settings.written import written
 
@@ -82,7 +83,7 @@ def keys_of(
     prefix: str = "",
     documented: type | None = None,
 ) -> tuple[Key, ...]:
-    """The keys of a struct, in order.
+    """The keys of a struct, in order; those that every environment has come last.
 
     Parameters
     ----------
@@ -98,7 +99,8 @@ def keys_of(
     meanings, keys = meanings_of(documented or kind), []
     described = inspect.type_info(kind)
     assert isinstance(described, inspect.StructType)  # noqa: S101 - what a struct's type is
-    for field in described.fields:
+    of_all = Environment.__struct_fields__ if issubclass(kind, Environment) else ()
+    for field in sorted(described.fields, key=lambda field: field.name in of_all):
         path = f"{prefix}{field.encode_name}"
         keys.append(
             Key(

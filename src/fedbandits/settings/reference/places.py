@@ -109,12 +109,14 @@ def find_places(asked: str, among: Iterable[Place]) -> list[Place]:
 
 @functools.cache
 def parts() -> dict[str, list[tuple[Part, str, str]]]:
-    """The parts that variants are composed of: by kind, each with its key and its system."""
+    """The parts of configurations: by kind, each with its key and whoever has that key."""
+    owners = {system.name: keys_of(system.config_type) for system in built_in_systems()}
+    owners |= {kind: keys_of(world) for kind, world in built_in_environments().items()}
     found: dict[str, list[tuple[Part, str, str]]] = {}
-    for system in built_in_systems():
-        for key in nested(keys_of(system.config_type)):
+    for owner, keys in owners.items():
+        for key in nested(keys):
             for part in key.parts:
-                found.setdefault(part.name, []).append((part, key.path, system.name))
+                found.setdefault(part.name, []).append((part, key.path, owner))
     return found
 
 

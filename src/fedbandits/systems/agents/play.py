@@ -10,6 +10,7 @@ import numpy as np
 from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.base import draw_reward, fill_decision_set
+from fedbandits.environments.choices import note_choice
 from fedbandits.learners.assign import flatten
 from fedbandits.learners.linucb import best_arm, score_arms
 from fedbandits.learners.ridge import add_record
@@ -113,6 +114,8 @@ def play(
 ) -> None:
     """One agent, every ``step``-th round from ``first`` to ``end``: see, act, observe, remember.
 
+    A reward that is NaN was not observed: nothing is remembered, and nothing learned.
+
     Parameters
     ----------
     world, workspace : named tuple
@@ -151,7 +154,13 @@ def play(
         if arm < 0:
             note_fault(faults, agent, NOT_A_NUMBER, round_)
             break
+        note_choice(world, agent, round_, arm)
         reward = draw_reward(world, expected[arm], key, agent, round_)
+        gap = expected[best] - expected[arm]
+        if math.isnan(reward):  # not observed: there is no record
+            if not math.isnan(gap):
+                regret += gap
+            continue
         column, model = (arm, 0) if shared else (0, arm)
         for i in range(context.size):
             context[i] = features[i, column]
@@ -167,7 +176,7 @@ def play(
             note_fault(faults, agent, fault, round_)
             break
         add_record(statistic, model, context, recorded, constants.rounding)
-        regret += expected[best] - expected[arm]
+        regret += gap
         earned += reward
         if raw:
             observe_raw(view, model, context, recorded, triggered, scratch.gain)

@@ -12,7 +12,7 @@ import numpy as np
 from fedbandits._typing import Floats, Floats32
 from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.acting import ActingParty
-from fedbandits.federation.events import Decide, Decision, Observe
+from fedbandits.federation.events import Decide, Decision, LetGo, Observe
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step
 from fedbandits.learners.ridge import Record, add_record
@@ -182,12 +182,7 @@ class Player(ActingParty[AnyPlayer]):
             If context or reward exceed L or B; the decision stays open.
         """
         number, arm = event.decision.number, event.decision.action
-        found = self._state.open.get(number)
-        if found is None:
-            raise LocalProtocolError(f"{self.name}: decision {number} is not open")
-        if arm != found.arm:
-            raise LocalProtocolError(f"{self.name}: arm {found.arm} was chosen, not {arm}")
-        constants = self._plan.constants
+        found, constants = self._opened(event.decision), self._plan.constants
         context, most = found.context, constants.reward_bound
         if constants.clip:  # it may be cut down
             context = context.copy()
@@ -198,6 +193,22 @@ class Player(ActingParty[AnyPlayer]):
         )  # fmt: skip
         require_within(fault, place)
         return Record(context, recorded, 0 if constants.models == 1 else arm)
+
+    def _opened(self, decision: Decision) -> OpenDecision:
+        """What is kept of an open decision; refuses one that is not open."""
+        found = self._state.open.get(decision.number)
+        if found is None:
+            raise LocalProtocolError(f"{self.name}: decision {decision.number} is not open")
+        if decision.action != found.arm:
+            raise LocalProtocolError(
+                f"{self.name}: arm {found.arm} was chosen, not {decision.action}"
+            )
+        return found
+
+    def _let_go(self, event: LetGo) -> Step:
+        """Close a decision whose reward will never be known: nothing is learned."""
+        self._opened(event.decision)
+        return Step(self._state, closed=event.decision.number)
 
     def _learn(
         self, record: Record, statistic: Floats, pool: Pool, view: Views, log_term: float

@@ -52,7 +52,7 @@ def run_until(
         chosen = choose_arm(
             state.models, user, constants.width, False, scratch.items, scratch.scoring
         )
-        best = fill_expected(world, user, scratch.items, scratch.expected)
+        best = fill_expected(world, user, round_, scratch.items, scratch.expected)
         reward = draw_item_reward(scratch.expected[chosen], key, round_)
         tally.regret[user] += scratch.expected[best] - scratch.expected[chosen]
         tally.reward[user] += reward

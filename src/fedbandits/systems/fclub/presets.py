@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from fedbandits.systems.base import Preset
 
+#: What is sent, with which noise, and what users of other servers may change.
+_SHARING = ("releases", "noise", "local_view", "trust", "epsilon", "delta")
+
 PRESETS: dict[str, Preset] = {
     "fclub": Preset(
         "the sound variant: noisy sums of users in fixed rounds, clusters from a mixture model",
@@ -21,10 +24,12 @@ PRESETS: dict[str, Preset] = {
         "servers without communication; shows the benefit of clusters alone",
         {"releases": "never"},
         stands_for="alone",
+        sharing=_SHARING,
     ),
     "fclub-clear": Preset(
         "sums of users without noise; the difference is the cost of privacy",
         {"noise": "none"},
         stands_for="pooled",
+        sharing=_SHARING,
     ),
 }

@@ -145,7 +145,7 @@ def run_until(
             chosen = pick(constants, models, row, partners[row], items, scoring)
         else:
             chosen = pick(constants, acting, row, partners[row], items, scoring)
-        best = fill_expected(world, user, items, expected)
+        best = fill_expected(world, user, round_, items, expected)
         reward = draw_item_reward(expected[chosen], key, round_)
         tally.regret[user] += expected[best] - expected[chosen]
         tally.reward[user] += reward

@@ -5,6 +5,8 @@ from __future__ import annotations
 from fedbandits.systems.base import Preset
 
 _IN_CLEAR = {"privatizer": "none"}
+#: What is sent, when, and with which noise.
+_SHARING = ("schedule", "privatizer", "local_view", "epsilon", "delta")
 
 PRESETS: dict[str, Preset] = {
     "feducb": Preset(
@@ -26,11 +28,13 @@ PRESETS: dict[str, Preset] = {
         "agents without communication; the difference is the benefit of collaboration",
         {**_IN_CLEAR, "schedule": "never", "local_view": "raw"},
         stands_for="alone",
+        sharing=_SHARING,
     ),
     "linucb-pooled": Preset(
         "all records are shared in clear after every round; a lower limit for regret",
         {**_IN_CLEAR, "schedule": "every(1)"},
         stands_for="pooled",
+        sharing=_SHARING,
     ),
     "dislinucb": Preset(
         "Wang et al. 2020: no noise; all agents sync when a determinant has grown enough",

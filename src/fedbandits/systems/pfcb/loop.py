@@ -11,6 +11,7 @@ from fedbandits._compile import compiled
 from fedbandits._typing import Floats
 from fedbandits.environments.base import Environment
 from fedbandits.environments.procurement import draw_good_units, earned, purchase_regret
+from fedbandits.environments.purchase_truth import keep_up, truth_of
 from fedbandits.learners.purchasing import is_empty
 from fedbandits.privacy.bounds import NO_FAULT, purchase_fault, require_within
 from fedbandits.privacy.continual import TOEPLITZ, draw_slot
@@ -47,9 +48,7 @@ def _play(
     """One buyer, rounds start + 1 … end: decide, buy, inspect, remember."""
     books, tally = one_book(state.books, agent), state.tally
     cost, capacity = world.cost[agent], world.capacity[agent]
-    truth = world.revenue * world.quality - cost
-    margin = world.quality - world.threshold
-    best, worst = world.best[agent], world.worst[agent]
+    truth = truth_of(world, agent)
     noise = next_noise(constants, state.clock.releases[0])
     for round_ in range(start + 1, end + 1):
         decide(constants, round_, books, noise, cost, capacity, scratch)
@@ -58,7 +57,10 @@ def _play(
         if state.faults[agent] != NO_FAULT:
             return
         note_purchase(constants.raw_view, scratch.purchase, scratch.good, books)
-        regret, missed = purchase_regret(truth, margin, best, worst, scratch.purchase)
+        keep_up(world, agent, round_, truth)
+        regret, missed = purchase_regret(
+            truth.unit_revenue, truth.surplus, truth.ends[0], truth.ends[1], scratch.purchase
+        )
         tally.regret[agent] += regret
         if round_ > constants.exploration:
             tally.late_regret[agent] += regret

@@ -10,6 +10,12 @@ _IN_CLEAR = {"privatizer": "none", "acceptance": "always", "weighting": "constan
 #: Procedure 1, with the values of section 6.1: ω₁ = 0.1 radii of W and ln(nt), ω₂ = 10.
 _PROCEDURE_1 = {"acceptance": "within-radius(0.1, pooled, shared)", "weighting": "constant(10)"}
 
+#: What is sent, when, with which noise, and what others make of it. How buyers purchase is not.
+_SHARING = (
+    "schedule", "window", "privatizer", "local_view", "acceptance", "weighting", "outcomes",
+    "epsilon", "delta",
+)  # fmt: skip
+
 PRESETS: dict[str, Preset] = {
     "pfcb": Preset(
         "the sound variant: correlated noise, inverse-variance weights, cautious purchases",
@@ -39,11 +45,13 @@ PRESETS: dict[str, Preset] = {
         "as in Algorithm 1: reports without noise after every round; a lower limit for regret",
         {**_AS_PUBLISHED, **_IN_CLEAR, "schedule": "every"},
         stands_for="pooled",
+        sharing=_SHARING,
     ),
     "cucb-alone": Preset(
         "as published, without communication; the difference is the benefit of collaboration",
         {**_AS_PUBLISHED, **_IN_CLEAR, "schedule": "never"},
         stands_for="alone",
+        sharing=_SHARING,
     ),
     "homogeneous-fcb": Preset(
         "Solanki et al. 2022, Algorithm 1: one shared model for identical buyers",

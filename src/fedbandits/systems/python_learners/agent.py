@@ -12,7 +12,7 @@ from fedbandits._typing import Floats
 from fedbandits.draws import Draws
 from fedbandits.errors import BoundExceededError, LearnerError, LocalProtocolError
 from fedbandits.federation.acting import ActingParty
-from fedbandits.federation.events import Decide, Decision, EndRound, Observe
+from fedbandits.federation.events import Decide, Decision, EndRound, LetGo, Observe
 from fedbandits.federation.messages import ImplausibleError, OutOfOrderError, pack, unpack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
@@ -101,6 +101,7 @@ class LearnerAgent(ActingParty[AgentState]):
     TRANSITIONS: ClassVar[Transitions] = {
         ("ready", Decide): ("ready",),
         ("ready", Observe): ("ready",),
+        ("ready", LetGo): ("ready",),
         ("ready", EndRound): ("ready",),
         ("ready", Total): ("ready",),
     }
@@ -145,6 +146,9 @@ class LearnerAgent(ActingParty[AgentState]):
                 return self._decide(event)
             case Observe():
                 return self._observe(event)
+            case LetGo():
+                self._opened(event.decision)
+                return Step(self._state, closed=event.decision.number)
             case EndRound():
                 return self._release(event)
             case _:
@@ -183,10 +187,7 @@ class LearnerAgent(ActingParty[AgentState]):
         )
 
     def _observe(self, event: Observe) -> Step:
-        state, number, arm = self._state, event.decision.number, event.decision.action
-        found = state.open.get(number)
-        if found is None or arm != found.arm:
-            raise LocalProtocolError(f"{self.name}: no decision {number} for arm {arm} is open")
+        state, number, found = self._state, event.decision.number, self._opened(event.decision)
         place = f"{self.name}, decision {number}"
         reward = self._reward(place, event.outcome)
         added = self._contribution.record(place, found.context.copy(), found.arm, reward)
@@ -202,6 +203,14 @@ class LearnerAgent(ActingParty[AgentState]):
             return ()
 
         return Step(self._after(kept=kept), write=learn, closed=number)
+
+    def _opened(self, decision: Decision) -> OpenDecision:
+        """What is kept of an open decision; refuses one that is not open."""
+        number, arm = decision.number, decision.action
+        found = self._state.open.get(number)
+        if found is None or arm != found.arm:
+            raise LocalProtocolError(f"{self.name}: no decision {number} for arm {arm} is open")
+        return found
 
     def _reward(self, place: str, outcome: Any) -> float:
         low, high = self._plan.facts.reward_range

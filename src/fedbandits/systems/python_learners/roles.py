@@ -18,4 +18,5 @@ def roles(plan: LearnerPlan) -> Roles:
             Role("controller", ("controller",), lambda seat, _: LearnerController(seat, plan)),
         ),
         TABLE,
+        outcomes_may_be_late=True,
     )

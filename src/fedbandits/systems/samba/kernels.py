@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints, Words64
 from fedbandits.crypto.keystream import exponentials, word_below, word_to_unit
-from fedbandits.environments.bernoulli import pull_arm
+from fedbandits.environments.bernoulli import pull_arm, pull_regret
 from fedbandits.learners.index_rules import LARGEST, note_bit, score_arms
 from fedbandits.learners.selection import equal_place, in_proportion, largest
 from fedbandits.random import Key
@@ -55,6 +55,8 @@ def pull(world: Any, owners: Owners, key: Key, arm: int, round_: int) -> None:
     """An owner pulls its arm."""
     owners.rewards[arm] += pull_arm(world, key, arm, round_)
     owners.pulls[arm] += 1
+    if world.other.size > 0:
+        owners.regret[arm] += pull_regret(world, arm, round_)
 
 
 @compiled
@@ -66,7 +68,7 @@ def owners_score(
     if exploring:
         masked[:] = 0.0
         return
-    pulls, rewards, memory, keys = owners
+    pulls, rewards, memory, keys, _ = owners
     score_arms(rule, iteration, step, pulls, rewards, memory, keys, masked)
     for i in range(masked.size):
         masked[i] *= mask

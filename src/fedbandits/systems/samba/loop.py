@@ -214,7 +214,8 @@ class Replicate(CompiledReplicate[SambaPlan]):
     @property
     def regret(self) -> Floats:
         """Cumulative pseudo-regret of the pulls of every arm, (arms,)."""
-        return self.state.owners.pulls * self._gaps
+        owners = self.state.owners
+        return owners.regret if len(self.world.other) else owners.pulls * self._gaps
 
     @property
     def reward(self) -> Floats:

@@ -21,9 +21,15 @@ _EXECUTIONS = {
     "plain": ("plain", "{} on one machine; SAMBA must return the same"),
 }
 
+#: How the algorithm is run, and what hides it: one machine that has all data pulls the same arms.
+_SHARING = ("execution", "cipher", "paillier_bits", "exploration_shortcut", "tie_breaking")
+
 PRESETS: dict[str, Preset] = {
     f"{prefix}-{name}": Preset(
-        description.format(title), {"algorithm": algorithm, "execution": execution}
+        description.format(title),
+        {"algorithm": algorithm, "execution": execution},
+        stands_for="pooled" if prefix == "plain" else "",
+        sharing=_SHARING,
     )
     for prefix, (execution, description) in _EXECUTIONS.items()
     for name, (algorithm, title) in _ALGORITHMS.items()

@@ -26,6 +26,7 @@ class Owners(NamedTuple):
     rewards: Floats  # (arms,) sᵢ
     memory: Floats  # (arms, 1): what a rule remembers of earlier steps
     keys: Words64  # (arms, 2): of an owner's own draws
+    regret: Floats  # (arms,) of its pulls; counted under drift only
 
 
 class State(NamedTuple):
@@ -43,6 +44,7 @@ def initial_state(arms: int) -> State:
         rewards=np.zeros(arms),
         memory=np.full((arms, 1), 1.0 / arms),
         keys=np.zeros((arms, 2), np.uint64),
+        regret=np.zeros(arms),
     )
     clock = Clock(np.zeros(1, np.int64), np.zeros(1, np.int64))
     return State(clock, owners, np.full(1, math.nan))
@@ -54,5 +56,5 @@ _WORK = {"none": 40.0, "stream": 200.0, "aes-gcm": 20_000.0}
 
 def needs(plan: SambaPlan) -> Needs:
     """What :func:`initial_state` will take, and the rounds after it."""
-    owners = Part("what owners know", plan.arms * 5 * F64, "environment.arms")
+    owners = Part("what owners know", plan.arms * 6 * F64, "environment.arms")
     return Needs((owners,), plan.rounds * plan.arms * _WORK[plan.config.packet_cipher])

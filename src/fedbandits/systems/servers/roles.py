@@ -257,4 +257,5 @@ def server_roles(
             Role(GLOBAL, (GLOBAL,), lambda seat, _: make_global(seat, plan)),
         ),
         table,
+        outcomes_may_be_late=True,
     )

@@ -30,4 +30,5 @@ def roles(plan: AsyncPlan) -> Roles:
             Role(SERVER, (SERVER,), lambda seat, _: Server(seat, plan)),
         ),
         TABLE,
+        outcomes_may_be_late=True,
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.errors import RemoteProtocolError
-from fedbandits.federation.events import Deadline, Decide, Observe
+from fedbandits.federation.events import Deadline, Decide, LetGo, Observe
 from fedbandits.federation.messages import Message, OutOfOrderError, pack, unpack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
@@ -77,9 +77,11 @@ class AsyncAgent(Player[AgentState]):
     TRANSITIONS: ClassVar[Transitions] = {
         ("ready", Decide): ("ready",),
         ("ready", Observe): ("ready", "waiting"),
+        ("ready", LetGo): ("ready",),
         ("ready", Download): ("ready",),
         ("waiting", Decide): ("waiting",),
         ("waiting", Observe): ("waiting",),
+        ("waiting", LetGo): ("waiting",),
         ("waiting", Download): ("ready",),
         ("waiting", Deadline): ("ready", "waiting"),
     }
@@ -110,6 +112,8 @@ class AsyncAgent(Player[AgentState]):
                 return self._choose(event, self._state.view)
             case Observe():
                 return self._observe(event)
+            case LetGo():
+                return self._let_go(event)
             case Download():
                 return self._take_over(event)
             case _:

@@ -29,4 +29,5 @@ def roles(plan: AgentsPlan) -> Roles:
             Role(CONTROLLER, (CONTROLLER,), lambda seat, _: Controller(seat, plan)),
         ),
         TABLE,
+        outcomes_may_be_late=True,
     )

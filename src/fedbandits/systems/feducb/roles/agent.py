@@ -11,7 +11,7 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.errors import BudgetExceededError, LocalProtocolError, RemoteProtocolError
-from fedbandits.federation.events import Deadline, Decide, EndRound, Observe
+from fedbandits.federation.events import Deadline, Decide, EndRound, LetGo, Observe
 from fedbandits.federation.messages import ImplausibleError, Message, OutOfOrderError, pack, unpack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
@@ -57,9 +57,9 @@ class AgentState(PlayerState, frozen=True, kw_only=True):
     refused
         How many calls its ledger has kept it from answering.
     waited
-        Records since that sum.
+        Records since that sum, and decisions that never became one.
     fresh
-        Records since its last release.
+        The same since its last release.
     kept
         Records of decisions beyond those that the next release may be about, by their numbers.
     under_way
@@ -96,11 +96,13 @@ class Agent(Player[AgentState]):
     TRANSITIONS: ClassVar[Transitions] = {
         ("ready", Decide): ("ready",),
         ("ready", Observe): ("ready",),
+        ("ready", LetGo): ("ready",),
         ("ready", EndRound): ("waiting",),
         ("ready", SyncCall): ("waiting", "ready"),
         ("ready", Pooled): ("ready",),
         ("waiting", Decide): ("waiting",),
         ("waiting", Observe): ("waiting",),
+        ("waiting", LetGo): ("waiting",),
         ("waiting", EndRound): ("waiting",),
         ("waiting", SyncCall): ("waiting",),
         ("waiting", Pooled): ("ready",),
@@ -142,6 +144,8 @@ class Agent(Player[AgentState]):
                 return self._choose(event, self._state.view)
             case Observe():
                 return self._observe(event)
+            case LetGo():
+                return self._let_go(event)
             case EndRound():
                 return self._end_round(event)
             case SyncCall():
@@ -172,6 +176,12 @@ class Agent(Player[AgentState]):
             return self._requests(after)
 
         return Step(after, write=learn, closed=number)
+
+    def _let_go(self, event: LetGo) -> Step:
+        """A decision without a record: it counts as a round in which nothing was learned."""
+        step, state = super()._let_go(event), self._state
+        after = self._after(waited=state.waited + 1, fresh=state.fresh + 1)
+        return msgspec.structs.replace(step, state=after, write=lambda: self._requests(after))
 
     def _requests(self, after: AgentState) -> Sequence[Message]:
         constants = self._plan.constants

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.errors import LocalProtocolError, ReleaseRefusedError
-from fedbandits.federation.events import Decide, EndRound, Observe
+from fedbandits.federation.events import Decide, EndRound, LetGo, Observe
 from fedbandits.federation.messages import Message, pack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
@@ -55,6 +55,7 @@ class PeerAgent(Listener):
     TRANSITIONS: ClassVar[Transitions] = {
         ("ready", Decide): ("ready",),
         ("ready", Observe): ("ready",),
+        ("ready", LetGo): ("ready",),
         ("ready", EndRound): ("ready",),
         ("ready", Release): ("ready",),
         ("ready", Call): ("ready",),
@@ -84,6 +85,8 @@ class PeerAgent(Listener):
                 return self._decide(event)
             case Observe():
                 return self._observe(event)
+            case LetGo():
+                return self._let_go(event)
             case EndRound():
                 return self._end_round(event.round_)
             case Release():
@@ -124,8 +127,8 @@ class PeerAgent(Listener):
     def _observe(self, event: Observe) -> Step:
         """Learn from a reward, for the estimator that decided. Messages leave at a round's end."""
         state, record = self._state, self._checked_record(event)
-        used, number = state.used, event.decision.number
-        g = used.get(number, 0)
+        number = event.decision.number
+        g, used = self._used(number)
         now = state.estimators[g]
         counted, kept = countable(
             self._own, self._most_records, now.released.made, {**now.kept, number: record}
@@ -140,12 +143,26 @@ class PeerAgent(Listener):
         return Step(
             self._after(
                 records=state.records + 1,
-                used={n: by for n, by in used.items() if n != number} if used else used,
+                used=used,
                 estimators=_with(state.estimators, g, after),
             ),
             write=learn,
             closed=number,
         )
+
+    def _let_go(self, event: LetGo) -> Step:
+        """A decision without a record: it counts as a round in which nothing was learned."""
+        step, estimators = super()._let_go(event), self._state.estimators
+        g, used = self._used(event.decision.number)
+        after = msgspec.structs.replace(estimators[g], waited=estimators[g].waited + 1)
+        changed = self._after(used=used, estimators=_with(estimators, g, after))
+        return msgspec.structs.replace(step, state=changed)
+
+    def _used(self, number: int) -> tuple[int, dict[int, int]]:
+        """The estimator that made a decision, and those of the other open decisions."""
+        used = self._state.used
+        left = {n: by for n, by in used.items() if n != number} if used else used
+        return used.get(number, 0), left
 
     def _end_round(self, round_: int) -> Step:
         """Release what is due, and pass on what had arrived before this round."""

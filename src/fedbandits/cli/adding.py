@@ -1,0 +1,37 @@
+"""A system whose parties learn alone, added to what a command runs, and said."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:  # importing it takes long
+    from fedbandits.settings.experiment import Experiment
+
+
+def add_alone(experiment: Experiment) -> Experiment:
+    """The experiment with a system whose parties learn alone; says so if one was added."""
+    from fedbandits.experiments.with_alone import with_alone
+
+    found = with_alone(experiment)
+    if len(found.systems) > len(experiment.systems):
+        added = found.systems[-1]
+        typer.echo(
+            f"Added {added.label!r} ({added.preset}), to see whether learning together pays; "
+            "--no-alone leaves it out.",
+            err=True,
+        )
+    return found
+
+
+def as_kept(folder: pathlib.Path, experiment: Experiment) -> Experiment:
+    """The experiment as a run keeps it in ``folder``: with *alone*, unless --no-alone was given."""
+    from fedbandits.experiments.output import stored_table
+    from fedbandits.experiments.with_alone import with_alone
+
+    found, there = with_alone(experiment), stored_table(folder)
+    if there is None or len(there.get("systems", ())) == len(found.systems):
+        return found
+    return experiment

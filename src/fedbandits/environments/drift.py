@@ -1,0 +1,143 @@
+"""Drift: rewards that change in the course of a run, as a setting of an environment.
+
+Under drift an environment has a second world. At any moment, the expected reward of an arm is
+(1 - w) times that of the first world and w times that of the second. The share w begins at 0. It
+is the same for all systems.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Annotated, Any, NamedTuple, NoReturn
+
+import numpy as np
+from msgspec import Meta
+
+from fedbandits._checked import Checked
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats, Ints
+from fedbandits.errors import ConfigError
+from fedbandits.random import Key, Purpose, normals
+
+RoundNumber = Annotated[int, Meta(ge=1, le=4_000_000_000)]
+
+#: Steps of a random walk that are drawn; after them it goes the same way back.
+STEPS = 1 << 17
+#: Numbers, as a party, that the draws of a replicate's drift go by.
+_DIRECTION, _WALK = 0, 1
+
+
+class Change(Checked, frozen=True, tag_field="kind", tag="change", forbid_unknown_fields=True):
+    """From a given round on, the rewards are those of the second world.
+
+    Parameters
+    ----------
+    at
+        The first round with other rewards. Or a list of rounds: in each of them the two worlds
+        change places, so the second change brings the first rewards back.
+    """
+
+    at: RoundNumber | tuple[RoundNumber, ...]
+
+    def validate(self) -> None:
+        rounds = self.rounds
+        if not rounds or any(b <= a for a, b in pairwise(rounds)):
+            raise ValueError(
+                f"at: given {list(rounds)}, allowed: at least one round, each later than the one "
+                "before"
+            )
+
+    @property
+    def rounds(self) -> tuple[int, ...]:
+        """All rounds in which the worlds change places."""
+        return self.at if isinstance(self.at, tuple) else (self.at,)
+
+    def shares(self, key: Key) -> Shares:
+        """The share of the second world; nothing is drawn."""
+        del key
+        return Shares(np.array(self.rounds, np.int64), np.zeros(1), 1)
+
+
+class Walk(Checked, frozen=True, tag_field="kind", tag="walk", forbid_unknown_fields=True):
+    """The share of the second world takes a random walk between 0 and 1.
+
+    It begins at 0. Where a step would lead below 0 or above 1, it is reflected. Each replicate has
+    a walk of its own. After 131,072 steps the walk goes the same way back.
+
+    Parameters
+    ----------
+    step
+        Standard deviation of a step, which is normal.
+    every
+        Number of rounds between two steps.
+    """
+
+    step: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.05
+    every: Annotated[int, Meta(ge=1, le=1_000_000_000)] = 10
+
+    def shares(self, key: Key) -> Shares:
+        """The share of the second world in the replicate that ``key`` names."""
+        free = np.zeros(STEPS)
+        np.cumsum(self.step * normals(STEPS - 1, key, _WALK, 0, Purpose.DRIFT), out=free[1:])
+        # A free walk, folded into [0, 1], is a walk that is reflected at both ends.
+        return Shares(np.zeros(0, np.int64), 1.0 - np.abs(1.0 - free % 2.0), self.every)
+
+
+#: How rewards change.
+Drift = Change | Walk
+
+
+class Shares(NamedTuple):
+    """The share of the second world in every round, in the form that compiled code takes."""
+
+    at: Ints  # rounds in which the worlds change places; empty for a walk
+    walk: Floats  # the share after so many steps
+    every: int  # rounds between two steps
+
+
+#: Of worlds that do not drift.
+NO_SHARES = Shares(np.zeros(0, np.int64), np.zeros(1), 1)
+
+
+@compiled
+def share_of_other(shares: Shares, round_: int) -> float:
+    """The share w of the second world in ``round_``, in [0, 1]."""
+    if shares.at.size > 0:
+        changes = 0
+        while changes < shares.at.size and shares.at[changes] <= round_:
+            changes += 1
+        return float(changes & 1)
+    steps, last = (round_ - 1) // shares.every, shares.walk.size
+    there = steps % (2 * last)
+    return float(shares.walk[there if there < last else 2 * last - 1 - there])
+
+
+@compiled
+def mixed(before: float, after: float, share: float) -> float:
+    """An expected reward under drift; exactly ``before`` at share 0, ``after`` at share 1."""
+    return (1.0 - share) * before + share * after
+
+
+def refuse_drift(environment: Any) -> NoReturn:
+    """Refuse the ``drift`` of an ``environment`` that has no second world.
+
+    Raises
+    ------
+    ConfigError
+        Always. It says what to do instead.
+    """
+    kind, name = type(environment).__struct_config__.tag, type(environment).__name__
+    reason = f"drift: an environment of kind {kind!r} cannot drift; {environment.DRIFT_REMEDY}"
+    refused = ConfigError(f"{name}.{reason}")
+    refused.reason = reason
+    raise refused
+
+
+def direction_of_drift(key: Key, size: int) -> Floats:
+    """A standard normal vector, (size,), by which a replicate's second world is drawn."""
+    return normals(size, key, _DIRECTION, 0, Purpose.DRIFT)
+
+
+def moved_on(values: Floats) -> Floats:
+    """Values that have changed places: each comes to the place after its own, the last first."""
+    return np.roll(values, 1, axis=0)

@@ -1,0 +1,282 @@
+"""Own data as a bandit: the rows of a table, divided among the sites that they come from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+
+import msgspec
+from msgspec import Meta
+
+from fedbandits._typing import Floats
+from fedbandits.environments.base import ContextualEnvironment
+from fedbandits.environments.facts import ContextualFacts
+from fedbandits.environments.needs import F64, Needs, Part
+from fedbandits.environments.words import Words
+from fedbandits.errors import ConfigError, DataError
+from fedbandits.random import Key
+
+if TYPE_CHECKING:  # a configuration is read without what reads data
+    from fedbandits.environments.tables.prepared import Prepared
+
+
+#: Bytes a row that a log's world keeps: whether it is shown, and what was chosen.
+_NOTED = 3
+
+
+class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
+    """Your own data: each row is a visit, and the sites that rows come from are the parties.
+
+    The table has one of three forms. With ``target``, each class is an arm, and the right one pays
+    1. With ``rewards``, each column is an arm and holds its reward. With ``action`` and ``reward``,
+    the table is a log of past decisions. Each arm has its own linear model of the row.
+
+    Numbers are scaled to [-1, 1] by their range, and texts become one coordinate for each category.
+    All of it is refused with its line where it cannot be used. ``docs/your-data.md`` shows how.
+
+    Parameters
+    ----------
+    path
+        Path of a CSV or Parquet file. Cells of a CSV file are separated by commas, semicolons or
+        tabs; its first line names the columns. Empty for a table from memory, which
+        ``fb.environments.table`` makes.
+    site
+        Column that names the party of each row, such as the hospital. Give it, or ``agents``.
+    agents
+        Number of parties among whom rows are dealt at random. 0 where ``site`` names the parties.
+    person
+        Column that names the person of each row. Without it each row counts as another person.
+    features
+        Columns that make up a context.
+    target
+        Column with the right class of each row.
+    classes
+        All classes of the target, a public fact.
+    rewards
+        Columns with the reward of each arm, all of the same range.
+    reward_range
+        Smallest and largest possible reward, a public fact. Rewards are scaled from it to [0, 1],
+        and results count them so.
+    action, reward
+        Columns of a log: the arm that was chosen, and its reward.
+    propensity
+        Column of a log with the probability with which the chosen arm was chosen. A number if all
+        arms were equally likely: ``0.25`` for four arms. It is never guessed.
+    smallest_propensity
+        Smallest probability with which the logging policy chooses any arm, a public fact. It is
+        needed where ``propensity`` is a column.
+    ranges
+        Smallest and largest value of each column of numbers, public facts. Values outside are
+        replaced by the nearer end.
+    categories
+        Categories of each column of texts, public facts. ``"*"`` stands for all others.
+    scaling
+        ``stated``: ranges, categories and classes must be stated as public facts. ``data``: those
+        that are not stated are computed from all rows, and count as public in every privacy claim.
+    missing
+        ``refuse``: a missing value is an error with its line. ``drop``: its row is left out.
+        ``indicator``: each feature gets a second coordinate that is 1 where it is missing.
+    visits
+        ``drawn``: every round shows a row of the site at random, with replacement. ``once``: rows
+        come in random order, each once. ``in order``: they come as they stand in the table. A log
+        is not drawn from.
+    norm
+        Rows are divided by this norm of their scaled features; longer rows are shortened. By
+        default it is the largest norm that is possible, the root of the number of features.
+    intercept
+        Share of the squared norm that a constant coordinate gets. 0 means no such coordinate.
+    encoding
+        Encoding of a CSV file, such as ``latin-1``. It is not guessed.
+    digest
+        SHA-256 of the data. A run records it, and refuses other data when it is resumed.
+    """
+
+    WORDS: ClassVar[Words] = Words(turn="visit")
+    REAL_DATA: ClassVar[bool] = True
+
+    path: str
+    site: str | None = None
+    agents: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    person: str | None = None
+    features: tuple[str, ...] = ()
+    target: str | None = None
+    classes: tuple[str | int, ...] = ()
+    rewards: tuple[str, ...] = ()
+    reward_range: tuple[float, float] | None = None
+    action: str | None = None
+    reward: str | None = None
+    propensity: str | float | None = None
+    smallest_propensity: Annotated[float, Meta(gt=0.0, le=1.0)] | None = None
+    ranges: dict[str, tuple[float, float]] = msgspec.field(default_factory=dict)
+    categories: dict[str, tuple[str | int, ...]] = msgspec.field(default_factory=dict)
+    scaling: Literal["stated", "data"] = "stated"
+    missing: Literal["refuse", "drop", "indicator"] = "refuse"
+    visits: Literal["drawn", "once", "in order"] = "drawn"
+    norm: Annotated[float, Meta(gt=0.0)] | None = None
+    intercept: Annotated[float, Meta(ge=0.0, lt=1.0)] = 0.25
+    encoding: str = "utf-8"
+    digest: str = ""
+
+    def validate(self) -> None:
+        from fedbandits.environments.tables.settings import refuse_settings
+
+        refuse_settings(self)
+
+    @property
+    def form(self) -> Literal["target", "rewards", "log"]:
+        """Which of the three forms the table has."""
+        if self.target is not None:
+            return "target"
+        return "rewards" if self.rewards else "log"
+
+    @property
+    def regret_is_known(self) -> bool:
+        return self.form != "log"
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The stated classes as texts."""
+        return tuple(str(name) for name in self.classes)
+
+    @property
+    def parties(self) -> int:
+        return self.agents or self._data().sites.parties
+
+    @property
+    def party_names(self) -> tuple[str, ...]:
+        return self._data().sites.names
+
+    @property
+    def arm_names(self) -> tuple[str, ...]:
+        """Names of the arms: classes, columns of rewards, or actions."""
+        return self._data().form.arms
+
+    @property
+    def words(self) -> Words:
+        site = self.site or self.WORDS.party
+        several = site if site.endswith("s") or not site.isascii() else f"{site}s"
+        loss = "mistakes" if self.form == "target" else self.WORDS.loss
+        return Words(site, several, loss, self.WORDS.turn)
+
+    @property
+    def dimension(self) -> int:
+        return int(self._data().contexts.shape[1])
+
+    @property
+    def arm_count(self) -> int:
+        return len(self._data().form.arms)
+
+    @property
+    def models(self) -> int:
+        return self.arm_count
+
+    @property
+    def facts(self) -> ContextualFacts:
+        data, drawn = self._data(), self.visits == "drawn"
+        persons = data.persons
+        comes_again = drawn or persons.most_rows > 1
+        return msgspec.structs.replace(
+            super().facts,
+            public=data.public,
+            persons=persons.persons if comes_again else None,
+            most_share=persons.most_share if drawn else None,
+            most_rows=persons.most_rows if comes_again and not drawn else None,
+        )
+
+    def identified(self) -> Self:
+        from fedbandits.environments.tables.sources import digest_of
+
+        if self.digest or not self.path:
+            return self
+        return msgspec.structs.replace(self, digest=digest_of(self.path))
+
+    def prepare(self) -> None:
+        self._data()
+
+    def refuse_rounds(self, rounds: int) -> None:
+        if self.form == "log":
+            self._refuse_events(rounds)
+            return
+        fewest = self._data().sites.fewest_rows
+        if self.visits != "drawn" and rounds > fewest:
+            raise DataError(
+                f"rounds: {rounds} rounds, but the smallest {self.words.party} has {fewest} rows, "
+                f'and visits = "{self.visits}" shows each row once; set rounds = {fewest} or '
+                'fewer, or visits = "drawn"'
+            )
+
+    def _refuse_events(self, rounds: int) -> None:
+        """A log may be over for one party while others go on, but not for all."""
+        most = self._data().sites.most_rows
+        if rounds > most:
+            raise DataError(
+                f"rounds: {rounds} rounds, but no {self.words.party} has more than {most} events "
+                f"in the log, and each is met once; set rounds = {most} or fewer"
+            )
+
+    def cautions(self) -> Iterable[str]:
+        return self._data().cautions
+
+    def refuse_elsewhere(self) -> None:
+        if not self.path:
+            raise ConfigError(
+                "environment.path: a table from memory is not there on the machines of a cluster; "
+                "write it to a file that all of them can read, and set path"
+            )
+
+    def needs(self, rounds: int) -> Needs:
+        rows = self._data().sites.rows
+        return Needs(
+            (Part("rows by party", rows * (F64 + _NOTED), "environment.path"),),
+            float(rounds * self.parties * self.dimension),
+        )
+
+    def world(self, key: Key) -> Any:
+        return self._data().world(key, self.visits)
+
+    def measures(self, world: Any, rounds: int) -> Mapping[str, Floats]:
+        if self.form != "log":
+            return {}
+        from fedbandits.environments.tables.logged import measures
+
+        return measures(world, rounds)
+
+    def _data(self) -> Prepared:
+        from fedbandits.environments.tables.prepared import prepare_table
+
+        return prepare_table(self)
+
+
+def table(data: Any, *, columns: Sequence[str] | None = None, **settings: Any) -> Table:
+    """An environment of your own data.
+
+    Parameters
+    ----------
+    data
+        Path of a CSV or Parquet file, a pandas or polars DataFrame, a dictionary of columns, or a
+        numpy array. Data in memory stays in this process: a run does not store it.
+    columns
+        Names of the columns of a 2-D array.
+    **settings
+        Settings of :class:`Table`: ``site="hospital", features=["age"], target="diagnosis"``.
+
+    Raises
+    ------
+    ConfigError
+        If the settings do not fit together.
+    DataError
+        If ``data`` is no table.
+    """
+    if isinstance(data, str | os.PathLike):
+        return Table(path=os.fspath(data), **settings)
+    from fedbandits.environments.tables.frames import table_in_memory
+    from fedbandits.environments.tables.sources import hold
+
+    digest, given = hold(table_in_memory(data, columns)), settings.pop("digest", "")
+    if given not in ("", digest):
+        raise ConfigError(
+            f"Table.digest: given {given[:15]}…, but this table is {digest[:15]}…: it is another "
+            "one; give the table that was recorded, or leave out digest"
+        )
+    return Table(path="", digest=digest, **settings)

@@ -1,0 +1,1 @@
+"""Own data: reading it, making contexts of its columns, and dealing its rows to the parties."""

@@ -1,0 +1,182 @@
+"""Cells of a table as numbers and as texts; what is neither is refused with its line."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from fedbandits._typing import Bools, Floats
+from fedbandits.environments.tables.raw import Cells, RawTable
+from fedbandits.errors import DataError
+
+#: What stands for a value that is missing, in any case.
+MISSING = frozenset({"", "na", "n/a", "nan", "null"})
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?\Z", re.ASCII)
+_WITH_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d{1,3})?\Z", re.ASCII)
+_DATE = re.compile(
+    r"\d{4}-\d{1,2}-\d{1,2}(?:[T ].*)?\Z|\d{1,2}([./])\d{1,2}\1\d{2,4}(?: .*)?\Z", re.ASCII
+)
+_WHOLE = re.compile(r"(-?\d+)\.0+\Z", re.ASCII)
+
+
+class Found(NamedTuple):
+    """What a column holds.
+
+    Parameters
+    ----------
+    kind
+        ``number``, ``text``, ``date``, ``mixed`` (numbers among texts), or ``empty``.
+    row
+        Of a mixed column: the first row whose cell is of the rarer kind.
+    """
+
+    kind: Literal["number", "text", "date", "mixed", "empty"]
+    row: int = 0
+
+
+def read_number(text: str, decimal_commas: bool) -> float | None:
+    """The number that a cell holds; None if it holds none."""
+    if _NUMBER.match(text):
+        value = float(text)
+    elif decimal_commas and _WITH_COMMA.match(text):
+        value = float(text.replace(",", "."))
+    else:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def numbers(raw: RawTable, column: str, key: str) -> Floats:
+    """The cells of a column as numbers, NaN where one is missing.
+
+    Parameters
+    ----------
+    raw
+        The table.
+    column
+        Name of the column.
+    key
+        The setting that names it, for errors.
+
+    Raises
+    ------
+    DataError
+        Naming the line of the first cell that holds no number, or another decimal sign.
+    """
+    cells = raw.cells(column, key)
+    if cells.dtype != object:
+        if np.isinf(cells).any():
+            row = int(np.flatnonzero(np.isinf(cells))[0])
+            raise DataError(f"{raw.place(row, column)}: is infinite; correct it or leave it empty")
+        return cells.astype(np.float64)
+    values = np.full(len(cells), np.nan)
+    signs: dict[str, int] = {}
+    for row, text in enumerate(cells):
+        if text.lower() in MISSING:
+            continue
+        value = read_number(text, raw.decimal_commas)
+        if value is None:
+            raise DataError(f"{raw.place(row, column)}: {_instead(text, key)}")
+        for sign in ",.":
+            if sign in text:
+                signs.setdefault(sign, row)
+        values[row] = value
+    if len(signs) == 2:
+        row = max(signs.values())
+        first = raw.lines[min(signs.values())]
+        raise DataError(
+            f"{raw.place(row, column)}: is written with another decimal sign than {raw.unit} "
+            f"{first}; write all numbers of a column with the same one"
+        )
+    return values
+
+
+def _instead(text: str, key: str) -> str:
+    """What a cell holds that should be a number."""
+    if _WITH_COMMA.match(text):
+        return (
+            "has a decimal comma in a file whose cells are separated by commas; separate them by "
+            "semicolons, or write decimal points"
+        )
+    if _DATE.match(text):
+        return "is a date; make a number of it first, such as days since a date"
+    if key in ("features", "ranges"):
+        return "is not a number; correct it, or give the column categories instead of a range"
+    return "is not a number; correct it"
+
+
+def texts(raw: RawTable, column: str, key: str) -> Cells:
+    """The cells of a column as texts, empty where one is missing.
+
+    Whole numbers are written without a point, so that ``1`` and ``1.0`` are the same class.
+
+    Parameters
+    ----------
+    raw
+        The table.
+    column
+        Name of the column.
+    key
+        The setting that names it, for errors.
+    """
+    cells = raw.cells(column, key)
+    if cells.dtype == object:
+        written = {text: _WHOLE.sub(r"\1", text) for text in set(cells)}
+        return np.array([written[text] for text in cells], dtype=object)
+    values, which = np.unique(cells, return_inverse=True)
+    words = np.array([number_text(value) for value in values], dtype=object)
+    chosen: Cells = words[which]
+    return chosen
+
+
+def number_text(value: float) -> str:
+    """A number as a text: whole numbers without a point, and nothing for NaN."""
+    if math.isnan(value):
+        return ""
+    return str(int(value)) if float(value).is_integer() else repr(float(value))
+
+
+def missing(cells: Cells, listed: frozenset[str] = frozenset()) -> Bools:
+    """Where cells hold nothing.
+
+    Parameters
+    ----------
+    cells
+        Of one column.
+    listed
+        Texts that the user has listed as categories or classes: they are values, even ``NA``.
+    """
+    if cells.dtype != object:
+        return np.isnan(cells)
+    empty = {text for text in set(cells) if text.lower() in MISSING and text not in listed}
+    return np.array([text in empty for text in cells], dtype=np.bool_)
+
+
+def found_in(raw: RawTable, column: str, key: str) -> Found:
+    """What kind of values a column holds."""
+    cells = raw.cells(column, key)
+    if cells.dtype != object:
+        return Found("number") if not np.isnan(cells).all() else Found("empty")
+    kinds = {
+        text: _kind(text, raw.decimal_commas) for text in set(cells) if text.lower() not in MISSING
+    }
+    there = set(kinds.values())
+    if not there:
+        return Found("empty")
+    if there == {"number"} or there == {"date"}:
+        return Found("number" if there == {"number"} else "date")
+    if "number" not in there:
+        return Found("text")
+    rows = [row for row, text in enumerate(cells) if text in kinds]
+    odd = [row for row in rows if kinds[cells[row]] != "number"]
+    rarer = odd if 2 * len(odd) <= len(rows) else [r for r in rows if kinds[cells[r]] == "number"]
+    return Found("mixed", rarer[0])
+
+
+def _kind(text: str, decimal_commas: bool) -> Literal["number", "text", "date"]:
+    # A comma that is no separator here is told of as a number's, with the remedy.
+    if read_number(text, decimal_commas) is not None or _WITH_COMMA.match(text):
+        return "number"
+    return "date" if _DATE.match(text) else "text"

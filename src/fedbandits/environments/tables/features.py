@@ -1,0 +1,167 @@
+"""From columns to contexts: each feature to numbers between -1 and 1, each row to norm ≤ 1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from fedbandits._typing import Bools, Floats, Floats32
+from fedbandits.environments.tables.cells import missing, numbers, texts
+from fedbandits.environments.tables.raw import Cells, RawTable
+from fedbandits.errors import DataError
+
+#: The category of all texts that are not listed.
+OTHER = "*"
+
+
+class Numeric(NamedTuple):
+    """A column of numbers, whose range becomes [-1, 1]; what lies outside is put to its end.
+
+    Parameters
+    ----------
+    name
+        Of the column.
+    low, high
+        Its range.
+    """
+
+    name: str
+    low: float
+    high: float
+
+    @property
+    def width(self) -> int:
+        """Number of coordinates."""
+        return 1
+
+    def gaps(self, raw: RawTable) -> Bools:
+        """(rows,): where a value is missing."""
+        return missing(raw.cells(self.name, "features"))
+
+    def coordinates(self, raw: RawTable) -> Floats:
+        """(rows, 1) in [-1, 1]; 0 where a value is missing."""
+        values = numbers(raw, self.name, "features")
+        # Halves first: the width of a range of the largest numbers is no number.
+        middle, half = 0.5 * self.low + 0.5 * self.high, 0.5 * self.high - 0.5 * self.low
+        scaled = np.clip((np.clip(values, self.low, self.high) - middle) / half, -1.0, 1.0)
+        return np.nan_to_num(scaled, nan=0.0)[:, None]
+
+
+class Categorical(NamedTuple):
+    """A column of texts: one coordinate for each category, 1 for that of the row.
+
+    Parameters
+    ----------
+    name
+        Of the column.
+    levels
+        Its categories; ``*`` stands for all that are not listed.
+    """
+
+    name: str
+    levels: tuple[str, ...]
+
+    @property
+    def width(self) -> int:
+        """Number of coordinates."""
+        return len(self.levels)
+
+    def gaps(self, raw: RawTable) -> Bools:
+        """(rows,): where a value is missing."""
+        return missing(raw.cells(self.name, "features"), frozenset(self.levels))
+
+    def coordinates(self, raw: RawTable) -> Floats:
+        """(rows, levels) of 0 and 1; a row of zeros where a value is missing."""
+        codes = codes_of(raw, self.name, "categories", self.levels, ~self.gaps(raw))
+        found = np.zeros((len(codes), len(self.levels)))
+        there = np.flatnonzero(codes >= 0)
+        found[there, codes[there]] = 1.0
+        return found
+
+
+Feature = Numeric | Categorical
+
+
+def codes_of(
+    raw: RawTable, column: str, key: str, listed: Sequence[str], there: Bools | None = None
+) -> Cells:
+    """The number of each row's text in a list, -1 where it is missing.
+
+    Parameters
+    ----------
+    raw
+        The table.
+    column
+        Name of the column.
+    key
+        The setting that lists its texts.
+    listed
+        The texts; ``*`` stands for all others.
+    there
+        (rows,): where there is a text; everywhere if it is not given.
+
+    Raises
+    ------
+    DataError
+        Naming the line of the first text that is not listed.
+    """
+    found = texts(raw, column, key)
+    number = {text: code for code, text in enumerate(listed)}
+    other = number.get(OTHER, -1)
+    codes = np.array([number.get(text, other) for text in found], np.int64)
+    if there is not None:
+        codes[~there] = -1
+    unlisted = np.flatnonzero((codes < 0) & (np.True_ if there is None else there))
+    if len(unlisted):
+        remedy = f'add it, or add "{OTHER}" for all others' if key == "categories" else "add it"
+        raise DataError(
+            f"{raw.place(int(unlisted[0]), column)}: its text is not among the {len(listed)} "
+            f"{key} ({len(unlisted)} such rows); {remedy}, or correct the row"
+        )
+    return codes
+
+
+def contexts_of(
+    raw: RawTable,
+    features: Sequence[Feature],
+    indicators: bool,
+    norm: float | None,
+    intercept: float,
+) -> Floats32:
+    """The contexts of all rows, (rows, d) float32, of norm at most 1.
+
+    A feature adds at most 1 to the squared norm of a row. So rows are divided by the root of the
+    number of features, or by a norm that is stated: then longer rows are shortened to it.
+
+    Parameters
+    ----------
+    raw
+        The table.
+    features
+        What becomes of its columns.
+    indicators
+        Whether each feature gets a coordinate more, 1 where its value is missing.
+    norm
+        What rows are divided by; None for the largest norm that they can have.
+    intercept
+        Share of the squared norm that a constant coordinate gets; 0 for no such coordinate.
+    """
+    blocks = []
+    for feature in features:
+        blocks.append(feature.coordinates(raw))
+        if indicators:
+            blocks.append(feature.gaps(raw).astype(np.float64)[:, None])
+    divisor = math.sqrt(len(features)) if norm is None else norm
+    rows = np.hstack(blocks) / divisor
+    rows /= np.maximum(np.linalg.norm(rows, axis=1), 1.0)[:, None]
+    if intercept > 0.0:
+        constant = np.full((len(rows), 1), math.sqrt(intercept))
+        rows = np.hstack([rows * math.sqrt(1.0 - intercept), constant])
+    held = rows.astype(np.float32, order="C")
+    # Rounding may have made a row a little longer than 1.
+    long = np.linalg.norm(held.astype(np.float64), axis=1) > 1.0
+    held[long] *= np.float32(1.0 - 1e-6)
+    return held

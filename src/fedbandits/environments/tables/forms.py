@@ -1,0 +1,125 @@
+"""What the rows of a table say of the arms: a class to name, or the rewards of all of them.
+
+A form is a named tuple with the names of its arms, and a method that makes a world of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from fedbandits._typing import Bools, Floats32, Ints
+from fedbandits.environments.classification import ClassificationWorld
+from fedbandits.environments.tables.cells import numbers
+from fedbandits.environments.tables.features import codes_of
+from fedbandits.environments.tables.raw import RawTable
+from fedbandits.environments.tables.worlds import TableWorld
+from fedbandits.errors import DataError
+from fedbandits.random import Key
+
+if TYPE_CHECKING:
+    from fedbandits.environments.table import Table
+    from fedbandits.environments.tables.scaling import Public
+
+
+class Dealt(NamedTuple):
+    """Rows as the parties of one replicate own them."""
+
+    rows: Floats32  # (rows, dim): contexts
+    shards: Ints  # (rows,): row numbers, grouped by party
+    starts: Ints  # (parties + 1,)
+    drawn: bool  # whether a round shows a row at random; else the party's next one
+    key: Key  # of the random draws of the replicate
+
+
+class Form(Protocol):
+    """What a form of a table offers."""
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Names of the arms."""
+        ...
+
+    def world(self, dealt: Dealt) -> Any:
+        """The world of a replicate in which rows are dealt so."""
+        ...
+
+
+class Classes(NamedTuple):
+    """Each arm is a class; the right one pays 1, all others 0."""
+
+    arms: tuple[str, ...]
+    labels: Ints  # (rows,)
+
+    def world(self, dealt: Dealt) -> ClassificationWorld | TableWorld:
+        """See :class:`Form`. Rows that are drawn make the world of bundled data sets."""
+        if dealt.drawn:
+            return ClassificationWorld(
+                dealt.rows, self.labels, dealt.shards, dealt.starts, len(self.arms)
+            )
+        rewards = np.zeros((len(self.labels), len(self.arms)), np.float32)
+        rewards[np.arange(len(self.labels)), self.labels] = 1.0
+        return TableWorld(dealt.rows, rewards, self.labels, *dealt[1:4])
+
+
+class Rewarded(NamedTuple):
+    """Each arm is a column, which holds its reward in every row."""
+
+    arms: tuple[str, ...]
+    rewards: Floats32  # (rows, arms) in [0, 1]
+
+    def world(self, dealt: Dealt) -> TableWorld:
+        """See :class:`Form`."""
+        best = self.rewards.argmax(axis=1).astype(np.int64)
+        return TableWorld(dealt.rows, self.rewards, best, *dealt[1:4])
+
+
+def form_of(table: Table, raw: RawTable, public: Public) -> Form:
+    """The form of a table whose rows have no gaps.
+
+    Raises
+    ------
+    DataError
+        Naming the line, for a class that is not listed or a reward outside its range.
+    """
+    if table.form == "target":
+        labels = codes_of(raw, table.target or "", "classes", public.classes)
+        return Classes(public.classes, labels)
+    if table.form == "rewards":
+        columns = [scaled_rewards(raw, name, "rewards", public) for name in table.rewards]
+        return Rewarded(table.rewards, np.column_stack(columns).astype(np.float32))
+    from fedbandits.environments.tables.logs import decisions_of  # it uses what is below
+
+    return decisions_of(table, raw, public)
+
+
+def scaled_rewards(raw: RawTable, column: str, key: str, public: Public) -> Any:
+    """A column of rewards, scaled from the stated range to [0, 1].
+
+    Parameters
+    ----------
+    raw
+        The table.
+    column
+        Name of the column.
+    key
+        The setting that names it.
+    public
+        It has the range.
+
+    Raises
+    ------
+    DataError
+        Naming the line of the first reward outside the range.
+    """
+    low, high = public.reward_range
+    values = numbers(raw, column, key)
+    outside: Bools = (values < low) | (values > high)
+    if outside.any():
+        row = int(np.flatnonzero(outside)[0])
+        raise DataError(
+            f"{raw.place(row, column)}: the reward is outside reward_range = [{low:g}, {high:g}] "
+            f"({int(outside.sum())} such rows); widen the range, or correct the row"
+        )
+    return np.clip((values / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0), 0.0, 1.0)

@@ -1,0 +1,120 @@
+"""All that is made of a table once: contexts, arms, parties, persons, and what is public of it."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from fedbandits._typing import Floats32
+from fedbandits.environments.tables.features import contexts_of
+from fedbandits.environments.tables.forms import Dealt, Form, form_of
+from fedbandits.environments.tables.gaps import without_gaps
+from fedbandits.environments.tables.scaling import public_of
+from fedbandits.environments.tables.sites import Persons, Sites, persons_of, sites_of
+from fedbandits.environments.tables.sources import Stamp, read_table, stamp
+from fedbandits.errors import DataError
+from fedbandits.random import Key
+
+if TYPE_CHECKING:
+    from fedbandits.environments.table import Table
+
+#: The most coordinates that a context may have.
+_MOST_COORDINATES = 2_000
+_COUNTED = (
+    "These are public: who the parties are, how many persons there are, and how often the one who "
+    "comes most often comes."
+)
+
+
+class Prepared(NamedTuple):
+    """A table, ready to be played.
+
+    Parameters
+    ----------
+    contexts
+        (rows, d), in the unit ball.
+    form
+        What rows say of the arms.
+    sites
+        The parties, and who owns which row.
+    persons
+        How often persons come.
+    public
+        What a privacy claim must treat as public, a sentence each.
+    cautions
+        What the user should know, each with the key that it is about.
+    """
+
+    contexts: Floats32
+    form: Form
+    sites: Sites
+    persons: Persons
+    public: tuple[str, ...]
+    cautions: tuple[str, ...]
+
+    def world(self, key: Key, visits: str) -> Any:
+        """The world of a replicate whose ``visits`` are drawn, come once, or come in order."""
+        # Rows that are dealt to agents are in a random order already, unless they are put in order.
+        shuffled = visits == "once" or (visits == "drawn" and not self.sites.names)
+        order = self.sites.dealt(key, shuffled)
+        return self.form.world(
+            Dealt(self.contexts, order, self.sites.starts, visits == "drawn", key)
+        )
+
+
+class _Request:
+    """A table's settings and the version of its file, as one key of a cache."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self._key: tuple[bytes, Stamp] = (msgspec.json.encode(table), stamp(table.path))
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Request) and self._key == other._key
+
+
+def prepare_table(table: Table) -> Prepared:
+    """What is made of a table; it is read again only after its file or its settings change.
+
+    Raises
+    ------
+    DataError
+        Naming the line or the key, if the table cannot be used.
+    """
+    return _prepared(_Request(table))
+
+
+@functools.lru_cache(maxsize=8)
+def _prepared(request: _Request) -> Prepared:
+    table = request.table
+    raw, dropped = without_gaps(table, read_table(table.path, table.encoding, table.digest))
+    public = public_of(table, raw)
+    indicators = table.missing == "indicator"
+    wide = sum(f.width + indicators for f in public.features) + (table.intercept > 0.0)
+    if wide > _MOST_COORDINATES:
+        raise DataError(
+            f"environment.features: they make {wide} coordinates, allowed: up to "
+            f"{_MOST_COORDINATES:,}; use fewer features or categories"
+        )
+    contexts = contexts_of(raw, public.features, indicators, table.norm, table.intercept)
+    sites = _sites(table, raw.lines.size) if table.site is None else sites_of(raw, table.site)
+    persons = persons_of(raw, table.person, sites)
+    form = form_of(table, raw, public)
+    return Prepared(
+        contexts, form, sites, persons, (*public.sentences, _COUNTED), (*dropped, *public.cautions)
+    )
+
+
+def _sites(table: Table, rows: int) -> Sites:
+    if table.agents > rows:
+        raise DataError(
+            f"environment.agents: {table.agents} agents cannot share {rows} rows; use at most "
+            f"{rows}"
+        )
+    return Sites((), np.zeros(0, np.int64), rows, table.agents)

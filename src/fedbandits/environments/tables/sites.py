@@ -1,0 +1,119 @@
+"""Who owns which row, and how often a person comes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fedbandits._typing import Ints
+from fedbandits.environments.tables.cells import texts
+from fedbandits.environments.tables.raw import RawTable
+from fedbandits.errors import DataError
+from fedbandits.random import Key, Purpose, permutation
+
+
+class Sites(NamedTuple):
+    """The parties of a table, and the rows of each.
+
+    Parameters
+    ----------
+    names
+        Names of the parties; empty where rows are dealt at random.
+    of_rows
+        (rows,): the number of the party that owns each row; empty where rows are dealt.
+    rows, parties
+        How many rows there are, and how many parties.
+    """
+
+    names: tuple[str, ...]
+    of_rows: Ints
+    rows: int
+    parties: int
+
+    @property
+    def starts(self) -> Ints:
+        """(parties + 1,): where the rows of each party start, once they are grouped."""
+        if not self.names:
+            return np.linspace(0, self.rows, self.parties + 1).round().astype(np.int64)
+        counts = np.bincount(self.of_rows, minlength=self.parties)
+        return np.append(0, np.cumsum(counts)).astype(np.int64)
+
+    @property
+    def fewest_rows(self) -> int:
+        """Rows of the party that has fewest."""
+        return int(np.diff(self.starts).min())
+
+    @property
+    def most_rows(self) -> int:
+        """Rows of the party that has most."""
+        return int(np.diff(self.starts).max())
+
+    @property
+    def most_share(self) -> float:
+        """Share that one row can have of all visits of its party."""
+        return 1.0 / self.fewest_rows
+
+    def dealt(self, key: Key, shuffled: bool) -> Ints:
+        """Numbers of the rows, grouped by party: at random, or in the order of the table."""
+        if self.names:
+            order = np.arange(self.rows)
+            if shuffled:
+                order = permutation(self.rows, key, 0, 0, Purpose.WORLD)
+            return order[np.argsort(self.of_rows[order], kind="stable")]
+        order = permutation(self.rows, key, 0, 0, Purpose.WORLD)
+        if not shuffled:
+            for first, past in zip(self.starts[:-1], self.starts[1:], strict=True):
+                order[first:past].sort()
+        return order
+
+
+class Persons(NamedTuple):
+    """How often persons come.
+
+    Parameters
+    ----------
+    persons
+        Number of persons.
+    most_rows
+        Rows of the person who has most.
+    most_share
+        The largest expected number of visits of one person in a round, if rows are drawn.
+    """
+
+    persons: int
+    most_rows: int
+    most_share: float
+
+
+def sites_of(raw: RawTable, column: str) -> Sites:
+    """The parties that a column names, in the order of their names.
+
+    Raises
+    ------
+    DataError
+        If there is only one.
+    """
+    found = texts(raw, column, "site")
+    names, codes = np.unique(found.astype(str), return_inverse=True)
+    if len(names) < 2:
+        raise DataError(
+            f"environment.site: column {column!r} of {raw.name} has only one value, and a "
+            "federation needs at least two parties; to learn alone, leave out site and set "
+            "agents = 1"
+        )
+    of_rows = codes.astype(np.int64)
+    return Sites(tuple(map(str, names)), of_rows, len(of_rows), len(names))
+
+
+def persons_of(raw: RawTable, column: str | None, sites: Sites) -> Persons:
+    """How often persons come; without a ``column`` each row is of another person."""
+    if sites.names:
+        shares = 1.0 / np.diff(sites.starts)[sites.of_rows]
+    else:
+        shares = np.full(sites.rows, sites.most_share)
+    if column is None:
+        return Persons(sites.rows, 1, float(shares.max()))
+    _, codes = np.unique(texts(raw, column, "person").astype(str), return_inverse=True)
+    rows = np.bincount(codes)
+    return Persons(len(rows), int(rows.max()), float(np.bincount(codes, shares).max()))

@@ -1,0 +1,228 @@
+"""Does it pay? Private systems of a run beside parties alone, and beside everything pooled."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import pathlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple, get_args
+
+import msgspec
+import numpy as np
+import xarray as xr
+
+from fedbandits._typing import Floats
+from fedbandits.errors import ConfigError
+from fedbandits.experiments.answer_words import Said
+from fedbandits.experiments.baselines import Claimed, Kind, closest, differing_keys, stands_for
+from fedbandits.experiments.comparison import Comparison
+from fedbandits.experiments.intervals import LEVEL
+from fedbandits.experiments.labels import labels_of
+from fedbandits.experiments.measure import Measure, measure
+from fedbandits.experiments.paired import paired
+from fedbandits.settings.experiment import Experiment, Variant
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether learning together privately pays in a run, in words and numbers.
+
+    Parameters
+    ----------
+    lines
+        The answer in words, a sentence or two each. The first answers the question as a whole.
+    how
+        How it was computed, in words.
+    unit
+        Unit of all numbers: ``mistakes a hospital in 100 visits``.
+    pays
+        Whether the best private system is better than learning alone. None if it is not known.
+    comparisons
+        All comparisons. Those with learning alone come first, the best first.
+    """
+
+    lines: tuple[str, ...]
+    how: str
+    unit: str
+    pays: bool | None
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def headline(self) -> str:
+        """The first line."""
+        return self.lines[0]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+    def to_table(self) -> dict[str, Any]:
+        """The answer as plain values for JSON."""
+        table: dict[str, Any] = msgspec.to_builtins(self)
+        return table
+
+
+def answer(
+    experiment: Experiment | xr.Dataset | str | os.PathLike[str],
+    result: xr.Dataset | None = None,
+) -> Answer:
+    """Say whether learning together privately pays in a run.
+
+    Every system that claims a finite ε is compared with parties that learn alone, and with
+    everything pooled in clear. Replicates are compared in pairs: in each, both systems meet the
+    same contexts and reward draws. Intervals are Student's t, and hold together with 95%.
+
+    Parameters
+    ----------
+    experiment
+        The experiment. A result or the folder of a run is enough: it has its configuration.
+    result
+        The result of the experiment.
+
+    Returns
+    -------
+    Answer
+        The answer. ``print`` shows its lines.
+
+    Raises
+    ------
+    ConfigError
+        If an experiment is given without a result.
+    DataError
+        If the result is of another version of fedbandits.
+
+    Examples
+    --------
+    >>> import fedbandits as fb
+    >>> experiment = fb.with_alone("quickstart")  # doctest: +SKIP
+    >>> print(fb.answer(experiment, fb.run(experiment)))  # doctest: +SKIP
+    """
+    experiment, result = _with_result(experiment, result)
+    run = _Run.of(experiment, result)
+    compared = sorted((run.compare(*pair) for pair in run.pairs()), key=_order)
+    alone = [one.pays for one in compared if one.kind == "alone"]
+    said = Said(experiment.environment.words, run.found.unit, run.found.loss, run.private)
+    return Answer(
+        lines=said.lines(compared, run.broken),
+        how=said.how(compared),
+        unit=run.found.unit,
+        pays=alone[0] if alone else None,
+        comparisons=tuple(compared),
+    )
+
+
+def _with_result(given: Any, result: xr.Dataset | None) -> tuple[Experiment, xr.Dataset]:
+    """The experiment and its result, from either or from a folder."""
+    if isinstance(given, str | os.PathLike):
+        from fedbandits.experiments.output import read_result
+
+        given = read_result(pathlib.Path(given))
+    if isinstance(given, xr.Dataset):
+        from fedbandits.settings.toml_files import parse_toml
+
+        return Experiment.from_table(parse_toml(given.attrs["config"])), given
+    if result is None:
+        raise ConfigError(
+            "answer: an experiment alone has no answer; give its result too: "
+            "fb.answer(experiment, fb.run(experiment))"
+        )
+    return given, result
+
+
+def _claimed(stored: dict[str, Any]) -> Claimed:
+    """What a verdict needs of a claim that stands in a result."""
+    stated = stored["paper_claims"] is not None
+    return Claimed(float(stored["epsilon"]), bool(stored["encrypted"]), stated)
+
+
+class _Run(NamedTuple):
+    """A run, ready to be compared."""
+
+    experiment: Experiment
+    claims: dict[str, Claimed]
+    found: Measure
+    syncs: Floats  # (systems, replicates)
+    level: float
+
+    @classmethod
+    def of(cls, experiment: Experiment, result: xr.Dataset) -> _Run:
+        """A run from its experiment and result."""
+        labels = labels_of(result)
+        claims = {label: _claimed(claim) for label, claim in labels.claims.items()}
+        several = max(1, sum(claim.is_private for claim in claims.values()))
+        found = measure(labels, result)
+        syncs = np.asarray(result.syncs.isel(round=-1).values, np.float64)
+        return cls(experiment, claims, found, syncs, 1.0 - (1.0 - LEVEL) / several)
+
+    @property
+    def private(self) -> tuple[str, ...]:
+        """Labels of the systems that claim a finite ε."""
+        return tuple(label for label, claim in self.claims.items() if claim.is_private)
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """Labels of those for which a paper states an ε, and accounting supports none."""
+        return tuple(
+            label
+            for label, claim in self.claims.items()
+            if claim.stated and math.isinf(claim.epsilon)
+        )
+
+    def pairs(self) -> Iterator[tuple[Variant, Kind, Variant]]:
+        """What is compared with what."""
+        systems, kinds = self.experiment.systems, get_args(Kind)
+        for judged, kind in itertools.product(systems, kinds):
+            claim = self.claims[judged.label]
+            others = [e for e in systems if stands_for(e, self.claims[e.label]) == kind]
+            baseline = closest(judged, others)
+            if baseline is None or baseline is judged:
+                continue
+            # Where encryption protects, only the very same algorithm is a counterpart.
+            same = baseline.system == judged.system and not differing_keys(judged, baseline)
+            if claim.is_private or (claim.encrypted and kind == "pooled" and same):
+                yield judged, kind, baseline
+
+    def compare(self, judged: Variant, kind: Kind, baseline: Variant) -> Comparison:
+        """One comparison, over the replicates that both have finished."""
+        labels = [entry.label for entry in self.experiment.systems]
+        own, other = labels.index(judged.label), labels.index(baseline.label)
+        found, claim = self.found, self.claims[judged.label]
+        differences = found.direction * (found.totals[other] - found.totals[own])
+        both = np.isfinite(differences)
+        difference = paired(differences, self.level)
+        base = _mean(found.totals[other][both])
+        return Comparison(
+            system=judged.label,
+            kind=kind,
+            baseline=baseline.label,
+            epsilon=claim.epsilon if claim.is_private else None,
+            replicates=difference.replicates,
+            system_mean=_mean(found.totals[own][both]),
+            baseline_mean=base,
+            saves=difference.mean if difference.replicates else None,
+            half_width=difference.half_width,
+            level=self.level,
+            share=difference.mean / base if base is not None and base > 0.0 else None,
+            pays=None if difference.sign is None else difference.sign > 0,
+            worse_off=_worse_off(found, own, other, both),
+            syncs_less=bool(
+                both.any() and np.mean((self.syncs[own] < self.syncs[other])[both]) == 1.0
+            ),
+            differs_in=differing_keys(judged, baseline),
+        )
+
+
+def _worse_off(found: Measure, own: int, other: int, both: Any) -> float | None:
+    """Share of parties, over replicates, for which the system is worse than the baseline."""
+    gains = found.direction * (found.parties[other][both] - found.parties[own][both])
+    return float((gains < 0.0).mean()) if gains.size and gains.shape[-1] > 1 else None
+
+
+def _mean(values: Any) -> float | None:
+    return float(values.mean()) if len(values) else None
+
+
+def _order(one: Comparison) -> tuple[bool, int, float]:
+    """Learning alone first; in each kind those that pay, then those unknown, the best first."""
+    certain = {True: 0, None: 1, False: 2}[one.pays]
+    return one.kind != "alone", certain, -(one.saves if one.saves is not None else -math.inf)

@@ -1,0 +1,238 @@
+"""An answer in words: what it pays, what privacy costs, who is worse off, and how it is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from fedbandits.environments.words import Words
+from fedbandits.experiments.comparison import Comparison
+from fedbandits.experiments.intervals import FEWEST
+
+#: Share of parties that are worse off, from which on it is said.
+_NOTABLE = 0.1
+_POOLED = "everything pooled in clear"
+
+
+class Said(NamedTuple):
+    """Everything that sentences of one run have in common.
+
+    Parameters
+    ----------
+    words
+        Words of the environment.
+    unit
+        Unit of all numbers.
+    loss
+        What is lost, in a word; empty if rewards are compared.
+    private
+        Labels of the systems that claim a finite ε.
+    """
+
+    words: Words
+    unit: str
+    loss: str
+    private: tuple[str, ...]
+
+    def lines(self, compared: Sequence[Comparison], broken: Sequence[str]) -> tuple[str, ...]:
+        """All lines; the first answers the question as a whole."""
+        alone = [one for one in compared if one.kind == "alone"]
+        pooled = [one for one in compared if one.kind == "pooled" and one.epsilon is not None]
+        found = [*self._whole(alone)]
+        if len(alone) > 1:
+            found += [self._each(one) for one in alone]
+        found += [self._cost(one) for one in pooled]
+        found += [self._encryption(one) for one in compared if one.epsilon is None]
+        found += [line for one in alone for line in self._worse_off(one)]
+        found += [_unfair(one) for one in (*alone, *pooled) if one.differs_in]
+        found += [
+            f"{label} claims no finite ε, so there is no verdict on private learning with it."
+            for label in broken
+        ]
+        if not found:
+            return ("No system of this run claims a finite ε: no verdict on private learning.",)
+        return tuple(found)
+
+    def how(self, compared: Sequence[Comparison]) -> str:
+        """How the numbers were computed."""
+        if not compared:
+            return ""
+        counts = sorted({one.replicates for one in compared})
+        count = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        text = (
+            f"Differences are paired over {count} replicates: in each, both systems meet the same "
+            "contexts and reward draws."
+        )
+        if all(one.half_width is None for one in compared):
+            return text
+        several = len(self.private)
+        if several < 2:
+            text += " ± is a 95% interval by Student's t."
+        else:
+            text += (
+                f" ± is an interval by Student's t at {compared[0].level:.1%}, so that those of "
+                f"all {several} private systems hold together with 95%."
+            )
+        return text + " It covers chance between replicates, not other data or other settings."
+
+    def _whole(self, alone: Sequence[Comparison]) -> Iterator[str]:
+        """The headline, and what to do where nothing is known."""
+        if not self.private:
+            return
+        if not alone:
+            yield (
+                "Whether it pays is not known: no system of this run learns alone. "
+                "fb.with_alone adds one, and fedbandits run does so without --no-alone."
+            )
+            return
+        yield self._headline(alone[0])
+
+    def _headline(self, best: Comparison) -> str:
+        named, amount = f"{best.system}, ε = {best.epsilon:.3g}", self._amount(best)
+        if best.saves is None:
+            return "Whether it pays is not known: no replicate of both systems is finished."
+        if best.half_width is None:
+            return (
+                f"Whether it pays is not known yet: {_replicates(best)} too few for an interval. "
+                f"Learning together privately ({named}) {self._verb(best)} {amount}. "
+                f"Run it with --replicates 8; at least {FEWEST} are needed."
+            )
+        if best.pays:
+            own, alone = _levels(best)
+            return (
+                f"Learning together privately {self._verb(best)} {amount}{_share(best)}: "
+                f"{own} with {_named(best)}, {alone} alone."
+            )
+        if best.pays is None:
+            return (
+                f"No difference was found: learning together privately ({named}) "
+                f"{self._verb(best, signed=True)} {self._amount(best, signed=True)}."
+            )
+        return (
+            f"It does not pay here: learning together privately ({named}) {self._verb(best)} "
+            f"{amount} than learning alone{_share(best)}."
+        )
+
+    def _each(self, one: Comparison) -> str:
+        """One of several private systems."""
+        if one.saves is None or one.half_width is None:
+            return f"{_named(one)}: not known; {_replicates(one)} too few for an interval."
+        if one.pays is None:
+            amount = self._amount(one, signed=True)
+            return f"{_named(one)}: no difference to learning alone was found ({amount} saved)."
+        pays = "pays" if one.pays else "does not pay"
+        than = "" if one.pays else " than learning alone"
+        return f"{_named(one)} {pays}: it {self._verb(one)} {self._amount(one)}{than}{_share(one)}."
+
+    def _verb(self, one: Comparison, signed: bool = False) -> str:
+        if not self.loss:
+            return "earns"
+        if signed or (one.saves or 0.0) >= 0.0:
+            return "saves"
+        return "makes" if self.loss == "mistakes" else "has"
+
+    def _amount(self, one: Comparison, signed: bool = False) -> str:
+        """The difference with its unit, without a sign where the words tell the direction."""
+        saves = one.saves or 0.0
+        number = with_error(saves if signed else abs(saves), one.half_width)
+        if self.loss and (signed or saves >= 0.0):
+            return f"{number} {self.unit}"
+        more = "more" if self.loss or signed or saves >= 0.0 else "less"
+        return f"{number} {more} {self.unit}"
+
+    def _cost(self, one: Comparison) -> str:
+        """What privacy costs, compared with everything pooled."""
+        of = f" with {one.system}" if len(self.private) > 1 else ""
+        if one.saves is None or one.half_width is None:
+            return f"What privacy costs{of} is not known: {_replicates(one)} too few."
+        amount = f"{with_error(abs(one.saves), one.half_width)} {self.unit}"
+        if one.pays is None:
+            cost = with_error(-one.saves, one.half_width)
+            return f"No cost of privacy{of} was found ({cost} {self.unit}): {_POOLED} is no better."
+        if one.pays:
+            return f"{one.system} is even better than {_POOLED}, by {amount}."
+        also = " This includes that it exchanges less often." if one.syncs_less else ""
+        return f"Privacy{of} costs {amount}, compared with {_POOLED}.{also}"
+
+    def _encryption(self, one: Comparison) -> str:
+        """What encryption costs, beside the same algorithm in clear."""
+        if one.saves is None:
+            return (
+                f"What encryption costs with {one.system} is not known: no replicate is finished."
+            )
+        number = with_error(one.saves, one.half_width)
+        if one.saves == 0.0 and not one.half_width:
+            return (
+                f"Encryption costs no reward: {one.system} earns what {one.baseline} earns "
+                f"(difference {number}, {one.replicates} replicates)."
+            )
+        return f"Encryption: {one.system} saves {number} {self.unit} beside {one.baseline}."
+
+    def _worse_off(self, one: Comparison) -> Iterator[str]:
+        """A sentence on those who lose, where they are many and the rest gains."""
+        if not one.pays or one.worse_off is None or one.worse_off < _NOTABLE:
+            return
+        lose = f"make more {self.loss}" if self.loss == "mistakes" else f"have more {self.loss}"
+        yield (
+            f"{one.worse_off:.0%} of the {self.words.parties} {lose if self.loss else 'earn less'} "
+            f"with {one.system} than alone; part of that is chance."
+        )
+
+
+def _named(one: Comparison) -> str:
+    return f"{one.system} (ε = {one.epsilon:.3g})"
+
+
+def _share(one: Comparison) -> str:
+    if one.share is None:
+        return ""
+    size = abs(one.share)
+    return f" ({size:.0%})" if size >= 0.095 or size == 0.0 else f" ({size:.1%})"
+
+
+def _replicates(one: Comparison) -> str:
+    return f"{one.replicates} replicate{'s are' if one.replicates != 1 else ' is'}"
+
+
+def _levels(one: Comparison) -> tuple[str, str]:
+    """Both means, with as many digits as their difference."""
+    places = _places(one.half_width or abs(one.saves or 1.0))
+    values = one.system_mean or 0.0, one.baseline_mean or 0.0
+    own, other = (_rounded(value, places) for value in values)
+    return own, other
+
+
+def _unfair(one: Comparison) -> str:
+    keys = ", ".join(one.differs_in)
+    return f"{one.system} and {one.baseline} also differ in {keys}: part of the difference is that."
+
+
+def with_error(value: float, half_width: float | None) -> str:
+    """A number with the half width of its interval, in as many digits as that allows.
+
+    An interval that leaves out 0 is shown with enough digits that one can see that.
+    """
+    if half_width is None:
+        return _rounded(value, _places(abs(value) / 10.0))
+    places = _places(half_width or abs(value) / 10.0)
+    for _ in range(4):
+        shown_value, shown_width = round(value, places), round(half_width, places)
+        if (abs(shown_value) > shown_width) == (abs(value) > half_width):
+            break
+        places += 1
+    return f"{_rounded(value, places)} ± {_rounded(half_width, places)}"
+
+
+def _places(error: float) -> int:
+    """Digits behind the point: one digit of the error; two if it begins with 1, 2 or 3."""
+    if error <= 0.0 or not math.isfinite(error):
+        return 0
+    exponent = math.floor(math.log10(error))
+    return (1 if error / 10.0**exponent < 3.55 else 0) - exponent
+
+
+def _rounded(value: float, places: int) -> str:
+    text = f"{round(value, places):,.{max(places, 0)}f}"
+    bare = text.lstrip("-")
+    return bare if not text.startswith("-") or not bare.strip("0.,") else f"\N{MINUS SIGN}{bare}"

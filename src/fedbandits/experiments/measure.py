@@ -1,0 +1,71 @@
+"""What systems are compared by: regret of one party, or reward where regret is not known."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from fedbandits._typing import Floats
+from fedbandits.experiments.labels import Labels
+
+#: Words that begin with a vowel, and are spoken as if they began with a consonant.
+_SPOKEN_AS_CONSONANT = ("eu", "one", "uni", "us", "ut")
+
+
+class Measure(NamedTuple):
+    """One number for each system and replicate at the end of a run, and its words.
+
+    Parameters
+    ----------
+    parties : (systems, replicates, parties)
+        The number of each party; NaN where a replicate is not finished.
+    totals : (systems, replicates)
+        What is compared: a mean over parties or decisions, or the total if one party acts a round.
+    unit
+        Its unit in words: ``mistakes a hospital in 100 visits``.
+    loss
+        What is lost, in a word: ``mistakes``. Empty if more is better: then it is reward.
+    """
+
+    parties: Floats
+    totals: Floats
+    unit: str
+    loss: str
+
+    @property
+    def direction(self) -> int:
+        """1 if less is better, -1 if more is."""
+        return 1 if self.loss else -1
+
+
+def measure(labels: Labels, result: xr.Dataset) -> Measure:
+    """Regret at the end of a run; reward for each decision if regret is not known (NaN).
+
+    Parameters
+    ----------
+    labels
+        Words and sizes of the run.
+    result
+        Its result.
+    """
+    last = result.isel(round=-1)
+    regret = np.asarray(last.regret.values, np.float64)
+    reward = np.asarray(last.reward.values, np.float64)
+    words, acting, rounds = labels.words, labels.acting, labels.rounds
+    finished = np.isfinite(reward)
+    if finished.any() and not np.isfinite(regret[finished]).all():
+        unit = f"reward {with_article(words.turn)}"
+        return Measure(reward, reward.sum(axis=-1) / (acting * rounds), unit, "")
+    turns = f"in {rounds:,} {words.turn}{'s' if rounds != 1 else ''}"
+    if acting == 1:
+        return Measure(regret, regret.sum(axis=-1), f"{words.loss} {turns}", words.loss)
+    unit = f"{words.loss} {with_article(words.party)} {turns}"
+    return Measure(regret, regret.sum(axis=-1) / acting, unit, words.loss)
+
+
+def with_article(noun: str) -> str:
+    """A ``noun`` behind its article: ``a hospital``, ``an agent``, ``a user``."""
+    vowel = noun[:1].lower() in "aeiou" and not noun.lower().startswith(_SPOKEN_AS_CONSONANT)
+    return f"an {noun}" if vowel else f"a {noun}"

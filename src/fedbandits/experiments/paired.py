@@ -1,0 +1,55 @@
+"""Paired differences of two systems over replicates, with intervals by Student's t."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from fedbandits._typing import Floats
+from fedbandits.experiments.intervals import FEWEST, LEVEL, quantile
+
+
+class Paired(NamedTuple):
+    """The mean of paired differences.
+
+    Parameters
+    ----------
+    replicates
+        Number of replicates that both systems have finished.
+    mean
+        Mean difference; NaN if there are none.
+    half_width
+        Half the width of the interval around ``mean``; None with fewer than 3 replicates.
+    """
+
+    replicates: int
+    mean: float
+    half_width: float | None
+
+    @property
+    def sign(self) -> int | None:
+        """1 or -1 if the whole interval is on that side of 0; None if it is on both, or unknown."""
+        if self.half_width is None or abs(self.mean) <= self.half_width:
+            return None
+        return 1 if self.mean > 0.0 else -1
+
+
+def paired(differences: Floats, level: float = LEVEL) -> Paired:
+    """The mean of ``differences``, one a replicate, and its interval by Student's t.
+
+    Parameters
+    ----------
+    differences
+        (replicates,) differences; NaN where a system has not finished a replicate.
+    level
+        Probability with which the interval covers the true mean.
+    """
+    found = differences[np.isfinite(differences)]
+    count = len(found)
+    mean = float(found.mean()) if count else math.nan
+    if count < FEWEST:
+        return Paired(count, mean, None)
+    error = float(found.std(ddof=1)) / math.sqrt(count)
+    return Paired(count, mean, quantile(count, level) * error)

@@ -1,0 +1,81 @@
+"""A system in an environment: its plan, its simulation and its bounds under drift and delay.
+
+A system need not know of either. Drift is in the world that it is given. Delayed rewards are played
+by its parties, which can keep many decisions open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from fedbandits.environments.base import Environment
+from fedbandits.errors import ConfigError
+from fedbandits.systems.base import PartiesReplicate, Plan, Simulation, System
+
+if TYPE_CHECKING:  # a configuration is read without what prices it
+    from fedbandits.systems.theory import Bound
+
+_DRIFTS = "Expected rewards change here (environment.drift)."
+_LATE = "Rewards are observed late here (environment.delay)."
+
+
+def plan_in(system: System[Any], config: Any, environment: Environment, rounds: int) -> Plan:
+    """The plan of ``system`` in ``environment``.
+
+    Parameters
+    ----------
+    system, config
+        The system, and the configuration of the variant.
+    environment, rounds
+        Where it plays, and for how many rounds.
+
+    Raises
+    ------
+    ConfigError
+        If the configuration does not fit, or rewards are delayed and the variant cannot take them.
+        The message begins with the key.
+    """
+    plan: Plan = system.plan(config, environment.facts, rounds)
+    if environment.delay is not None:
+        roles = system.roles(plan)
+        if roles is None or not roles.outcomes_may_be_late:
+            raise ConfigError(
+                f"preset: this variant of {system.name} cannot take rewards that come late; leave "
+                "environment.delay out, or change the system (docs/drift-and-delay.md says how)"
+            )
+    return plan
+
+
+def simulation_in(
+    system: System[Any],
+    plan: Any,
+    environment: Environment,
+    seed: int,
+    replicate: int,
+    threads: int = 1,
+) -> Simulation:
+    """One replicate of ``system`` in ``environment``; its parties play if rewards are delayed.
+
+    Parameters
+    ----------
+    system, plan, environment
+        The system, its plan, and where it plays.
+    seed, replicate
+        Together they determine all random draws.
+    threads
+        Largest number of threads. Results do not depend on it.
+    """
+    if environment.delay is None:
+        return system.simulate(plan, environment, seed, replicate, threads)
+    return PartiesReplicate(system, plan, environment, seed, replicate)
+
+
+def bounds_in(system: System[Any], plan: Any, environment: Environment) -> Sequence[Bound]:
+    """The bounds of ``system``; drift and delay are named as conditions that are not met."""
+    drifts = () if environment.drift is None else (_DRIFTS,)
+    late = () if environment.delay is None else (_LATE,)
+    return [
+        bound._replace(departs=(*bound.departs, *drifts, *late))
+        for bound in system.bounds(plan, environment)
+    ]

@@ -1,0 +1,107 @@
+"""The privacy officer's page: its figures are those of the package, and its terms are explained."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from fedbandits.privacy import gaussian
+from fedbandits.privacy.error_rates import direct_bound, gaussian_power, most_power
+from fedbandits.settings.reference.glossary import TERMS
+from fedbandits.settings.reference.glossary_page import glossary_page
+
+DOCS = pathlib.Path(__file__).parents[1] / "docs"
+PAGE = (DOCS / "privacy-officer.md").read_text(encoding="utf-8")
+DELTA = 1e-5
+ALARMS = (0.01, 0.05, 0.1)
+
+
+def table(begins):
+    """The numbers of the table whose head begins so, a list a row."""
+    after = PAGE.split(begins, 1)[1].split("\n\n", 1)[0]
+    rows = [line for line in after.splitlines()[2:] if line.startswith("|")]
+    return [[float(each) for each in re.findall(r"\d+(?:\.\d+)?", row)] for row in rows]
+
+
+def test_the_most_power_at_each_epsilon_is_as_stated():
+    rows = table("| ε | power at 1% false alarms")
+    assert len(rows) == 6
+    for epsilon, *shown in rows:
+        powers = [100.0 * most_power(alarms, epsilon, DELTA) for alarms in ALARMS]
+        assert shown == pytest.approx(powers, abs=0.051)
+
+
+def test_the_power_against_gaussian_noise_is_as_stated():
+    rows = table("| | power at 1% false alarms")
+    visit = gaussian.mu_of(1.0, DELTA)
+    for row, visits in zip(rows, (1, 5, 10, 20), strict=True):
+        powers = [100.0 * gaussian_power(alarms, visits * visit) for alarms in ALARMS]
+        assert row[-3:] == pytest.approx(powers, abs=0.051)
+
+
+def test_what_visits_cost_is_as_stated():
+    visit = gaussian.mu_of(1.0, DELTA)
+    for visits, mu, epsilon in table("| visits of one person | μ | ε"):
+        assert mu == pytest.approx(visits * visit, rel=0.005)
+        assert epsilon == pytest.approx(gaussian.epsilon_of(visits * visit, DELTA), abs=0.051)
+    for visits, *shown in table("| visits of one person | ε of a visit"):
+        for person, epsilon in zip((1.0, 3.0, 10.0), shown, strict=True):
+            most = gaussian.epsilon_of(gaussian.mu_of(person, DELTA) / visits, DELTA)
+            assert epsilon == pytest.approx(most, rel=0.05)
+
+
+def test_the_example_of_the_page_runs(capsys):
+    exec(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0], {})  # noqa: S102
+    assert "1.0 [2.7, 13.6, 27.2]" in capsys.readouterr().out
+
+
+def test_no_test_of_a_gaussian_release_exceeds_what_is_stated():
+    """The best test of a Gaussian release keeps what its ε and δ allow, and nearly meets it."""
+    for mu in (0.1, 0.5, 1.0, 3.0):
+        for alarms in (1e-4, 0.01, 0.2, 0.7):
+            power = gaussian_power(alarms, mu)
+            assert power == pytest.approx(norm.sf(norm.isf(alarms) - mu))
+            allowed = [
+                most_power(alarms, epsilon, gaussian.delta_of(epsilon, mu))
+                for epsilon in np.linspace(0.0, 8.0, 400)
+            ]
+            assert min(allowed) >= power - 1e-12
+            assert min(allowed) == pytest.approx(power, abs=0.02)
+
+
+def test_an_attack_at_the_bound_shows_the_epsilon_that_it_is_the_bound_of():
+    for epsilon in (0.5, 1.0, 3.0):
+        for alarms in (1e-3, 0.05, 0.4):
+            missed = 1.0 - most_power(alarms, epsilon, DELTA)
+            assert direct_bound((alarms, missed), DELTA) == pytest.approx(epsilon)
+
+
+def test_the_bound_on_power_has_its_limits():
+    assert most_power(0.2, 0.0, 0.0) == pytest.approx(0.2)
+    assert most_power(0.0, 5.0, 0.01) == pytest.approx(0.01)
+    assert most_power(0.1, np.inf, 0.0) == 1.0
+    assert most_power(0.1, 1000.0, 0.0) == 1.0
+    assert most_power(1.0, 1.0, 0.1) == 1.0
+
+
+def test_the_glossary_is_the_one_of_the_command():
+    text = (DOCS / "glossary.md").read_text(encoding="utf-8")
+    assert text == glossary_page(), (
+        "run python -m fedbandits.settings.reference.glossary_page > docs/glossary.md"
+    )
+
+
+def test_the_glossary_explains_what_reports_and_pages_say():
+    needed = {
+        "agent", "arm", "context", "decision set", "regret", "reward", "sync", "release",
+        "Gram matrix", "sensitivity", "neighbouring data sets", "unit", "ε", "δ", "μ",
+        "composition", "interactive", "fixed log", "message times", "contents", "ledger",
+        "charge", "audit", "tightness", "exploration scale", "alone", "pooled in clear",
+        "verdict", "replicate", "checkpoint", "sweep", "propensity", "replay", "IPS",
+        "doubly robust", "drift", "delay",
+    }  # fmt: skip
+    assert needed <= set(TERMS)
