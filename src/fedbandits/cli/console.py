@@ -22,8 +22,6 @@ def output() -> Console:
     return console if console.is_terminal else Console(width=120)
 
 
-<<<<<<< HEAD
-=======
 def print_answer(answer: Answer) -> None:
     """Print an answer, its first line bold; wrapped at the width of a terminal, where one is."""
     console = output()
@@ -32,32 +30,6 @@ def print_answer(answer: Answer) -> None:
         console.print(said, soft_wrap=not console.is_terminal, highlight=False)
 
 
-def summary_table(experiment: Experiment, rows: list[dict[str, Any]]) -> Table:
-    """A row a system: regret, reward, syncs, ε, speed."""
-    environment = experiment.environment
-    parties = f"{environment.parties} {environment.words.parties}"
-    table = Table(title=f"{experiment.name}: {experiment.rounds:,} rounds, {parties}")
-    table.add_column("system", style="bold", no_wrap=True)
-    several = environment.acting > 1
-    share = ["an agent"] if several else []
-    for title in ("runs", "regret", "± s.e.", *share, "reward", "syncs", "ε", "steps/s"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(
-            escape(row["system"]),
-            str(row["replicates"]),
-            f"{row['regret_mean']:,.1f}",
-            "–" if math.isnan(row["regret_sem"]) else f"{row['regret_sem']:,.1f}",
-            *([f"{row['regret_mean'] / environment.acting:,.1f}"] if several else []),
-            f"{row['reward_mean']:,.0f}",
-            f"{row['syncs']:,.0f}",
-            _epsilon(row["epsilon_accounted"]),
-            rounded(row["agent_steps_per_second"]),
-        )
-    return table
-
-
->>>>>>> main
 def claim_table(label: str, claim: PrivacyClaim) -> Table:
     """A claim with its conditions and limits."""
     table = Table(

@@ -63,12 +63,9 @@ def run(
     from rich.console import Console
 
     from fedbandits.cli import console
-<<<<<<< HEAD
-    from fedbandits.cli.summary import summary_table
-=======
     from fedbandits.cli.adding import add_alone
+    from fedbandits.cli.summary import summary_table
     from fedbandits.experiments.answer import answer
->>>>>>> main
     from fedbandits.experiments.progress import TerminalProgress
     from fedbandits.experiments.run import run as run_experiment
     from fedbandits.experiments.summary import summarise
@@ -90,13 +87,9 @@ def run(
     except KeyboardInterrupt:
         typer.echo("Interrupted before any replicate was finished; --resume goes on.", err=True)
         raise typer.Exit(130) from None
-<<<<<<< HEAD
+    console.print_answer(answer(experiment, result))
     shown = console.output()
     shown.print(summary_table(experiment, summarise(experiment, result), shown.width))
-=======
-    console.print_answer(answer(experiment, result))
-    console.output().print(console.summary_table(experiment, summarise(experiment, result)))
->>>>>>> main
     typer.echo(f"Report: {folder / 'report.html'}")
     if result.attrs["interrupted"]:
         typer.echo(

@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fedbandits.experiments.intervals import FEWEST, spelled
+from fedbandits.experiments.intervals import FEWEST
+from fedbandits.experiments.numbers import spelled, spelled_epsilon
 from fedbandits.experiments.progress import rounded
 from fedbandits.settings.experiment import Experiment
 
@@ -59,7 +60,7 @@ def _columns(experiment: Experiment, rows: list[dict[str, Any]]) -> list[_Column
     decisions = acting * experiment.rounds
     found = [
         _Column("runs", lambda row: str(row["replicates"]), 1),
-        _Column("ε", lambda row: epsilon_cell(row["epsilon_accounted"])),
+        _Column("ε", lambda row: spelled_epsilon(row["epsilon_accounted"])),
         _Column(f"reward{several}", lambda row: spelled(row["reward_mean"] / acting), 2),
         _Column("syncs", lambda row: f"{row['syncs']:,.0f}", 3),
         _Column("steps/s", lambda row: rounded(row["agent_steps_per_second"]), 4),
@@ -96,10 +97,3 @@ def _width_of(table: Table) -> int:
     return table.__rich_measure__(
         Console(width=_UNBOUNDED), Console(width=_UNBOUNDED).options
     ).maximum
-
-
-def epsilon_cell(value: float) -> str:
-    """An ε as people read it: infinite, or a word where encryption has none."""
-    if math.isnan(value):
-        return "encrypted"
-    return "∞" if math.isinf(value) else f"{value:.4g}"

@@ -108,11 +108,6 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
         return None if self.persons is None else rounds * self.parties / self.persons
 
     def most_visits(self, rounds: int) -> float | None:
-<<<<<<< HEAD
-        """Largest number of visits of one person in ``rounds`` rounds; None if it is not known."""
-        del rounds
-        return None
-=======
         """Number of visits in ``rounds`` rounds that no person exceeds; None if it is not known.
 
         Where visits are drawn at random, with a probability of at most 1 % somebody has more.
@@ -124,7 +119,6 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
         return float(
             min(largest_of_many(rounds * self.most_share, self.persons), rounds * self.parties)
         )
->>>>>>> main
 
 
 class ArmFacts(Facts, frozen=True, kw_only=True, tag="arms"):

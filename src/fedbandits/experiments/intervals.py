@@ -62,16 +62,3 @@ def quantile(count: int, level: float = LEVEL) -> float:
     from scipy.special import stdtrit  # takes a while to import
 
     return float(stdtrit(count - 1, 0.5 + level / 2.0))
-
-
-def spelled(mean: float, half: float = math.nan) -> str:
-    """A mean with the half-width of its interval, if it has one: ``15.26 ± 0.06``.
-
-    The half-width has two digits that count, and the mean as many decimals as it.
-    """
-    if math.isnan(mean):
-        return "–"
-    if math.isnan(half) or math.isinf(half):
-        return f"{mean:,.{0 if abs(mean) >= 1000.0 else 1}f}"
-    decimals = 1 if half <= 0.0 else min(6, max(0, 1 - math.floor(math.log10(half))))
-    return f"{mean:,.{decimals}f} ± {half:,.{decimals}f}"

@@ -176,7 +176,9 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
     def headline(self) -> str:
         """The claim in one line."""
         if self.is_private:
-            person = f"; {_for_persons(self.person)}" if self.person else ""
+            person = ""
+            if self.person:
+                person = f"; a person with {self.person.counted_visits}: ε = {self.person.shown}"
             return (
                 f"ε = {self.epsilon:.4g} at δ = {self.delta:.3g}, {self.holds_for}, "
                 f"{self.relation}{person}"
@@ -227,12 +229,6 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
         if math.isfinite(basic) and not math.isclose(basic, exact, rel_tol=1e-6):
             lines.append(f"by basic composition, as papers add up: ε = {_number(basic)} {at}")
         return lines
-
-
-def _for_persons(person: PersonCost) -> str:
-    """The price of a person in a few words."""
-    least = "at least " if person.counted == "on average" else ""
-    return f"for some persons {least}ε = {person.epsilon:.4g}"
 
 
 def _charged(events: tuple[Event, ...]) -> list[str]:

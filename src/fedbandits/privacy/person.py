@@ -49,10 +49,20 @@ class PersonCost(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         """The price in one line."""
-        visits = f"{self.visits:,} visit{'s' if self.visits != 1 else ''}"
         mean = self.counted == "on average"
         some = "the mean: some have more" if mean else "the most that is expected of anybody"
-        return f"ε = {self.epsilon:.4g} at δ = {self.delta:g} for a person with {visits} ({some})"
+        price = f"ε = {self.shown} at δ = {self.delta:g}"
+        return f"{price} for a person with {self.counted_visits} ({some})"
+
+    @property
+    def counted_visits(self) -> str:
+        """The number of visits as text."""
+        return f"{self.visits:,} visit{'s' if self.visits != 1 else ''}"
+
+    @property
+    def shown(self) -> str:
+        """The ε as text."""
+        return f"{self.epsilon:,.0f}" if self.epsilon >= 1000.0 else f"{self.epsilon:.4g}"
 
 
 def person_cost(
