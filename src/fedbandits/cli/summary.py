@@ -61,7 +61,11 @@ def _columns(experiment: Experiment, rows: list[dict[str, Any]]) -> list[_Column
     found = [
         _Column("runs", lambda row: str(row["replicates"]), 1),
         _Column("ε", lambda row: spelled_epsilon(row["epsilon_accounted"])),
-        _Column(f"reward{several}", lambda row: spelled(row["reward_mean"] / acting), 2),
+        _Column(
+            f"reward{several}",
+            lambda row: spelled(row["reward_mean"] / acting, row["reward_ci95"] / acting),
+            2,
+        ),
         _Column("syncs", lambda row: f"{row['syncs']:,.0f}", 3),
         _Column("steps/s", lambda row: rounded(row["agent_steps_per_second"]), 4),
     ]
