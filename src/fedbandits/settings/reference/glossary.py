@@ -16,6 +16,7 @@ COLUMNS: dict[str, str] = {
     "replicates. nan with fewer than 3 replicates.",
     "reward_mean": "Reward of the whole group at the end: summed over all parties, then the mean "
     "over replicates.",
+    "reward_ci95": "The same as regret_ci95, for reward_mean.",
     "messages": "How many messages parties sent, mean over replicates.",
     "bytes": "How many bytes those messages had, mean over replicates.",
     "syncs": "How often parties exchanged what they had learned, mean over replicates.",
