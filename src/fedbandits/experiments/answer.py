@@ -187,7 +187,7 @@ class _Run(NamedTuple):
         labels = [entry.label for entry in self.experiment.systems]
         own, other = labels.index(judged.label), labels.index(baseline.label)
         found, claim = self.found, self.claims[judged.label]
-        differences = found.direction * (found.totals[other] - found.totals[own])
+        differences = found.differences(other, own)
         both = np.isfinite(differences)
         difference = paired(differences, self.level)
         base = _mean(found.totals[other][both])
