@@ -21,6 +21,7 @@ LEVELS = {
     "federation": 3, "systems": 4,
     "settings": 5,
     "presets": 6, "experiments": 6, "deployment": 6, "testing": 7, "parties": 7,
+    "plot": 7,
     "reproduce": 8, "cli": 9,
 }  # fmt: skip
 #: What every system's package is made of; docs/extending.md names the others, and why.

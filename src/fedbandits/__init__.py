@@ -53,10 +53,12 @@ __all__ = [
     "load",
     "load_model",
     "parties",
+    "plot",
     "presets",
     "privacy",
     "register",
     "run",
+    "sweep",
     "system",
     "systems",
     "with_alone",
@@ -68,6 +70,7 @@ if TYPE_CHECKING:
         learners,
         ledger,
         parties,
+        plot,
         presets,
         privacy,
         systems,
@@ -78,6 +81,7 @@ if TYPE_CHECKING:
     from fedbandits.experiments.audit import audit
     from fedbandits.experiments.run import run
     from fedbandits.experiments.stop import Stop
+    from fedbandits.experiments.sweep import sweep
     from fedbandits.experiments.with_alone import with_alone
     from fedbandits.learners.learner import Learner
     from fedbandits.learners.private_learner import PrivateLearner
@@ -109,10 +113,12 @@ else:
             "load": "fedbandits.settings.experiment:load",
             "load_model": "fedbandits.systems.exported:load_model",
             "parties": "fedbandits.parties",
+            "plot": "fedbandits.plot",
             "presets": "fedbandits.presets",
             "privacy": "fedbandits.privacy",
             "register": "fedbandits.systems:register",
             "run": "fedbandits.experiments.run:run",
+            "sweep": "fedbandits.experiments.sweep:sweep",
             "system": "fedbandits.settings.experiment:system",
             "systems": "fedbandits.systems",
             "with_alone": "fedbandits.experiments.with_alone:with_alone",

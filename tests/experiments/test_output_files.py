@@ -22,6 +22,7 @@ from fedbandits.experiments import files as files_module
 from fedbandits.experiments import output
 from fedbandits.experiments.files import locked, stage
 from fedbandits.experiments.output import holds_complete_run, write_output
+from fedbandits.experiments.plots import Picture
 from fedbandits.experiments.whole import MARKER, is_whole
 
 
@@ -39,7 +40,7 @@ def result():
 @pytest.fixture(autouse=True)
 def plain(monkeypatch):
     """Plots and reports take seconds, and these tests are not about them."""
-    monkeypatch.setattr(output, "draw_plots", lambda *_: {"regret": b"p" * 3000})
+    monkeypatch.setattr(output, "draw_plots", lambda *_: {"regret": Picture(b"p" * 3000, b"s")})
     monkeypatch.setattr(output, "render_report", lambda *_: "report" * 1000)
 
 

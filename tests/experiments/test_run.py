@@ -174,7 +174,7 @@ def test_the_folder_of_a_run(tmp_path):
     outcome = fb.run(small(), out=out)
     names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
     drawn = ("regret", "syncs", "epsilon", "theory-regret", "theory-syncs")
-    plots = {f"plots/{name}.png" for name in drawn}
+    plots = {f"plots/{name}.{kind}" for name in drawn for kind in ("png", "svg")}
     assert names == plots | {
         "results.nc",
         "summary.csv",
@@ -200,7 +200,7 @@ def test_the_report_needs_nothing_beside_itself_and_states_every_claim(tmp_path)
     named = fb.system("feducb-nonprivate", label="<b>bold & co</b> $\\frac{$")
     fb.run(small(systems=(*small().systems, named)), out=tmp_path / "r")
     text = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
-    assert text.count("data:image/png;base64,") == 5  # two of them beside what is proved
+    assert text.count("data:image/svg+xml;base64,") == 5  # two of them beside what is proved
     assert "http" not in text
     assert "<b>bold" not in text
     assert "&lt;b&gt;bold &amp; co" in text

@@ -14,6 +14,7 @@ from fedbandits.experiments.answer_page import answer_section
 from fedbandits.experiments.audit_report import audit_section
 from fedbandits.experiments.claims_page import OVERVIEW, OVERVIEW_NOTE, overview
 from fedbandits.experiments.html import as_figure, as_number, as_table, as_text
+from fedbandits.experiments.plots import Picture
 from fedbandits.experiments.result import own_metrics
 from fedbandits.experiments.theory import Comparison
 from fedbandits.experiments.theory_report import theory_section
@@ -53,7 +54,7 @@ def render_report(
     experiment: Experiment,
     result: xr.Dataset,
     rows: list[dict[str, Any]],
-    plots: dict[str, bytes],
+    plots: dict[str, Picture],
     comparisons: Sequence[Comparison] = (),
     audit: Audit | None = None,
     answer: Answer | None = None,
@@ -68,7 +69,11 @@ def render_report(
         _results_table(rows),
         _own_metrics(result, rows),
         _exploration_note(experiment),
-        *(as_figure(_CAPTIONS[name], image) for name, image in plots.items() if name in _CAPTIONS),
+        *(
+            as_figure(_CAPTIONS[name], image.svg)
+            for name, image in plots.items()
+            if name in _CAPTIONS
+        ),
         *theory_section(comparisons, plots),
         "<h2>What each system claims about privacy</h2>",
         _claims_overview(claims),

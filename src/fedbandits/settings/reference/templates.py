@@ -23,6 +23,7 @@ _WIDTH = 96
 _HEAD = (
     "Run it:                 fedbandits run {path}",
     "See what it promises:   fedbandits privacy {path}",
+    "Try several values:     fedbandits run {path} --sweep rounds=500,1000",
     "",
     "Lines that begin with # and a space explain. Lines that begin with # and a key, such as "
     "#seed, show the default of that key: remove the # to change it.",

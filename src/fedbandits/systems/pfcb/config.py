@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from fedbandits._checked import Checked
+from fedbandits.systems.effective import BUDGET
 
 Positive = Annotated[float, Meta(gt=0.0, le=1e9)]
 
@@ -289,3 +290,8 @@ class PFCB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 'cannot compare reports with them; set acceptance.evidence = "pooled", or '
                 'local_view = "raw"'
             )
+
+    @property
+    def idle(self) -> tuple[str, ...]:
+        """Settings that change nothing in this configuration: a budget without noise."""
+        return BUDGET if isinstance(self.privatizer, NoNoise) else ()

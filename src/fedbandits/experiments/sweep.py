@@ -1,0 +1,329 @@
+"""Running a sweep: all its points in one pool, and what several points share once."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import xarray as xr
+
+from fedbandits.environments import kind_of
+from fedbandits.environments import registry as environment_registry
+from fedbandits.errors import ConfigError, ResumeWarning, StoppedError
+from fedbandits.experiments.backends import choose_backend
+from fedbandits.experiments.checkpoint import CheckpointFolder
+from fedbandits.experiments.estimate import refuse_what_cannot_fit, warn_of_long_runs
+from fedbandits.experiments.events import Event, ReplicateAdvanced
+from fedbandits.experiments.files import locked
+from fedbandits.experiments.output import check_output, holds_complete_run, read_result
+from fedbandits.experiments.playing import play_jobs
+from fedbandits.experiments.replicate import Job, Shared, Task, checkpoint_rounds
+from fedbandits.experiments.stop import Leaving, Stop
+from fedbandits.experiments.stream import Listener, Stream
+from fedbandits.experiments.sweep_estimate import sweep_estimate
+from fedbandits.experiments.sweep_events import (
+    PointFinished,
+    SweepAdvanced,
+    SweepFinished,
+    SweepInterrupted,
+    SweepStarted,
+)
+from fedbandits.experiments.sweep_output import write_sweep
+from fedbandits.experiments.sweep_result import SweepParts
+from fedbandits.experiments.sweep_units import Unit, units_of
+from fedbandits.experiments.trace import ReplicateTrace
+from fedbandits.settings.experiment import Experiment
+from fedbandits.settings.sweeps import Sweep, load_any, sweep_of
+from fedbandits.systems.registry import refuse_registered
+
+
+def sweep(
+    experiment: Experiment | Sweep | str | os.PathLike[str],
+    keys: Mapping[str, Sequence[Any]] | None = None,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    backend: str = "local",
+    scheduler: str | None = None,
+    resume: bool = False,
+    save_every: float = 5.0,
+    on_event: Listener | None = None,
+    stop: Stop | None = None,
+) -> xr.Dataset:
+    """Run an experiment for all combinations of the values of some keys.
+
+    What several points have in common is played once. A system that adds no noise, for instance, is
+    the same at every ε. Each point has the same result, bit for bit, as a run of it alone.
+
+    Parameters
+    ----------
+    experiment
+        An :class:`Experiment`, or the path of a TOML file. The file may have a table ``[sweep]``.
+    keys
+        Keys, each with the list of its values: ``{"systems.*.epsilon": [0.1, 1.0]}``. ``*`` means
+        all systems that have the key. They replace the table ``[sweep]`` of a file.
+    out
+        Folder for ``results.nc``, ``summary.csv``, plots, ``report.html`` and ``config.toml``.
+        Without ``out`` no files are written.
+    jobs
+        Number of replicates that run at the same time, of whatever points. By default the number of
+        processors of this machine or of the cluster.
+    backend, scheduler
+        Where replicates run; see :func:`fedbandits.run`.
+    resume
+        Whether to continue an interrupted or killed sweep with the same ``out``. Replicates that
+        are finished are not played again. The values of the keys may have changed since.
+    save_every
+        Time between two checkpoints of a replicate, in seconds.
+    on_event
+        A function that is called with every event of the sweep; see
+        :mod:`fedbandits.experiments.events`.
+    stop
+        A :class:`.Stop`. When it is set, the sweep ends early, as with Ctrl-C.
+
+    Returns
+    -------
+    xarray.Dataset
+        Dimensions: one for each key, then ``system``, ``replicate``, ``party``, ``round``. A
+        dimension has the short name of its key, such as ``epsilon``. Where points differ in their
+        parties or rounds, it is NaN for those that a point has not. The variables ``parties``,
+        ``acting`` and ``rounds`` tell how many each point has. If ``epsilon`` is swept, the
+        measured ε is called ``epsilon_spent``.
+
+    Warns
+    -----
+    LongRunWarning
+        If the sweep is expected to take long.
+    ResumeWarning
+        With ``resume``, if there is nothing to resume, or if the sweep is complete already.
+
+    Raises
+    ------
+    ConfigError, DataError, OutputExistsError, OutputBusyError, ResourceError
+        Before anything runs. The message names the key and the values of the point.
+    OutputError, CheckpointError, BackendError
+        See :func:`fedbandits.run`.
+    StoppedError
+        If ``stop`` ended the sweep before any replicate was finished.
+    KeyboardInterrupt
+        If Ctrl-C ended the sweep before any replicate was finished.
+    """
+    made = _sweep(experiment, keys)
+    if jobs is not None and (not isinstance(jobs, int) or jobs < 1):
+        raise ConfigError(f"jobs: given {jobs!r}, allowed: a whole number ≥ 1")
+    if resume and out is None:
+        raise ConfigError("resume: needs out; checkpoints are kept beside that folder")
+    chosen = choose_backend(backend, scheduler)
+    if backend != "local":
+        refuse_registered(entry.system for entry in made.experiment.systems)
+        environment_registry.refuse_registered(kind_of(made.experiment.environment))
+    points = made.points()
+    units = units_of(points)
+    named, expected = sweep_estimate(made, points, units, jobs)
+    refuse_what_cannot_fit(named, expected, elsewhere=backend != "local")
+    parts = SweepParts(made, points, units, [point.experiment.claims() for point in points])
+    folder = pathlib.Path(out).resolve() if out is not None else None
+    playing = _Playing(parts, folder, Leaving(stop), on_event, save_every)
+    with locked(folder) if folder is not None else nullcontext():
+        if folder is not None:
+            again = resume and playing.has_checkpoints
+            check_output(folder, made, ("sweep",) if again else ())
+            if resume and not playing.has_checkpoints:
+                if holds_complete_run(folder):
+                    return playing.complete_already(folder)
+                _say_that_nothing_is_there(playing.room, folder)
+        if backend == "local":
+            warn_of_long_runs(named, expected)
+        with chosen as connected:
+            playing.begin(resume)
+            play_jobs(connected, playing.left(), playing.stream, playing.stop, jobs, playing.take)
+        result = playing.finish(folder)
+    if result is not None:
+        return result
+    if stop:
+        raise StoppedError("sweep: it was stopped before any replicate was finished")
+    raise KeyboardInterrupt
+
+
+def _sweep(
+    given: Experiment | Sweep | str | os.PathLike[str], keys: Mapping[str, Sequence[Any]] | None
+) -> Sweep:
+    if not isinstance(given, Experiment | Sweep):
+        given = load_any(pathlib.Path(given))
+    if keys is None:
+        return given if isinstance(given, Sweep) else sweep_of(given, {})
+    return sweep_of(given.experiment if isinstance(given, Sweep) else given, keys)
+
+
+def _say_that_nothing_is_there(room: pathlib.Path | None, folder: pathlib.Path) -> None:
+    warnings.warn(
+        f"resume: there is nothing to resume: no checkpoints in {room}, and no complete sweep in "
+        f"{folder}. The sweep starts from the beginning",
+        ResumeWarning,
+        stacklevel=3,
+    )
+
+
+class _Playing:
+    """One sweep while it is played.
+
+    Parameters
+    ----------
+    parts
+        What its result is made of.
+    folder
+        Its output folder, if it has one. The checkpoints of each unit lie beside it.
+    stop, listener, save_every
+        As ``sweep`` takes them.
+    """
+
+    def __init__(
+        self,
+        parts: SweepParts,
+        folder: pathlib.Path | None,
+        stop: Leaving,
+        listener: Listener | None,
+        save_every: float,
+    ) -> None:
+        self.parts, self.stop = parts, stop
+        self.stream = Stream(None if listener is None else self._translate)
+        self.room = None if folder is None else folder.parent / f".{folder.name}.checkpoint"
+        self._listener, self._out = listener, None if folder is None else str(folder)
+        self._units = {unit.experiment.systems[0].label: unit for unit in parts.units}
+        self._shared = {unit.digest: self._shared_of(unit, save_every) for unit in parts.units}
+        self._work = float(sum(unit.experiment.rounds for unit in parts.units))
+        self._work *= parts.sweep.experiment.replicates
+        self._done = Counter[tuple[str, int]]()
+        self._rounds = 0
+
+    def _shared_of(self, unit: Unit, save_every: float) -> Shared:
+        folder = None
+        if self.room is not None:
+            folder = CheckpointFolder(self.room / unit.digest, unit.experiment)
+        return Shared(
+            unit.experiment, self.stream, self.stop, folder, save_every, plans=(unit.plan,)
+        )
+
+    @property
+    def has_checkpoints(self) -> bool:
+        """Whether there is anything to resume, of whatever sweep."""
+        return self.room is not None and any(self.room.glob("*/*.checkpoint"))
+
+    def begin(self, resume: bool) -> None:
+        """Make the folders of checkpoints; take up what is finished, or discard it."""
+        if self.room is not None and not resume and self.room.exists():
+            shutil.rmtree(self.room)
+        known = list(self._finished_before(resume))
+        points = self.parts.points
+        runs = self.parts.sweep.experiment.replicates
+        self._tell(
+            SweepStarted(
+                experiment=self.parts.sweep.experiment.name,
+                systems=tuple(s.label for s in self.parts.sweep.experiment.systems),
+                points=tuple(point.values for point in points),
+                replicates=len(self.parts.units) * runs,
+                asked=len(points) * len(self.parts.sweep.experiment.systems) * runs,
+                finished=len(known),
+            )
+        )
+        for unit, trace in known:
+            self._rounds += unit.experiment.rounds
+            self.parts.add(unit.digest, trace)
+
+    def _finished_before(self, resume: bool) -> Any:
+        for unit in self.parts.units:
+            checkpoints = self._shared[unit.digest].checkpoints
+            if checkpoints is None:
+                continue
+            checkpoints.begin(resume)
+            rounds = checkpoint_rounds(unit.experiment.rounds, unit.experiment.checkpoints)
+            for replicate in range(unit.experiment.replicates):
+                trace = checkpoints.finished(0, replicate, rounds)
+                if trace is not None:
+                    yield unit, trace
+
+    def left(self) -> list[Job]:
+        """What is to be played, point by point, so that an interrupted sweep has whole points."""
+        jobs = []
+        for unit in self.parts.units:
+            known = {trace.replicate for trace in self.parts.traces[unit.digest]}
+            jobs += [
+                Job(self._shared[unit.digest], Task(0, replicate))
+                for replicate in range(unit.experiment.replicates)
+                if replicate not in known
+            ]
+        return jobs
+
+    def take(self, job: Job, trace: ReplicateTrace) -> None:
+        """Take up a replicate that is finished."""
+        unit = self._units[job.shared.experiment.systems[0].label]
+        before = self.parts.finished_points
+        for count, point in enumerate(self.parts.add(unit.digest, trace), before + 1):
+            self._tell(
+                PointFinished(
+                    point=point,
+                    values=self.parts.points[point].values,
+                    finished=count,
+                    total=len(self.parts.points),
+                )
+            )
+
+    def finish(self, folder: pathlib.Path | None) -> xr.Dataset | None:
+        """The result, as it is written; None if no replicate was finished."""
+        parts, total = self.parts, len(self.parts.points)
+        finished = parts.finished_points
+        interrupted = finished < total
+        result = parts.dataset(interrupted) if any(parts.traces.values()) else None
+        kept = folder is not None and interrupted and holds_complete_run(folder)
+        if folder is not None and result is not None and not kept:
+            write_sweep(folder, parts, result)
+        if self.room is not None and not interrupted:
+            shutil.rmtree(self.room)
+        if interrupted:
+            self._tell(SweepInterrupted(finished=finished, total=total, out=self._out))
+        else:
+            self._tell(SweepFinished(total=total, out=self._out))
+        return result
+
+    def complete_already(self, folder: pathlib.Path) -> xr.Dataset:
+        """The result in a folder; nothing is left to play."""
+        warnings.warn(
+            f"resume: {folder} holds a complete sweep already; nothing is played. To play it "
+            "again, run it without resume",
+            ResumeWarning,
+            stacklevel=3,
+        )
+        result = read_result(folder)
+        self._tell(SweepFinished(total=len(self.parts.points), out=self._out))
+        return result
+
+    def _tell(self, event: Event) -> None:
+        if self._listener is not None:
+            self._listener(event)
+
+    def _translate(self, event: Event) -> None:
+        """A replicate of a unit is one of the first point that has it."""
+        if not isinstance(event, ReplicateAdvanced):
+            self._tell(event)
+            return
+        number, system = self._units[event.system].first
+        point = self.parts.points[number]
+        self._rounds += event.done - self._done[event.system, event.replicate]
+        self._done[event.system, event.replicate] = event.done
+        self._tell(
+            SweepAdvanced(
+                point=number,
+                values=point.values,
+                system=point.experiment.systems[system].label,
+                replicate=event.replicate,
+                done=event.done,
+                rounds=event.rounds,
+                share=self._rounds / self._work,
+            )
+        )
