@@ -193,7 +193,7 @@ class _Run(NamedTuple):
         labels = [entry.label for entry in self.experiment.systems]
         own, other = labels.index(judged.label), labels.index(baseline.label)
         found, claim = self.found, self.claims[judged.label]
-        differences = found.direction * (found.totals[other] - found.totals[own])
+        differences = found.differences(other, own)
         both = np.isfinite(differences)
         difference = paired(differences, self.level)
         if found.errors is not None:  # all replicates use one log, whose chance they do not show

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +44,19 @@ class Measure(NamedTuple):
     def direction(self) -> int:
         """1 if less is better, -1 if more is."""
         return 1 if self.loss else -1
+
+    def differences(self, baseline: int, system: int) -> Floats:
+        """(replicates,) what ``system`` saves beside ``baseline``, without errors of rounding."""
+        both = self.totals[baseline], self.totals[system]
+        differences = self.direction * (both[0] - both[1])
+        largest = float(np.nanmax(np.abs(both), initial=0.0))
+        return _even(differences, largest)
+
+
+def _even(values: Floats, largest: float) -> Floats:
+    """Values that differ by errors of rounding alone, as equal ones."""
+    digits = 12 - math.ceil(math.log10(largest)) if largest > 0.0 else 12
+    return np.round(values, digits)
 
 
 def measure(labels: Labels, result: xr.Dataset) -> Measure:
