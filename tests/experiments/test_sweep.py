@@ -262,7 +262,7 @@ class TestResume:
         with pytest.raises(StoppedError):
             fb.sweep(experiment(), GRID, out=tmp_path / "s", stop=stop, on_event=told.append)
         assert told[-1] == SweepInterrupted(finished=0, total=4, out=str(tmp_path / "s"))
-        shutil.rmtree(tmp_path / ".s.checkpoint")
+        shutil.rmtree(tmp_path / ".s.points")
         with pytest.warns(ResumeWarning, match="nothing to resume"):
             listened(out=tmp_path / "s", resume=True)
 
