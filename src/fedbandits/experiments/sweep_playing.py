@@ -15,7 +15,6 @@ from fedbandits.experiments.checkpoint import CheckpointFolder
 from fedbandits.experiments.events import Event, ReplicateAdvanced
 from fedbandits.experiments.output import holds_complete_run, read_result
 from fedbandits.experiments.replicate import Job, Shared, Task, checkpoint_rounds
-from fedbandits.experiments.result import ReplicateTrace
 from fedbandits.experiments.stop import Leaving
 from fedbandits.experiments.stream import Listener, Stream
 from fedbandits.experiments.sweep_events import (
@@ -28,6 +27,7 @@ from fedbandits.experiments.sweep_events import (
 from fedbandits.experiments.sweep_output import write_sweep
 from fedbandits.experiments.sweep_result import SweepParts
 from fedbandits.experiments.sweep_units import Unit
+from fedbandits.experiments.trace import ReplicateTrace
 
 
 class Playing:
