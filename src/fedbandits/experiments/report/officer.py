@@ -25,8 +25,8 @@ _INTRO = (
     "finite, what a person with several records costs, and what is not protected."
 )
 _SIMULATED = (
-    "This run is a simulation: its noise comes from the seed and protects nobody. The figures hold "
-    "for a federation of real parties with the same settings and with secure noise."
+    "This run is a simulation: its noise and keys come from the seed and protect nobody. What "
+    "stands here holds for a federation of real parties with the same settings and secure noise."
 )
 _COLUMNS = (
     "system",
