@@ -112,7 +112,7 @@ def test_a_result_of_another_version_is_refused_by_name(tmp_path):
     fb.run(small(), out=tmp_path / "r")
     stored = read_result(tmp_path / "r")
     stored.attrs["format"] = 1
-    data = output._netcdf(stored)
+    data = output.netcdf(stored)
     put_in_place({"results.nc": data, "config.toml": small().to_toml().encode()}, tmp_path / "r")
     with (
         pytest.raises(OutputExistsError, match="made by another version of fedbandits"),
@@ -352,7 +352,7 @@ def test_seconds_are_those_in_which_some_replicate_was_played():
         msgspec.structs.replace(trace, spells=spell)
         for trace, spell in zip(traces, spells, strict=True)
     ]
-    assert result_module._busy_seconds(played) == pytest.approx(7.0)
+    assert result_module.busy_seconds(played) == pytest.approx(7.0)
 
 
 def test_a_damaged_earlier_result_is_replaced(tmp_path):

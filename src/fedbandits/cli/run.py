@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import pathlib
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from fedbandits.cli.options import Assignments, ConfigFile, OutputFolder
+from fedbandits.cli.options import Assignments, ConfigFile, OutputFolder, SweptKeys
 
 
 def run(
     config: ConfigFile,
     assignments: Assignments = None,
+    sweeps: SweptKeys = None,
     out: OutputFolder = None,
     seed: Annotated[int | None, typer.Option(help="Overrides the file's seed.")] = None,
     replicates: Annotated[int | None, typer.Option(help="Overrides the file's.")] = None,
@@ -52,13 +53,30 @@ def run(
     crash the same command with --resume goes on where they were, to the same result. Where there is
     nothing to resume, it says so and starts from the beginning; where the run is complete, it plays
     nothing.
+
+    With --sweep, or a table [sweep] in the file, all combinations of the values are run. What
+    several of them have in common is played once. The table then has a row for each combination and
+    system; the report shows regret against the swept values.
     """
-    from fedbandits.settings.experiment import load
+    from fedbandits.settings.experiment import Experiment
+    from fedbandits.settings.sweeps import load_any
 
     changes = list(assignments or [])
     changes += [f"seed={seed}"] if seed is not None else []
     changes += [f"replicates={replicates}"] if replicates is not None else []
-    experiment = load(config, changes)
+    loaded = load_any(config, changes, sweeps or [])
+    options: dict[str, Any] = {
+        "jobs": jobs,
+        "backend": backend,
+        "scheduler": scheduler,
+        "resume": resume,
+    }
+    if not isinstance(loaded, Experiment):
+        from fedbandits.cli.sweeps import run_sweep
+
+        run_sweep(loaded, out, options)
+        return
+    experiment = loaded
     # Only now: a wrong key must not wait for what a run needs.
     from rich.console import Console
 
@@ -75,15 +93,7 @@ def run(
     folder = out or pathlib.Path("runs") / experiment.name
     try:
         with TerminalProgress(Console(stderr=True)) as progress:
-            result = run_experiment(
-                experiment,
-                out=folder,
-                jobs=jobs,
-                backend=backend,
-                scheduler=scheduler,
-                resume=resume,
-                on_event=progress,
-            )
+            result = run_experiment(experiment, out=folder, on_event=progress, **options)
     except KeyboardInterrupt:
         typer.echo("Interrupted before any replicate was finished; --resume goes on.", err=True)
         raise typer.Exit(130) from None

@@ -46,15 +46,19 @@ OVERVIEW_NOTE = (
 
 _HEAD = """# What every preset claims
 
-Made by `fedbandits privacy --all --markdown`; do not edit. Figures for your own configuration:
-`fedbandits privacy CONFIG.toml`. What privacy costs in regret: [How private is it?](privacy.md)
+The sound variants of FedUCB, FCLUB and P-FCB have a finite ε for one record. As published, only
+P-FCB has one; SAMBA encrypts, and has no ε. This page is for whoever compares presets. Figures for
+your own configuration: `fedbandits privacy CONFIG.toml`. What privacy costs in regret:
+[How private is it?](privacy.md)
+
+Made by `fedbandits privacy --all --markdown`; do not edit.
 
 Each section says who is protected (the privacy unit: one visit, one purchase, one reward), from
 whom, at what ε and δ, under which conditions, and what is not protected. A finite ε is for one
 record. What several records of one person cost together stands under *not protected*.
 
 Every preset with a budget is asked for ε = {epsilon:g} at δ = {delta:g}, over {rounds:,} rounds of
-a small world of its kind: {worlds}.
+a small world of its kind. These worlds have {worlds}.
 """
 
 

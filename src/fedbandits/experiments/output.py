@@ -25,13 +25,25 @@ from fedbandits.experiments.theory import compare
 from fedbandits.experiments.verdict import Audit
 from fedbandits.experiments.whole import is_whole, put_in_place
 from fedbandits.settings.experiment import Experiment, load
+from fedbandits.settings.sweeps import Sweep
 
 _RESULTS, _CONFIG = "results.nc", "config.toml"
 _AUDIT = "audit.json"
 
 
-def check_output(out: pathlib.Path, experiment: Experiment) -> None:
+def check_output(
+    out: pathlib.Path, experiment: Experiment | Sweep, but: tuple[str, ...] = ()
+) -> None:
     """Refuse a folder that is in use for something else, before anything runs.
+
+    Parameters
+    ----------
+    out
+        The folder.
+    experiment
+        What is to be run.
+    but
+        Keys that may differ from those of what the folder holds.
 
     Raises
     ------
@@ -50,7 +62,10 @@ def check_output(out: pathlib.Path, experiment: Experiment) -> None:
         raise OutputExistsError(
             f"{out}: has files, but not a run of fedbandits; choose another --out"
         )
-    differing = list(_differences(there, experiment.to_table(), ""))
+    mine = experiment.to_table()
+    for key in but:
+        there[key] = mine.get(key)
+    differing = list(_differences(there, mine, ""))
     if differing:
         raise OutputExistsError(
             f"{out}: holds the results of another configuration (differs in "
@@ -214,7 +229,7 @@ def write_output(
     plots = draw_plots(result, bounds, look)
     found = answer(experiment, result)
     files = {
-        _RESULTS: _netcdf(result),
+        _RESULTS: netcdf(result),
         "summary.csv": summary_csv(rows).encode(),
         "report.html": render_report(
             experiment, result, rows, plots, compare(result, bounds), audit, found
@@ -228,7 +243,7 @@ def write_output(
     put_in_place(files, out)
 
 
-def _netcdf(result: xr.Dataset) -> bytes:
+def netcdf(result: xr.Dataset) -> bytes:
     """The bytes of a netCDF file. HDF5 does not survive a disk that is full: it gets none."""
     buffer = io.BytesIO()
     with h5netcdf.File(buffer, "w") as file:

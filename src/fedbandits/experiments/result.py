@@ -53,9 +53,9 @@ def build_dataset(
         for name, (_, data) in variables.items():
             data[trace.system, trace.replicate] = getattr(trace, name)
     claims = experiment.claims()
-    variables |= _spent([claims[name] for name in labels], variables["epsilon"][1])
+    variables |= spent([claims[name] for name in labels], variables["epsilon"][1])
     variables |= _metrics(traces, (*shape, parties, len(rounds)))
-    seconds = [_busy_seconds([t for t in traces if t.system == i]) for i in range(len(labels))]
+    seconds = [busy_seconds([t for t in traces if t.system == i]) for i in range(len(labels))]
     variables["seconds"] = (("system",), np.array(seconds))
     coordinates = {
         "system": labels,
@@ -70,7 +70,7 @@ def build_dataset(
     return result
 
 
-def _spent(claims: Iterable[PrivacyClaim], noted: Floats) -> _Variables:
+def spent(claims: Iterable[PrivacyClaim], noted: Floats) -> _Variables:
     """ε accounted so far, and ε of contents so far, (system, replicate, round)."""
     dims = ("system", "replicate", "round")
     contents, accounted = noted.copy(), noted.copy()
@@ -117,7 +117,7 @@ def regret_ratio(result: xr.Dataset, system: str, baseline: str) -> float:
     return float(last.sel(system=system) / last.sel(system=baseline))
 
 
-def _busy_seconds(traces: list[ReplicateTrace]) -> float:
+def busy_seconds(traces: list[ReplicateTrace]) -> float:
     """Wall time during which at least one of these replicates was being played."""
     total, until = 0.0, -math.inf
     for began, ended in sorted(spell for trace in traces for spell in trace.spells):

@@ -12,6 +12,7 @@ from fedbandits.experiments.answer import Answer
 from fedbandits.experiments.answer_page import answer_section
 from fedbandits.experiments.audit_report import audit_section
 from fedbandits.experiments.html import as_text
+from fedbandits.experiments.offline_page import offline_section
 from fedbandits.experiments.plots import Picture
 from fedbandits.experiments.report.claims import claims_section, glossary_section
 from fedbandits.experiments.report.officer import officer_section
@@ -60,6 +61,7 @@ def render_report(
         *([] if answer is None else [answer_section(answer)]),
         officer_section(claims, audit),
         results_section(experiment, result, rows, plots),
+        *offline_section(result),
         *theory_section(comparisons, plots),
         claims_section(claims),
         *([] if audit is None else ["<h2>Audit</h2>", audit_section(audit)]),
