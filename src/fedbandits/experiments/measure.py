@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from fedbandits._typing import Floats
-from fedbandits.experiments.labels import Labels
+from fedbandits.environments.words import Words
 
 #: Words that begin with a vowel, and are spoken as if they began with a consonant.
 _SPOKEN_AS_CONSONANT = ("eu", "one", "uni", "us", "ut")
@@ -54,20 +54,23 @@ def _even(values: Floats, largest: float) -> Floats:
     return np.round(values, digits)
 
 
-def measure(labels: Labels, result: xr.Dataset) -> Measure:
+def measure(words: Words, acting: int, rounds: int, result: xr.Dataset) -> Measure:
     """Regret at the end of a run; reward for each decision if regret is not known (NaN).
 
     Parameters
     ----------
-    labels
-        Words and sizes of the run.
+    words
+        Words of the environment.
+    acting
+        How many parties act in one round.
+    rounds
+        Rounds of the run.
     result
         Its result.
     """
     last = result.isel(round=-1)
     regret = np.asarray(last.regret.values, np.float64)
     reward = np.asarray(last.reward.values, np.float64)
-    words, acting, rounds = labels.words, labels.acting, labels.rounds
     finished = np.isfinite(reward)
     if finished.any() and not np.isfinite(regret[finished]).all():
         unit = f"reward {with_article(words.turn)}"
