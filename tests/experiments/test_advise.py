@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import msgspec
-import numpy as np
 import pytest
 
 import fedbandits as fb
@@ -46,6 +45,16 @@ def curve(axis, *states):
         for value, state in zip(values, *states, strict=False)
     ]  # fmt: skip
     return Curve(axis, "key", tuple(tried))
+
+
+@pytest.fixture(scope="module")
+def given():
+    return experiment("feducb", agents=4)
+
+
+@pytest.fixture(scope="module")
+def advice(given):
+    return fb.advise(given, jobs=1)
 
 
 class TestWords:
@@ -144,14 +153,6 @@ class TestTrials:
 
 
 class TestAdvice:
-    @pytest.fixture(scope="class")
-    def given(self):
-        return experiment("feducb", agents=4)
-
-    @pytest.fixture(scope="class")
-    def advice(self, given):
-        return fb.advise(given, jobs=1)
-
     def test_each_value_is_what_a_run_of_it_alone_would_find(self, given, advice):
         (at_eight,) = [one for one in advice.curves[0].tried if one.parties == 8]
         world = msgspec.structs.replace(given.environment, agents=8)
@@ -204,7 +205,3 @@ class TestAdvice:
         assert 2 <= len(found.curves[0].tried) < 4
         with pytest.raises(StoppedError):
             fb.advise(given, jobs=1, stop=stop)
-
-
-def test_values_that_are_not_finished_are_not_spoken_of():
-    assert np.isnan(paired(np.array([np.nan])).mean)

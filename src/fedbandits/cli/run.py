@@ -92,6 +92,7 @@ def run(
 
     from fedbandits.cli import console
     from fedbandits.cli.adding import add_alone
+    from fedbandits.cli.summary import summary_table
     from fedbandits.experiments.answer import answer
     from fedbandits.experiments.progress import TerminalProgress
     from fedbandits.experiments.run import run as run_experiment
@@ -108,7 +109,8 @@ def run(
         raise typer.Exit(130) from None
     found = answer(experiment, result)
     console.print_answer(found)
-    console.output().print(console.summary_table(experiment, summarise(experiment, result)))
+    shown = console.output()
+    shown.print(summary_table(experiment, summarise(experiment, result), shown.width))
     if advise and not result.attrs["interrupted"]:
         from fedbandits.cli.advising import print_advice
 

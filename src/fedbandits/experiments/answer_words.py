@@ -13,6 +13,11 @@ from fedbandits.experiments.intervals import FEWEST
 #: Share of parties that are worse off, from which on it is said.
 _NOTABLE = 0.1
 _POOLED = "everything pooled in clear"
+_ON_LOG = (
+    "Rewards are doubly robust estimates from one log, of the whole run, learning included. ± is "
+    "an interval at {level:.1%} for the chance of the log. It is rather too wide: it does not use "
+    "that both systems met the same events."
+)
 
 
 class Said(NamedTuple):
@@ -28,12 +33,15 @@ class Said(NamedTuple):
         What is lost, in a word; empty if rewards are compared.
     private
         Labels of the systems that claim a finite ε.
+    on_log
+        Whether numbers are estimates from a log.
     """
 
     words: Words
     unit: str
     loss: str
     private: tuple[str, ...]
+    on_log: bool = False
 
     def lines(self, compared: Sequence[Comparison], broken: Sequence[str]) -> tuple[str, ...]:
         """All lines; the first answers the question as a whole."""
@@ -58,6 +66,8 @@ class Said(NamedTuple):
         """How the numbers were computed."""
         if not compared:
             return ""
+        if self.on_log:
+            return _ON_LOG.format(level=compared[0].level)
         counts = sorted({one.replicates for one in compared})
         count = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         text = (

@@ -10,6 +10,7 @@ import xarray as xr
 
 from fedbandits._typing import Floats
 from fedbandits.environments.words import Words
+from fedbandits.experiments.offline import ANSWERED_BY
 
 #: Words that begin with a vowel, and are spoken as if they began with a consonant.
 _SPOKEN_AS_CONSONANT = ("eu", "one", "uni", "us", "ut")
@@ -28,12 +29,16 @@ class Measure(NamedTuple):
         Its unit in words: ``mistakes a hospital in 100 visits``.
     loss
         What is lost, in a word: ``mistakes``. Empty if more is better: then it is reward.
+    errors : (systems, replicates), optional
+        Half-widths of 95% intervals of ``totals``, if they are estimates from one log. None if they
+        were measured.
     """
 
     parties: Floats
     totals: Floats
     unit: str
     loss: str
+    errors: Floats | None = None
 
     @property
     def direction(self) -> int:
@@ -69,6 +74,8 @@ def measure(words: Words, acting: int, rounds: int, result: xr.Dataset) -> Measu
         Its result.
     """
     last = result.isel(round=-1)
+    if "estimator" in result.dims:
+        return _estimated(words, last)
     regret = np.asarray(last.regret.values, np.float64)
     reward = np.asarray(last.reward.values, np.float64)
     finished = np.isfinite(reward)
@@ -80,6 +87,16 @@ def measure(words: Words, acting: int, rounds: int, result: xr.Dataset) -> Measu
         return Measure(regret, regret.sum(axis=-1), f"{words.loss} {turns}", words.loss)
     unit = f"{words.loss} {with_article(words.party)} {turns}"
     return Measure(regret, regret.sum(axis=-1) / acting, unit, words.loss)
+
+
+def _estimated(words: Words, last: xr.Dataset) -> Measure:
+    """The value on a log, by the doubly robust estimate; that of one party is by replay."""
+    value = last.sel(estimator=ANSWERED_BY)
+    halves = np.asarray((value.value_high - value.value_low).values, np.float64) / 2.0
+    reward, seen = (np.asarray(last[name].values, np.float64) for name in ("reward", "observed"))
+    parties = np.divide(reward, seen, out=np.full(reward.shape, np.nan), where=seen > 0)
+    unit = f"reward {with_article(words.turn)}"
+    return Measure(parties, np.asarray(value.value.values, np.float64), unit, "", halves)
 
 
 def with_article(noun: str) -> str:
