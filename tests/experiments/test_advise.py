@@ -144,6 +144,12 @@ class TestTrials:
         with pytest.raises(ConfigError, match=words):
             fb.advise(experiment(*systems), label)
 
+    def test_where_regret_is_not_known_nothing_is_tried(self, monkeypatch):
+        known = property(lambda _: False)
+        monkeypatch.setattr(fb.environments.Classification, "regret_is_known", known)
+        with pytest.raises(ConfigError, match="regret is not known here"):
+            pair_of(experiment("feducb"))
+
     def test_the_work_of_what_points_share_counts_once(self):
         base = pair_of(experiment("feducb"))
         _, epsilon = trials(base)

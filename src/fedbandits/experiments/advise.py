@@ -93,7 +93,8 @@ def advise(
     Raises
     ------
     ConfigError
-        If the system claims no finite ε, or no system learns alone in this environment.
+        If the system claims no finite ε, if no system learns alone in this environment, or if
+        regret is not known there, as with a log.
     StoppedError
         If ``stop`` ended it before anything was finished.
     KeyboardInterrupt
@@ -131,6 +132,8 @@ def pair_of(experiment: Experiment, system: str | None = None) -> Experiment:
     ConfigError
         If there is no such pair.
     """
+    if not experiment.environment.regret_is_known:
+        raise ConfigError("advise: regret is not known here, so other values cannot be tried")
     both = with_alone(experiment)
     claims = {label: Claimed.of(claim) for label, claim in both.claims().items()}
     private = [one for one in both.systems if claims[one.label].is_private]
