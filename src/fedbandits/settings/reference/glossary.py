@@ -39,6 +39,15 @@ VARIABLES: dict[str, str] = {
     "epsilon": "ε that the contents of one party's messages have cost so far, at the system's δ. "
     "By system, replicate and round.",
     "seconds": "Wall-clock time of a system's replicates, compilation not counted. By system.",
+    "epsilon_spent": "Of a sweep over epsilon: the variable epsilon. Its name is there that of the "
+    "swept key.",
+    "parties": "Of a sweep: how many parties a point has. Others are NaN there.",
+    "acting": "Of a sweep: how many parties of a point act in a round.",
+    "claim_epsilon": "Of a sweep: the ε that accounting supports for everything that leaves a "
+    "party, by point and system.",
+    "claim_epsilon_contents": "Of a sweep: the ε of the contents of messages alone, by point and "
+    "system.",
+    "claim_delta": "Of a sweep: the δ that goes with both, by point and system.",
     "cluster_size": "fclub, fclub_published: how many users are in the cluster of a user.",
     "adjusted_rand_index": "fclub, fclub_published: how well the clusters that were found agree "
     "with the true ones: 1 is perfect, about 0 is as good as chance.",
@@ -89,6 +98,9 @@ TERMS: dict[str, str] = {
     "which conditions, and what is not protected. `fedbandits privacy CONFIG.toml` shows it.",
     "sync": "An exchange: parties release what they have learned, and take up what others did.",
     "replicate": "One repetition of an experiment, with a world and draws of its own.",
+    "sweep": "One experiment run for many values of some keys: `fedbandits run X --sweep "
+    "KEY=VALUE,VALUE`.",
+    "point": "One experiment of a sweep: one value for each swept key.",
     "preset": "A named variant of a system: a composition of parts, each of which can be changed.",
 }
 
