@@ -269,7 +269,8 @@ class TestResume:
         with pytest.warns(ResumeWarning, match="holds a complete sweep already"):
             again, told = listened(out=tmp_path / "s", resume=True)
         assert_same(first, again)
-        assert [type(event) for event in told] == [SweepFinished]
+        assert [type(event) for event in told] == [SweepStarted, SweepFinished]
+        assert told[0].finished == told[0].replicates
 
     def test_another_configuration_is_refused(self, tmp_path):
         listened(out=tmp_path / "s")
