@@ -52,11 +52,14 @@ __all__ = [
     "ledger",
     "load",
     "load_model",
+    "offline",
     "parties",
+    "plot",
     "presets",
     "privacy",
     "register",
     "run",
+    "sweep",
     "system",
     "systems",
     "with_alone",
@@ -67,7 +70,9 @@ if TYPE_CHECKING:
         environments,
         learners,
         ledger,
+        offline,
         parties,
+        plot,
         presets,
         privacy,
         systems,
@@ -78,6 +83,7 @@ if TYPE_CHECKING:
     from fedbandits.experiments.audit import audit
     from fedbandits.experiments.run import run
     from fedbandits.experiments.stop import Stop
+    from fedbandits.experiments.sweep import sweep
     from fedbandits.experiments.with_alone import with_alone
     from fedbandits.learners.learner import Learner
     from fedbandits.learners.private_learner import PrivateLearner
@@ -108,11 +114,14 @@ else:
             "ledger": "fedbandits.ledger",
             "load": "fedbandits.settings.experiment:load",
             "load_model": "fedbandits.systems.exported:load_model",
+            "offline": "fedbandits.offline",
             "parties": "fedbandits.parties",
+            "plot": "fedbandits.plot",
             "presets": "fedbandits.presets",
             "privacy": "fedbandits.privacy",
             "register": "fedbandits.systems:register",
             "run": "fedbandits.experiments.run:run",
+            "sweep": "fedbandits.experiments.sweep:sweep",
             "system": "fedbandits.settings.experiment:system",
             "systems": "fedbandits.systems",
             "with_alone": "fedbandits.experiments.with_alone:with_alone",

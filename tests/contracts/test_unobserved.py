@@ -130,7 +130,11 @@ def test_only_an_open_decision_can_be_let_go():
     decision = agent.decide(np.eye(2, 3, dtype=np.float32))
     before = agent.dump()
     other = Decision(decision.number, (decision.action + 1) % 3)
-    for wrong, says in [(other, "was chosen, not"), (Decision(7, 0), "7 is not open"), (3, "needs")]:
+    for wrong, says in [
+        (other, "was chosen, not"),
+        (Decision(7, 0), "7 is not open"),
+        (3, "needs"),
+    ]:
         with pytest.raises(LocalProtocolError, match=says):
             agent.let_go(wrong)
     assert agent.dump() == before

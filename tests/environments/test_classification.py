@@ -125,3 +125,13 @@ def test_the_claim_is_told_how_often_a_person_comes_back():
     assert facts.visits_per_person(5690) == pytest.approx(100.0)
     (fact,) = facts.public
     assert "computed here from the whole data set" in fact
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["mine.csv", "data/mine", "C:\\data", "mine.CSV.gz", "./mine", "~mine", "visits.parquet"],
+)
+def test_what_looks_like_a_path_is_never_looked_up(name, monkeypatch):
+    monkeypatch.setattr(datasets, "fetch_openml", lambda **_: pytest.fail("was looked up"))
+    with pytest.raises(DataError, match=r'looks like a path.*kind = "table" and path = "'):
+        Classification(dataset=name).prepare()

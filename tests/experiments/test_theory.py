@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 from fedbandits.environments import Clustered
-from fedbandits.experiments.plots import draw_plots
+from fedbandits.experiments.plots import Picture, draw_plots
 from fedbandits.experiments.run import run
 from fedbandits.experiments.theory import compare
 from fedbandits.experiments.theory_report import theory_section
@@ -82,7 +82,7 @@ def test_a_departure_is_said_beside_the_verdict():
 def test_captions_say_what_the_lines_are():
     def caption(*bounds):
         found = compare(result(2.0), {"one": list(bounds)})
-        return " ".join(theory_section(found, {"theory-regret": b"png"}))
+        return " ".join(theory_section(found, {"theory-regret": Picture(b"png", b"svg")}))
 
     assert "dotted" not in caption(bound(lambda t: t))
     assert "(largest replicate)" in caption(bound(lambda t: t, largest=1.0))
@@ -115,8 +115,8 @@ def test_a_report_has_theorems_in_a_section_of_their_own(tmp_path):
         rounds=40, environment=experiment.environment, systems=(system("linucb-per-user"),)
     )
     found = run(without)
-    assert set(draw_plots(without, found, without.bounds())) >= {"regret", "syncs"}
-    assert not any("theory" in n for n in draw_plots(without, found, without.bounds()))
+    assert set(draw_plots(found, without.bounds())) >= {"regret", "syncs"}
+    assert not any("theory" in n for n in draw_plots(found, without.bounds()))
     assert theory_section([], {}) == []
 
 

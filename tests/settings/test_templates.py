@@ -57,7 +57,7 @@ def test_several_presets_share_a_world(tmp_path):
 @pytest.mark.parametrize(
     ("sources", "message"),
     [
-        (["feducb", "pfcb"], "feducb plays in linear, classification, ratings; pfcb plays in proc"),
+        (["feducb", "pfcb"], "feducb plays in linear, classification, ratings, table; pfcb"),
         (["fedcub"], "init --from: given 'fedcub', did you mean 'feducb'"),
         (["quickstart", "feducb"], "'quickstart' is an example; it is copied alone"),
     ],

@@ -26,6 +26,15 @@ Assignments = Annotated[
         "systems.*.exploration_scale=0.1, rounds=1000. May be repeated.",
     ),
 ]
+SweptKeys = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sweep",
+        metavar="key.path=value,value,…",
+        help="Run it for each of these values, e.g. systems.*.epsilon=0.1,1,10 or "
+        "environment.agents=5:40:lin8. Several keys make a grid. May be repeated.",
+    ),
+]
 OutputFolder = Annotated[
     pathlib.Path | None, typer.Option(help="Output folder.  [default: runs/NAME]")
 ]

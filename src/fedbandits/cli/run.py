@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import pathlib
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from fedbandits.cli.options import Assignments, ConfigFile, OutputFolder
+from fedbandits.cli.options import Assignments, ConfigFile, OutputFolder, SweptKeys
 
 
 def run(
     config: ConfigFile,
     assignments: Assignments = None,
+    sweeps: SweptKeys = None,
     out: OutputFolder = None,
     seed: Annotated[int | None, typer.Option(help="Overrides the file's seed.")] = None,
     replicates: Annotated[int | None, typer.Option(help="Overrides the file's.")] = None,
@@ -46,23 +47,42 @@ def run(
 
     The first line says whether learning together privately pays, compared with parties that learn
     alone. If no system of the file learns alone, one is added, with the same settings otherwise.
+
     All systems of the file meet the same contexts and reward draws. Ctrl-C keeps the replicates
     that are finished. Long runs save their state every few seconds; after an interruption or a
     crash the same command with --resume goes on where they were, to the same result. Where there is
     nothing to resume, it says so and starts from the beginning; where the run is complete, it plays
     nothing.
+
+    With --sweep, or a table [sweep] in the file, all combinations of the values are run. What
+    several of them have in common is played once. The table then has a row for each combination and
+    system; the report shows regret against the swept values.
     """
-    from fedbandits.settings.experiment import load
+    from fedbandits.settings.experiment import Experiment
+    from fedbandits.settings.sweeps import load_any
 
     changes = list(assignments or [])
     changes += [f"seed={seed}"] if seed is not None else []
     changes += [f"replicates={replicates}"] if replicates is not None else []
-    experiment = load(config, changes)
+    loaded = load_any(config, changes, sweeps or [])
+    options: dict[str, Any] = {
+        "jobs": jobs,
+        "backend": backend,
+        "scheduler": scheduler,
+        "resume": resume,
+    }
+    if not isinstance(loaded, Experiment):
+        from fedbandits.cli.sweeps import run_sweep
+
+        run_sweep(loaded, out, options)
+        return
+    experiment = loaded
     # Only now: a wrong key must not wait for what a run needs.
     from rich.console import Console
 
     from fedbandits.cli import console
     from fedbandits.cli.adding import add_alone
+    from fedbandits.cli.summary import summary_table
     from fedbandits.experiments.answer import answer
     from fedbandits.experiments.progress import TerminalProgress
     from fedbandits.experiments.run import run as run_experiment
@@ -73,20 +93,13 @@ def run(
     folder = out or pathlib.Path("runs") / experiment.name
     try:
         with TerminalProgress(Console(stderr=True)) as progress:
-            result = run_experiment(
-                experiment,
-                out=folder,
-                jobs=jobs,
-                backend=backend,
-                scheduler=scheduler,
-                resume=resume,
-                on_event=progress,
-            )
+            result = run_experiment(experiment, out=folder, on_event=progress, **options)
     except KeyboardInterrupt:
         typer.echo("Interrupted before any replicate was finished; --resume goes on.", err=True)
         raise typer.Exit(130) from None
     console.print_answer(answer(experiment, result))
-    console.output().print(console.summary_table(experiment, summarise(experiment, result)))
+    shown = console.output()
+    shown.print(summary_table(experiment, summarise(experiment, result), shown.width))
     typer.echo(f"Report: {folder / 'report.html'}")
     if result.attrs["interrupted"]:
         typer.echo(

@@ -15,17 +15,15 @@ which:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated, Any, ClassVar, Self
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
-import numpy as np
 from msgspec import Meta
 
 from fedbandits._checked import Checked
 from fedbandits._compile import compiled
 from fedbandits._compile import implements as implements  # for worlds from outside
 from fedbandits._typing import Floats, Floats32
-from fedbandits.environments.choices import note_choice
 from fedbandits.environments.delay import Delay
 from fedbandits.environments.drift import Drift, refuse_drift
 from fedbandits.environments.facts import ContextualFacts, Facts
@@ -33,6 +31,9 @@ from fedbandits.environments.needs import Needs
 from fedbandits.environments.stage import Stage
 from fedbandits.environments.words import Words
 from fedbandits.random import Key, Purpose, bernoulli
+
+if TYPE_CHECKING:
+    from fedbandits.environments.contextual import ContextualStage
 
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Dimension = Annotated[int, Meta(ge=1, le=2_000)]
@@ -138,6 +139,11 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
         del rounds
         return Needs()
 
+    def measures(self, world: Any, rounds: int) -> Mapping[str, Floats]:
+        """What a world reports after so many rounds: (parties,) arrays by name; by default none."""
+        del world, rounds
+        return {}
+
     def stage(self, key: Key) -> Stage:
         """One replicate in which parties act, with the draws that ``key`` names."""
         raise NotImplementedError
@@ -191,6 +197,8 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
         )
 
     def stage(self, key: Key) -> ContextualStage:
+        from fedbandits.environments.contextual import ContextualStage  # it needs what is below
+
         return ContextualStage(self, key)
 
     def true_parameters(self, world: Any) -> Floats | None:
@@ -296,60 +304,3 @@ def draw_world_reward(world: Any, expected: float, key: Key, agent: int, round_:
         Key of the random draws, number of the agent, and the round.
     """
     return draw_reward(world, expected, key, agent, round_)
-
-
-@compiled
-def draw_chosen_reward(
-    world: Any, expected: Floats32, key: Key, agent: int, round_: int, arm: int
-) -> float:
-    """Call :func:`note_choice` and :func:`draw_reward` from outside compiled code.
-
-    Parameters
-    ----------
-    world
-        The world of the replicate.
-    expected
-        The expected rewards of all arms.
-    key, agent, round_
-        Key of the random draws, number of the agent, and the round.
-    arm
-        The arm that was chosen.
-    """
-    note_choice(world, agent, round_, arm)
-    return draw_reward(world, expected[arm], key, agent, round_)
-
-
-class ContextualStage(Stage):
-    """One replicate of a contextual environment, in which parties act.
-
-    A situation is a decision set, (d, columns) float32. A decision is an arm. An outcome is a
-    reward.
-
-    Parameters
-    ----------
-    environment
-        The environment of which this is one replicate.
-    key
-        Key of the random draws of this replicate.
-    """
-
-    def __init__(self, environment: ContextualEnvironment, key: Key) -> None:
-        super().__init__(environment.world(key), key, environment.parties)
-        facts = environment.facts
-        self._features = np.zeros(facts.features_shape, np.float32)
-        self._expected = np.zeros(facts.arms, np.float32)
-        self._best = 0
-
-    def acting(self, round_: int) -> Iterable[int]:
-        return range(len(self.regret))
-
-    def situation(self, round_: int, player: int) -> Floats32:
-        self._best = draw_decision_set(
-            self.world, self.key, player, round_, self._features, self._expected
-        )
-        return self._features
-
-    def outcome(self, round_: int, player: int, decision: int) -> float | None:
-        expected = self._expected
-        reward = draw_chosen_reward(self.world, expected, self.key, player, round_, decision)
-        return self.book(player, expected[self._best] - expected[decision], reward)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from numpy.typing import NDArray
+
 from fedbandits._compile import implements_others
 
 
@@ -25,3 +27,12 @@ def note_choice(world: Any, agent: int, round_: int, arm: int) -> None:
 @implements_others(note_choice)
 def _note_nothing(world: Any, agent: Any, round_: Any, arm: Any) -> Any:
     return
+
+
+def noted_in(world: Any) -> dict[str, NDArray[Any]]:
+    """The arrays of ``world`` that change in a run, by name: checkpoints keep them.
+
+    They are in a named tuple that is called ``noted``. Most worlds have none.
+    """
+    noted = getattr(world, "noted", None)
+    return {} if noted is None else dict(noted._asdict())

@@ -34,6 +34,12 @@ _PREPARATION = (
     "The preparation of the features (column means and deviations, principal components, norm "
     "quantile, class names) is public. It is computed here from the whole data set."
 )
+#: What no data set is called, but a file or a folder is.
+_PATH = re.compile(
+    r"[/\\]|\A[.~]|\.(?:csv|tsv|tab|txt|dat|data|json|jsonl|arff|parquet|pq|feather|xlsx?|ods|sav|dta"
+    r"|npy|npz|pkl|h5|hdf5|zip|gz|bz2|xz)\Z",
+    re.IGNORECASE,
+)
 _BUNDLED = ("breast_cancer", "digits", "wine")
 
 
@@ -104,8 +110,10 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
 
     @property
     def facts(self) -> ContextualFacts:
+        rows = len(self._data()[1])
+        share = self.agents / rows if self.shards == "shared" else 1 / max(1, rows // self.agents)
         return msgspec.structs.replace(
-            super().facts, public=(_PREPARATION,), persons=len(self._data()[1])
+            super().facts, public=(_PREPARATION,), persons=rows, most_share=share
         )
 
     def prepare(self) -> None:
@@ -172,6 +180,11 @@ def _load(dataset: str) -> tuple[Floats, NDArray[Any]]:
     if dataset in _BUNDLED:
         bunch = getattr(datasets, f"load_{dataset}")()
         return np.asarray(bunch.data, dtype=np.float64), np.asarray(bunch.target)
+    if _PATH.search(dataset):  # never looked up: a file's name may say what it is about
+        raise DataError(
+            f"environment.dataset: {dataset!r} looks like a path, and this environment reads data "
+            f'sets by name; for a file of your own, set kind = "table" and path = "{dataset}"'
+        )
     if not re.fullmatch(r"[\w.() -]{1,100}", dataset):
         raise DataError(f"environment.dataset: {dataset!r} is not the name of a data set")
     try:

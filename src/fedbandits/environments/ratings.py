@@ -98,8 +98,10 @@ class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"
 
     @property
     def facts(self) -> ContextualFacts:
+        users = len(self._data().starts) - 1
+        share = 1.0 / max(1, users // self.agents)
         return msgspec.structs.replace(
-            super().facts, public=(_PREPARATION,), persons=len(self._data().starts) - 1
+            super().facts, public=(_PREPARATION,), persons=users, most_share=share
         )
 
     def prepare(self) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import msgspec
 from msgspec import Meta
 
+from fedbandits._typing import Floats
 from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.needs import F64, Needs, Part
@@ -18,6 +19,10 @@ from fedbandits.random import Key
 
 if TYPE_CHECKING:  # a configuration is read without what reads data
     from fedbandits.environments.tables.prepared import Prepared
+
+
+#: Bytes a row that a log's world keeps: whether it is shown, and what was chosen.
+_NOTED = 3
 
 
 class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
@@ -53,8 +58,14 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
     reward_range
         Smallest and largest possible reward, a public fact. Rewards are scaled from it to [0, 1],
         and results count them so.
-    action, reward, propensity
-        Columns of a log: the arm that was chosen, its reward, and the probability of that choice.
+    action, reward
+        Columns of a log: the arm that was chosen, and its reward.
+    propensity
+        Column of a log with the probability with which the chosen arm was chosen. A number if all
+        arms were equally likely: ``0.25`` for four arms. It is never guessed.
+    smallest_propensity
+        Smallest probability with which the logging policy chooses any arm, a public fact. It is
+        needed where ``propensity`` is a column.
     ranges
         Smallest and largest value of each column of numbers, public facts. Values outside are
         replaced by the nearer end.
@@ -68,7 +79,8 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         ``indicator``: each feature gets a second coordinate that is 1 where it is missing.
     visits
         ``drawn``: every round shows a row of the site at random, with replacement. ``once``: rows
-        come in random order, each once. ``in order``: they come as they stand in the table.
+        come in random order, each once. ``in order``: they come as they stand in the table. A log
+        is not drawn from.
     norm
         Rows are divided by this norm of their scaled features; longer rows are shortened. By
         default it is the largest norm that is possible, the root of the number of features.
@@ -94,7 +106,8 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
     reward_range: tuple[float, float] | None = None
     action: str | None = None
     reward: str | None = None
-    propensity: str | None = None
+    propensity: str | float | None = None
+    smallest_propensity: Annotated[float, Meta(gt=0.0, le=1.0)] | None = None
     ranges: dict[str, tuple[float, float]] = msgspec.field(default_factory=dict)
     categories: dict[str, tuple[str | int, ...]] = msgspec.field(default_factory=dict)
     scaling: Literal["stated", "data"] = "stated"
@@ -116,6 +129,10 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         if self.target is not None:
             return "target"
         return "rewards" if self.rewards else "log"
+
+    @property
+    def regret_is_known(self) -> bool:
+        return self.form != "log"
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -178,12 +195,24 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         self._data()
 
     def refuse_rounds(self, rounds: int) -> None:
+        if self.form == "log":
+            self._refuse_events(rounds)
+            return
         fewest = self._data().sites.fewest_rows
         if self.visits != "drawn" and rounds > fewest:
             raise DataError(
                 f"rounds: {rounds} rounds, but the smallest {self.words.party} has {fewest} rows, "
                 f'and visits = "{self.visits}" shows each row once; set rounds = {fewest} or '
                 'fewer, or visits = "drawn"'
+            )
+
+    def _refuse_events(self, rounds: int) -> None:
+        """A log may be over for one party while others go on, but not for all."""
+        most = self._data().sites.most_rows
+        if rounds > most:
+            raise DataError(
+                f"rounds: {rounds} rounds, but no {self.words.party} has more than {most} events "
+                f"in the log, and each is met once; set rounds = {most} or fewer"
             )
 
     def cautions(self) -> Iterable[str]:
@@ -199,12 +228,19 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
     def needs(self, rounds: int) -> Needs:
         rows = self._data().sites.rows
         return Needs(
-            (Part("rows by party", rows * F64, "environment.path"),),
+            (Part("rows by party", rows * (F64 + _NOTED), "environment.path"),),
             float(rounds * self.parties * self.dimension),
         )
 
     def world(self, key: Key) -> Any:
         return self._data().world(key, self.visits)
+
+    def measures(self, world: Any, rounds: int) -> Mapping[str, Floats]:
+        if self.form != "log":
+            return {}
+        from fedbandits.environments.tables.logged import measures
+
+        return measures(world, rounds)
 
     def _data(self) -> Prepared:
         from fedbandits.environments.tables.prepared import prepare_table
@@ -218,9 +254,8 @@ def table(data: Any, *, columns: Sequence[str] | None = None, **settings: Any) -
     Parameters
     ----------
     data
-        Path of a CSV or Parquet file; a pandas or polars DataFrame; a dictionary of columns; or a
-        numpy array, structured or 2-D. Data in memory stays in this process: a run does not store
-        it.
+        Path of a CSV or Parquet file, a pandas or polars DataFrame, a dictionary of columns, or a
+        numpy array. Data in memory stays in this process: a run does not store it.
     columns
         Names of the columns of a 2-D array.
     **settings

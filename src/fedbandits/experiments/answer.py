@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import os
 import pathlib
@@ -19,12 +18,11 @@ from fedbandits.errors import ConfigError
 from fedbandits.experiments.answer_words import Said
 from fedbandits.experiments.baselines import Claimed, Kind, closest, differing_keys, stands_for
 from fedbandits.experiments.comparison import Comparison
+from fedbandits.experiments.intervals import LEVEL
+from fedbandits.experiments.labels import labels_of
 from fedbandits.experiments.measure import Measure, measure
-from fedbandits.experiments.paired import paired
+from fedbandits.experiments.paired import estimated_difference, paired
 from fedbandits.settings.experiment import Experiment, Variant
-
-#: Probability with which all intervals of an answer cover what they are of.
-CONFIDENCE = 0.95
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +88,8 @@ def answer(
     ------
     ConfigError
         If an experiment is given without a result.
+    DataError
+        If the result is of another version of fedbandits.
 
     Examples
     --------
@@ -101,7 +101,13 @@ def answer(
     run = _Run.of(experiment, result)
     compared = sorted((run.compare(*pair) for pair in run.pairs()), key=_order)
     alone = [one.pays for one in compared if one.kind == "alone"]
-    said = Said(experiment.environment.words, run.found.unit, run.found.loss, run.private)
+    said = Said(
+        experiment.environment.words,
+        run.found.unit,
+        run.found.loss,
+        run.private,
+        run.found.errors is not None,
+    )
     return Answer(
         lines=said.lines(compared, run.broken),
         how=said.how(compared),
@@ -129,13 +135,10 @@ def _with_result(given: Any, result: xr.Dataset | None) -> tuple[Experiment, xr.
     return given, result
 
 
-def _claims(result: xr.Dataset) -> dict[str, Claimed]:
-    """What a verdict needs of the claims that stand in a result."""
-    stored = json.loads(result.attrs["claims"])
-    return {
-        label: Claimed(float(c["epsilon"]), bool(c["encrypted"]), c["paper_claims"] is not None)
-        for label, c in stored.items()
-    }
+def _claimed(stored: dict[str, Any]) -> Claimed:
+    """What a verdict needs of a claim that stands in a result."""
+    stated = stored["paper_claims"] is not None
+    return Claimed(float(stored["epsilon"]), bool(stored["encrypted"]), stated)
 
 
 class _Run(NamedTuple):
@@ -150,11 +153,12 @@ class _Run(NamedTuple):
     @classmethod
     def of(cls, experiment: Experiment, result: xr.Dataset) -> _Run:
         """A run from its experiment and result."""
-        claims = _claims(result)
+        labels = labels_of(result)
+        claims = {label: _claimed(claim) for label, claim in labels.claims.items()}
         several = max(1, sum(claim.is_private for claim in claims.values()))
-        found = measure(experiment.environment, experiment.rounds, result)
+        found = measure(labels, result)
         syncs = np.asarray(result.syncs.isel(round=-1).values, np.float64)
-        return cls(experiment, claims, found, syncs, 1.0 - (1.0 - CONFIDENCE) / several)
+        return cls(experiment, claims, found, syncs, 1.0 - (1.0 - LEVEL) / several)
 
     @property
     def private(self) -> tuple[str, ...]:
@@ -189,9 +193,11 @@ class _Run(NamedTuple):
         labels = [entry.label for entry in self.experiment.systems]
         own, other = labels.index(judged.label), labels.index(baseline.label)
         found, claim = self.found, self.claims[judged.label]
-        differences = found.direction * (found.totals[other] - found.totals[own])
+        differences = found.differences(other, own)
         both = np.isfinite(differences)
         difference = paired(differences, self.level)
+        if found.errors is not None:  # all replicates use one log, whose chance they do not show
+            difference = estimated_difference(difference, found.errors[[own, other]], self.level)
         base = _mean(found.totals[other][both])
         return Comparison(
             system=judged.label,

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits import _compile
+from fedbandits.environments.choices import noted_in
 from fedbandits.errors import CheckpointError
 from fedbandits.experiments import checkpoint_file
 from fedbandits.experiments.checkpoint_file import Header, Layout, Opened
@@ -186,7 +187,10 @@ def _kept(simulation: Simulation) -> dict[str, NDArray[Any]]:
     """All that changes in a replicate, by its names in a file; nothing if it cannot be saved."""
     if simulation.state is None:
         return {}
-    return {f"state.{name}": array for name, array in _leaves(simulation.state, "")}
+    noted = noted_in(getattr(simulation, "world", None))
+    return {f"state.{name}": array for name, array in _leaves(simulation.state, "")} | {
+        f"world.{name}": array for name, array in noted.items()
+    }
 
 
 def _leaves(node: Any, name: str) -> Iterator[tuple[str, NDArray[Any]]]:

@@ -1,24 +1,28 @@
-"""Events of a run or an audit: its progress, and its results so far.
+"""Events of a run, an audit or a sweep: its progress, and its results so far.
 
-``fb.run(..., on_event=f)`` and ``audit(..., on_event=f)`` call ``f`` with each event. The progress
+``fb.run(..., on_event=f)``, ``fb.audit`` and ``fb.sweep`` call ``f`` with each event. The progress
 bars in a terminal are drawn from these events, and a web page can use them too.
 
 The events of a run, in this order:
 
 1. :class:`RunStarted`, once.
-2. :class:`Compiling`, for every kernel that is not in the cache. A few may come later. 3. For every
-replicate that is not finished yet: :class:`ReplicateAdvanced`, several times, then
-:class:`ReplicateFinished`, once. Events of different replicates may come in any order. 4.
-:class:`RunFinished`, or :class:`RunInterrupted`, once. It is the last event.
+2. :class:`Compiling`, for every kernel that is not in the cache. A few may come later.
+3. For every replicate that is not finished yet: :class:`ReplicateAdvanced`, several times, then
+   :class:`ReplicateFinished`, once. Events of different replicates may come in any order.
+4. :class:`RunFinished`, or :class:`RunInterrupted`, once. It is the last event.
 
 An audit starts with :class:`AuditStarted`. Then each part has :class:`PartStarted`, any number of
 :class:`PartAdvanced`, and :class:`PartFinished`. Parts come one after the other. The last event is
 :class:`AuditFinished` or :class:`AuditInterrupted`. :class:`Compiling` may come at any time in
 between.
 
-If a run or an audit raises an error, there is no last event.
+A sweep starts with :class:`SweepStarted`. Then come :class:`SweepAdvanced`, many times, and
+:class:`PointFinished`, once for each point. The last event is :class:`SweepFinished` or
+:class:`SweepInterrupted`. :class:`Compiling` may come in between.
 
-Events come one at a time, in the thread that called ``run`` or ``audit``. Replicates wait until
+If one of them raises an error, there is no last event.
+
+Events come one at a time, in the thread that made the call. Replicates wait until
 ``f`` returns, so a slow ``f`` makes a run slow. ``f`` may set a :class:`.Stop`, draw, write files,
 ask for results so far, or start another run. While it handles :class:`Compiling`, it must not call
 compiled code. An exception in ``f`` ends the run: replicates save their checkpoints and stop, and
@@ -28,9 +32,16 @@ then ``run`` raises the exception.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
+
+from fedbandits.experiments.event_base import Event as Event
+from fedbandits.experiments.sweep_events import PointFinished as PointFinished
+from fedbandits.experiments.sweep_events import SweepAdvanced as SweepAdvanced
+from fedbandits.experiments.sweep_events import SweepFinished as SweepFinished
+from fedbandits.experiments.sweep_events import SweepInterrupted as SweepInterrupted
+from fedbandits.experiments.sweep_events import SweepStarted as SweepStarted
 
 if TYPE_CHECKING:  # whoever only reads events need not wait for it
     import xarray as xr
@@ -38,15 +49,6 @@ if TYPE_CHECKING:  # whoever only reads events need not wait for it
 #: What a part of an audit looks at: contents of releases, all messages of a party, the noise in
 #: released numbers, or what participants see where encryption protects.
 PartKind = Literal["contents", "messages", "noise", "sight"]
-
-
-class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):
-    """Base class of events."""
-
-    def to_table(self) -> dict[str, Any]:
-        """The event as plain values for JSON; ``"event"`` is the name of its type."""
-        table: dict[str, Any] = msgspec.to_builtins(self, enc_hook=lambda _: None)
-        return {key: value for key, value in table.items() if key != "results"}
 
 
 class Replicate(msgspec.Struct, frozen=True):

@@ -26,12 +26,12 @@ def as_number(value: Any) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def as_figure(caption: str, image: bytes) -> str:
-    """A PNG image inside the page, with its caption."""
-    data, text = base64.b64encode(image).decode("ascii"), as_text(caption)
+def as_figure(caption: str, svg: bytes, seen: str = "") -> str:
+    """An image inside the page, with its caption; ``seen`` says in words what it shows."""
+    data, text = base64.b64encode(svg).decode("ascii"), as_text(caption)
     return (
-        f'<figure><img alt="{text}" src="data:image/png;base64,{data}">'
-        f"<figcaption class=note>{text}</figcaption></figure>"
+        f'<figure><img alt="{as_text(seen) or text}" src="data:image/svg+xml;base64,{data}">'
+        f"<figcaption>{text}</figcaption></figure>"
     )
 
 
@@ -40,6 +40,7 @@ def as_table(
     rows: Iterable[Iterable[str]],
     cell: Callable[[str], str] = as_text,
     kind: str = "",
+    caption: str = "",
 ) -> str:
     """A table that scrolls sideways where it is wide.
 
@@ -53,5 +54,8 @@ def as_table(
         What a cell becomes: safe text by default, else HTML.
     kind
         The table's class, for its style.
+    caption
+        What the table shows.
     """
-    return f"<div class=wide>{table(rows, titles, cell=cell, kind=kind)}</div>"
+    whole = table(rows, titles, cell=cell, kind=kind, caption=caption)
+    return f'<div class="wide">{whole}</div>'

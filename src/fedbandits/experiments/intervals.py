@@ -49,8 +49,16 @@ def interval(runs: Floats) -> Interval:
     return Interval(mean, quantile(count) * error)
 
 
-def quantile(count: int) -> float:
-    """How many standard errors the 95% interval of a mean of ``count`` numbers is wide, by half."""
+def quantile(count: int, level: float = LEVEL) -> float:
+    """How many standard errors half of an interval is wide, for a mean of ``count`` numbers.
+
+    Parameters
+    ----------
+    count
+        How many there are.
+    level
+        Probability with which the interval covers the mean.
+    """
     from scipy.special import stdtrit  # takes a while to import
 
-    return float(stdtrit(count - 1, 0.5 + LEVEL / 2.0))
+    return float(stdtrit(count - 1, 0.5 + level / 2.0))

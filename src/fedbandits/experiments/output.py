@@ -18,20 +18,32 @@ from fedbandits.errors import OutputExistsError
 from fedbandits.experiments.answer import answer
 from fedbandits.experiments.files import locked, replace_durably, stage, unwritable
 from fedbandits.experiments.labels import FORMAT
-from fedbandits.experiments.plots import draw_plots
+from fedbandits.experiments.plots import Look, draw_plots
 from fedbandits.experiments.report import render_audit, render_report
 from fedbandits.experiments.summary import summarise, summary_csv
 from fedbandits.experiments.theory import compare
 from fedbandits.experiments.verdict import Audit
 from fedbandits.experiments.whole import is_whole, put_in_place
-from fedbandits.settings.experiment import Experiment
+from fedbandits.settings.experiment import Experiment, load
+from fedbandits.settings.sweeps import Sweep
 
 _RESULTS, _CONFIG = "results.nc", "config.toml"
 _AUDIT = "audit.json"
 
 
-def check_output(out: pathlib.Path, experiment: Experiment) -> None:
+def check_output(
+    out: pathlib.Path, experiment: Experiment | Sweep, but: tuple[str, ...] = ()
+) -> None:
     """Refuse a folder that is in use for something else, before anything runs.
+
+    Parameters
+    ----------
+    out
+        The folder.
+    experiment
+        What is to be run.
+    but
+        Keys that may differ from those of what the folder holds.
 
     Raises
     ------
@@ -50,7 +62,10 @@ def check_output(out: pathlib.Path, experiment: Experiment) -> None:
         raise OutputExistsError(
             f"{out}: has files, but not a run of fedbandits; choose another --out"
         )
-    differing = list(_differences(there, experiment.to_table(), ""))
+    mine = experiment.to_table()
+    for key in but:
+        there[key] = mine.get(key)
+    differing = list(_differences(there, mine, ""))
     if differing:
         raise OutputExistsError(
             f"{out}: holds the results of another configuration (differs in "
@@ -168,8 +183,39 @@ def read_audit(out: pathlib.Path) -> Audit | None:
         ) from None
 
 
-def write_output(out: pathlib.Path, experiment: Experiment, result: xr.Dataset) -> None:
+def rewrite_report(out: pathlib.Path, look: Look) -> None:
+    """Make report and plots of a run again, from the results in its folder.
+
+    Raises
+    ------
+    OutputExistsError
+        If the folder holds no whole run, or one of another version.
+    OutputBusyError
+        If a run is writing there.
+    OutputError
+        If the disk is full.
+    """
+    if not is_whole(out):
+        raise OutputExistsError(
+            f"{out}: holds no whole run of fedbandits; give the folder of a run, or run it again"
+        )
+    with locked(out):
+        write_output(out, load(out / _CONFIG), read_result(out), look)
+
+
+def write_output(
+    out: pathlib.Path, experiment: Experiment, result: xr.Dataset, look: Look | None = None
+) -> None:
     """Make all files of a run in memory, then put them in place.
+
+    Parameters
+    ----------
+    out
+        The folder.
+    experiment, result
+        What was run, and what came of it.
+    look
+        Sizes of plots; the usual ones if not given.
 
     Raises
     ------
@@ -180,10 +226,10 @@ def write_output(out: pathlib.Path, experiment: Experiment, result: xr.Dataset) 
     out.parent.mkdir(parents=True, exist_ok=True)
     rows = summarise(experiment, result)
     bounds = experiment.bounds()
-    plots = draw_plots(experiment, result, bounds)
+    plots = draw_plots(result, bounds, look)
     found = answer(experiment, result)
     files = {
-        _RESULTS: _netcdf(result),
+        _RESULTS: netcdf(result),
         "summary.csv": summary_csv(rows).encode(),
         "report.html": render_report(
             experiment, result, rows, plots, compare(result, bounds), audit, found
@@ -191,12 +237,13 @@ def write_output(out: pathlib.Path, experiment: Experiment, result: xr.Dataset) 
         "answer.json": json.dumps(found.to_table(), indent=1, ensure_ascii=False).encode(),
         _CONFIG: experiment.to_toml().encode(),
     }
-    files |= {f"plots/{name}.png": image for name, image in plots.items()}
+    for name, picture in plots.items():
+        files |= {f"plots/{name}.png": picture.png, f"plots/{name}.svg": picture.svg}
     files |= {path: text for module in experiment.modules for path, text in module.files.items()}
     put_in_place(files, out)
 
 
-def _netcdf(result: xr.Dataset) -> bytes:
+def netcdf(result: xr.Dataset) -> bytes:
     """The bytes of a netCDF file. HDF5 does not survive a disk that is full: it gets none."""
     buffer = io.BytesIO()
     with h5netcdf.File(buffer, "w") as file:

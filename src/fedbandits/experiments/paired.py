@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats
+from fedbandits.experiments.intervals import FEWEST, LEVEL, quantile
 
-#: Replicates from which on there is an interval: with fewer it is too wide to say anything.
-FEWEST = 3
+#: So many numbers that Student's t is the normal distribution.
+_MANY = 1_000_000
 
 
 class Paired(NamedTuple):
@@ -38,7 +39,7 @@ class Paired(NamedTuple):
         return 1 if self.mean > 0.0 else -1
 
 
-def paired(differences: Floats, level: float = 0.95) -> Paired:
+def paired(differences: Floats, level: float = LEVEL) -> Paired:
     """The mean of ``differences``, one a replicate, and its interval by Student's t.
 
     Parameters
@@ -48,12 +49,35 @@ def paired(differences: Floats, level: float = 0.95) -> Paired:
     level
         Probability with which the interval covers the true mean.
     """
-    from scipy.special import stdtrit  # scipy.stats takes a second to import
-
     found = differences[np.isfinite(differences)]
     count = len(found)
     mean = float(found.mean()) if count else math.nan
     if count < FEWEST:
         return Paired(count, mean, None)
-    quantile = float(stdtrit(count - 1, 0.5 + level / 2.0))
-    return Paired(count, mean, quantile * float(found.std(ddof=1)) / math.sqrt(count))
+    if np.ptp(found) == 0.0:  # the deviation of equal numbers is not always 0 in floating point
+        return Paired(count, float(found[0]), 0.0)
+    error = float(found.std(ddof=1)) / math.sqrt(count)
+    return Paired(count, mean, quantile(count, level) * error)
+
+
+def estimated_difference(difference: Paired, halves: Floats, level: float = LEVEL) -> Paired:
+    """The difference of two estimates from one log, with an interval that holds the log's chance.
+
+    It is too wide rather than too narrow: that both systems meet the same events is not made use
+    of.
+
+    Parameters
+    ----------
+    difference
+        The mean difference over replicates.
+    halves : (2, replicates)
+        Half-widths of the 95% intervals of both systems.
+    level
+        Probability with which the interval covers the true difference.
+    """
+    both = np.hypot(*halves)
+    both = both[np.isfinite(both)]
+    if not len(both):
+        return difference._replace(half_width=None)
+    widened = quantile(_MANY, level) / quantile(_MANY)
+    return difference._replace(half_width=float(both.mean()) * widened)

@@ -32,12 +32,28 @@ from fedbandits.experiments.events import (
     RunFinished,
     RunInterrupted,
     RunStarted,
+    SweepAdvanced,
+    SweepFinished,
+    SweepInterrupted,
+    SweepStarted,
 )
+from fedbandits.settings.sweeps import in_words
 
 #: What a bar counts, while nothing is compiled.
 _ROUNDS, _PARTS = "rounds", "parts"
+#: Events after which no bar is left.
+_ENDS = (
+    RunFinished,
+    RunInterrupted,
+    AuditFinished,
+    AuditInterrupted,
+    SweepFinished,
+    SweepInterrupted,
+)
 #: Columns of a terminal that all but the words beside an audit's bar take; fewest for the words.
 _NUMBERS, _FEWEST = 62, 18
+#: The same beside a sweep's bar.
+_SHARES = 48
 #: Said once, when the first kernel is compiled.
 _COMPILING = (
     "Compiling what this needs. That takes up to a minute; it is kept, and later runs begin at "
@@ -77,8 +93,9 @@ class TerminalProgress:
     """Draws bars from events: hand it to ``run`` or ``audit`` as ``on_event``.
 
     Of a run it draws a bar for each system: rounds over all replicates, agent-steps a second, time
-    left. Of an audit it draws one bar: parts that are done, the part that goes on, time left. While
-    kernels are compiled, it says so, and how many there have been.
+    left. Of a sweep it draws one bar: the point that goes on, time left. Of an audit it draws one
+    bar: parts that are done, the part that goes on, time left. While kernels are compiled, it says
+    so, and how many there have been.
 
     It is a context manager, so that no bar is left when a run ends with an error. It may be used
     for several runs, one after the other.
@@ -92,7 +109,7 @@ class TerminalProgress:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._bars: RichProgress | None = None
-        self._counts = _ROUNDS
+        self._counts, self._points = _ROUNDS, 0
         self._tasks: dict[str, TaskID] = {}
         self._done: Counter[tuple[str, int]] = Counter()
         self._told_of_compiling = self._compiling = False
@@ -109,12 +126,16 @@ class TerminalProgress:
             self._begin_run(event)
         elif isinstance(event, AuditStarted):
             self._begin_audit(event)
-        elif isinstance(event, RunFinished | RunInterrupted | AuditFinished | AuditInterrupted):
+        elif isinstance(event, SweepStarted):
+            self._begin_sweep(event)
+        elif isinstance(event, _ENDS):
             self._end()
         elif isinstance(event, Compiling):
             self._note_kernel(event)
         elif isinstance(event, ReplicateAdvanced):
             self._advance(event)
+        elif isinstance(event, SweepAdvanced):
+            self._show_point(event)
         elif isinstance(event, PartEvent):
             self._show_part(event)
 
@@ -145,6 +166,19 @@ class TerminalProgress:
             TextColumn("{task.fields[left]}", style="cyan"),
         )
         self._add("", "audit", len(event.parts), count=f"0/{len(event.parts)}", left="")
+
+    def _begin_sweep(self, event: SweepStarted) -> None:
+        words = Column(no_wrap=True, max_width=max(_FEWEST, self._console.width - _SHARES))
+        self._begin(
+            _ROUNDS,
+            TextColumn("{task.description}", markup=False, table_column=words),
+            BarColumn(bar_width=20),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TextColumn("{task.fields[note]}"),
+            TimeRemainingColumn(),
+        )
+        self._points = len(event.points)
+        self._add("", f"{self._points} points", 1)
 
     def _begin(self, counts: str, *columns: ProgressColumn) -> None:
         self._end()
@@ -187,6 +221,13 @@ class TerminalProgress:
             replicate = event.system, event.replicate
             self._bars.advance(self._tasks[event.system], event.done - self._done[replicate])
             self._done[replicate] = event.done
+
+    def _show_point(self, event: SweepAdvanced) -> None:
+        self._played_on()
+        if self._bars is not None:
+            place = f"point {event.point + 1} of {self._points}"
+            described = f"{place}, {in_words(event.values)}"
+            self._bars.update(self._tasks[""], description=described, completed=event.share)
 
     def _show_part(self, event: PartEvent) -> None:
         self._played_on()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -58,6 +59,18 @@ class Shared(NamedTuple):
         return simulation_in(
             find_system(variant.system), made, world, experiment.seed, task.replicate, self.threads
         )
+
+
+class Job(NamedTuple):
+    """One replicate of one experiment, where several may be played together."""
+
+    shared: Shared
+    task: Task
+
+
+def several(jobs: Iterable[Job]) -> list[Shared]:
+    """What the replicates of each experiment have in common, once for each experiment."""
+    return list({id(job.shared.experiment): job.shared for job in jobs}.values())
 
 
 def checkpoint_rounds(rounds: int, count: int) -> NDArray[np.int64]:

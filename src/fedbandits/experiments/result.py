@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fedbandits._typing import Floats
 from fedbandits.experiments.labels import attributes, label
+from fedbandits.experiments.offline import with_estimates
 from fedbandits.experiments.trace import PER_GROUP, PER_PARTY, ReplicateTrace
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.settings.experiment import Experiment
@@ -52,22 +53,24 @@ def build_dataset(
         for name, (_, data) in variables.items():
             data[trace.system, trace.replicate] = getattr(trace, name)
     claims = experiment.claims()
-    variables |= _spent([claims[name] for name in labels], variables["epsilon"][1])
+    variables |= spent([claims[name] for name in labels], variables["epsilon"][1])
     variables |= _metrics(traces, (*shape, parties, len(rounds)))
-    seconds = [_busy_seconds([t for t in traces if t.system == i]) for i in range(len(labels))]
+    seconds = [busy_seconds([t for t in traces if t.system == i]) for i in range(len(labels))]
     variables["seconds"] = (("system",), np.array(seconds))
     coordinates = {
         "system": labels,
         "replicate": np.arange(experiment.replicates),
-        "party": np.arange(parties),
+        "party": list(experiment.environment.party_names) or np.arange(parties),
         "round": rounds,
     }
     result = xr.Dataset(variables, coordinates, attributes(experiment, claims, interrupted))
+    if not experiment.environment.regret_is_known:
+        result = with_estimates(result)
     label(result, experiment.environment.words)
     return result
 
 
-def _spent(claims: Iterable[PrivacyClaim], noted: Floats) -> _Variables:
+def spent(claims: Iterable[PrivacyClaim], noted: Floats) -> _Variables:
     """ε accounted so far, and ε of contents so far, (system, replicate, round)."""
     dims = ("system", "replicate", "round")
     contents, accounted = noted.copy(), noted.copy()
@@ -93,7 +96,8 @@ def _metrics(traces: list[ReplicateTrace], shape: tuple[int, ...]) -> _Variables
 
 def own_metrics(result: xr.Dataset) -> list[str]:
     """Names of the variables in ``result`` that only some systems report."""
-    return [str(name) for name in result.data_vars if name not in COMMON]
+    own = (str(name) for name in result.data_vars if name not in COMMON)
+    return [name for name in own if "party" in result[name].dims]
 
 
 def regret_ratio(result: xr.Dataset, system: str, baseline: str) -> float:
@@ -113,7 +117,7 @@ def regret_ratio(result: xr.Dataset, system: str, baseline: str) -> float:
     return float(last.sel(system=system) / last.sel(system=baseline))
 
 
-def _busy_seconds(traces: list[ReplicateTrace]) -> float:
+def busy_seconds(traces: list[ReplicateTrace]) -> float:
     """Wall time during which at least one of these replicates was being played."""
     total, until = 0.0, -math.inf
     for began, ended in sorted(spell for trace in traces for spell in trace.spells):

@@ -6,7 +6,7 @@ import os
 import pathlib
 import warnings
 from collections.abc import Iterable
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 import xarray as xr
 
@@ -34,7 +34,8 @@ from fedbandits.experiments.output import (
     read_result,
     write_output,
 )
-from fedbandits.experiments.replicate import Shared, Task, checkpoint_rounds
+from fedbandits.experiments.playing import play_jobs
+from fedbandits.experiments.replicate import Job, Shared, Task, checkpoint_rounds
 from fedbandits.experiments.result import build_dataset
 from fedbandits.experiments.stop import Leaving, Stop
 from fedbandits.experiments.stream import Listener, Stream
@@ -241,18 +242,13 @@ def _play_all(
     finished = _finished_before(shared, tasks)
     known = [Task(trace.system, trace.replicate) for trace in finished]
     shared.stream.tell(_started(shared.experiment, known))
-    left = [task for task in tasks if task not in set(known)]
-    try:
-        with shared.stream.with_compilations():
-            # Compiles first, where that is to do; Ctrl-C ends that at once.
-            playing = backend.play(shared, left, jobs)
-            with shared.stop.at_ctrl_c(), closing(playing):
-                for trace in playing:
-                    # One by one: what was finished before an interruption must be in the list.
-                    finished.append(trace)
-                    shared.stream.tell(_finished(shared.experiment, finished, len(tasks)))
-    except KeyboardInterrupt:  # while it compiles, or where Ctrl-C is not ours to handle
-        shared.stop.set()
+    left = [Job(shared, task) for task in tasks if task not in set(known)]
+
+    def take(_: Job, trace: ReplicateTrace) -> None:
+        finished.append(trace)
+        shared.stream.tell(_finished(shared.experiment, finished, len(tasks)))
+
+    play_jobs(backend, left, shared.stream, shared.stop, jobs, take)
     return finished
 
 

@@ -12,6 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from fedbandits.experiments.intervals import interval
+from fedbandits.experiments.offline import estimated
 from fedbandits.experiments.result import own_metrics
 from fedbandits.settings.experiment import Experiment
 
@@ -24,6 +25,7 @@ SUMMARY_COLUMNS = (
     "regret_sem",
     "regret_ci95",
     "reward_mean",
+    "reward_ci95",
     "messages",
     "bytes",
     "syncs",
@@ -62,7 +64,7 @@ def _summary_row(
     last = result.isel(round=-1)
     regret = last.regret.sum("party", skipna=False).dropna("replicate").values
     reward = last.reward.sum("party", skipna=False).dropna("replicate").values
-    count, seconds = len(regret), float(result.seconds)
+    count, seconds = len(reward), float(result.seconds)
     steps = count * experiment.rounds * experiment.environment.acting
     paper = claim.paper_claims[0] if claim.paper_claims else claim.epsilon
     row: dict[str, Any] = {
@@ -70,9 +72,10 @@ def _summary_row(
         "replicates": count,
         "rounds": experiment.rounds,
         "regret_mean": _mean(regret),
-        "regret_sem": float(regret.std(ddof=1) / math.sqrt(count)) if count > 1 else math.nan,
+        "regret_sem": float(regret.std(ddof=1) / math.sqrt(count)) if len(regret) > 1 else math.nan,
         "regret_ci95": float(interval(regret).half),
         "reward_mean": _mean(reward),
+        "reward_ci95": float(interval(reward).half),
         "epsilon_claimed": math.nan if claim.encrypted else paper,
         "epsilon_accounted": math.nan if claim.encrypted else claim.epsilon,
         "epsilon_contents": math.nan if claim.encrypted else claim.epsilon_contents,
@@ -85,7 +88,7 @@ def _summary_row(
     own: dict[str, float] = {}
     for name in own_metrics(result):
         own |= {name: float(last[name].mean()), f"{name}_max": float(last[name].max())}
-    return {column: row[column] for column in SUMMARY_COLUMNS} | own
+    return {column: row[column] for column in SUMMARY_COLUMNS} | own | estimated(result)
 
 
 def _mean(values: NDArray[np.float64]) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import get_args
 
 from fedbandits.experiments.html import as_figure, as_number, as_table, as_text
+from fedbandits.experiments.plots import Picture
 from fedbandits.experiments.theory import Comparison, Verdict
 from fedbandits.systems.theory import Bound, Quantity
 
@@ -18,14 +19,14 @@ _VERDICTS: dict[Verdict, str] = {
 }
 
 
-def theory_section(comparisons: Sequence[Comparison], plots: Mapping[str, bytes]) -> list[str]:
+def theory_section(comparisons: Sequence[Comparison], plots: Mapping[str, Picture]) -> list[str]:
     """Table, formulas and plots, as parts of a page; nothing where nothing is proved."""
     if not comparisons:
         return []
     drawn = [
         as_figure(
             _caption(quantity, [c.bound for c in comparisons if c.bound.quantity == quantity]),
-            plots[f"theory-{quantity}"],
+            plots[f"theory-{quantity}"].svg,
         )
         for quantity in get_args(Quantity)
         if f"theory-{quantity}" in plots

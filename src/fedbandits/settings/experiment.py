@@ -19,6 +19,7 @@ from fedbandits.settings.modules import Module, drop_module_keys, hold_texts, ta
 from fedbandits.settings.plain import plain, without_none
 from fedbandits.settings.schema import convert, shown
 from fedbandits.settings.showing import ShownExperiment, ShownVariant
+from fedbandits.settings.sweep_keys import without_sweep
 from fedbandits.settings.toml_files import assign, read_toml
 from fedbandits.settings.worlds import environment_of, prepare
 from fedbandits.systems import Plan, find_preset, find_system, preset_names
@@ -140,7 +141,7 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
         modules
             These modules, if they are imported already.
         """
-        table = dict(raw)
+        table = without_sweep(raw)
         if modules is None:
             modules = take_modules(table, pathlib.Path(folder))
         else:

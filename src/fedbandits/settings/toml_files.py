@@ -95,7 +95,7 @@ def _entries(entries: list[Any], step: str, assignment: str) -> list[Any]:
     ConfigError
         If there is no such one; it names those that there are.
     """
-    if found := _named(entries, step):
+    if found := named_entries(entries, step):
         return found
     labels = [str(e.get("label", e.get("preset"))) for e in entries if isinstance(e, dict)]
     known = ", ".join([*labels, *map(str, range(len(entries))), "*"])
@@ -104,7 +104,8 @@ def _entries(entries: list[Any], step: str, assignment: str) -> list[Any]:
     )
 
 
-def _named(entries: list[Any], step: str) -> list[Any]:
+def named_entries(entries: list[Any], step: str) -> list[Any]:
+    """The systems that one step of a path names, none if there is no such one."""
     if step == "*":
         return entries
     if step.isascii() and step.isdigit() and len(step) < 10:

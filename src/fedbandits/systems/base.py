@@ -78,10 +78,9 @@ class Simulation(Protocol):
 
     @property
     def metrics(self) -> Mapping[str, NDArray[Any]]:
-        """The system's own measurements: (parties,) arrays by name.
+        """Measurements of the system's own or its world's: (parties,) arrays by name.
 
-        They need not be cumulative. Each becomes a variable of the result. It is NaN for systems
-        that do not have it.
+        They need not be cumulative. Each becomes a variable of the result, NaN for other systems.
         """
 
     @property
@@ -298,8 +297,12 @@ class PartiesReplicate:
         stage.delay = environment.delay
         brought = supplies or system.simulated_supplies(plan, stage.world, seed, replicate)
         self.run = PartiesRun(roles, brought, terms, stage, plan.rounds, route, lenient, embody)
-        self.system, self.plan = system, plan
-        self.metrics: Mapping[str, NDArray[Any]] = {}
+        self.system, self.plan, self._environment = system, plan, environment
+
+    @property
+    def metrics(self) -> Mapping[str, NDArray[Any]]:
+        """What the world reports beside what all worlds do."""
+        return self._environment.measures(self.run.stage.world, self.run.done)
 
     @property
     def syncs(self) -> int:

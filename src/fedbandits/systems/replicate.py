@@ -45,7 +45,7 @@ class CompiledReplicate(Generic[AnyPlan]):
         self, plan: AnyPlan, environment: Environment, seed: int, replicate: int, threads: int = 1
     ) -> None:
         del threads
-        self.plan = plan
+        self.plan, self._environment = plan, environment
         self.key: Key = replicate_key(seed, replicate)
         self.world: Any = environment.world(self.key)
 
@@ -55,8 +55,8 @@ class CompiledReplicate(Generic[AnyPlan]):
 
     @property
     def metrics(self) -> Mapping[str, NDArray[Any]]:
-        """What the system reports beside what all report."""
-        return {}
+        """What the system, or its world, reports beside what all report."""
+        return self._environment.measures(self.world, self.done)
 
     @property
     def done(self) -> int:

@@ -16,6 +16,7 @@ from fedbandits.environments.tables.features import codes_of
 from fedbandits.environments.tables.raw import RawTable
 from fedbandits.environments.tables.worlds import TableWorld
 from fedbandits.errors import DataError
+from fedbandits.random import Key
 
 if TYPE_CHECKING:
     from fedbandits.environments.table import Table
@@ -29,6 +30,7 @@ class Dealt(NamedTuple):
     shards: Ints  # (rows,): row numbers, grouped by party
     starts: Ints  # (parties + 1,)
     drawn: bool  # whether a round shows a row at random; else the party's next one
+    key: Key  # of the random draws of the replicate
 
 
 class Form(Protocol):
@@ -58,7 +60,7 @@ class Classes(NamedTuple):
             )
         rewards = np.zeros((len(self.labels), len(self.arms)), np.float32)
         rewards[np.arange(len(self.labels)), self.labels] = 1.0
-        return TableWorld(dealt.rows, rewards, self.labels, *dealt[1:])
+        return TableWorld(dealt.rows, rewards, self.labels, *dealt[1:4])
 
 
 class Rewarded(NamedTuple):
@@ -70,7 +72,7 @@ class Rewarded(NamedTuple):
     def world(self, dealt: Dealt) -> TableWorld:
         """See :class:`Form`."""
         best = self.rewards.argmax(axis=1).astype(np.int64)
-        return TableWorld(dealt.rows, self.rewards, best, *dealt[1:])
+        return TableWorld(dealt.rows, self.rewards, best, *dealt[1:4])
 
 
 def form_of(table: Table, raw: RawTable, public: Public) -> Form:
@@ -87,7 +89,9 @@ def form_of(table: Table, raw: RawTable, public: Public) -> Form:
     if table.form == "rewards":
         columns = [scaled_rewards(raw, name, "rewards", public) for name in table.rewards]
         return Rewarded(table.rewards, np.column_stack(columns).astype(np.float32))
-    raise DataError("environment.action: a log cannot be played yet")
+    from fedbandits.environments.tables.logs import decisions_of  # it uses what is below
+
+    return decisions_of(table, raw, public)
 
 
 def scaled_rewards(raw: RawTable, column: str, key: str, public: Public) -> Any:

@@ -39,7 +39,7 @@ def used_columns(table: Table) -> list[Used]:
     found = [Used(tidy(n), "features", levels.get(tidy(n), frozenset())) for n in table.features]
     for key in ("site", "person", "target", "action", "reward", "propensity"):
         name = getattr(table, key)
-        if name is not None:
+        if isinstance(name, str):
             listed = frozenset(table.class_names) if key in ("target", "action") else frozenset()
             found.append(Used(tidy(name), key, listed))
     return found + [Used(tidy(name), "rewards") for name in table.rewards]

@@ -60,7 +60,9 @@ class Prepared(NamedTuple):
         # Rows that are dealt to agents are in a random order already, unless they are put in order.
         shuffled = visits == "once" or (visits == "drawn" and not self.sites.names)
         order = self.sites.dealt(key, shuffled)
-        return self.form.world(Dealt(self.contexts, order, self.sites.starts, visits == "drawn"))
+        return self.form.world(
+            Dealt(self.contexts, order, self.sites.starts, visits == "drawn", key)
+        )
 
 
 class _Request:

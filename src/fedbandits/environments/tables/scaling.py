@@ -59,11 +59,14 @@ def public_of(table: Table, raw: RawTable) -> Public:
     stated = _stated_features(table)
     unstated = [name for name in map(tidy, table.features) if name not in stated]
     kinds = {name: _usable_kind(raw, name) for name in unstated}
-    no_classes = table.target is not None and not table.classes
+    named = table.target or table.action  # the column whose texts are the arms
+    no_classes = named is not None and not table.classes
+    no_smallest = isinstance(table.propensity, str) and table.smallest_propensity is None
     rewarded = tuple(table.rewards) or ((table.reward,) if table.reward is not None else ())
     no_range = bool(rewarded) and table.reward_range is None
-    if table.scaling == "stated" and (unstated or no_classes or no_range):
-        raise DataError(_lines_to_write(table, kinds, no_classes, no_range))
+    if table.scaling == "stated" and (unstated or no_classes or no_range or no_smallest):
+        wanted = {"classes": no_classes, "range": no_range, "smallest": no_smallest}
+        raise DataError(_lines_to_write(table, kinds, wanted))
     measured = {
         name: _measured(raw, name) if kind == "number" else _levels(raw, name)
         for name, kind in kinds.items()
@@ -75,8 +78,14 @@ def public_of(table: Table, raw: RawTable) -> Public:
     if not kept:
         raise DataError("environment.features: all are constant, so there is nothing to learn from")
     classes = table.class_names
-    if no_classes and table.target is not None:
-        classes = _different(raw, table.target, "target")
+    if no_classes and named is not None:
+        role = "target" if table.target else "action"
+        classes = _different(raw, named, role)
+        if len(classes) < 2:
+            raise DataError(
+                f"environment.{role}: column {named!r} of {raw.name} has only one class, but a "
+                "bandit needs at least two arms; choose another, or state classes"
+            )
     reward_range = table.reward_range or (0.0, 1.0)
     if no_range:
         reward_range = _range_of_rewards(raw, rewarded)
@@ -85,8 +94,9 @@ def public_of(table: Table, raw: RawTable) -> Public:
         *([f"the ranges of {_listed(numeric)}"] if numeric else []),
         *([f"the categories of {_listed(n for n in kinds if n not in numeric)}"]
           if len(numeric) < len(kinds) else []),
-        *([f"the classes of {table.target}"] if no_classes else []),
+        *([f"the classes of {named}"] if no_classes else []),
         *(["the range of rewards"] if no_range else []),
+        *(["the smallest propensity"] if no_smallest else []),
     ]  # fmt: skip
     return Public(
         kept, classes, reward_range, tuple(_sentences(taken)), tuple(_cautions(taken, constant))
@@ -119,10 +129,18 @@ def _usable_kind(raw: RawTable, name: str) -> str:
     return found.kind
 
 
-def _lines_to_write(
-    table: Table, kinds: Mapping[str, str], no_classes: bool, no_range: bool
-) -> str:
-    """The error of what must be stated, with the lines of TOML that state it."""
+def _lines_to_write(table: Table, kinds: Mapping[str, str], others: Mapping[str, bool]) -> str:
+    """The error of what must be stated, with the lines of TOML that state it.
+
+    Parameters
+    ----------
+    table
+        The table.
+    kinds
+        Kinds of the features that nothing is stated of.
+    others
+        What else is not stated.
+    """
     given = [f"{_toml_key(n)} = [{low:g}, {high:g}]" for n, (low, high) in table.ranges.items()]
     ranges = [f"{_toml_key(n)} = [LOW, HIGH]" for n, kind in kinds.items() if kind == "number"]
     ranges = [*given, *ranges] if ranges else []
@@ -135,8 +153,9 @@ def _lines_to_write(
     lines = [
         *([f"ranges = {{ {', '.join(ranges)} }}"] if ranges else []),
         *([f"categories = {{ {', '.join(listed)} }}"] if listed else []),
-        *(['classes = ["A", "B"]'] if no_classes else []),
-        *(["reward_range = [LOW, HIGH]"] if no_range else []),
+        *(['classes = ["A", "B"]'] if others["classes"] else []),
+        *(["reward_range = [LOW, HIGH]"] if others["range"] else []),
+        *(["smallest_propensity = LOW"] if others["smallest"] else []),
     ]
     return (
         'environment: scaling = "stated" needs public facts that the configuration does not '

@@ -58,14 +58,36 @@ def _refuse_form(table: Table) -> None:
     if logged and (table.action is None or table.reward is None):
         name = "reward" if table.reward is None else "action"
         raise ValueError(f"{name}: missing; a log has both action and reward")
-    if table.propensity is not None and not logged:
-        raise ValueError("propensity: belongs to a log, which has action and reward")
+    for key in ("propensity", "smallest_propensity"):
+        if getattr(table, key) is not None and not logged:
+            raise ValueError(f"{key}: belongs to a log, which has action and reward")
+    if logged:
+        _refuse_log(table)
     if table.rewards and len(table.rewards) < 2:
         raise ValueError("rewards: one column given, allowed: at least two, one for each arm")
     if table.classes and table.target is None and table.action is None:
         raise ValueError("classes: given without a target; its columns name the arms")
     if table.reward_range is not None and table.target is not None:
         raise ValueError("reward_range: belongs to rewards or a log; a right class pays 1")
+
+
+def _refuse_log(table: Table) -> None:
+    if table.propensity is None:
+        raise ValueError(
+            "propensity: missing; a log needs the probability with which each action was taken, "
+            "allowed: the name of its column, or a number if all actions were equally likely (0.25 "
+            "for four); it is not guessed, because estimates would be wrong"
+        )
+    if isinstance(table.propensity, float) and table.smallest_propensity is not None:
+        raise ValueError(
+            "smallest_propensity: given beside one propensity for all actions; remove it"
+        )
+    if table.visits == "drawn":
+        raise ValueError(
+            'visits: given "drawn", allowed for a log: "once" (events in random order) or "in '
+            'order" (as they stand, for a log whose policy changed on the way); each event is met '
+            "once at most"
+        )
 
 
 def _refuse_parties(table: Table) -> None:
@@ -87,7 +109,7 @@ def _refuse_columns(table: Table) -> None:
         if twice:
             raise ValueError(f"{key}: {min(twice)!r} is given twice")
     features = {tidy(name) for name in table.features}
-    singles = {key: tidy(name) for key in _COLUMNS if (name := getattr(table, key)) is not None}
+    singles = {key: tidy(name) for key in _COLUMNS if isinstance(name := getattr(table, key), str)}
     for key in ("target", "action", "reward", "propensity"):
         if singles.get(key) in features:
             raise ValueError(

@@ -45,6 +45,11 @@ class Sites(NamedTuple):
         return int(np.diff(self.starts).min())
 
     @property
+    def most_rows(self) -> int:
+        """Rows of the party that has most."""
+        return int(np.diff(self.starts).max())
+
+    @property
     def most_share(self) -> float:
         """Share that one row can have of all visits of its party."""
         return 1.0 / self.fewest_rows

@@ -8,7 +8,9 @@ from typing import Protocol
 
 from fedbandits.errors import ConfigError
 from fedbandits.experiments.backends.local import open_local
-from fedbandits.experiments.replicate import Shared, Task
+from fedbandits.experiments.replicate import Job
+from fedbandits.experiments.stop import Leaving
+from fedbandits.experiments.stream import Stream
 from fedbandits.experiments.trace import ReplicateTrace
 
 _NAMES = ("local", "dask", "ray")
@@ -18,12 +20,21 @@ class Backend(Protocol):
     """Plays replicates side by side."""
 
     def play(
-        self, shared: Shared, tasks: list[Task], jobs: int | None
-    ) -> Generator[ReplicateTrace, None, None]:
+        self, jobs: list[Job], stream: Stream, stop: Leaving, workers: int | None
+    ) -> Generator[tuple[Job, ReplicateTrace], None, None]:
         """Make ready; then give what each replicate left, in any order, as it is finished.
 
-        Ends early once ``shared.stop`` is true, or when closed. Finished replicates are in
-        ``shared.checkpoints``, if there is such a folder.
+        Ends early once ``stop`` is true, or when closed. Finished replicates are in the
+        checkpoints of their experiment, if there are such.
+
+        Parameters
+        ----------
+        jobs
+            The replicates, of one experiment or of several.
+        stream, stop
+            Where events go, and who tells all to leave: those of every job.
+        workers
+            How many are played at once; by default as many as can be.
         """
 
 

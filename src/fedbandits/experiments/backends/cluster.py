@@ -16,7 +16,16 @@ import numpy as np
 from fedbandits.errors import BackendError, ConfigError
 from fedbandits.experiments.backends.worker import TOKEN, Order, data_files, identity
 from fedbandits.experiments.checkpoint import CheckpointFolder
-from fedbandits.experiments.replicate import PULSE, Shared, Task, checkpoint_rounds
+from fedbandits.experiments.replicate import (
+    PULSE,
+    Job,
+    Shared,
+    Task,
+    checkpoint_rounds,
+    several,
+)
+from fedbandits.experiments.stop import Leaving
+from fedbandits.experiments.stream import Stream
 from fedbandits.experiments.trace import ReplicateTrace
 from fedbandits.settings.experiment import Experiment
 
@@ -55,29 +64,41 @@ class Cluster(abc.ABC):
         """Drop replicates that wait, and tell workers to leave those that they play."""
 
     def play(
-        self, shared: Shared, tasks: list[Task], jobs: int | None
-    ) -> Generator[ReplicateTrace, None, None]:
+        self, jobs: list[Job], stream: Stream, stop: Leaving, workers: int | None
+    ) -> Generator[tuple[Job, ReplicateTrace], None, None]:
         """See :class:`fedbandits.experiments.backends.Backend`."""
-        order = _order(shared.experiment, shared.checkpoints, shared.save_every)
-        return self._play(shared, msgspec.to_builtins(order), deque(tasks), jobs)
+        del stream
+        orders = {
+            id(shared.experiment): msgspec.to_builtins(
+                _order(shared.experiment, shared.checkpoints, shared.save_every)
+            )
+            for shared in several(jobs)
+        }
+        return self._play(orders, deque(jobs), stop, workers)
 
     def _play(
-        self, shared: Shared, order: dict[str, Any], waiting: deque[Task], jobs: int | None
-    ) -> Generator[ReplicateTrace, None, None]:
-        flying: dict[Any, Task] = {}
+        self,
+        orders: dict[int, dict[str, Any]],
+        waiting: deque[Job],
+        stop: Leaving,
+        workers: int | None,
+    ) -> Generator[tuple[Job, ReplicateTrace], None, None]:
+        flying: dict[Any, Job] = {}
         presence = _Presence()
         try:
             while waiting or flying:
                 slots = self.slots()
                 presence.note(slots)
                 # Twice as many as can be played: nobody waits for orders, few wait in vain.
-                for task in _take(waiting, (jobs or 2 * slots) - len(flying)):
-                    flying[self.submit(order, task)] = task
+                for job in _take(waiting, (workers or 2 * slots) - len(flying)):
+                    order = orders[id(job.shared.experiment)]
+                    flying[self.submit(order, job.task)] = job
                 if not flying:
                     time.sleep(PULSE)  # until workers come
                 for handle in self.finished(list(flying), PULSE) if flying else ():
-                    yield self._collect(shared, handle, flying.pop(handle))
-                if shared.stop:
+                    job = flying.pop(handle)
+                    yield job, self._collect(job.shared, handle, job.task)
+                if stop:
                     return
         finally:
             self.cancel(list(flying))
@@ -122,7 +143,7 @@ def _order(experiment: Experiment, folder: CheckpointFolder | None, save_every: 
     return Order(identity(), config, files, out, token, save_every, modules)
 
 
-def _take(waiting: deque[Task], count: int) -> Iterator[Task]:
+def _take(waiting: deque[Job], count: int) -> Iterator[Job]:
     for _ in range(min(count, len(waiting))):
         yield waiting.popleft()
 

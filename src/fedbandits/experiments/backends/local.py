@@ -7,7 +7,16 @@ from collections.abc import Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
-from fedbandits.experiments.replicate import Shared, Task, compile_kernels, play_replicate
+from fedbandits.experiments.replicate import (
+    Job,
+    Shared,
+    Task,
+    compile_kernels,
+    play_replicate,
+    several,
+)
+from fedbandits.experiments.stop import Leaving
+from fedbandits.experiments.stream import Stream
 from fedbandits.experiments.trace import ReplicateTrace
 
 
@@ -15,14 +24,15 @@ class LocalBackend:
     """Threads of this process."""
 
     def play(
-        self, shared: Shared, tasks: list[Task], jobs: int | None
-    ) -> Generator[ReplicateTrace, None, None]:
+        self, jobs: list[Job], stream: Stream, stop: Leaving, workers: int | None
+    ) -> Generator[tuple[Job, ReplicateTrace], None, None]:
         """See :class:`fedbandits.experiments.backends.Backend`."""
-        jobs = jobs or os.cpu_count() or 1
-        shared = shared._replace(threads=max(1, jobs // max(1, len(tasks))))
-        if tasks:
+        workers = workers or os.cpu_count() or 1
+        threads = max(1, workers // max(1, len(jobs)))
+        jobs = [Job(job.shared._replace(threads=threads), job.task) for job in jobs]
+        for shared in several(jobs):
             compile_kernels(shared)
-        return _play(shared, tasks, min(jobs, len(tasks)))
+        return _play(jobs, stream, stop, min(workers, len(jobs)))
 
 
 @contextmanager
@@ -31,21 +41,26 @@ def open_local() -> Iterator[LocalBackend]:
     yield LocalBackend()
 
 
-def _play(shared: Shared, tasks: list[Task], workers: int) -> Generator[ReplicateTrace, None, None]:
-    if not tasks:
+def _play(
+    jobs: list[Job], stream: Stream, stop: Leaving, workers: int
+) -> Generator[tuple[Job, ReplicateTrace], None, None]:
+    if not jobs:
         return
     pool = ThreadPoolExecutor(workers, thread_name_prefix="fedbandits")
     try:
-        for task in tasks:
-            pool.submit(_work, shared, task).add_done_callback(shared.stream.put)
-        for played in shared.stream.items(Future, len(tasks)):
+        playing = {}
+        for job in jobs:
+            future = pool.submit(_work, job.shared, job.task)
+            playing[future] = job
+            future.add_done_callback(stream.put)
+        for played in stream.items(Future, len(jobs)):
             trace = played.result()
             if trace is not None:
-                yield trace
+                yield playing[played], trace
     finally:
         # Whatever ends the loop early, workers leave at their next look; they may be saving.
-        shared.stop.set()
-        shared.stream.close()
+        stop.set()
+        stream.close()
         pool.shutdown(wait=True, cancel_futures=True)
 
 

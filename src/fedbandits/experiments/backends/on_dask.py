@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import uuid
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -95,6 +96,7 @@ class DaskCluster(cluster.Cluster):
     def __init__(self, client: Any) -> None:
         self._client = client
         self._run = uuid.uuid4().hex  # Dask takes equal keys for equal work
+        self._numbers = itertools.count()
 
     def slots(self) -> int:
         try:
@@ -103,7 +105,7 @@ class DaskCluster(cluster.Cluster):
             raise _lost() from None
 
     def submit(self, order: dict[str, Any], task: Task) -> Any:
-        key = f"fedbandits-{self._run}-{task.system}-{task.replicate}"
+        key = f"fedbandits-{self._run}-{next(self._numbers)}"
         return self._client.submit(_play, order, *task, key=key, pure=False)
 
     def finished(self, handles: list[Any], seconds: float) -> list[Any]:

@@ -12,6 +12,7 @@ from fedbandits.environments import registry as worlds
 from fedbandits.settings.experiment import Experiment, Variant, _Head
 from fedbandits.settings.modules import _Keys
 from fedbandits.settings.reference.keys import Key, Part, keys_of, nested
+from fedbandits.settings.sweep_keys import SweepKeys
 from fedbandits.systems.base import System
 from fedbandits.systems.registry import BUILT_IN, find_system
 
@@ -20,6 +21,8 @@ _TABLES = {
     "environment": "a table [environment], with a kind and the keys of that kind",
     "systems": "tables [[systems]], one for each, with a preset and its keys",
     "module_digests": "a table",
+    "sweep": 'a table [sweep] of keys, each with the list of its values: "systems.*.epsilon" = '
+    "[0.3, 1.0]",
 }
 
 
@@ -51,7 +54,7 @@ def built_in_environments() -> dict[str, type[Environment]]:
 
 def head_keys() -> tuple[Key, ...]:
     """The keys of an experiment that belong to no system and no environment."""
-    keys = (*keys_of(_Head, documented=Experiment), *keys_of(_Keys))
+    keys = (*keys_of(_Head, documented=Experiment), *keys_of(_Keys), *keys_of(SweepKeys))
     return tuple(
         key._replace(allowed=_TABLES[key.path], type_in_words="a table", parts=())
         if key.path in _TABLES

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from fedbandits._checked import Checked
+from fedbandits.systems.effective import BUDGET
 
 PositiveInt = Annotated[int, Meta(ge=1, le=4_000_000_000)]
 Positive = Annotated[float, Meta(gt=0.0)]
@@ -54,8 +55,8 @@ class Growing(_Part, frozen=True, tag="growing"):
         between them.
     first
         Round of the first sync. ``"auto"`` waits until the data of all agents can be larger than
-        the noise (see :func:`.schedule.first_useful_round`). An earlier release would spend budget
-        without information.
+        the noise (see :func:`~fedbandits.systems.agents.schedule.first_useful_round`). An earlier
+        release would spend budget without information.
     """
 
     factor: Annotated[float, Meta(gt=1.0)] = 1.5
@@ -192,6 +193,11 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def is_private(self) -> bool:
         """Whether any noise is added."""
         return not isinstance(self.privatizer, NoNoise)
+
+    @property
+    def idle(self) -> tuple[str, ...]:
+        """Settings that change nothing in this configuration: a budget without noise."""
+        return () if self.is_private else BUDGET
 
     @property
     def uses_published_noise(self) -> bool:

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from fedbandits._checked import Checked
+from fedbandits.systems.effective import BUDGET
 from fedbandits.systems.servers.config import NotNegative, OpenUnit, Part, Positive
 
 Ratio = Annotated[float, Meta(ge=1.0, le=1e9)]
@@ -253,3 +254,12 @@ class PublishedFCLUB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=T
     def is_private(self) -> bool:
         """Whether any noise is added."""
         return isinstance(self.privatizer, Published)
+
+    @property
+    def idle(self) -> tuple[str, ...]:
+        """Settings that change nothing in this configuration: a budget that no noise is for.
+
+        Two confidence bounds take the budget into account even where there is no noise.
+        """
+        counted = self.is_private or isinstance(self.confidence, Lemma | Authors)
+        return () if counted else BUDGET

@@ -85,7 +85,7 @@ class Constants(NamedTuple):
     radius_shared: bool  # T is divided by L' too, and √L' multiplies the bias
     radius_bias: float  # exploration_scale · (√ρ_max + κ)
     noise_factor: float  # √32 · 2 ln(4/δ)/ε of the authors' β, or 0: another β
-    root_epsilon: float  # √ε
+    root_epsilon: float  # √ε; 1 where it has no use
     squared: bool  # the bonus has no root
     private: bool
     shift: float  # ρ of equation 7
@@ -249,7 +249,7 @@ def make_plan(config: PublishedFCLUB, facts: ClusteredFacts, rounds: int) -> Pub
         noise_factor=math.sqrt(32.0) * 2.0 * math.log(4.0 / config.delta) / config.epsilon
         if authors
         else 0.0,
-        root_epsilon=math.sqrt(config.epsilon),
+        root_epsilon=1.0 if config.idle else math.sqrt(config.epsilon),
         squared=config.bonus == "square",
         private=config.is_private,
         shift=noise.shift if config.is_private else 0.0,

@@ -251,7 +251,9 @@ def _constants(
         reports=_reports(config),
         published_budgets=isinstance(config.privatizer, Published),
         scale=noise.scale,
-        budget=math.sqrt(2.0 * math.log(1.25 / config.delta)) / config.epsilon,
+        budget=0.0
+        if config.idle
+        else math.sqrt(2.0 * math.log(1.25 / config.delta)) / config.epsilon,
         log_horizon=_log_horizon(config, rounds),
         coefficients=np.zeros(0) if noise.continual is None else noise.continual.coefficients(),
         mixing=noise.mixing.copy(),

@@ -1,0 +1,76 @@
+"""A sweep, as ``fedbandits run`` plays and shows it."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:  # a table needs none of what fills it
+    import xarray as xr
+
+    from fedbandits.settings.sweeps import Point, Sweep
+
+
+def run_sweep(sweep: Sweep, out: pathlib.Path | None, options: dict[str, Any]) -> None:
+    """Play a sweep, print its table, and say where its report is.
+
+    Parameters
+    ----------
+    sweep
+        The sweep.
+    out
+        Its folder; by default ``runs/NAME-sweep``.
+    options
+        Options of :func:`fedbandits.sweep`.
+    """
+    from rich.console import Console
+
+    from fedbandits.cli import console
+    from fedbandits.experiments.progress import TerminalProgress
+    from fedbandits.experiments.sweep import sweep as play
+
+    folder = out or pathlib.Path("runs") / f"{sweep.experiment.name}-sweep"
+    try:
+        with TerminalProgress(Console(stderr=True)) as progress:
+            result = play(sweep, out=folder, on_event=progress, **options)
+    except KeyboardInterrupt:
+        typer.echo("Interrupted before any replicate was finished; --resume goes on.", err=True)
+        raise typer.Exit(130) from None
+    console.output().print(sweep_table(sweep, sweep.points(), result))
+    typer.echo(f"Report: {folder / 'report.html'}")
+    if result.attrs["interrupted"]:
+        typer.echo(
+            "Interrupted: only finished replicates are counted; --resume goes on. Complete results "
+            "of an earlier sweep are left as they were.",
+            err=True,
+        )
+        raise typer.Exit(130)
+
+
+def sweep_table(sweep: Sweep, points: tuple[Point, ...], result: xr.Dataset) -> Table:
+    """A row for each point and system: the swept values, regret of a party, and ε."""
+    from fedbandits.experiments.sweep_ends import ends
+    from fedbandits.experiments.sweep_page import epsilon_text, mean_text, sweep_cells
+    from fedbandits.settings.sweeps import value_text
+
+    found = ends(result)
+    table = Table(title=f"{sweep.experiment.name}: {found.unit}, 95% intervals")
+    for axis in sweep.axes:
+        table.add_column(escape(axis.words), justify="right", overflow="fold")
+    table.add_column("system", style="bold", overflow="fold")
+    for title in (found.unit, "ε in all"):
+        table.add_column(title, justify="right", no_wrap=True)
+    shown: dict[str, Any] = {}
+    last = len(sweep.experiment.systems)
+    for number, (values, label, mean, half, epsilon) in enumerate(
+        sweep_cells(points, result, found), 1
+    ):
+        swept = ["" if shown == values else escape(value_text(v)) for v in values.values()]
+        shown = values
+        numbers = mean_text(mean, half), epsilon_text(epsilon)
+        table.add_row(*swept, escape(label), *numbers, end_section=number % last == 0)
+    return table

@@ -1,0 +1,207 @@
+"""What a run on a log tells of each system's value: variables of the result, and rows for texts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from fedbandits._typing import Floats
+from fedbandits.environments.tables.logged import NOTED
+from fedbandits.offline.estimates import FEW, METHODS, NAMES, PARTS, intervals
+
+#: Why a result of a log has no regret.
+NO_REGRET = (
+    "The regret is not known: a log does not tell what the actions that were not taken would have "
+    "earned. Systems are compared by their estimated value, the mean reward of a decision."
+)
+#: The method by which systems are compared: its intervals are the narrowest, as a rule.
+ANSWERED_BY = "dr"
+#: What an interval holds, and what not.
+INTERVAL_NOTE = (
+    "Value: mean reward of a decision over the whole run, learning included, with a 95% interval. "
+    "All replicates use the same log. So the interval is the mean one of a replicate; it does not "
+    "become narrower with more replicates."
+)
+
+
+class Row(NamedTuple):
+    """The value of one system by one method, as tables show it.
+
+    Parameters
+    ----------
+    system
+        Label of the system.
+    method, name
+        The method: ``ips``, and in words.
+    value, low, high
+        Mean over replicates, and its 95% interval.
+    events, matched, effective
+        Events met by all parties, those that tell something, and how many equally weighted ones
+        these amount to; means over replicates.
+    """
+
+    system: str
+    method: str
+    name: str
+    value: float
+    low: float
+    high: float
+    events: float
+    matched: float
+    effective: float
+
+    @property
+    def few(self) -> bool:
+        """Whether so few events match that the interval cannot be trusted."""
+        return not self.effective >= FEW
+
+
+def with_estimates(result: xr.Dataset) -> xr.Dataset:
+    """The result of a run on a log: without regret, with estimates in the place of their sums.
+
+    It gets ``value``, ``value_low``, ``value_high``, ``matched`` and ``effective``, which have the
+    dimension ``estimator``; and ``events`` and ``observed`` for each party.
+
+    Parameters
+    ----------
+    result
+        The result with the sums that each replicate has noted.
+    """
+    result = result.assign(regret=result.regret * math.nan)
+    if f"{NOTED}{METHODS[0]}.{PARTS[0]}" not in result:
+        return result
+    sums = _sums_of(result)
+    result = result.drop_vars([name for name in result.data_vars if str(name).startswith(NOTED)])
+    whole = sums.sum(axis=3)
+    found, matched = intervals(whole), PARTS.index("matched")
+    across = ("system", "replicate", "estimator", "round")
+    estimates = {
+        "value": found.value, "value_low": found.low, "value_high": found.high,
+        "matched": whole[..., matched], "effective": found.effective,
+    }  # fmt: skip
+    replay = sums[:, :, METHODS.index("replay")]
+    each = ("system", "replicate", "party", "round")
+    result = result.assign({name: (across, values) for name, values in estimates.items()})
+    result = result.assign(
+        events=(each, replay[..., PARTS.index("events")]), observed=(each, replay[..., matched])
+    )
+    result = result.assign_coords(estimator=list(METHODS))
+    named = "; ".join(f"{method}: {NAMES[method]}" for method in METHODS)
+    result.attrs["estimates"] = f"{NO_REGRET} {INTERVAL_NOTE} Methods: {named}."
+    return result
+
+
+def _sums_of(result: xr.Dataset) -> Floats:
+    """What replicates have noted, (system, replicate, method, party, round, part)."""
+    noted = [[result[f"{NOTED}{m}.{part}"].values for part in PARTS] for m in METHODS]
+    found: Floats = np.moveaxis(np.array(noted), (0, 1), (2, -1))
+    return found
+
+
+def estimates_of(result: xr.Dataset) -> list[Row]:
+    """The value of every system at the last round, a row for each method; empty without a log.
+
+    Only finished replicates count.
+
+    Parameters
+    ----------
+    result
+        The result of a run.
+    """
+    if "estimator" not in result.dims:
+        return []
+    last = result.isel(round=-1)
+    return [
+        _row(last.sel(system=label, estimator=method), str(label), method)
+        for label in result.system.values
+        for method in METHODS
+    ]
+
+
+def _row(at_end: xr.Dataset, system: str, method: str) -> Row:
+    """The row of one system and method."""
+    names = ("value", "value_low", "value_high", "matched", "effective")
+    means = {name: _mean(at_end[name].values) for name in names}
+    events = _mean(at_end.events.sum("party", skipna=False).values)
+    return Row(
+        system, method, NAMES[method], means["value"], means["value_low"], means["value_high"],
+        events, means["matched"], means["effective"],
+    )  # fmt: skip
+
+
+def _mean(values: Floats) -> float:
+    """The mean of what is there."""
+    there = values[~np.isnan(values)]
+    return float(there.mean()) if len(there) else math.nan
+
+
+def few_said(rows: Sequence[Row]) -> str:
+    """A warning of estimates that rest on too few events; empty if there are none."""
+    few = list(dict.fromkeys(row.system for row in rows if row.few))
+    if not few:
+        return ""
+    least = min(row.effective for row in rows)
+    return (
+        f"Too few events tell something of {', '.join(few)}: the fewest are {least:.3g} effective "
+        f"events, and an interval needs about {FEW:g}. Do not rely on these numbers. Use a longer "
+        "log, fewer actions, or a log whose policy took every action more often."
+    )
+
+
+class Difference(NamedTuple):
+    """How much more one system is worth than another on the same log.
+
+    Parameters
+    ----------
+    mean
+        Difference of values, mean over replicates.
+    half_width
+        Half the width of a 95% interval. It is too wide rather than too narrow: both systems meet
+        the same events, which is not made use of.
+    """
+
+    mean: float
+    half_width: float
+
+
+def value_difference(
+    result: xr.Dataset, system: str, baseline: str, method: str = ANSWERED_BY
+) -> Difference:
+    """The value of ``system`` minus that of ``baseline`` at the last round.
+
+    Parameters
+    ----------
+    result
+        The result of a run on a log.
+    system, baseline
+        Labels of the two systems.
+    method
+        One of ``replay``, ``ips``, ``snips`` and ``dr``.
+    """
+    last = result.isel(round=-1).sel(estimator=method)
+    one, other = last.sel(system=system), last.sel(system=baseline)
+    halves = [(each.value_high - each.value_low).values / 2.0 for each in (one, other)]
+    return Difference(_mean((one.value - other.value).values), _mean(np.hypot(*halves)))
+
+
+def estimated(result: xr.Dataset) -> dict[str, float]:
+    """Columns of a summary for one system: its value by each method; none without a log.
+
+    Parameters
+    ----------
+    result
+        The result, of one system alone.
+    """
+    if "estimator" not in result.dims:
+        return {}
+    last, columns = result.isel(round=-1), dict[str, float]()
+    for method in METHODS:
+        row = _row(last.sel(estimator=method), "", method)
+        name = f"value_{method}"
+        columns |= {name: row.value, f"{name}_low": row.low, f"{name}_high": row.high}
+        columns[f"effective_{method}"] = row.effective
+    return columns

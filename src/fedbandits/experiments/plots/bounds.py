@@ -1,0 +1,115 @@
+"""What theorems promise, beside what was measured."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import xarray as xr
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+
+from fedbandits.errors import DataError
+from fedbandits.experiments.labels import labels_of
+from fedbandits.experiments.plots.style import (
+    Look,
+    finish,
+    line_style,
+    logarithmic_rounds,
+    own_axes,
+)
+from fedbandits.experiments.theory import measured_curve
+from fedbandits.settings.experiment import Experiment
+from fedbandits.systems.theory import Bound, Quantity
+
+
+def theory(
+    result: xr.Dataset,
+    axes: Axes | None = None,
+    *,
+    quantity: Quantity = "regret",
+    size: tuple[float, float] = Look().size,
+    font_size: float = Look().font_size,
+) -> Axes:
+    """Draw what was measured, solid, and what theorems promise, dashed; both of all parties.
+
+    Dotted is the most that could be, whatever is played. A dashed line above it promises nothing.
+
+    Parameters
+    ----------
+    result
+        The result of a run.
+    axes
+        What to draw on. By default axes of a new figure.
+    quantity
+        What the theorems are about: ``regret``, ``syncs`` or ``messages``.
+    size
+        Width and height of a new figure, in inches.
+    font_size
+        Size of text, in points.
+
+    Returns
+    -------
+    Axes
+        What was drawn on.
+
+    Raises
+    ------
+    DataError
+        If no theorem is known for the quantity and these systems.
+    """
+    labels_of(result)
+    # Code that the configuration names is not run: who draws a result need not trust it.
+    bounds = Experiment.from_table(tomllib.loads(result.attrs["config"]), modules=()).bounds()
+    if not any(bound.quantity == quantity for each in bounds.values() for bound in each):
+        raise DataError(f"quantity: given {quantity}, of which no theorem speaks here")
+    axes, look = own_axes(axes, Look(size, font_size)), Look(size, font_size)
+    return draw_theory(axes, result, bounds, quantity, look)
+
+
+def draw_theory(
+    axes: Axes,
+    result: xr.Dataset,
+    bounds: Mapping[str, Sequence[Bound]],
+    quantity: Quantity,
+    look: Look,
+) -> Axes:
+    """The same for known bounds, with the legend beside the axes."""
+    draw_bounds(axes, result, bounds, quantity)
+    unit = labels_of(result).words.loss if quantity == "regret" else quantity
+    axes.set_ylabel(f"{unit} of all parties so far")
+    logarithmic_rounds(axes, result["round"].values)
+    entries: list[Artist] = [*axes.get_lines()]
+    return finish(axes, look, entries)
+
+
+def draw_bounds(
+    axes: Axes, result: xr.Dataset, bounds: Mapping[str, Sequence[Bound]], quantity: Quantity
+) -> None:
+    """What was measured, solid, and below it or above it what theorems promise, dashed.
+
+    Dotted: the most that could be, whatever is played. A dashed line above it promises nothing.
+    """
+    rounds = result["round"].values.astype(np.float64)
+    largest = []
+    for index, (label, of_one) in enumerate(bounds.items()):
+        mine = [bound for bound in of_one if bound.quantity == quantity]
+        look = line_style(index) | {"linestyle": "-"}
+        for number, bound in enumerate(mine):
+            shown = rounds >= bound.since
+            if number == 0:
+                curve = measured_curve(result, label, bound)
+                axes.plot(rounds[shown], curve[shown], label=label, **look)
+            name = bound.theorem.rpartition(", ")[2]
+            dashes = look | {"linestyle": "--" if number == 0 else "-.", "linewidth": 1.4}
+            axes.plot(rounds[shown], bound.at(rounds[shown]), label=f"{label}: {name}", **dashes)
+            largest.append(bound.largest)
+    most = max((each for each in largest if math.isfinite(each)), default=None)
+    if most is not None:
+        axes.plot(rounds, most * rounds, ":", color="black", label="the most that can be")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_ylabel(f"{quantity} of all parties")
+    axes.legend(frameon=False, fontsize=8)

@@ -1,0 +1,218 @@
+"""Regret and reward over rounds, with 95% bands over replicates."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import xarray as xr
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+
+from fedbandits._typing import Floats
+from fedbandits.errors import DataError
+from fedbandits.experiments.intervals import FEWEST, interval
+from fedbandits.experiments.labels import labels_of
+from fedbandits.experiments.plots.coinciding import coinciding, looks, notes
+from fedbandits.experiments.plots.style import (
+    Look,
+    finish,
+    logarithmic_rounds,
+    own_axes,
+    plain_number,
+)
+
+Scale = Literal["linear", "log"]
+
+#: Beyond this ratio of final heights, the lowest curves of linear axes lie on the ground.
+_WIDEST = 40.0
+
+
+class Curve(NamedTuple):
+    """One system over rounds.
+
+    Parameters
+    ----------
+    label
+        The system's label.
+    runs : (replicates, points)
+        Each finished replicate.
+    mean, half : (points,)
+        Their mean, and half the width of its 95% interval: NaN with fewer than 3 replicates.
+    """
+
+    label: str
+    runs: Floats
+    mean: Floats
+    half: Floats
+
+
+def regret(
+    result: xr.Dataset,
+    axes: Axes | None = None,
+    *,
+    scale: Scale | None = None,
+    size: tuple[float, float] = Look().size,
+    font_size: float = Look().font_size,
+) -> Axes:
+    """Draw the regret of one party over rounds: a line for each system, with a 95% band.
+
+    Lines are means over replicates. Bands are by Student's t. With fewer than 3 replicates there is
+    no band, and thin lines show the replicates. Lines that coincide share one dashed line.
+
+    Parameters
+    ----------
+    result
+        The result of a run.
+    axes
+        What to draw on. By default axes of a new figure.
+    scale
+        ``log`` for logarithmic axes. By default they are linear, unless systems differ too much.
+    size
+        Width and height of a new figure, in inches.
+    font_size
+        Size of text, in points.
+
+    Returns
+    -------
+    Axes
+        What was drawn on; ``axes.figure.savefig(path)`` saves it.
+
+    Raises
+    ------
+    DataError
+        If the regret is not known, as of a log.
+
+    Examples
+    --------
+    >>> import fedbandits as fb
+    >>> result = fb.run(fb.load("quickstart", ["environment.agents=5", "rounds=20"]))
+    >>> fb.plot.regret(result).get_ylabel()
+    'mistakes per agent so far'
+    """
+    labels = labels_of(result)
+    values = result.regret.sum("party", skipna=False) / labels.acting
+    curves = curves_of(values)
+    if not any(np.isfinite(curve.mean).any() for curve in curves):
+        raise DataError("result.regret: it is not known here; draw fb.plot.reward instead")
+    axes, look = own_axes(axes, Look(size, font_size)), Look(size, font_size)
+    chosen = scale or _scale_of([curve.mean for curve in curves])
+    return _draw(axes, look, result, curves, f"{labels.loss} so far", chosen)
+
+
+def reward(
+    result: xr.Dataset,
+    axes: Axes | None = None,
+    *,
+    size: tuple[float, float] = Look().size,
+    font_size: float = Look().font_size,
+) -> Axes:
+    """Draw the mean reward of all decisions so far: a line for each system, with a 95% band.
+
+    Parameters
+    ----------
+    result
+        The result of a run.
+    axes
+        What to draw on. By default axes of a new figure.
+    size
+        Width and height of a new figure, in inches.
+    font_size
+        Size of text, in points.
+
+    Returns
+    -------
+    Axes
+        What was drawn on.
+    """
+    labels = labels_of(result)
+    decisions = result["round"] * labels.acting
+    curves = curves_of(result.reward.sum("party", skipna=False) / decisions)
+    axes, look = own_axes(axes, Look(size, font_size)), Look(size, font_size)
+    return _draw(axes, look, result, curves, f"{labels.gain}, mean so far", "linear")
+
+
+def curves_of(values: xr.DataArray) -> list[Curve]:
+    """A curve for each system, of values by system, replicate and round."""
+    found = []
+    for system in values.system.values:
+        mine = values.sel(system=system).dropna("replicate", how="all")
+        runs = np.asarray(mine.transpose("replicate", "round").values, dtype=np.float64)
+        found.append(Curve(str(system), runs, *interval(runs)))
+    return found
+
+
+def _scale_of(means: list[Floats]) -> Scale:
+    """Logarithmic if the lowest curve would lie on the ground of linear axes."""
+    last = [mean[-1] for mean in means if np.isfinite(mean[-1]) and mean[-1] > 0.0]
+    return "log" if last and max(last) > _WIDEST * min(last) else "linear"
+
+
+def _draw(
+    axes: Axes, look: Look, result: xr.Dataset, curves: list[Curve], title: str, scale: Scale
+) -> Axes:
+    rounds = result["round"].values
+    low, high = _heights(curves, scale)
+    groups = coinciding(*_as_drawn(curves, low, high, scale))
+    styles, entries = looks(groups), list[Artist]()
+    sharing = {number: len(group) for group in groups for number in group}
+    for number, curve in enumerate(curves):
+        (line,) = axes.plot(rounds, curve.mean, label=curve.label, **styles[number])
+        entries.append(line)
+        band = {"color": line.get_color(), "alpha": 0.18 / sharing[number], "linewidth": 0}
+        _draw_spread(axes, rounds, curve, band, low if scale == "log" else None)
+    axes.set(yscale=scale, xlabel="round", ylabel=title)
+    axes.set_ylim(bottom=low)
+    if scale == "linear":
+        axes.set_xlim(left=0.0)
+        axes.xaxis.set_major_formatter(plain_number)
+        axes.yaxis.set_major_formatter(plain_number)
+    else:
+        logarithmic_rounds(axes, rounds)
+    order = sorted(range(len(curves)), key=lambda i: -np.nan_to_num(curves[i].mean[-1], nan=-9e99))
+    told = [*notes(groups, [curve.label for curve in curves]), *_spread_notes(curves)]
+    return finish(axes, look, [entries[i] for i in order], told)
+
+
+def _heights(curves: list[Curve], scale: Scale) -> tuple[float, float]:
+    """Where the plot begins, and the height of its highest line."""
+    means = np.concatenate([curve.mean for curve in curves])
+    means = means[np.isfinite(means)]
+    high = float(means.max(initial=0.0))
+    if scale == "linear":
+        return min(0.0, float(means.min(initial=0.0))), high
+    # A band may reach below: then it leaves the plot. Its end at 0 has no place on such axes.
+    return float(means[means > 0.0].min()) / 2.0, high
+
+
+def _as_drawn(
+    curves: list[Curve], low: float, high: float, scale: Scale
+) -> tuple[list[Floats], float, float]:
+    means = [curve.mean for curve in curves]
+    if scale == "linear":
+        return means, low, high
+    return [np.log(np.maximum(mean, low)) for mean in means], np.log(low), np.log(high)
+
+
+def _draw_spread(
+    axes: Axes, rounds: Floats, curve: Curve, band: dict[str, Any], floor: float | None
+) -> None:
+    """The band; with few replicates each of them, if there are several."""
+    if np.isfinite(curve.half).any():
+        low = curve.mean - curve.half
+        low = low if floor is None else np.maximum(low, floor * 1e-3)
+        axes.fill_between(rounds, low, curve.mean + curve.half, **band)
+    elif len(curve.runs) > 1:
+        for run in curve.runs:
+            axes.plot(rounds, run, color=band["color"], linewidth=0.7, alpha=0.6)
+
+
+def _spread_notes(curves: list[Curve]) -> list[str]:
+    """What bands and thin lines are."""
+    counts = sorted({len(curve.runs) for curve in curves})
+    shown = " to ".join(f"{count}" for count in dict.fromkeys((counts[0], counts[-1])))
+    if counts[0] >= FEWEST:
+        return [f"bands: 95% intervals of the mean, Student's t, {shown} replicates"]
+    if counts[-1] == 1:
+        return ["1 replicate: no band"]
+    return [f"{shown} replicates: no band with fewer than {FEWEST}; thin: each replicate"]

@@ -1,0 +1,85 @@
+"""All plots of a run, as images that files and reports hold."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import matplotlib as mpl
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from fedbandits.experiments.plots.bounds import draw_theory
+from fedbandits.experiments.plots.budget import epsilon, has_epsilon
+from fedbandits.experiments.plots.counts import syncs
+from fedbandits.experiments.plots.curves import regret, reward
+from fedbandits.experiments.plots.style import Look
+from fedbandits.systems.theory import Bound
+
+_DOTS_PER_INCH = 130
+
+
+class Picture(NamedTuple):
+    """One plot.
+
+    Parameters
+    ----------
+    png, svg
+        The image in dots, and in lines.
+    """
+
+    png: bytes
+    svg: bytes
+
+
+def draw_plots(
+    result: xr.Dataset, bounds: Mapping[str, Sequence[Bound]], look: Look | None = None
+) -> dict[str, Picture]:
+    """All plots of a result, by name.
+
+    Parameters
+    ----------
+    result
+        What came of a run.
+    bounds
+        What theorems promise, by the systems' labels.
+    look
+        Sizes; the usual ones if not given.
+    """
+    look = look or Look()
+    drawings: list[tuple[str, Callable[[Axes], Axes]]] = []
+
+    def add(name: str, draw: Callable[..., Axes]) -> None:
+        drawings.append((name, partial(draw, result, font_size=look.font_size)))
+
+    if np.isfinite(result.regret).any():
+        add("regret", regret)
+    else:
+        add("reward", reward)
+    if has_epsilon(result):
+        add("epsilon", epsilon)
+    add("syncs", syncs)
+    theorems = partial(draw_theory, result=result, bounds=bounds, look=look)
+    abouts = dict.fromkeys(bound.quantity for each in bounds.values() for bound in each)
+    drawings += [(f"theory-{about}", partial(theorems, quantity=about)) for about in abouts]
+    return {name: _picture(draw, look) for name, draw in drawings}
+
+
+def _picture(draw: Callable[[Axes], Axes], look: Look) -> Picture:
+    figure = Figure(figsize=look.size, layout="constrained")
+    draw(figure.add_subplot())
+    with (
+        warnings.catch_warnings(),
+        # Names in an SVG are drawn by chance: the same result must make the same file.
+        mpl.rc_context({"svg.hashsalt": "fedbandits"}),
+    ):
+        warnings.filterwarnings("ignore", message="Glyph")  # scripts that the font lacks
+        png, svg = io.BytesIO(), io.BytesIO()
+        figure.savefig(png, format="png", dpi=_DOTS_PER_INCH)
+        figure.savefig(svg, format="svg", metadata={"Date": None})
+    return Picture(png.getvalue(), svg.getvalue())

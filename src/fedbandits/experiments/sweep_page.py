@@ -1,0 +1,138 @@
+"""The report of a sweep: one HTML file that needs nothing beside itself."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import xarray as xr
+
+from fedbandits.experiments.html import as_figure, as_table, as_text
+from fedbandits.experiments.sweep_ends import Ends, ends
+from fedbandits.settings.sweeps import Point, Sweep, value_text
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem;
+       color: #1a1a1a; }
+h1 { margin-bottom: 0; } h2 { margin-top: 2.2rem; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { text-align: right; padding: .3rem .7rem; border-bottom: 1px solid #ddd; }
+.wide { overflow-x: auto; } img { max-width: 100%; } figure { margin: 1rem 0; }
+pre { background: #f4f4f4; padding: 1rem; overflow-x: auto; }
+.note { color: #555; } .warning { color: #a33c00; font-weight: 600; }
+"""
+_CAPTION = "Mean over replicates at the last round, with 95% intervals (Student's t)."
+_REAL = (
+    "This report comes from real data. It is not private: the numbers in it depend on single "
+    "records. Pass it on only to those who may see the data."
+)
+
+
+def render_sweep(
+    sweep: Sweep, points: Sequence[Point], result: xr.Dataset, pictures: Mapping[str, bytes]
+) -> str:
+    """The report as HTML text, images embedded.
+
+    Parameters
+    ----------
+    sweep, points, result
+        What was run, and what came of it.
+    pictures
+        PNG images, by what they show.
+    """
+    title, found = f"Sweep of {sweep.experiment.name}", ends(result)
+    real = sweep.experiment.environment.REAL_DATA
+    parts = [
+        f"<h1>{as_text(title)}</h1>",
+        _subtitle(sweep, result),
+        f"<p class=warning>{as_text(_REAL)}</p>" if real else "",
+        f"<h2>{as_text(found.unit.capitalize())}</h2>",
+        *(as_figure(f"{words}. {_CAPTION}" if words else _CAPTION, image)
+          for words, image in pictures.items()),
+        as_table(_titles(sweep), _rows(points, result, found)),
+        "<p class=note>± is half a 95% interval (Student's t over replicates); fewer than 3 "
+        "replicates have none.</p>",
+        "<h2>What each system claims about privacy</h2>",
+        "<p>ε for everything that leaves a party, at each point.</p>",
+        as_table(_titles(sweep), _claim_rows(points, result)),
+        "<h2>Configuration</h2>",
+        "<p class=note>Resolved; save it as a file to run this again.</p>",
+        f"<pre>{as_text(sweep.to_toml())}</pre>",
+        f"<p class=note>{as_text(_versions(result))}</p>",
+    ]  # fmt: skip
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{as_text(title)}</title><style>{_STYLE}</style>"
+        f"<body>{''.join(parts)}</body></html>\n"
+    )
+
+
+def sweep_cells(
+    points: Iterable[Point], result: xr.Dataset, found: Ends
+) -> Iterator[tuple[dict[str, Any], str, float, float, float]]:
+    """For each point and system: the values, the label, mean and half width, and the claimed ε."""
+    claimed = result["claim_epsilon"]
+    for point in points:
+        index = dict(zip(point.values, point.index, strict=True))
+        for label in result["system"].values.tolist():
+            cells = (
+                float(array.isel(index).sel(system=label))
+                for array in (found.mean, found.half, claimed)
+            )
+            mean, half, epsilon = cells
+            yield point.values, label, mean, half, epsilon
+
+
+def mean_text(mean: float, half: float = math.nan) -> str:
+    """A mean as one reads it, with half the width of its interval if that is known."""
+    if math.isnan(mean):
+        return "–"
+    digits = 0 if abs(mean) >= 1000 else 1
+    return f"{mean:,.{digits}f}" + ("" if math.isnan(half) else f" ± {half:,.{digits}f}")
+
+
+def epsilon_text(epsilon: float) -> str:
+    """ε as one reads it."""
+    return "∞" if math.isinf(epsilon) else f"{epsilon:.4g}"
+
+
+def _subtitle(sweep: Sweep, result: xr.Dataset) -> str:
+    keys = ", ".join(f"{axis.path}" for axis in sweep.axes)
+    line = (
+        f"{math.prod(sweep.shape)} points over {as_text(keys)}; replicates: "
+        f"{sweep.experiment.replicates}, seed {sweep.experiment.seed}. All systems and all points "
+        "have the same seed. Privacy noise is simulated, drawn from the seed."
+    )
+    if result.attrs["interrupted"]:
+        line += " <span class=warning>Interrupted: only finished replicates are counted.</span>"
+    return f"<p class=note>{line}</p>"
+
+
+def _titles(sweep: Sweep) -> list[str]:
+    labels = [entry.label for entry in sweep.experiment.systems]
+    return [*(axis.words for axis in sweep.axes), *labels]
+
+
+def _rows(points: Iterable[Point], result: xr.Dataset, found: Ends) -> Iterator[list[str]]:
+    """A row for each point, with the mean of each system."""
+    systems = result.sizes["system"]
+    cells = iter(sweep_cells(points, result, found))
+    for row in iter(lambda: list(itertools.islice(cells, systems)), []):
+        swept = [value_text(value) for value in row[0][0].values()]
+        yield [*swept, *(mean_text(mean, half) for _, _, mean, half, _ in row)]
+
+
+def _claim_rows(points: Iterable[Point], result: xr.Dataset) -> Iterator[list[str]]:
+    for point in points:
+        index = dict(zip(point.values, point.index, strict=True))
+        claimed = result["claim_epsilon"].isel(index).values.tolist()
+        yield [*map(value_text, point.values.values()), *map(epsilon_text, claimed)]
+
+
+def _versions(result: xr.Dataset) -> str:
+    versions = json.loads(result.attrs["versions"])
+    return "Made with " + ", ".join(f"{name} {number}" for name, number in versions.items()) + "."

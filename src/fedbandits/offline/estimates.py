@@ -1,0 +1,165 @@
+"""Estimates with intervals, from sums over events.
+
+Every estimate is a ratio of two sums over events, U / V. The sums are additive: those of several
+sites, or of several parts of a log, are added. What an interval needs is in them too.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fedbandits._typing import Bools, Floats, Ints
+
+#: The methods, in the order in which they are shown.
+METHODS = ("replay", "ips", "snips", "dr")
+#: What they are called.
+NAMES = {
+    "replay": "replay (rejection sampling)",
+    "ips": "IPS (inverse propensity)",
+    "snips": "self-normalised IPS",
+    "dr": "doubly robust",
+}
+#: What is added up for each method.
+PARTS = ("events", "matched", "w", "ww", "u", "v", "uu", "uv", "vv")
+_EVENTS, _MATCHED, _W, _WW, _U, _V, _UU, _UV, _VV = range(len(PARTS))
+#: With a smaller effective number of events an interval is not to be trusted.
+FEW = 30.0
+_LEVEL = 0.95
+
+
+class Estimate(NamedTuple):
+    """The mean reward of a policy, estimated from a log.
+
+    Parameters
+    ----------
+    value
+        The estimate; NaN if no event tells anything.
+    low, high
+        Its 95% interval; NaN if there are fewer than two events to make it of.
+    method
+        ``replay``, ``ips``, ``snips`` or ``dr``.
+    events
+        Number of events of the log that the policy has met.
+    matched
+        Number of events in which it chose the logged action; for ``replay``, those observed.
+    effective
+        Effective number of events: (Σw)² / Σw², w the weights of matched events. Unequal weights
+        tell as much as so many equal ones.
+    """
+
+    value: float
+    low: float
+    high: float
+    method: str
+    events: int
+    matched: int
+    effective: float
+
+    @property
+    def name(self) -> str:
+        """The method in words."""
+        return NAMES[self.method]
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the interval."""
+        return (self.high - self.low) / 2.0
+
+    @property
+    def few(self) -> bool:
+        """Whether so few events match that the interval cannot be trusted."""
+        return not self.effective >= FEW
+
+    def __str__(self) -> str:
+        said = f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g}), {self.name}"
+        if self.few:
+            said += f"; not to be trusted: only {self.effective:.3g} effective events"
+        return said
+
+
+def sums_of(
+    u: Floats, v: Floats, w: Floats, sites: Ints, count: int, there: Bools | None = None
+) -> Floats:
+    """The sums of one method, by site, (sites, parts).
+
+    Parameters
+    ----------
+    u, v : (events,)
+        What each event adds to the numerator and to the denominator of the estimate.
+    w : (events,)
+        Its weight; 0 where the policy did not choose the logged action.
+    sites : (events,) int
+        Number of the site that each event belongs to.
+    count
+        How many sites there are.
+    there
+        Where an event counts; everywhere if it is not given.
+    """
+    if there is not None:
+        u, v, w, sites = u[there], v[there], w[there], sites[there]
+    each = (np.ones(len(u)), w > 0.0, w, w * w, u, v, u * u, u * v, v * v)
+    return np.stack([np.bincount(sites, part, count) for part in each], axis=1)
+
+
+class Intervals(NamedTuple):
+    """Estimates of many sums at once; each array has the shape of the sums without the last axis.
+
+    Parameters
+    ----------
+    value, low, high, effective
+        As in :class:`Estimate`.
+    """
+
+    value: Floats
+    low: Floats
+    high: Floats
+    effective: Floats
+
+
+def intervals(sums: Floats) -> Intervals:
+    """The estimates that sums amount to, with 95% intervals by Student's t.
+
+    The variance is that of a ratio: Σ(u - θv)² / V². For a mean, whose v are 1, it is the usual
+    one. If the policy learns on the way, what differs from its value of the moment still has mean 0
+    and is uncorrelated. So the same sum estimates the variance, or a larger one.
+
+    Parameters
+    ----------
+    sums : (..., parts)
+        Sums over all events, for any method.
+    """
+    sums = np.asarray(sums, np.float64)
+    matched, v, vv = sums[..., _MATCHED], sums[..., _V], sums[..., _VV]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = sums[..., _U] / v
+        squares = sums[..., _UU] - 2.0 * value * sums[..., _UV] + value * value * vv
+        count = v * v / vv  # how many terms: all events, or those that match
+        variance = np.maximum(squares, 0.0) / (v * v) * count / np.maximum(count - 1.0, 1.0)
+        effective = np.where(matched > 0, sums[..., _W] ** 2 / sums[..., _WW], 0.0)
+        half = quantile(np.maximum(matched - 1.0, 1.0)) * np.sqrt(variance)
+    half = np.where(matched >= 2, half, np.nan)
+    return Intervals(value, value - half, value + half, effective)
+
+
+def estimate_of(sums: Floats, method: str) -> Estimate:
+    """The estimate of one ``method`` from its ``sums``, (parts,); see :func:`intervals`."""
+    found = intervals(sums)
+    return Estimate(
+        float(found.value), float(found.low), float(found.high), method,
+        int(sums[_EVENTS]), int(sums[_MATCHED]), float(found.effective),
+    )  # fmt: skip
+
+
+def estimates_of(sums: Floats) -> list[Estimate]:
+    """The estimates of all methods, from ``sums``, (methods, parts)."""
+    return [estimate_of(each, method) for each, method in zip(sums, METHODS, strict=True)]
+
+
+def quantile(freedom: Floats) -> Floats:
+    """Student's t: so many deviations hold 95%, with ``freedom`` degrees of freedom."""
+    from scipy.special import stdtrit  # not before there is something to estimate
+
+    found: Floats = stdtrit(freedom, 0.5 + _LEVEL / 2.0)
+    return found

@@ -1,0 +1,266 @@
+"""The four methods, for arrays of one's own.
+
+All take what was logged, event by event, and what the policy would have chosen. A policy may learn
+on the way, as long as a choice depends on earlier events alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fedbandits._typing import Bools, Floats, Floats32, Ints
+from fedbandits.errors import DataError
+from fedbandits.offline.estimates import Estimate, estimate_of, sums_of
+from fedbandits.offline.model import predictions
+from fedbandits.random import Purpose, replicate_key, uniforms
+
+#: Propensities may exceed 1, or fall below the smallest one, by rounding.
+_ROOM = 1e-9
+
+
+class Logged(NamedTuple):
+    """A log as arrays that have been checked, with a policy's choices."""
+
+    actions: Ints  # (events,)
+    rewards: Floats  # (events,)
+    propensities: Floats  # (events,)
+    chosen: Ints  # (events,)
+
+    @property
+    def matches(self) -> Bools:
+        """(events,): where the policy chose the logged action."""
+        found: Bools = self.actions == self.chosen
+        return found
+
+    @property
+    def weights(self) -> Floats:
+        """(events,): 1 / propensity where it did, 0 elsewhere."""
+        return self.matches / self.propensities
+
+
+def logged(
+    actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike | float, chosen: ArrayLike
+) -> Logged:
+    """Check a log; see :func:`ips` for the parameters.
+
+    Raises
+    ------
+    DataError
+        Naming the array, and the first event that is wrong.
+    """
+    found = Logged(
+        _whole("actions", actions),
+        np.asarray(rewards, np.float64),
+        np.asarray(propensities, np.float64),
+        _whole("chosen", chosen),
+    )
+    count = len(found.actions)
+    if found.propensities.ndim == 0:
+        found = found._replace(propensities=np.full(count, found.propensities))
+    for name, values in found._asdict().items():
+        if values.shape != (count,):
+            raise DataError(
+                f"{name}: given an array of shape {values.shape}, allowed: one number for each of "
+                f"the {count} events"
+            )
+    _refuse_first("rewards", ~np.isfinite(found.rewards), "is not a finite number")
+    proper = (found.propensities > 0.0) & (found.propensities <= 1.0 + _ROOM)
+    _refuse_first("propensities", ~proper, "is not above 0 and at most 1")
+    return found
+
+
+def accepted(propensities: ArrayLike, smallest: float | None = None, seed: int = 0) -> Bools:
+    """Draw which events replay may show, so that each action is shown equally often.
+
+    An event is accepted with probability ``smallest / propensity``. If all propensities are equal,
+    every event is.
+
+    Parameters
+    ----------
+    propensities : (events,)
+        Propensities of the logged actions.
+    smallest
+        Smallest probability with which the logging policy takes any action. By default the smallest
+        of ``propensities``.
+    seed
+        It determines the draws.
+
+    Raises
+    ------
+    DataError
+        If a propensity is below ``smallest``.
+    """
+    given = np.asarray(propensities, np.float64)
+    least = float(given.min(initial=1.0)) if smallest is None else smallest
+    _refuse_first("propensities", given < least * (1.0 - _ROOM), f"is below {least:g}")
+    return uniforms(len(given), replicate_key(seed, 0), 0, 0, Purpose.REWARD) < least / given
+
+
+def replay(
+    actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike | float, chosen: ArrayLike,
+    *, shown: ArrayLike | None = None, seed: int = 0,
+) -> Estimate:  # fmt: skip
+    """Replay by rejection sampling: the mean reward of events that were accepted and match.
+
+    An event counts if the policy chose the logged action, and if the event was accepted
+    (:func:`accepted`). The others are passed over, as if they had never been. For a policy that
+    learns from the events that count, this is as if it had been run for that many rounds.
+
+    Source: Li, Chu, Langford & Wang, "Unbiased offline evaluation of contextual-bandit-based news
+    article recommendation algorithms" (WSDM 2011).
+
+    Parameters
+    ----------
+    actions, rewards, propensities, chosen
+        See :func:`ips`.
+    shown : (events,) bool, optional
+        The events that were accepted, if the policy learned from them. By default they are drawn.
+    seed
+        It determines these draws.
+
+    Raises
+    ------
+    DataError
+        If an array is malformed, or a propensity is outside (0, 1].
+    """
+    log = logged(actions, rewards, propensities, chosen)
+    drawn = accepted(log.propensities, seed=seed) if shown is None else np.asarray(shown, np.bool_)
+    return _estimate("replay", *replay_terms(log, drawn))
+
+
+def ips(
+    actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike | float, chosen: ArrayLike
+) -> Estimate:
+    """Inverse propensity scoring: matching rewards, each divided by its propensity.
+
+    It is unbiased. Its interval is wide if propensities are small. Source: Horvitz & Thompson
+    (1952); for bandits, Dudík, Langford & Li (2011).
+
+    Parameters
+    ----------
+    actions : (events,) int
+        The logged actions, numbered from 0.
+    rewards : (events,)
+        Their rewards.
+    propensities : (events,) or float
+        The probability with which the logging policy took each of these actions, in (0, 1].
+    chosen : (events,) int
+        The actions that the policy would have taken.
+
+    Raises
+    ------
+    DataError
+        If an array is malformed, or a propensity is outside (0, 1].
+    """
+    log = logged(actions, rewards, propensities, chosen)
+    return _estimate("ips", *ips_terms(log))
+
+
+def snips(
+    actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike | float, chosen: ArrayLike
+) -> Estimate:
+    """Self-normalised inverse propensity scoring: a weighted mean of matching rewards.
+
+    It has a small bias, which vanishes with more events. It is often more exact than :func:`ips`,
+    and never leaves the range of the rewards. Source: Swaminathan & Joachims, "The self-normalized
+    estimator for counterfactual learning" (NeurIPS 2015).
+
+    Parameters
+    ----------
+    actions, rewards, propensities, chosen
+        See :func:`ips`.
+
+    Raises
+    ------
+    DataError
+        If an array is malformed, or a propensity is outside (0, 1].
+    """
+    log = logged(actions, rewards, propensities, chosen)
+    return _estimate("snips", *snips_terms(log))
+
+
+def doubly_robust(
+    actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike | float, chosen: ArrayLike,
+    contexts: ArrayLike, *, ridge: float = 1.0,
+) -> Estimate:  # fmt: skip
+    """Doubly robust: a reward model, corrected by matching events.
+
+    The model is ridge regression for each action, fitted on earlier events alone. The estimate is
+    unbiased if the propensities are right. A good model makes its interval narrow. Source: Dudík,
+    Langford & Li, "Doubly robust policy evaluation and learning" (ICML 2011).
+
+    Parameters
+    ----------
+    actions, rewards, propensities, chosen
+        See :func:`ips`.
+    contexts : (events, d)
+        The contexts.
+    ridge
+        What is added to the diagonal of the model's Gram matrices.
+
+    Raises
+    ------
+    DataError
+        If an array is malformed, or a propensity is outside (0, 1].
+    """
+    log = logged(actions, rewards, propensities, chosen)
+    rows = np.asarray(contexts, np.float64)
+    if rows.ndim != 2 or len(rows) != len(log.actions):
+        raise DataError(
+            f"contexts: given an array of shape {rows.shape}, allowed: a row for each of the "
+            f"{len(log.actions)} events"
+        )
+    _refuse_first("contexts", ~np.isfinite(rows).all(axis=1), "is not finite")
+    arms = int(max(log.actions.max(initial=0), log.chosen.max(initial=0))) + 1
+    return _estimate("dr", *dr_terms(log, rows, arms, ridge))
+
+
+def replay_terms(log: Logged, shown: Bools) -> tuple[Floats, Floats, Floats]:
+    """What each event adds to the numerator, the denominator and the weights of replay."""
+    counts = (log.matches & shown).astype(np.float64)
+    return counts * log.rewards, counts, counts
+
+
+def ips_terms(log: Logged) -> tuple[Floats, Floats, Floats]:
+    """What each event adds to the numerator, the denominator and the weights of IPS."""
+    weights = log.weights
+    return weights * log.rewards, np.ones(len(weights)), weights
+
+
+def snips_terms(log: Logged) -> tuple[Floats, Floats, Floats]:
+    """What each event adds to the numerator, the denominator and the weights of SNIPS."""
+    weights = log.weights
+    return weights * log.rewards, weights, weights
+
+
+def dr_terms(
+    log: Logged, contexts: Floats | Floats32, arms: int, ridge: float = 1.0
+) -> tuple[Floats, Floats, Floats]:
+    """What each event adds to the numerator, the denominator and the weights of doubly robust."""
+    of_logged, of_chosen = predictions(contexts, log.actions, log.rewards, log.chosen, arms, ridge)
+    weights = log.weights
+    terms = of_chosen + weights * (log.rewards - of_logged)
+    return terms, np.ones(len(weights)), weights
+
+
+def _estimate(method: str, u: Floats, v: Floats, w: Floats) -> Estimate:
+    return estimate_of(sums_of(u, v, w, np.zeros(len(u), np.int64), 1)[0], method)
+
+
+def _whole(name: str, values: ArrayLike) -> Ints:
+    given = np.asarray(values)
+    if not np.issubdtype(given.dtype, np.integer):
+        raise DataError(f"{name}: given numbers of type {given.dtype}, allowed: whole numbers ≥ 0")
+    found = given.astype(np.int64)
+    if found.ndim == 1:
+        _refuse_first(name, found < 0, "is negative")
+    return found
+
+
+def _refuse_first(name: str, wrong: Any, says: str) -> None:
+    if wrong.any():
+        event = int(np.flatnonzero(wrong)[0])
+        raise DataError(f"{name}: event {event} {says} ({int(wrong.sum())} such events)")

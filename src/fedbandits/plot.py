@@ -1,0 +1,19 @@
+"""Plots of results: ``fb.plot.regret(result)`` draws one, and returns matplotlib axes.
+
+A result says of itself what a plot must know, so it may come from a file. Functions draw on the
+axes that they are given, or make a figure: ``fb.plot.regret(result).figure.savefig("regret.svg")``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fedbandits._lazy import lazily
+
+__all__ = ["epsilon", "regret", "reward", "syncs", "theory"]
+
+if TYPE_CHECKING:
+    from fedbandits.experiments.plots import epsilon, regret, reward, syncs, theory
+else:
+    _PLOTS = "fedbandits.experiments.plots"
+    __getattr__, __dir__ = lazily(__name__, __all__, {name: f"{_PLOTS}:{name}" for name in __all__})

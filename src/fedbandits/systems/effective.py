@@ -1,0 +1,27 @@
+"""Settings that change nothing: two configurations that differ in them alone are played alike."""
+
+from __future__ import annotations
+
+import msgspec
+
+#: Settings of a budget, which say nothing where no noise is added.
+BUDGET = ("epsilon", "delta")
+
+
+def effective(config: msgspec.Struct) -> msgspec.Struct:
+    """The configuration that is played, with all idle settings at their defaults.
+
+    Decisions, messages and measurements of a simulation are the same, bit for bit. Claims are made
+    from the configuration as it was given.
+
+    Parameters
+    ----------
+    config
+        Configuration of a variant. Its property ``idle``, where it has one, names the settings that
+        change nothing in it.
+    """
+    idle = getattr(config, "idle", ())
+    if not idle:
+        return config
+    usual = {field.name: field.default for field in msgspec.structs.fields(config)}
+    return msgspec.structs.replace(config, **{name: usual[name] for name in idle})
