@@ -155,3 +155,22 @@ def test_the_examples_of_own_data_work(tmp_path, monkeypatch):
     assert "\n".join(told) in page
     stated = tomllib.loads(re.findall(r"```toml\n(.*?)```", page, re.DOTALL)[0])
     environment_of(stated["environment"]).prepare()
+
+
+def place(heading):
+    """The name under which a code host links to a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def places(page):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return {place(heading) for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
+
+
+def test_links_to_a_heading_find_it():
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md"),
+                 *ROOT.glob("examples/**/*.md")]:  # fmt: skip
+        text = page.read_text(encoding="utf-8")
+        for target, heading in re.findall(r"\]\(([^)#:\s]*\.md|)#([^)]*)\)", text):
+            other = page.parent / target if target else page
+            assert heading in places(other), f"{page.name} links to {target}#{heading}"
