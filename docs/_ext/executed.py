@@ -69,7 +69,7 @@ def show(app: Sphinx, docname: str, source: list[str]) -> None:
 @functools.cache
 def play(path: pathlib.Path) -> Played:
     """Run a script in an empty folder, as a user would."""
-    own = {**os.environ, "MPLBACKEND": "agg", "PYTHONWARNINGS": "error::DeprecationWarning:fedbandits"}
+    own = {**os.environ, "MPLBACKEND": "agg"}
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             [sys.executable, path], cwd=folder, env=own, capture_output=True, text=True,
@@ -121,9 +121,11 @@ def gallery() -> str:
     cards = []
     for path in scripts():
         title, text, _ = text_of(path)
-        pictures = play(path).pictures
-        seen = f"[![{title}](/{pictures[-1].relative_to(DOCS)})]({path.name})\n\n" if pictures else ""
-        cards.append(f":::{{container}} card\n{seen}[{title}]({path.name})\n\n{text.partition('. ')[0].rstrip('.')}.\n:::")
+        drawn = play(path).pictures
+        seen = f"[{picture(title, drawn[-1])}]({path.name})" if drawn else ""
+        first = f"{text.partition('. ')[0].rstrip('.')}."
+        shown = [":::{container} card", seen, f"[{title}]({path.name})", first, ":::"]
+        cards.append("\n\n".join(filter(None, shown)))
     return "::::{container} cards\n" + "\n".join(cards) + "\n::::"
 
 
@@ -143,7 +145,8 @@ def notebook_page(path: pathlib.Path) -> str:
             parts.append(cell.source)
             continue
         parts.append(fence("python", cell.source))
-        parts += [_output(path, f"{number}-{place}", each) for place, each in enumerate(cell.outputs)]
+        shown = enumerate(cell.outputs)
+        parts += [_output(path, f"{number}-{place}", each) for place, each in shown]
     parts.append(f"The notebook: {{download}}`{path.name}`.")
     return "\n\n".join(parts)
 

@@ -26,7 +26,9 @@ class PrivateRidge(fb.PrivateLearner):
     def decide(self, contexts, draws):
         gram, sums = self.total[:, :-1], self.total[:, -1]
         ridge = 1.0 + 4.0 * self.noise_deviation  # more noise, more caution
-        return np.argmax(contexts @ np.linalg.solve(gram + gram.T + ridge * np.eye(len(gram)), sums))
+        return np.argmax(
+            contexts @ np.linalg.solve(gram + gram.T + ridge * np.eye(len(gram)), sums)
+        )
 
 
 experiment = fb.Experiment(
