@@ -17,7 +17,7 @@ LEVELS = {
     "errors": 0, "client": 1, "_typing": 0, "_compile": 0, "_suggest": 0, "_html": 0,
     "_schema": 0, "_checked": 0, "_brief": 0, "_lazy": 0,
     "random": 1, "draws": 1,
-    "environments": 2, "learners": 2, "privacy": 2, "crypto": 2, "ledger": 3,
+    "offline": 2, "environments": 2, "learners": 2, "privacy": 2, "crypto": 2, "ledger": 3,
     "federation": 3, "systems": 4,
     "settings": 5,
     "presets": 6, "experiments": 6, "deployment": 6, "testing": 7, "parties": 7,

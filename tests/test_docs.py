@@ -44,6 +44,12 @@ def test_the_example_of_parties_works():
     assert names["run"].done == 50
 
 
+def test_the_example_of_a_sweep_works():
+    names: dict[str, object] = {}
+    exec(code_blocks("docs/sweeps.md")[0].replace("500", "30"), names)  # noqa: S102
+    assert names["result"].sizes["agents"] == 2
+
+
 def test_the_example_of_a_ledger_works(tmp_path, monkeypatch):
     """Twice in the same place: the second time is a restart, with nothing left to send."""
     monkeypatch.chdir(tmp_path)

@@ -27,7 +27,7 @@ from sphinx.errors import ExtensionError
 DOCS = pathlib.Path(__file__).parents[1]
 #: Where pictures lie while the site is made; Sphinx copies those that pages show.
 PICTURES = DOCS / "_build" / "pictures"
-_LONGEST = 300  # seconds, on a machine that compiles everything anew
+_LONGEST = 1800  # seconds, on a busy machine that compiles everything anew
 
 
 class Played(NamedTuple):

@@ -23,7 +23,7 @@ from fedbandits.experiments.events import (
     SweepInterrupted,
     SweepStarted,
 )
-from fedbandits.experiments.result import SUMMARY_COLUMNS
+from fedbandits.experiments.summary import SUMMARY_COLUMNS
 from fedbandits.experiments.sweep_result import at_point
 from fedbandits.experiments.sweep_units import units_of
 from fedbandits.settings.sweeps import sweep_of
@@ -262,7 +262,7 @@ class TestResume:
         with pytest.raises(StoppedError):
             fb.sweep(experiment(), GRID, out=tmp_path / "s", stop=stop, on_event=told.append)
         assert told[-1] == SweepInterrupted(finished=0, total=4, out=str(tmp_path / "s"))
-        shutil.rmtree(tmp_path / ".s.checkpoint")
+        shutil.rmtree(tmp_path / ".s.points")
         with pytest.warns(ResumeWarning, match="nothing to resume"):
             listened(out=tmp_path / "s", resume=True)
 

@@ -24,6 +24,33 @@ def init(
             autocompletion=sources,
         ),
     ] = None,
+    data: Annotated[
+        pathlib.Path | None,
+        typer.Option(
+            "--data",
+            metavar="FILE",
+            help="Your own data: a CSV or Parquet file, for which the configuration is written.",
+        ),
+    ] = None,
+    site: Annotated[
+        str | None,
+        typer.Option(
+            "--site", metavar="COLUMN", help="The column of --data that names the party of a row."
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", metavar="COLUMN", help="The column of --data to be predicted."),
+    ] = None,
+    person: Annotated[
+        str | None,
+        typer.Option(
+            "--person", metavar="COLUMN", help="The column of --data that names the person."
+        ),
+    ] = None,
+    encoding: Annotated[
+        str, typer.Option("--encoding", help="Encoding of --data, such as latin-1 or cp1252.")
+    ] = "utf-8",
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
 ) -> None:
     """Write a configuration with comments: every key, what it means, and its default.
@@ -32,9 +59,17 @@ def init(
     longer, since its code is compiled then.
     """
     from fedbandits.errors import ConfigError, OutputExistsError
-    from fedbandits.settings.reference.templates import template
 
-    text = template(presets or ["feducb"], str(path))
+    if data is not None:
+        from fedbandits.settings.reference.own_data import own_data_template
+
+        text = own_data_template(str(data), path, site, target, person, presets or (), encoding)
+    elif site or target or person:
+        raise ConfigError("init: --site, --target and --person name columns of --data; give it")
+    else:
+        from fedbandits.settings.reference.templates import template
+
+        text = template(presets or ["feducb"], str(path))
     try:
         with path.open("w" if force else "x", encoding="utf-8") as file:
             file.write(text)

@@ -82,6 +82,7 @@ def run(
 
     from fedbandits.cli import console
     from fedbandits.cli.adding import add_alone
+    from fedbandits.cli.summary import summary_table
     from fedbandits.experiments.answer import answer
     from fedbandits.experiments.progress import TerminalProgress
     from fedbandits.experiments.run import run as run_experiment
@@ -97,7 +98,8 @@ def run(
         typer.echo("Interrupted before any replicate was finished; --resume goes on.", err=True)
         raise typer.Exit(130) from None
     console.print_answer(answer(experiment, result))
-    console.output().print(console.summary_table(experiment, summarise(experiment, result)))
+    shown = console.output()
+    shown.print(summary_table(experiment, summarise(experiment, result), shown.width))
     typer.echo(f"Report: {folder / 'report.html'}")
     if result.attrs["interrupted"]:
         typer.echo(

@@ -53,7 +53,7 @@ class Change(Checked, frozen=True, tag_field="kind", tag="change", forbid_unknow
         return self.at if isinstance(self.at, tuple) else (self.at,)
 
     def shares(self, key: Key) -> Shares:
-        """The share of the second world; nothing is drawn."""
+        """The share of the second world. ``key`` is not used, because nothing is drawn."""
         del key
         return Shares(np.array(self.rounds, np.int64), np.zeros(1), 1)
 

@@ -21,7 +21,7 @@ from fedbandits.experiments.comparison import Comparison
 from fedbandits.experiments.intervals import LEVEL
 from fedbandits.experiments.labels import labels_of
 from fedbandits.experiments.measure import Measure, measure
-from fedbandits.experiments.paired import paired
+from fedbandits.experiments.paired import estimated_difference, paired
 from fedbandits.settings.experiment import Experiment, Variant
 
 
@@ -101,7 +101,13 @@ def answer(
     run = _Run.of(experiment, result)
     compared = sorted((run.compare(*pair) for pair in run.pairs()), key=_order)
     alone = [one.pays for one in compared if one.kind == "alone"]
-    said = Said(experiment.environment.words, run.found.unit, run.found.loss, run.private)
+    said = Said(
+        experiment.environment.words,
+        run.found.unit,
+        run.found.loss,
+        run.private,
+        run.found.errors is not None,
+    )
     return Answer(
         lines=said.lines(compared, run.broken),
         how=said.how(compared),
@@ -187,9 +193,11 @@ class _Run(NamedTuple):
         labels = [entry.label for entry in self.experiment.systems]
         own, other = labels.index(judged.label), labels.index(baseline.label)
         found, claim = self.found, self.claims[judged.label]
-        differences = found.direction * (found.totals[other] - found.totals[own])
+        differences = found.differences(other, own)
         both = np.isfinite(differences)
         difference = paired(differences, self.level)
+        if found.errors is not None:  # all replicates use one log, whose chance they do not show
+            difference = estimated_difference(difference, found.errors[[own, other]], self.level)
         base = _mean(found.totals[other][both])
         return Comparison(
             system=judged.label,

@@ -13,6 +13,11 @@ from fedbandits.experiments.intervals import FEWEST
 #: Share of parties that are worse off, from which on it is said.
 _NOTABLE = 0.1
 _POOLED = "everything pooled in clear"
+_ON_LOG = (
+    "Rewards are doubly robust estimates from one log, of the whole run, learning included. ± is "
+    "an interval at {level:.1%} for the chance of the log. It is rather too wide: it does not use "
+    "that both systems met the same events."
+)
 
 
 class Said(NamedTuple):
@@ -28,12 +33,15 @@ class Said(NamedTuple):
         What is lost, in a word; empty if rewards are compared.
     private
         Labels of the systems that claim a finite ε.
+    on_log
+        Whether numbers are estimates from a log.
     """
 
     words: Words
     unit: str
     loss: str
     private: tuple[str, ...]
+    on_log: bool = False
 
     def lines(self, compared: Sequence[Comparison], broken: Sequence[str]) -> tuple[str, ...]:
         """All lines; the first answers the question as a whole."""
@@ -58,6 +66,8 @@ class Said(NamedTuple):
         """How the numbers were computed."""
         if not compared:
             return ""
+        if self.on_log:
+            return _ON_LOG.format(level=compared[0].level)
         counts = sorted({one.replicates for one in compared})
         count = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         text = (
@@ -215,7 +225,9 @@ def with_error(value: float, half_width: float | None) -> str:
     """
     if half_width is None:
         return _rounded(value, _places(abs(value) / 10.0))
-    places = _places(half_width or abs(value) / 10.0)
+    if half_width == 0.0:
+        return f"{_rounded(value, 0 if value.is_integer() else _places(abs(value) / 10.0))} ± 0"
+    places = _places(half_width)
     for _ in range(4):
         shown_value, shown_width = round(value, places), round(half_width, places)
         if (abs(shown_value) > shown_width) == (abs(value) > half_width):
@@ -225,11 +237,11 @@ def with_error(value: float, half_width: float | None) -> str:
 
 
 def _places(error: float) -> int:
-    """Digits behind the point: one digit of the error; two if it begins with 1, 2 or 3."""
+    """Digits behind the point: one digit of the error; two if it begins with 1."""
     if error <= 0.0 or not math.isfinite(error):
         return 0
     exponent = math.floor(math.log10(error))
-    return (1 if error / 10.0**exponent < 3.55 else 0) - exponent
+    return (1 if error / 10.0**exponent < 1.95 else 0) - exponent
 
 
 def _rounded(value: float, places: int) -> str:

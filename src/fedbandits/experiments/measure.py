@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import xarray as xr
 
 from fedbandits._typing import Floats
 from fedbandits.experiments.labels import Labels
+from fedbandits.experiments.offline import ANSWERED_BY
 
 #: Words that begin with a vowel, and are spoken as if they began with a consonant.
 _SPOKEN_AS_CONSONANT = ("eu", "one", "uni", "us", "ut")
@@ -27,17 +29,34 @@ class Measure(NamedTuple):
         Its unit in words: ``mistakes a hospital in 100 visits``.
     loss
         What is lost, in a word: ``mistakes``. Empty if more is better: then it is reward.
+    errors : (systems, replicates), optional
+        Half-widths of 95% intervals of ``totals``, if they are estimates from one log. None if they
+        were measured.
     """
 
     parties: Floats
     totals: Floats
     unit: str
     loss: str
+    errors: Floats | None = None
 
     @property
     def direction(self) -> int:
         """1 if less is better, -1 if more is."""
         return 1 if self.loss else -1
+
+    def differences(self, baseline: int, system: int) -> Floats:
+        """(replicates,) what ``system`` saves beside ``baseline``, without errors of rounding."""
+        both = self.totals[baseline], self.totals[system]
+        differences = self.direction * (both[0] - both[1])
+        largest = float(np.nanmax(np.abs(both), initial=0.0))
+        return _even(differences, largest)
+
+
+def _even(values: Floats, largest: float) -> Floats:
+    """Values that differ by errors of rounding alone, as equal ones."""
+    digits = 12 - math.ceil(math.log10(largest)) if largest > 0.0 else 12
+    return np.round(values, digits)
 
 
 def measure(labels: Labels, result: xr.Dataset) -> Measure:
@@ -51,6 +70,8 @@ def measure(labels: Labels, result: xr.Dataset) -> Measure:
         Its result.
     """
     last = result.isel(round=-1)
+    if "estimator" in result.dims:
+        return _estimated(labels, last)
     regret = np.asarray(last.regret.values, np.float64)
     reward = np.asarray(last.reward.values, np.float64)
     words, acting, rounds = labels.words, labels.acting, labels.rounds
@@ -63,6 +84,16 @@ def measure(labels: Labels, result: xr.Dataset) -> Measure:
         return Measure(regret, regret.sum(axis=-1), f"{words.loss} {turns}", words.loss)
     unit = f"{words.loss} {with_article(words.party)} {turns}"
     return Measure(regret, regret.sum(axis=-1) / acting, unit, words.loss)
+
+
+def _estimated(labels: Labels, last: xr.Dataset) -> Measure:
+    """The value on a log, by the doubly robust estimate; that of one party is by replay."""
+    value = last.sel(estimator=ANSWERED_BY)
+    halves = np.asarray((value.value_high - value.value_low).values, np.float64) / 2.0
+    reward, seen = (np.asarray(last[name].values, np.float64) for name in ("reward", "observed"))
+    parties = np.divide(reward, seen, out=np.full(reward.shape, np.nan), where=seen > 0)
+    unit = f"reward {with_article(labels.words.turn)}"
+    return Measure(parties, np.asarray(value.value.values, np.float64), unit, "", halves)
 
 
 def with_article(noun: str) -> str:

@@ -10,6 +10,9 @@ import numpy as np
 from fedbandits._typing import Floats
 from fedbandits.experiments.intervals import FEWEST, LEVEL, quantile
 
+#: So many numbers that Student's t is the normal distribution.
+_MANY = 1_000_000
+
 
 class Paired(NamedTuple):
     """The mean of paired differences.
@@ -51,5 +54,30 @@ def paired(differences: Floats, level: float = LEVEL) -> Paired:
     mean = float(found.mean()) if count else math.nan
     if count < FEWEST:
         return Paired(count, mean, None)
+    if np.ptp(found) == 0.0:  # the deviation of equal numbers is not always 0 in floating point
+        return Paired(count, float(found[0]), 0.0)
     error = float(found.std(ddof=1)) / math.sqrt(count)
     return Paired(count, mean, quantile(count, level) * error)
+
+
+def estimated_difference(difference: Paired, halves: Floats, level: float = LEVEL) -> Paired:
+    """The difference of two estimates from one log, with an interval that holds the log's chance.
+
+    It is too wide rather than too narrow: that both systems meet the same events is not made use
+    of.
+
+    Parameters
+    ----------
+    difference
+        The mean difference over replicates.
+    halves : (2, replicates)
+        Half-widths of the 95% intervals of both systems.
+    level
+        Probability with which the interval covers the true difference.
+    """
+    both = np.hypot(*halves)
+    both = both[np.isfinite(both)]
+    if not len(both):
+        return difference._replace(half_width=None)
+    widened = quantile(_MANY, level) / quantile(_MANY)
+    return difference._replace(half_width=float(both.mean()) * widened)

@@ -1,4 +1,4 @@
-"""The section of a report that holds theorems beside what was measured."""
+"""The section of a report that compares theorems with measurements."""
 
 from __future__ import annotations
 

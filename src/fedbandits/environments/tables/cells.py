@@ -71,26 +71,26 @@ def numbers(raw: RawTable, column: str, key: str) -> Floats:
             row = int(np.flatnonzero(np.isinf(cells))[0])
             raise DataError(f"{raw.place(row, column)}: is infinite; correct it or leave it empty")
         return cells.astype(np.float64)
-    values = np.full(len(cells), np.nan)
-    signs: dict[str, int] = {}
-    for row, text in enumerate(cells):
-        if text.lower() in MISSING:
-            continue
-        value = read_number(text, raw.decimal_commas)
-        if value is None:
-            raise DataError(f"{raw.place(row, column)}: {_instead(text, key)}")
-        for sign in ",.":
-            if sign in text:
-                signs.setdefault(sign, row)
-        values[row] = value
-    if len(signs) == 2:
-        row = max(signs.values())
-        first = raw.lines[min(signs.values())]
+    commas = raw.decimal_commas
+    read = {text: read_number(text, commas) for text in set(cells) if text.lower() not in MISSING}
+    wrong = {text for text, value in read.items() if value is None}
+    if wrong:
+        row = _first(cells, wrong)
+        raise DataError(f"{raw.place(row, column)}: {_instead(cells[row], key)}")
+    rows = [_first(cells, {t for t in read if sign in t}) for sign in ",."]
+    if min(rows) < len(cells) and max(rows) < len(cells):
         raise DataError(
-            f"{raw.place(row, column)}: is written with another decimal sign than {raw.unit} "
-            f"{first}; write all numbers of a column with the same one"
+            f"{raw.place(max(rows), column)}: is written with another decimal sign than {raw.unit} "
+            f"{raw.lines[min(rows)]}; write all numbers of a column with the same one"
         )
-    return values
+    return np.array([read.get(text, np.nan) for text in cells], np.float64)
+
+
+def _first(cells: Cells, among: set[str]) -> int:
+    """The first row whose cell is among these; one past the last row if there is none."""
+    if not among:
+        return len(cells)
+    return next((row for row, text in enumerate(cells) if text in among), len(cells))
 
 
 def _instead(text: str, key: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import itertools
@@ -61,17 +62,18 @@ def read_delimited(path: str, data: bytes, encoding: str) -> RawTable:
         if name:  # a column without a name, such as a saved index, cannot be asked for
             columns[name] = np.array(cells, dtype=object)
     lines = np.array([number for number, _ in rows], np.int64)
-    return RawTable(path, columns, lines, "line", separator != ",")
+    return RawTable(path, columns, lines, "line", separator)
 
 
 def _decoded(path: str, data: bytes, encoding: str) -> str:
     for beginning, what in _NO_TEXT.items():
         if data.startswith(beginning):
             raise DataError(f"{path}: is {what}")
-    if encoding == "utf-8" and data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+    is_utf8 = codecs.lookup(encoding).name == "utf-8"
+    if is_utf8 and data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise DataError(f'{path}: is UTF-16 text; set encoding = "utf-16", or save it as UTF-8')
     try:
-        text = data.decode("utf-8-sig" if encoding == "utf-8" else encoding)
+        text = data.decode("utf-8-sig" if is_utf8 else encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise DataError(
@@ -137,6 +139,11 @@ def _refuse_header(path: str, line: int, names: list[str]) -> None:
             f"{path}, line {line}: has numbers only; the first line must name the columns"
         )
     for index, name in enumerate(names):
+        if not name.isprintable():
+            raise DataError(
+                f"{path}, line {line}: the name of column {index + 1} has a line break or another "
+                "character that cannot be printed; rename it"
+            )
         if name and name in names[:index]:
             raise DataError(
                 f"{path}, line {line}: columns {names.index(name) + 1} and {index + 1} are both "

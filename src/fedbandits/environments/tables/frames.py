@@ -38,6 +38,8 @@ def table_in_memory(data: Any, columns: Sequence[str] | None = None) -> RawTable
     names, cells = _columns(data, columns)
     names = [tidy(str(name)) for name in names]
     for index, name in enumerate(names):
+        if not name.isprintable():
+            raise DataError(f"the table: column {index + 1} has a name that cannot be printed")
         if name in names[:index]:
             raise DataError(f"the table has two columns {name!r}; rename one")
     found = dict(zip(names, cells, strict=True))

@@ -36,15 +36,20 @@ class RawTable(NamedTuple):
         (rows,): where each row stands.
     unit
         What is counted there: ``line`` of a file, or ``row``.
-    decimal_commas
-        Whether a number may be written with a comma.
+    separator
+        What separates cells in its file; empty where nothing does.
     """
 
     name: str
     columns: dict[str, Cells]
     lines: Ints
     unit: str
-    decimal_commas: bool = False
+    separator: str = ""
+
+    @property
+    def decimal_commas(self) -> bool:
+        """Whether a number may be written with a comma: where no comma separates cells."""
+        return self.separator in (";", "\t")
 
     def cells(self, column: str, key: str) -> Cells:
         """The cells of a column that the setting ``key`` names.

@@ -79,7 +79,13 @@ def public_of(table: Table, raw: RawTable) -> Public:
         raise DataError("environment.features: all are constant, so there is nothing to learn from")
     classes = table.class_names
     if no_classes and named is not None:
-        classes = _different(raw, named, "target" if table.target else "action")
+        role = "target" if table.target else "action"
+        classes = _different(raw, named, role)
+        if len(classes) < 2:
+            raise DataError(
+                f"environment.{role}: column {named!r} of {raw.name} has only one class, but a "
+                "bandit needs at least two arms; choose another, or state classes"
+            )
     reward_range = table.reward_range or (0.0, 1.0)
     if no_range:
         reward_range = _range_of_rewards(raw, rewarded)

@@ -16,6 +16,7 @@ COLUMNS: dict[str, str] = {
     "replicates. nan with fewer than 3 replicates.",
     "reward_mean": "Reward of the whole group at the end: summed over all parties, then the mean "
     "over replicates.",
+    "reward_ci95": "The same as regret_ci95, for reward_mean.",
     "messages": "How many messages parties sent, mean over replicates.",
     "bytes": "How many bytes those messages had, mean over replicates.",
     "syncs": "How often parties exchanged what they had learned, mean over replicates.",
@@ -30,6 +31,13 @@ COLUMNS: dict[str, str] = {
     "seconds": "Wall-clock time of the system's replicates, compilation not counted.",
     "agent_steps_per_second": "Speed: parties × rounds × replicates, over seconds. Where one party "
     "acts a round, it is rounds × replicates.",
+    "value_replay": "Only of a log: mean reward of a decision, by replay (rejection sampling); the "
+    "ends of its 95% interval are in value_replay_low and value_replay_high.",
+    "value_ips": "Only of a log: the same by inverse propensity scoring.",
+    "value_snips": "Only of a log: the same by self-normalised inverse propensity scoring.",
+    "value_dr": "Only of a log: the same by doubly robust estimation.",
+    "effective_ips": "Only of a log: effective number of events that value_ips rests on; below 30 "
+    "its interval cannot be trusted. The other methods have such a column too.",
 }
 
 #: Variables of a result (``results.nc``).
@@ -47,6 +55,14 @@ VARIABLES: dict[str, str] = {
     "epsilon_contents": "ε that the contents of one party's messages alone have cost so far, at "
     "the system's δ. By system, replicate and round.",
     "seconds": "Wall-clock time of a system's replicates, compilation not counted. By system.",
+    "value": "Only of a log: mean reward of a decision so far, estimated. By system, replicate, "
+    "estimator and round; value_low and value_high are the ends of its 95% interval.",
+    "matched": "Only of a log: events so far that tell something of the value. By system, "
+    "replicate, estimator and round.",
+    "effective": "Only of a log: how many equally weighted events these amount to.",
+    "events": "Only of a log: events met so far. By system, replicate, party and round.",
+    "observed": "Only of a log: events whose reward was observed. By system, replicate, party and "
+    "round.",
     "cluster_size": "fclub, fclub_published: how many users are in the cluster of a user.",
     "adjusted_rand_index": "fclub, fclub_published: how well the clusters that were found agree "
     "with the true ones: 1 is perfect, about 0 is as good as chance.",

@@ -1,4 +1,4 @@
-"""A commented configuration for a beginning: every key with its meaning, ready to be run."""
+"""A commented configuration to begin with: every key with its meaning, ready to run."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def template(sources: Sequence[str], path: str | pathlib.Path = "experiment.toml
     name = pathlib.Path(path).stem
     given = {"rounds": str(_ROUNDS), "replicates": str(_REPLICATES)}
     given |= {"name": in_toml(name)} if re.match(_NAME, name) else {}
-    lines = [*_comment(line.format(path=path) for line in _HEAD), *_head_lines(given)]
-    lines += ["", *_comment([f"The world: {summary_of(world)}"])]
+    lines = [*comment(line.format(path=path) for line in _HEAD), *_head_lines(given)]
+    lines += ["", *comment([f"The world: {summary_of(world)}"])]
     lines += ["[environment]", f"kind = {in_toml(kind)}", *_settings(keys_of(world))]
     seen: dict[str, Variant] = {}
     for variant in variants:
@@ -111,21 +111,21 @@ def _system_lines(variant: Variant, first: Variant) -> list[str]:
     """One ``[[systems]]`` table; a second of the same system shows only what differs."""
     found = find_system(variant.system)
     about = f"{variant.preset}: {found.presets[variant.preset].description}"
-    lines = [*_comment([about]), "[[systems]]", f"preset = {in_toml(variant.preset)}"]
+    lines = [*comment([about]), "[[systems]]", f"preset = {in_toml(variant.preset)}"]
     keys = keys_of(found.config_type, variant.config)
     if variant is first:
         label = f"#label = {in_toml(variant.label)}"
         return [
             *lines,
             "",
-            *_comment(["Its name in results, and in --set systems.LABEL.key=value."]),
+            *comment(["Its name in results, and in --set systems.LABEL.key=value."]),
             label,
             *_settings(keys),
         ]
     before = keys_of(found.config_type, first.config)
     other = [key for key, old in zip(keys, before, strict=True) if key.default != old.default]
     same = f"All keys are those of {first.preset}, with the same defaults but these:"
-    return [*lines, *_comment([same]), *(_assigned(key) for key in other)]
+    return [*lines, *comment([same]), *(_assigned(key) for key in other)]
 
 
 def _settings(keys: Iterable[Key]) -> list[str]:
@@ -138,14 +138,14 @@ def _assigned(key: Key) -> str:
 
 
 def _explained(key: Key) -> list[str]:
-    lines = _comment([key.meaning]) if key.meaning else []
+    lines = comment([key.meaning]) if key.meaning else []
     if not key.parts:
-        return lines + _comment([f"Allowed: {key.allowed}."])
+        return lines + comment([f"Allowed: {key.allowed}."])
     parts = [f"  {in_toml(part.written)}: {part.meaning}" for part in key.parts]
-    return lines + _comment(["Allowed:", *parts])
+    return lines + comment(["Allowed:", *parts])
 
 
-def _comment(paragraphs: Iterable[str]) -> list[str]:
+def comment(paragraphs: Iterable[str]) -> list[str]:
     """Paragraphs as comments; what is indented stays so, and further in where it goes on."""
     lines: list[str] = []
     for text in paragraphs:

@@ -248,7 +248,7 @@ class PFCB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
         When the outcome of a purchase may arrive. ``immediate``: before the next report; later
         outcomes are refused. ``late``: at any time; the outcome then counts in the next report. A
         purchase can then move from one report to another, so the noise is larger, by a factor of at
-        most √2. In a simulation all outcomes are immediate.
+        most √2. In a simulation outcomes are immediate, unless ``environment.delay`` is set.
     epsilon
         ε of the budget of every buyer, for everything that it sends.
     delta

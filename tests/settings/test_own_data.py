@@ -1,0 +1,138 @@
+"""A configuration that is written for a file of the user's own data."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import pytest
+from typer.testing import CliRunner
+
+import fedbandits as fb
+from fedbandits.cli.main import app
+from fedbandits.errors import ConfigError, ConfigWarning
+from fedbandits.settings.reference.own_data import own_data_template
+
+HEADER = "Klinik;Patient;Alter;Größe;Station;notes;seen;row_id;Befund"
+ROWS = [
+    f"{['Köln', 'Münster'][i % 2]};P{i % 9};{30 + i % 7};{i % 5},5;"
+    f"{['Ost, links', 'West'][i % 2]};note {i};2024-01-{1 + i % 28:02};{i};"
+    f"{['krank', 'gesund'][i % 3 % 2]}"
+    for i in range(120)
+]
+
+
+def written(tmp_path, rows=ROWS, encoding="utf-8", **options):
+    data = tmp_path / "Besuche 2024.csv"
+    data.write_text("\n".join([HEADER, *rows]), encoding=encoding)
+    text = own_data_template(str(data), tmp_path / "mine.toml", encoding=encoding, **options)
+    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+    return text, fb.load(tmp_path / "mine.toml")
+
+
+def test_it_runs_at_once(tmp_path):
+    text, experiment = written(tmp_path)
+    world = experiment.environment
+    assert (world.site, world.person, world.target) == ("Klinik", "Patient", "Befund")
+    assert world.features == ("Alter", "Größe", "Station")
+    assert [entry.label for entry in experiment.systems] == ["alone", "pooled in clear", "feducb"]
+    assert experiment.name == "mine"
+    assert experiment.rounds == 60  # rows of the smaller clinic
+    with pytest.warns(ConfigWarning, match='scaling: "data"'):
+        experiment.check()
+    assert world.party_names == ("Köln", "Münster")
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_every_column_is_told_with_what_it_holds(tmp_path):
+    text, _ = written(tmp_path)
+    for line in (
+        "Klinik   texts, 2 different: the party of each row (guessed by its name)",
+        "Alter    numbers, 7 different: a feature",
+        "notes    texts, 120 different: left out: too many different texts for categories",
+        "seen     dates, 28 different: left out: make a number of dates first, such as",
+        "row_id   numbers, 120 different: left out: looks like the number of a row",
+    ):
+        assert f"#   {line}" in text
+    about = " ".join(text.replace("\n#", "").split())
+    assert "120 rows, cells separated by a semicolon. Its columns:" in about
+
+
+def test_its_comments_become_stated_facts(tmp_path):
+    """With the line of scaling removed and the # of the next ones, nothing comes from the data."""
+    text, before = written(tmp_path)
+    stated = re.sub(r"^#(?=\w+ = )", "", text.replace('scaling = "data"\n', ""), flags=re.MULTILINE)
+    experiment = fb.Experiment.from_table(tomllib.loads(stated))
+    world = experiment.environment
+    assert world.scaling == "stated"
+    assert world.ranges == {"Alter": (30.0, 36.0), "Größe": (0.5, 4.5)}
+    assert world.categories == {"Station": ("Ost, links", "West", "*")}
+    experiment.check()
+    assert world.arm_names == before.environment.arm_names
+
+
+def test_options_name_columns(tmp_path):
+    _, experiment = written(tmp_path, site="Station", target="Klinik", person="row_id")
+    world = experiment.environment
+    assert (world.site, world.target, world.person) == ("Station", "Klinik", "row_id")
+
+
+def test_presets_may_be_others(tmp_path):
+    _, experiment = written(tmp_path, presets=("feducb-p2p",))
+    assert [entry.preset for entry in experiment.systems] == ["feducb-p2p"]
+
+
+def test_without_a_site_rows_are_dealt(tmp_path):
+    data = tmp_path / "plain.csv"
+    data.write_text("size,label\n" + "\n".join(f"{i},{i % 2}" for i in range(400)), "utf-8")
+    text = own_data_template(str(data), "plain.toml")
+    world = fb.Experiment.from_table(tomllib.loads(text)).environment
+    assert (world.site, world.agents) == (None, 4)
+    assert "--site COLUMN would" in text
+    assert "rounds = 100" in text
+
+
+@pytest.mark.parametrize(("cell", "policy"), [(2, "indicator"), (8, "drop"), (0, "drop")])
+def test_gaps_are_met(tmp_path, cell, policy):
+    cells = ["Köln", "P1", "30", "1,5", "West", "a", "2024-01-01", "7", "krank"]
+    cells[cell] = ""
+    _, experiment = written(tmp_path, rows=[*ROWS, ";".join(cells)])
+    assert experiment.environment.missing == policy
+    experiment.environment.prepare()
+
+
+def test_an_encoding_is_kept(tmp_path):
+    _, experiment = written(tmp_path, encoding="cp1252")
+    assert experiment.environment.encoding == "cp1252"
+    assert experiment.environment.party_names == ("Köln", "Münster")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"site": "Klinic"}, "init --site: .*has no column 'Klinic'; did you mean 'Klinik'"),
+        ({"target": "notes"}, "init --target: 'notes' holds texts, 120 different; allowed: a colu"),
+    ],
+)
+def test_what_does_not_fit_is_refused(tmp_path, options, message):
+    with pytest.raises(ConfigError, match=message):
+        written(tmp_path, **options)
+
+
+def test_a_target_that_cannot_be_guessed_is_asked_for(tmp_path):
+    data = tmp_path / "plain.csv"
+    data.write_text("size,kind\n" + "\n".join(f"{i},{i % 3}" for i in range(90)), "utf-8")
+    with pytest.raises(ConfigError, match=r"Give it with --target; with 2 to 50 .* values: kind$"):
+        own_data_template(str(data), "plain.toml")
+
+
+def test_the_command_writes_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "v.csv").write_text("\n".join([HEADER, *ROWS]), encoding="latin-1")
+    runner = CliRunner()
+    done = runner.invoke(app, ["init", "m.toml", "--data", "v.csv", "--encoding", "latin-1"])
+    assert done.exit_code == 0
+    assert fb.load("m.toml").environment.path == "v.csv"
+    alone = runner.invoke(app, ["init", "other.toml", "--site", "Klinik"])
+    assert isinstance(alone.exception, ConfigError)
+    assert "name columns of --data; give it" in str(alone.exception)
