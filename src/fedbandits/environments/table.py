@@ -137,7 +137,9 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
     @property
     def class_names(self) -> tuple[str, ...]:
         """The stated classes as texts."""
-        return tuple(str(name) for name in self.classes)
+        from fedbandits.environments.tables.cells import listed_text
+
+        return tuple(map(listed_text, self.classes))
 
     @property
     def parties(self) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from fedbandits.environments.tables.cells import found_in, missing, numbers, texts
+from fedbandits.environments.tables.cells import found_in, listed_text, missing, numbers, texts
 from fedbandits.environments.tables.features import Categorical, Feature, Numeric
 from fedbandits.environments.tables.raw import RawTable, tidy
 from fedbandits.errors import DataError
@@ -110,7 +110,7 @@ def public_of(table: Table, raw: RawTable) -> Public:
 def _stated_features(table: Table) -> dict[str, Feature]:
     ranges = {tidy(n): Numeric(tidy(n), *limits) for n, limits in table.ranges.items()}
     listed = {
-        tidy(n): Categorical(tidy(n), tuple(tidy(str(level)) for level in levels))
+        tidy(n): Categorical(tidy(n), tuple(map(listed_text, levels)))
         for n, levels in table.categories.items()
     }
     return {**ranges, **listed}
