@@ -72,6 +72,7 @@ PAGES: dict[str, tuple[Section, ...]] = {
         Section("Auditing", "fedbandits.privacy.auditing"),
     ),
     "ledger": (Section("", "fedbandits.ledger"),),
+    "offline": (Section("", "fedbandits.offline"),),
     "parties": (Section("", "fedbandits.parties"),),
     "federation": (
         Section("What all agree on", "fedbandits.settings.federation"),
