@@ -31,6 +31,9 @@ from tests.test_cli import call
 KEYS = {"systems.*.epsilon": [0.3, 3.0, 30.0], "environment.agents": [2, 3], "rounds": [20, 30]}
 
 
+WORLD = fb.environments.Bernoulli(means=(0.2, 0.5, 0.8), arms=3)
+
+
 def base():
     return experiment(replicates=3, rounds=30)
 
@@ -99,6 +102,10 @@ def test_it_draws_where_it_is_told(one):
     assert draw_sweep(one, axes) is axes
 
 
+def test_it_is_offered_with_the_other_plots(one):
+    assert lines_of(fb.plot.sweep(one)).keys() == lines_of(draw_sweep(one)).keys()
+
+
 def test_two_keys_have_a_line_for_each_value_of_the_second_or_one_where_it_changes_nothing(result):
     lines = lines_of(draw_sweep(result.sel(rounds=30)))
     assert "feducb, agents = 2" in lines
@@ -163,6 +170,15 @@ def test_the_table_fits_80_columns(result):
     assert "…" not in shown
     assert shown.count("feducb") == 12
     assert " ± " in shown
+
+
+def test_encrypted_is_a_word_in_tables():
+    systems = (fb.system("samba-ucb"), fb.system("plain-ucb"))
+    chosen = experiment(environment=WORLD, systems=systems, rounds=20, replicates=1)
+    sweep = sweep_of(chosen, {"environment.arms": [2, 3]})
+    found = fb.sweep(sweep)
+    *_, epsilon = (column.cells for column in sweep_table(sweep, sweep.points(), found).columns)
+    assert list(epsilon) == ["encrypted", "∞"] * 2
 
 
 def test_a_long_table_ends_early_and_says_so(result):

@@ -57,8 +57,9 @@ def run_sweep(sweep: Sweep, out: pathlib.Path | None, options: dict[str, Any]) -
 
 def sweep_table(sweep: Sweep, points: tuple[Point, ...], result: xr.Dataset) -> Table:
     """A row for each point and system: the swept values, regret of a party, and ε."""
+    from fedbandits.experiments.numbers import spelled_epsilon
     from fedbandits.experiments.sweep_ends import ends
-    from fedbandits.experiments.sweep_page import epsilon_text, mean_text, sweep_cells
+    from fedbandits.experiments.sweep_page import mean_text, sweep_cells
     from fedbandits.settings.sweeps import value_text
 
     found = ends(result)
@@ -78,6 +79,6 @@ def sweep_table(sweep: Sweep, points: tuple[Point, ...], result: xr.Dataset) -> 
     ):
         swept = ["" if shown == values else escape(value_text(v)) for v in values.values()]
         shown = values
-        numbers = mean_text(mean, half), epsilon_text(epsilon)
+        numbers = mean_text(mean, half), spelled_epsilon(epsilon)
         table.add_row(*swept, escape(label), *numbers, end_section=number % last == 0)
     return table

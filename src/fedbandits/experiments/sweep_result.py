@@ -25,7 +25,7 @@ _OTHERWISE = {"epsilon": "epsilon_spent"}
 _PER_PARTY = ("system", "replicate", "party", "round")
 _PER_GROUP = ("system", "replicate", "round")
 _SIZES = ("parties", "acting", "rounds")
-_CLAIMED = ("epsilon", "epsilon_contents", "delta")
+_CLAIMED = ("epsilon", "epsilon_contents", "delta", "encrypted")
 
 Claims = Sequence[Mapping[str, PrivacyClaim]]
 Variables = dict[str, tuple[tuple[str, ...], NDArray[Any]]]
@@ -141,6 +141,8 @@ class SweepParts:
         made: Variables = {name: ((), sizes[:, i].reshape(shape)) for i, name in enumerate(_SIZES)}
         for name in _CLAIMED:
             values = [[getattr(claims[label], name) for label in labels] for claims in self.claims]
+            if name == "encrypted":  # a sentence that says how, or none
+                values = [[bool(value) for value in row] for row in values]
             array = np.array(values, np.float64).reshape((*shape, len(labels)))
             made[f"claim_{name}"] = (("system",), array)
         return made

@@ -71,6 +71,7 @@ VARIABLES: dict[str, str] = {
     "party, by point and system.",
     "claim_epsilon_contents": "Of a sweep: the ε of the contents of messages alone, by point and "
     "system.",
+    "claim_encrypted": "Of a sweep: 1 where encryption protects, and no ε is claimed; else 0.",
     "claim_delta": "Of a sweep: the δ that goes with both, by point and system.",
     "cluster_size": "fclub, fclub_published: how many users are in the cluster of a user.",
     "adjusted_rand_index": "fclub, fclub_published: how well the clusters that were found agree "
