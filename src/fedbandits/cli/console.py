@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -24,10 +25,15 @@ def output() -> Console:
 
 def print_answer(answer: Answer) -> None:
     """Print an answer, its first line bold; wrapped at the width of a terminal, where one is."""
+    print_lines(answer.lines[:1], "bold")
+    print_lines(answer.lines[1:])
+
+
+def print_lines(lines: Iterable[str], style: str = "") -> None:
+    """Print sentences, wrapped at the width of a terminal; elsewhere each stays on one line."""
     console = output()
-    for place, line in enumerate(answer.lines):
-        said = Text(line, style="bold" if place == 0 else "")
-        console.print(said, soft_wrap=not console.is_terminal, highlight=False)
+    for line in lines:
+        console.print(Text(line, style=style), soft_wrap=not console.is_terminal, highlight=False)
 
 
 def claim_table(label: str, claim: PrivacyClaim) -> Table:

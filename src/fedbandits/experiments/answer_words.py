@@ -228,6 +228,8 @@ def with_error(value: float, half_width: float | None) -> str:
     if half_width == 0.0:
         return f"{_rounded(value, 0 if value.is_integer() else _places(abs(value) / 10.0))} ± 0"
     places = _places(half_width)
+    if abs(value) < 10.0:  # one digit alone would say little
+        places = max(places, 1)
     for _ in range(4):
         shown_value, shown_width = round(value, places), round(half_width, places)
         if (abs(shown_value) > shown_width) == (abs(value) > half_width):

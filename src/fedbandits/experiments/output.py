@@ -15,6 +15,7 @@ import xarray as xr
 from xarray.backends import H5NetCDFStore
 
 from fedbandits.errors import OutputExistsError
+from fedbandits.experiments.advice_file import read_advice, store_advice
 from fedbandits.experiments.answer import answer
 from fedbandits.experiments.files import locked, replace_durably, stage, unwritable
 from fedbandits.experiments.labels import FORMAT
@@ -22,6 +23,7 @@ from fedbandits.experiments.plots import Look, draw_plots
 from fedbandits.experiments.report import render_audit, render_report
 from fedbandits.experiments.summary import summarise, summary_csv
 from fedbandits.experiments.theory import compare
+from fedbandits.experiments.tried import Advice
 from fedbandits.experiments.verdict import Audit
 from fedbandits.experiments.whole import is_whole, put_in_place
 from fedbandits.settings.experiment import Experiment, load
@@ -164,6 +166,22 @@ def write_audit(out: pathlib.Path, experiment: Experiment, audit: Audit) -> None
             replace_durably(out / _CONFIG, experiment.to_toml().encode())
 
 
+def write_advice(out: pathlib.Path, experiment: Experiment, advice: Advice) -> None:
+    """Write an advice into the folder of a run, and into the run's report.
+
+    Raises
+    ------
+    OutputBusyError
+        If a run is writing there.
+    OutputError
+        If the disk is full.
+    """
+    with locked(out):
+        store_advice(out, advice)
+        if is_whole(out):
+            write_output(out, experiment, read_result(out))
+
+
 def read_audit(out: pathlib.Path) -> Audit | None:
     """The audit in a run's folder, if there is one.
 
@@ -222,12 +240,12 @@ def write_output(
     OutputError
         If the disk is full. What the folder held before is as it was.
     """
-    audit = read_audit(out)
+    audit, advice = read_audit(out), read_advice(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     rows = summarise(experiment, result)
     bounds = experiment.bounds()
     plots = draw_plots(result, bounds, look)
-    found = answer(experiment, result)
+    found = msgspec.structs.replace(answer(experiment, result), advice=advice)
     files = {
         _RESULTS: netcdf(result),
         "summary.csv": summary_csv(rows).encode(),

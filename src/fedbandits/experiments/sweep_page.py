@@ -27,7 +27,8 @@ pre { background: #f4f4f4; padding: 1rem; overflow-x: auto; }
 _CAPTION = "Mean over replicates at the last round, with 95% intervals (Student's t)."
 _REAL = (
     "This report comes from real data. It is not private: the numbers in it depend on single "
-    "records. Pass it on only to those who may see the data."
+    "records. Pass it on only to those who may see the data. Who chooses a setting by it looks at "
+    "the data too: no ε in this report counts that."
 )
 
 
