@@ -41,7 +41,7 @@ PAGES: dict[str, tuple[Section, ...]] = {
     "errors": (Section("", "fedbandits.errors"),),
     "experiments": (
         Section("", "fedbandits", _RUN),
-        Section("Does it pay?", "fedbandits", ("answer", "with_alone")),
+        Section("Does it pay?", "fedbandits", ("answer", "advise", "with_alone")),
         Section("Sweeps", "fedbandits", ("sweep",)),
         Section("Results", "fedbandits.experiments.result"),
     ),
