@@ -9,35 +9,36 @@ HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "tests")]
 
 project = "fedbandits"
-copyright = "the authors of fedbandits"
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
-    "references",
+    "references",  # those below are in _ext
+    "repository_links",
+    "executed",
     "made",
 ]
 exclude_patterns = ["_build", "_ext", "conf.py"]
-suppress_warnings: list[str] = []
+nitpicky = True  # a name in a docstring that leads nowhere stops `make docs`
 
 # Pages: GitHub shows the same files, so links name files and headings as GitHub does.
 myst_heading_anchors = 4
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence"]
 
-# Docstrings: numpy style. Types are in signatures, and are not said twice.
+# Docstrings: numpy style.
 napoleon_google_docstring = False
 napoleon_use_rtype = False
-autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
+autodoc_inherit_docstrings = False  # what a base class says stands with the base class
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
-
-nitpicky = True
 
 html_theme = "furo"
 html_title = "fedbandits"
 html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_show_sphinx = False
-copybutton_exclude = ".linenos, .gp, .go"
+html_show_copyright = False
+html_copy_source = False

@@ -12,6 +12,8 @@ from typing import Any
 
 import api_pages
 import commands
+import executed
+import repository_links
 import settings_pages
 from sphinx.application import Sphinx
 
@@ -31,6 +33,8 @@ MAKERS: dict[str, Callable[..., str]] = {
     "examples": settings_pages.examples,
     "figures": settings_pages.figures,
     "commands": commands.page,
+    "gallery": executed.gallery,
+    "file": repository_links.text_of,
 }
 
 

@@ -49,7 +49,7 @@ def be_exact(app: Sphinx, doctree: nodes.document) -> None:
     """A name means what it means where it stands, and not the same name anywhere else."""
     for node in doctree.findall(addnodes.pending_xref):
         if node.get("refdomain") == "py":
-            node["refspecific"] = False
+            node.attributes.pop("refspecific", None)
 
 
 def keep_bars(

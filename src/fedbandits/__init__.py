@@ -43,6 +43,7 @@ __all__ = [
     "UnknownEventError",
     "Variant",
     "__version__",
+    "advise",
     "answer",
     "audit",
     "environments",
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     )
     from fedbandits.client import AsyncClient, Client
     from fedbandits.experiments import events
+    from fedbandits.experiments.advise import advise
     from fedbandits.experiments.answer import answer
     from fedbandits.experiments.audit import audit
     from fedbandits.experiments.run import run
@@ -106,6 +108,7 @@ else:
             "Stop": "fedbandits.experiments.stop:Stop",
             "System": "fedbandits.systems:System",
             "Variant": "fedbandits.settings.experiment:Variant",
+            "advise": "fedbandits.experiments.advise:advise",
             "answer": "fedbandits.experiments.answer:answer",
             "audit": "fedbandits.experiments.audit:audit",
             "environments": "fedbandits.environments",

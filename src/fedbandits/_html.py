@@ -23,6 +23,7 @@ def table(
     *,
     cell: Callable[..., str] = lines,
     kind: str = "",
+    caption: str = "",
 ) -> str:
     """A table.
 
@@ -36,18 +37,24 @@ def table(
         What a cell becomes: safe text by default. With ``str`` the cells are HTML already.
     kind
         The table's class, for its style.
+    caption
+        What the table shows, for whoever sees it and whoever hears it.
 
     Returns
     -------
     str
         HTML.
     """
-    titles = [] if head is None else [[f"<th>{text(title)}</th>" for title in head]]
-    body = [_cells(row, cell, titled=head is None) for row in rows]
-    inside = "".join(f"<tr>{''.join(row)}</tr>" for row in (*titles, *body))
-    return f'<table class="{text(kind)}">{inside}</table>' if kind else f"<table>{inside}</table>"
+    titles = "".join(f'<th scope="col">{text(title)}</th>' for title in head or ())
+    above = f"<thead><tr>{titles}</tr></thead>" if head is not None else ""
+    body = (_row(row, cell, titled=head is None) for row in rows)
+    named = f"<caption>{text(caption)}</caption>" if caption else ""
+    of_kind = f' class="{text(kind)}"' if kind else ""
+    return f"<table{of_kind}>{named}{above}<tbody>{''.join(body)}</tbody></table>"
 
 
-def _cells(row: Iterable[object], cell: Callable[..., str], titled: bool) -> list[str]:
-    tags = chain(["th" if titled else "td"], repeat("td"))
-    return [f"<{tag}>{cell(each)}</{tag}>" for tag, each in zip(tags, row, strict=False)]
+def _row(row: Iterable[object], cell: Callable[..., str], titled: bool) -> str:
+    first = ('<th scope="row">', "</th>") if titled else ("<td>", "</td>")
+    tags = chain([first], repeat(("<td>", "</td>")))
+    cells = (f"{begin}{cell(each)}{end}" for (begin, end), each in zip(tags, row, strict=False))
+    return f"<tr>{''.join(cells)}</tr>"

@@ -1,4 +1,4 @@
-"""What a type admits: in words for errors, and in the short forms that people write."""
+"""What a type accepts, in words for errors and in the short forms that people write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody may have meant who wrote a name that is not known."""
+"""Suggest the known name that is closest to an unknown one."""
 
 from __future__ import annotations
 

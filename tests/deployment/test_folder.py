@@ -91,8 +91,8 @@ def test_what_cannot_run_ends_in_one_line_and_its_code(machine, tmp_path):
         for each in told:
             assert each in line
 
-    refused(2, "is no party's folder", folder=machine / "authority")
-    refused(2, "is no party's folder", folder=tmp_path / "nothing")
+    refused(2, "is not the folder of a party", folder=machine / "authority")
+    refused(2, "is not the folder of a party", folder=tmp_path / "nothing")
     assert "no party's folder is here" in fedbandits("federation", "up", tmp_path, code=2)
     assert "is there already" in fedbandits(
         "federation", "init", tmp_path / "clinics.toml", "--out", machine, code=10
@@ -110,7 +110,7 @@ def test_what_cannot_run_ends_in_one_line_and_its_code(machine, tmp_path):
 
     run_and_stop(machine, "south", "north")
     settings.write_text(before.replace("store.db", "../south/store.db"))
-    refused(12, "of the party 'south', this is 'north'")
+    refused(12, "belongs to the party 'south', this is 'north'")
     settings.write_text(before)
     with contextlib.closing(sqlite3.connect(north / "store.db")) as store, store:
         store.execute("UPDATE host_meta SET value = '99' WHERE name = 'schema'")

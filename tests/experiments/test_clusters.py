@@ -302,3 +302,10 @@ def test_what_was_registered_by_a_call_does_not_travel(monkeypatch):
 
     with pytest.raises(fb.ConfigError, match=r"environment 'here' was registered in this process"):
         fb.run(experiment(environment=Here()), backend="dask", scheduler="tcp://127.0.0.1:1")
+
+
+def test_a_sweep_gives_the_same_bits_from_a_cluster(workers, tmp_path):
+    keys, chosen = {"systems.*.epsilon": [0.5, 5.0]}, experiment(replicates=2)
+    there = {"backend": "dask", "scheduler": workers.scheduler_address, "out": tmp_path / "s"}
+    swept = fb.sweep(chosen, keys, **there)
+    xr.testing.assert_equal(swept.drop_vars("seconds"), fb.sweep(chosen, keys).drop_vars("seconds"))

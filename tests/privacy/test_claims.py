@@ -122,9 +122,11 @@ def test_a_claim_shows_itself_in_one_line_and_as_a_table():
     stated = claim(unit="one <visit> & its reward", not_protected=(Limit("self", "It sees."),))
     assert repr(stated) == f"<PrivacyClaim: {stated.headline}>"
     shown = stated._repr_html_()
-    assert shown.startswith("<p><b>ε = 1 at δ = 1e-05, interactive, replace-one</b></p><table>")
-    assert "<th>privacy unit</th><td>one &lt;visit&gt; &amp; its reward</td>" in shown
-    assert "<th>not protected</th><td>Self: It sees.</td>" in shown
+    assert shown.startswith(
+        "<p><b>ε = 1 at δ = 1e-05, interactive, replace-one</b></p><table><tbody>"
+    )
+    assert '<th scope="row">privacy unit</th><td>one &lt;visit&gt; &amp; its reward</td>' in shown
+    assert '<th scope="row">not protected</th><td>Self: It sees.</td>' in shown
     assert len(re.findall("<tr>", shown)) == len(stated.rows())
 
 

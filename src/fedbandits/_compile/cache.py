@@ -1,4 +1,4 @@
-"""Numba's cache on disk, filed under all that a kernel bakes in and not under a time stamp.
+"""Numba's cache on disk, keyed by all that a compiled kernel depends on instead of a time stamp.
 
 Numba's own is keyed on the file that holds a function, not on the files of what it calls: edit a
 helper, a constant or a struct, and callers go on running the old machine code. Here a compilation

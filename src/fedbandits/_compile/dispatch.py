@@ -1,4 +1,4 @@
-"""What kernels become when Numba is there."""
+"""What kernels become when Numba is imported."""
 
 from __future__ import annotations
 

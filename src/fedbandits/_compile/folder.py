@@ -1,4 +1,4 @@
-"""A folder that nobody else can write to, or none: what lies in a cache is run as it is found."""
+"""A cache folder that nobody else can write to: cached code runs without another check."""
 
 from __future__ import annotations
 

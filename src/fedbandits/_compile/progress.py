@@ -1,4 +1,4 @@
-"""Tell who wants to know that a kernel is being compiled: the first run takes its time."""
+"""Report that a kernel is being compiled: a first run takes longer for this reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one compilation bakes in: the modules that it touches and the values of their globals.
+"""What a compiled kernel depends on: the modules that it uses, and the values of their globals.
 
 The text of whole rooms (see :mod:`fedbandits._compile.sources`) already covers nearly all. Here is
 what text cannot tell: types and implementations that come from elsewhere, and values that were

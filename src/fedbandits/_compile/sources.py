@@ -1,4 +1,4 @@
-"""Digests of the source text that a kernel can reach, in shards, so that an edit cools only some.
+"""Digests of the source text that a kernel uses, in parts, so that an edit affects few kernels.
 
 A kernel bakes in constants, layouts of structs and plain functions, of its own module and of any
 other. Following single names would miss some, so whole rooms of the package count. A room's kernels

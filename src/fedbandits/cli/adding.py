@@ -1,4 +1,4 @@
-"""A system whose parties learn alone, added to what a command runs, and said."""
+"""Add a system whose parties learn alone to a run, and tell the user."""
 
 from __future__ import annotations
 

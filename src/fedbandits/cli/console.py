@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from fedbandits.experiments.progress import rounded
-
 if TYPE_CHECKING:  # tables need none of what makes them
     from fedbandits.experiments.answer import Answer
     from fedbandits.experiments.verdict import Audit
     from fedbandits.privacy.claims import PrivacyClaim
-    from fedbandits.settings.experiment import Experiment
 
 
 def output() -> Console:
@@ -27,35 +25,15 @@ def output() -> Console:
 
 def print_answer(answer: Answer) -> None:
     """Print an answer, its first line bold; wrapped at the width of a terminal, where one is."""
+    print_lines(answer.lines[:1], "bold")
+    print_lines(answer.lines[1:])
+
+
+def print_lines(lines: Iterable[str], style: str = "") -> None:
+    """Print sentences, wrapped at the width of a terminal; elsewhere each stays on one line."""
     console = output()
-    for place, line in enumerate(answer.lines):
-        said = Text(line, style="bold" if place == 0 else "")
-        console.print(said, soft_wrap=not console.is_terminal, highlight=False)
-
-
-def summary_table(experiment: Experiment, rows: list[dict[str, Any]]) -> Table:
-    """A row a system: regret, reward, syncs, ε, speed."""
-    environment = experiment.environment
-    parties = f"{environment.parties} {environment.words.parties}"
-    table = Table(title=f"{experiment.name}: {experiment.rounds:,} rounds, {parties}")
-    table.add_column("system", style="bold", no_wrap=True)
-    several = environment.acting > 1
-    share = ["an agent"] if several else []
-    for title in ("runs", "regret", "± s.e.", *share, "reward", "syncs", "ε", "steps/s"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(
-            escape(row["system"]),
-            str(row["replicates"]),
-            f"{row['regret_mean']:,.1f}",
-            "–" if math.isnan(row["regret_sem"]) else f"{row['regret_sem']:,.1f}",
-            *([f"{row['regret_mean'] / environment.acting:,.1f}"] if several else []),
-            f"{row['reward_mean']:,.0f}",
-            f"{row['syncs']:,.0f}",
-            _epsilon(row["epsilon_accounted"]),
-            rounded(row["agent_steps_per_second"]),
-        )
-    return table
+    for line in lines:
+        console.print(Text(line, style=style), soft_wrap=not console.is_terminal, highlight=False)
 
 
 def claim_table(label: str, claim: PrivacyClaim) -> Table:

@@ -1,4 +1,4 @@
-"""``fedbandits list NAME``: all about one preset, system, environment, example, figure or part."""
+"""``fedbandits list NAME``: one preset, system, environment, example, figure or part in full."""
 
 from __future__ import annotations
 

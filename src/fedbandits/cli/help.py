@@ -29,6 +29,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("fedbandits audit mine.toml --runs 10000", "faster, and less sharp"),
         ("fedbandits audit mine.toml --strict", "for scripts: exit 1 if broken"),
     ),
+    "report": (
+        ("fedbandits report runs/quickstart", "report and plots again"),
+        ("fedbandits report runs/mine --plot-size 3.5x2.5 --font-size 8", "for a paper"),
+    ),
     "reproduce": (
         ("fedbandits reproduce feducb-2", "quick: minutes"),
         ("fedbandits reproduce pfcb-3 --full --jobs 8", "at the paper's scale"),

@@ -1,4 +1,4 @@
-"""What ledgers say: every party's account, and what several accounts cost the same records."""
+"""Statements of ledgers: each party's account, and the total of several accounts."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from fedbandits.cli.help import BEGIN, DEPLOY, FIND, PLAY, Commands, add, exampl
 from fedbandits.cli.init import init
 from fedbandits.cli.list import list_everything
 from fedbandits.cli.privacy import privacy
+from fedbandits.cli.report import report
 from fedbandits.cli.reproduce import reproduce
 from fedbandits.cli.run import run
 from fedbandits.errors import ConfigWarning, FedbanditsError
@@ -51,6 +52,7 @@ def options(
 add(app, run, "run", PLAY)
 add(app, privacy, "privacy", PLAY)
 add(app, audit, "audit", PLAY)
+add(app, report, "report", PLAY)
 add(app, reproduce, "reproduce", PLAY)
 add(app, list_everything, "list", FIND)
 add(app, explain, "explain", FIND)

@@ -42,6 +42,13 @@ def run(
             "cannot say whether learning together pays.",
         ),
     ] = False,
+    advise: Annotated[
+        bool,
+        typer.Option(
+            "--advise",
+            help="Also try other numbers of parties and other ε, and say from where on it pays.",
+        ),
+    ] = False,
 ) -> None:
     """Run an experiment, say whether it pays, and write results, plots and a report.
 
@@ -58,6 +65,7 @@ def run(
     several of them have in common is played once. The table then has a row for each combination and
     system; the report shows regret against the swept values.
     """
+    from fedbandits.errors import ConfigError
     from fedbandits.settings.experiment import Experiment
     from fedbandits.settings.sweeps import load_any
 
@@ -72,6 +80,8 @@ def run(
         "resume": resume,
     }
     if not isinstance(loaded, Experiment):
+        if advise:
+            raise ConfigError("--advise: is for one experiment, not for a sweep; leave one out")
         from fedbandits.cli.sweeps import run_sweep
 
         run_sweep(loaded, out, options)
@@ -82,6 +92,7 @@ def run(
 
     from fedbandits.cli import console
     from fedbandits.cli.adding import add_alone
+    from fedbandits.cli.summary import summary_table
     from fedbandits.experiments.answer import answer
     from fedbandits.experiments.progress import TerminalProgress
     from fedbandits.experiments.run import run as run_experiment
@@ -96,8 +107,14 @@ def run(
     except KeyboardInterrupt:
         typer.echo("Interrupted before any replicate was finished; --resume goes on.", err=True)
         raise typer.Exit(130) from None
-    console.print_answer(answer(experiment, result))
-    console.output().print(console.summary_table(experiment, summarise(experiment, result)))
+    found = answer(experiment, result)
+    console.print_answer(found)
+    shown = console.output()
+    shown.print(summary_table(experiment, summarise(experiment, result), shown.width))
+    if advise and not result.attrs["interrupted"]:
+        from fedbandits.cli.advising import print_advice
+
+        print_advice(experiment, found, folder, jobs)
     typer.echo(f"Report: {folder / 'report.html'}")
     if result.attrs["interrupted"]:
         typer.echo(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import pathlib
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,10 @@ if TYPE_CHECKING:  # a table needs none of what fills it
     import xarray as xr
 
     from fedbandits.settings.sweeps import Point, Sweep
+
+
+#: Most rows that a terminal shows.
+_ROWS = 60
 
 
 def run_sweep(sweep: Sweep, out: pathlib.Path | None, options: dict[str, Any]) -> None:
@@ -55,7 +58,7 @@ def run_sweep(sweep: Sweep, out: pathlib.Path | None, options: dict[str, Any]) -
 def sweep_table(sweep: Sweep, points: tuple[Point, ...], result: xr.Dataset) -> Table:
     """A row for each point and system: the swept values, regret of a party, and ε."""
     from fedbandits.experiments.sweep_ends import ends
-    from fedbandits.experiments.sweep_page import epsilon_text, sweep_cells
+    from fedbandits.experiments.sweep_page import epsilon_text, mean_text, sweep_cells
     from fedbandits.settings.sweeps import value_text
 
     found = ends(result)
@@ -63,19 +66,18 @@ def sweep_table(sweep: Sweep, points: tuple[Point, ...], result: xr.Dataset) -> 
     for axis in sweep.axes:
         table.add_column(escape(axis.words), justify="right", overflow="fold")
     table.add_column("system", style="bold", overflow="fold")
-    for title in (found.unit, "±", "ε in all"):
+    for title in (found.unit, "ε in all"):
         table.add_column(title, justify="right", no_wrap=True)
     shown: dict[str, Any] = {}
     last = len(sweep.experiment.systems)
+    few = points[: max(1, _ROWS // last)]
+    if len(few) < len(points):
+        table.caption = f"{len(points) - len(few)} more points are in summary.csv"
     for number, (values, label, mean, half, epsilon) in enumerate(
-        sweep_cells(points, result, found), 1
+        sweep_cells(few, result, found), 1
     ):
         swept = ["" if shown == values else escape(value_text(v)) for v in values.values()]
         shown = values
-        numbers = (_number(mean), _number(half), epsilon_text(epsilon))
+        numbers = mean_text(mean, half), epsilon_text(epsilon)
         table.add_row(*swept, escape(label), *numbers, end_section=number % last == 0)
     return table
-
-
-def _number(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:,.1f}" if abs(value) < 1000 else f"{value:,.0f}"

@@ -1,4 +1,4 @@
-"""Requests to a door and its answers: what is sent, whoever sends it."""
+"""Requests to a door and its answers, shared by both clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a door refuses, as errors."""
+"""The refusals of a door, as errors."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class GcmCipher:
             return list(map(self._decrypt, nonces, bodies, positions))
         except InvalidTag:
             raise TamperedPacketError(
-                "a packet does not open: wrong key, changed on its way, or out of its place"
+                "a packet does not open: wrong key, altered on its way, or sent for another step"
             ) from None
 
 

@@ -1,4 +1,4 @@
-"""Arrivals in a clustered world: who comes, what items there are, and what a user likes."""
+"""Arrivals in a clustered world: which user comes, which items there are, what the user likes."""
 
 from __future__ import annotations
 

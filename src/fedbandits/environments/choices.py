@@ -1,4 +1,4 @@
-"""What compiled loops tell a world of what was chosen in it."""
+"""What compiled loops tell an environment about the chosen arms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random directions from 16-bit words, cheaply: the coordinates of fresh contexts."""
+"""Random directions from 16-bit words: fast coordinates for fresh contexts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The leading factors of a sparse matrix, or an error that says why it has none."""
+"""The leading factors of a sparse matrix, or an error with the reason."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""What something takes to be played: memory that it certainly keeps, and work.
+"""Memory and work that an experiment needs at least.
 
-Declared by environments and systems beside what they allocate, so that an experiment that cannot
-fit is refused before it runs. Counted are the arrays that last; what is used for a moment comes on
-top, so that a run takes somewhat more than is said, never less.
+Environments and systems state these needs, so that an experiment that does not fit into memory is
+refused before it runs. Only arrays that last are counted. A run takes somewhat more, never less.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ class Part(NamedTuple):
     Parameters
     ----------
     what
-        What they hold, as an error says it.
+        What they hold, in words for an error.
     bytes
-        How many, in all.
+        Their size in bytes.
     keys
-        The keys of a configuration to lower, as an error says it.
+        Which keys of a configuration to lower, in words for an error.
     """
 
     what: str
@@ -29,15 +28,15 @@ class Part(NamedTuple):
 
 
 class Needs(NamedTuple):
-    """Needs of one replicate; empty where nothing is known.
+    """Needs of one replicate. They are empty if nothing is known.
 
     Parameters
     ----------
     parts
-        What it keeps.
+        Arrays that it keeps.
     operations
-        Multiplications with an addition, or what takes as long, to the last round: within an order
-        of magnitude.
+        Multiplications with an addition, or as much other work, in all rounds. The number is right
+        within a factor of about 10.
     """
 
     parts: tuple[Part, ...] = ()
@@ -45,7 +44,7 @@ class Needs(NamedTuple):
 
     @property
     def bytes(self) -> float:
-        """Of all parts."""
+        """Bytes of all parts."""
         return sum(part.bytes for part in self.parts)
 
 

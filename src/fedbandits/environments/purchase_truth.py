@@ -1,4 +1,4 @@
-"""What a purchase is judged by: the true qualities of a round, and the benchmark at these."""
+"""The truth about purchases: true qualities of a round, and the benchmark for these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A world as the parties of one replicate meet it: who acts, on what, and what comes of it."""
+"""A world as the parties of one replicate see it: who acts, the situation, and the outcome."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from fedbandits.experiments.intervals import LEVEL
 from fedbandits.experiments.labels import labels_of
 from fedbandits.experiments.measure import Measure, measure
 from fedbandits.experiments.paired import estimated_difference, paired
+from fedbandits.experiments.tried import Advice
 from fedbandits.settings.experiment import Experiment, Variant
 
 
@@ -40,6 +41,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         Whether the best private system is better than learning alone. None if it is not known.
     comparisons
         All comparisons. Those with learning alone come first, the best first.
+    advice
+        From where on it would pay, if that was tried; :func:`.advise` finds it.
     """
 
     lines: tuple[str, ...]
@@ -47,6 +50,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     unit: str
     pays: bool | None
     comparisons: tuple[Comparison, ...]
+    advice: Advice | None = None
 
     @property
     def headline(self) -> str:
@@ -156,7 +160,7 @@ class _Run(NamedTuple):
         labels = labels_of(result)
         claims = {label: _claimed(claim) for label, claim in labels.claims.items()}
         several = max(1, sum(claim.is_private for claim in claims.values()))
-        found = measure(labels, result)
+        found = measure(labels.words, labels.acting, labels.rounds, result)
         syncs = np.asarray(result.syncs.isel(round=-1).values, np.float64)
         return cls(experiment, claims, found, syncs, 1.0 - (1.0 - LEVEL) / several)
 
@@ -193,7 +197,7 @@ class _Run(NamedTuple):
         labels = [entry.label for entry in self.experiment.systems]
         own, other = labels.index(judged.label), labels.index(baseline.label)
         found, claim = self.found, self.claims[judged.label]
-        differences = found.direction * (found.totals[other] - found.totals[own])
+        differences = found.differences(other, own)
         both = np.isfinite(differences)
         difference = paired(differences, self.level)
         if found.errors is not None:  # all replicates use one log, whose chance they do not show

@@ -5,7 +5,8 @@ from __future__ import annotations
 from fedbandits.experiments.answer import Answer
 from fedbandits.experiments.answer_words import with_error
 from fedbandits.experiments.comparison import Comparison
-from fedbandits.experiments.html import as_table, as_text
+from fedbandits.experiments.html import as_figure, as_table, as_text
+from fedbandits.experiments.tried import Advice, Tried
 
 _STYLE = """
 .answer .headline { font-size: 1.45rem; line-height: 1.35; font-weight: 600; margin: .8rem 0; }
@@ -29,8 +30,46 @@ def answer_section(answer: Answer) -> str:
         f"<p class=headline>{as_text(answer.headline)}</p>{lines}",
         _table(answer),
         f"<p class=note>{as_text(answer.how)}</p>" if answer.how else "",
+        "" if answer.advice is None else advice_section(answer.advice),
     ]
     return f"<section class=answer>{''.join(parts)}</section>"
+
+
+def advice_section(advice: Advice) -> str:
+    """From where on it pays, as HTML: in words, as a plot, and as a table.
+
+    Parameters
+    ----------
+    advice
+        The advice to show.
+    """
+    from fedbandits.experiments.advice_plot import draw_advice
+
+    lines = "".join(f"<p><b>{as_text(line)}</b></p>" for line in advice.lines)
+    parts = ["<h3>From where on does it pay?</h3>", lines]
+    if advice.curves:
+        caption = "What learning together privately saves, with 95% intervals; above 0 it pays."
+        titles = (advice.parties, "ε", f"saves: {advice.unit}", "share", "it pays")
+        rows = [_tried_row(one) for curve in advice.curves for one in curve.tried]
+        parts += [as_figure(caption, draw_advice(advice)), as_table(titles, rows, as_text)]
+    return "".join((*parts, f"<p class=note>{as_text(advice.how)}</p>"))
+
+
+def _tried_row(one: Tried) -> list[str]:
+    return [
+        f"{one.parties:,}",
+        f"{one.epsilon:.4g}",
+        with_error(one.saves, one.half_width),
+        _percent(one.share),
+        {True: "yes", False: "no", None: "not known"}[one.pays],
+    ]
+
+
+def _percent(share: float | None) -> str:
+    if share is None:
+        return "–"
+    sign = "\N{MINUS SIGN}" if share < 0.0 else ""
+    return f"{sign}{abs(share):.1%}"
 
 
 def _table(answer: Answer) -> str:
@@ -43,12 +82,11 @@ def _table(answer: Answer) -> str:
 
 def _row(one: Comparison) -> list[str]:
     saves = "–" if one.saves is None else with_error(one.saves, one.half_width)
-    sign = "\N{MINUS SIGN}" if one.share is not None and one.share < 0.0 else ""
     return [
         one.system,
         f"{_AGAINST[one.kind]} ({one.baseline})",
         saves,
-        "–" if one.share is None else f"{sign}{abs(one.share):.1%}",
+        _percent(one.share),
         "encrypted" if one.epsilon is None else f"{one.epsilon:.4g}",
         str(one.replicates),
     ]

@@ -225,7 +225,11 @@ def with_error(value: float, half_width: float | None) -> str:
     """
     if half_width is None:
         return _rounded(value, _places(abs(value) / 10.0))
-    places = _places(half_width or abs(value) / 10.0)
+    if half_width == 0.0:
+        return f"{_rounded(value, 0 if value.is_integer() else _places(abs(value) / 10.0))} ± 0"
+    places = _places(half_width)
+    if abs(value) < 10.0:  # one digit alone would say little
+        places = max(places, 1)
     for _ in range(4):
         shown_value, shown_width = round(value, places), round(half_width, places)
         if (abs(shown_value) > shown_width) == (abs(value) > half_width):
@@ -235,11 +239,11 @@ def with_error(value: float, half_width: float | None) -> str:
 
 
 def _places(error: float) -> int:
-    """Digits behind the point: one digit of the error; two if it begins with 1, 2 or 3."""
+    """Digits behind the point: one digit of the error; two if it begins with 1."""
     if error <= 0.0 or not math.isfinite(error):
         return 0
     exponent = math.floor(math.log10(error))
-    return (1 if error / 10.0**exponent < 3.55 else 0) - exponent
+    return (1 if error / 10.0**exponent < 1.95 else 0) - exponent
 
 
 def _rounded(value: float, places: int) -> str:

@@ -1,4 +1,4 @@
-"""About how long the rest of an audit takes, from how long its parts took so far."""
+"""Estimate how long the rest of an audit takes, from its parts so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of an audit: games that are attacked, numbers whose noise is checked, and sights."""
+"""The parts of an audit: attacks, checks of noise, and what participants can read."""
 
 from __future__ import annotations
 

@@ -72,10 +72,14 @@ def counterpart(judged: Variant, name: str, other: System[Any], label: str) -> V
 
 
 def differing_keys(judged: Variant, baseline: Variant) -> tuple[str, ...]:
-    """Settings that are not about sharing, and differ between ``judged`` and ``baseline``."""
-    keys = _shared_keys(judged, type(baseline.config)) - _own_keys(
-        find_system(baseline.system).presets[baseline.preset]
-    )
+    """Settings that are not about sharing, and differ between ``judged`` and ``baseline``.
+
+    Systems that have no setting in common differ in their ``algorithm``.
+    """
+    shared = _shared_keys(judged, type(baseline.config))
+    if not shared and judged.system != baseline.system:
+        return ("algorithm",)
+    keys = shared - _own_keys(find_system(baseline.system).presets[baseline.preset])
     return tuple(
         key
         for key in msgspec.structs.asdict(judged.config)

@@ -1,4 +1,4 @@
-"""The file of one checkpoint: what it says is checked before anything of its size is read.
+"""The file of one checkpoint: its header is checked before anything of its size is read.
 
 A line that names the format; SHA-256 of the header, its length; the header, JSON; the arrays' bytes
 one after another, as they are in memory. Nothing is packed, so a file holds no more than its size.

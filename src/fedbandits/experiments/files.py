@@ -1,4 +1,4 @@
-"""Files that are whole or not there: beside their place first, forced to disk, then renamed.
+"""Files that are complete or absent: written beside their place, forced to disk, then renamed.
 
 A folder that one run writes is locked, so that what lies half-made beside it is nobody's.
 """

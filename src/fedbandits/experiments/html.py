@@ -40,6 +40,7 @@ def as_table(
     rows: Iterable[Iterable[str]],
     cell: Callable[[str], str] = as_text,
     kind: str = "",
+    caption: str = "",
 ) -> str:
     """A table that scrolls sideways where it is wide.
 
@@ -53,5 +54,8 @@ def as_table(
         What a cell becomes: safe text by default, else HTML.
     kind
         The table's class, for its style.
+    caption
+        What the table shows.
     """
-    return f"<div class=wide>{table(rows, titles, cell=cell, kind=kind)}</div>"
+    whole = table(rows, titles, cell=cell, kind=kind, caption=caption)
+    return f'<div class="wide">{whole}</div>'

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 
 from fedbandits._typing import Floats
-from fedbandits.experiments.labels import Labels
+from fedbandits.environments.words import Words
 from fedbandits.experiments.offline import ANSWERED_BY
 
 #: Words that begin with a vowel, and are spoken as if they began with a consonant.
@@ -44,23 +45,39 @@ class Measure(NamedTuple):
         """1 if less is better, -1 if more is."""
         return 1 if self.loss else -1
 
+    def differences(self, baseline: int, system: int) -> Floats:
+        """(replicates,) what ``system`` saves beside ``baseline``, without errors of rounding."""
+        both = self.totals[baseline], self.totals[system]
+        differences = self.direction * (both[0] - both[1])
+        largest = float(np.nanmax(np.abs(both), initial=0.0))
+        return _even(differences, largest)
 
-def measure(labels: Labels, result: xr.Dataset) -> Measure:
+
+def _even(values: Floats, largest: float) -> Floats:
+    """Values that differ by errors of rounding alone, as equal ones."""
+    digits = 12 - math.ceil(math.log10(largest)) if largest > 0.0 else 12
+    return np.round(values, digits)
+
+
+def measure(words: Words, acting: int, rounds: int, result: xr.Dataset) -> Measure:
     """Regret at the end of a run; reward for each decision if regret is not known (NaN).
 
     Parameters
     ----------
-    labels
-        Words and sizes of the run.
+    words
+        Words of the environment.
+    acting
+        How many parties act in one round.
+    rounds
+        Rounds of the run.
     result
         Its result.
     """
     last = result.isel(round=-1)
     if "estimator" in result.dims:
-        return _estimated(labels, last)
+        return _estimated(words, last)
     regret = np.asarray(last.regret.values, np.float64)
     reward = np.asarray(last.reward.values, np.float64)
-    words, acting, rounds = labels.words, labels.acting, labels.rounds
     finished = np.isfinite(reward)
     if finished.any() and not np.isfinite(regret[finished]).all():
         unit = f"reward {with_article(words.turn)}"
@@ -72,13 +89,13 @@ def measure(labels: Labels, result: xr.Dataset) -> Measure:
     return Measure(regret, regret.sum(axis=-1) / acting, unit, words.loss)
 
 
-def _estimated(labels: Labels, last: xr.Dataset) -> Measure:
+def _estimated(words: Words, last: xr.Dataset) -> Measure:
     """The value on a log, by the doubly robust estimate; that of one party is by replay."""
     value = last.sel(estimator=ANSWERED_BY)
     halves = np.asarray((value.value_high - value.value_low).values, np.float64) / 2.0
     reward, seen = (np.asarray(last[name].values, np.float64) for name in ("reward", "observed"))
     parties = np.divide(reward, seen, out=np.full(reward.shape, np.nan), where=seen > 0)
-    unit = f"reward {with_article(labels.words.turn)}"
+    unit = f"reward {with_article(words.turn)}"
     return Measure(parties, np.asarray(value.value.values, np.float64), unit, "", halves)
 
 

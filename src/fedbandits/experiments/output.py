@@ -15,16 +15,18 @@ import xarray as xr
 from xarray.backends import H5NetCDFStore
 
 from fedbandits.errors import OutputExistsError
+from fedbandits.experiments.advice_file import read_advice, store_advice
 from fedbandits.experiments.answer import answer
 from fedbandits.experiments.files import locked, replace_durably, stage, unwritable
 from fedbandits.experiments.labels import FORMAT
-from fedbandits.experiments.plots import draw_plots
+from fedbandits.experiments.plots import Look, draw_plots
 from fedbandits.experiments.report import render_audit, render_report
 from fedbandits.experiments.summary import summarise, summary_csv
 from fedbandits.experiments.theory import compare
+from fedbandits.experiments.tried import Advice
 from fedbandits.experiments.verdict import Audit
 from fedbandits.experiments.whole import is_whole, put_in_place
-from fedbandits.settings.experiment import Experiment
+from fedbandits.settings.experiment import Experiment, load
 from fedbandits.settings.sweeps import Sweep
 
 _RESULTS, _CONFIG = "results.nc", "config.toml"
@@ -164,6 +166,22 @@ def write_audit(out: pathlib.Path, experiment: Experiment, audit: Audit) -> None
             replace_durably(out / _CONFIG, experiment.to_toml().encode())
 
 
+def write_advice(out: pathlib.Path, experiment: Experiment, advice: Advice) -> None:
+    """Write an advice into the folder of a run, and into the run's report.
+
+    Raises
+    ------
+    OutputBusyError
+        If a run is writing there.
+    OutputError
+        If the disk is full.
+    """
+    with locked(out):
+        store_advice(out, advice)
+        if is_whole(out):
+            write_output(out, experiment, read_result(out))
+
+
 def read_audit(out: pathlib.Path) -> Audit | None:
     """The audit in a run's folder, if there is one.
 
@@ -183,20 +201,51 @@ def read_audit(out: pathlib.Path) -> Audit | None:
         ) from None
 
 
-def write_output(out: pathlib.Path, experiment: Experiment, result: xr.Dataset) -> None:
+def rewrite_report(out: pathlib.Path, look: Look) -> None:
+    """Make report and plots of a run again, from the results in its folder.
+
+    Raises
+    ------
+    OutputExistsError
+        If the folder holds no whole run, or one of another version.
+    OutputBusyError
+        If a run is writing there.
+    OutputError
+        If the disk is full.
+    """
+    if not is_whole(out):
+        raise OutputExistsError(
+            f"{out}: holds no whole run of fedbandits; give the folder of a run, or run it again"
+        )
+    with locked(out):
+        write_output(out, load(out / _CONFIG), read_result(out), look)
+
+
+def write_output(
+    out: pathlib.Path, experiment: Experiment, result: xr.Dataset, look: Look | None = None
+) -> None:
     """Make all files of a run in memory, then put them in place.
+
+    Parameters
+    ----------
+    out
+        The folder.
+    experiment, result
+        What was run, and what came of it.
+    look
+        Sizes of plots; the usual ones if not given.
 
     Raises
     ------
     OutputError
         If the disk is full. What the folder held before is as it was.
     """
-    audit = read_audit(out)
+    audit, advice = read_audit(out), read_advice(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     rows = summarise(experiment, result)
     bounds = experiment.bounds()
-    plots = draw_plots(result, bounds)
-    found = answer(experiment, result)
+    plots = draw_plots(result, bounds, look)
+    found = msgspec.structs.replace(answer(experiment, result), advice=advice)
     files = {
         _RESULTS: netcdf(result),
         "summary.csv": summary_csv(rows).encode(),

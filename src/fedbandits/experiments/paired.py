@@ -54,6 +54,8 @@ def paired(differences: Floats, level: float = LEVEL) -> Paired:
     mean = float(found.mean()) if count else math.nan
     if count < FEWEST:
         return Paired(count, mean, None)
+    if np.ptp(found) == 0.0:  # the deviation of equal numbers is not always 0 in floating point
+        return Paired(count, float(found[0]), 0.0)
     error = float(found.std(ddof=1)) / math.sqrt(count)
     return Paired(count, mean, quantile(count, level) * error)
 

@@ -1,4 +1,4 @@
-"""One replicate: played on from where it stood, reporting, saving, leaving when told."""
+"""One replicate: it resumes, reports, saves its state, and leaves when told to."""
 
 from __future__ import annotations
 

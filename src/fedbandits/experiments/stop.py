@@ -1,4 +1,4 @@
-"""Leaving early: a run or an audit is told to, and leaves when it has saved what it has done."""
+"""Stopping early: a run or an audit saves what it has done, then leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events on their way: one after the other, to one listener, in the thread that runs everything.
+"""A stream of events: one after the other, to one listener, in the thread that called ``run``.
 
 Workers hand an event over and wait until it was heard. So a listener hears of a replicate while it
 stands where the event says; it may tell it to leave there.

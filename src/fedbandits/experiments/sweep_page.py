@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,9 +10,9 @@ from typing import Any
 
 import xarray as xr
 
-from fedbandits.experiments.html import as_figure, as_number, as_table, as_text
+from fedbandits.experiments.html import as_figure, as_table, as_text
 from fedbandits.experiments.sweep_ends import Ends, ends
-from fedbandits.settings.sweeps import Point, Sweep, key_words, value_text
+from fedbandits.settings.sweeps import Point, Sweep, value_text
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem;
@@ -26,7 +27,8 @@ pre { background: #f4f4f4; padding: 1rem; overflow-x: auto; }
 _CAPTION = "Mean over replicates at the last round, with 95% intervals (Student's t)."
 _REAL = (
     "This report comes from real data. It is not private: the numbers in it depend on single "
-    "records. Pass it on only to those who may see the data."
+    "records. Pass it on only to those who may see the data. Who chooses a setting by it looks at "
+    "the data too: no ε in this report counts that."
 )
 
 
@@ -51,12 +53,12 @@ def render_sweep(
         f"<h2>{as_text(found.unit.capitalize())}</h2>",
         *(as_figure(f"{words}. {_CAPTION}" if words else _CAPTION, image)
           for words, image in pictures.items()),
-        as_table(_titles(sweep, found), _rows(points, result, found)),
-        "<p class=note>ε: what accounting supports for everything that leaves a party. ± is half "
-        "a 95% interval (Student's t over replicates); fewer than 3 replicates have none.</p>",
+        as_table(_titles(sweep), _rows(points, result, found)),
+        "<p class=note>± is half a 95% interval (Student's t over replicates); fewer than 3 "
+        "replicates have none.</p>",
         "<h2>What each system claims about privacy</h2>",
         "<p>ε for everything that leaves a party, at each point.</p>",
-        as_table(_claim_titles(sweep), _claim_rows(points, result)),
+        as_table(_titles(sweep), _claim_rows(points, result)),
         "<h2>Configuration</h2>",
         "<p class=note>Resolved; save it as a file to run this again.</p>",
         f"<pre>{as_text(sweep.to_toml())}</pre>",
@@ -86,6 +88,14 @@ def sweep_cells(
             yield point.values, label, mean, half, epsilon
 
 
+def mean_text(mean: float, half: float = math.nan) -> str:
+    """A mean as one reads it, with half the width of its interval if that is known."""
+    if math.isnan(mean):
+        return "–"
+    digits = 0 if abs(mean) >= 1000 else 1
+    return f"{mean:,.{digits}f}" + ("" if math.isnan(half) else f" ± {half:,.{digits}f}")
+
+
 def epsilon_text(epsilon: float) -> str:
     """ε as one reads it."""
     return "∞" if math.isinf(epsilon) else f"{epsilon:.4g}"
@@ -103,19 +113,18 @@ def _subtitle(sweep: Sweep, result: xr.Dataset) -> str:
     return f"<p class=note>{line}</p>"
 
 
-def _titles(sweep: Sweep, found: Ends) -> list[str]:
-    return [*(axis.words for axis in sweep.axes), "system", found.unit, "±", "ε accounted"]
+def _titles(sweep: Sweep) -> list[str]:
+    labels = [entry.label for entry in sweep.experiment.systems]
+    return [*(axis.words for axis in sweep.axes), *labels]
 
 
 def _rows(points: Iterable[Point], result: xr.Dataset, found: Ends) -> Iterator[list[str]]:
-    for values, label, mean, half, epsilon in sweep_cells(points, result, found):
-        swept = [value_text(value) for value in values.values()]
-        yield [*swept, label, as_number(mean), as_number(half), epsilon_text(epsilon)]
-
-
-def _claim_titles(sweep: Sweep) -> list[str]:
-    labels = [entry.label for entry in sweep.experiment.systems]
-    return [*(key_words(axis.name) for axis in sweep.axes), *labels]
+    """A row for each point, with the mean of each system."""
+    systems = result.sizes["system"]
+    cells = iter(sweep_cells(points, result, found))
+    for row in iter(lambda: list(itertools.islice(cells, systems)), []):
+        swept = [value_text(value) for value in row[0][0].values()]
+        yield [*swept, *(mean_text(mean, half) for _, _, mean, half, _ in row)]
 
 
 def _claim_rows(points: Iterable[Point], result: xr.Dataset) -> Iterator[list[str]]:

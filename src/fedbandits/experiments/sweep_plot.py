@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from fedbandits.errors import ConfigError
@@ -59,20 +60,20 @@ def draw_sweep(result: xr.Dataset, axes: Axes | None = None) -> Axes:
             "choose values of the others with result.sel"
         )
     if axes is None:
-        axes = _figure().add_subplot()
+        axes = _figure(len(keys)).add_subplot()
     across = next((key for key in keys if _is_number(result, key)), keys[0])
     others = [key for key in keys if key != across]
     found = ends(result)
     places = _places(axes, result, across)
-    for index, system in enumerate(result["system"].values):
-        _draw_system(axes, found, places, str(system), index, others)
+    names = _names(result, keys)
+    for index, system in enumerate(names):
+        _draw_system(axes, found, places, system, index, others)
     _scale_up(axes, found.mean)
     axes.set_xlabel(key_words(across))
     axes.set_ylabel(found.unit)
     axes.grid(alpha=0.25, which="major")
     axes.spines[["top", "right"]].set_visible(False)
-    for text in axes.legend(frameon=False, fontsize=9).get_texts():
-        text.set_parse_math(False)  # a label is a name, not a formula
+    _explain(axes, list(names.values()), {key: result[key].values.tolist() for key in others})
     return axes
 
 
@@ -88,14 +89,15 @@ def sweep_pictures(result: xr.Dataset) -> dict[str, bytes]:
     """
     images = {}
     for chosen in _choices(result, swept_keys(result)[2:])[:_PICTURES]:
-        figure = _figure()
+        figure = _figure(len(swept_keys(result)))
         draw_sweep(result.sel(chosen), figure.add_subplot())
         images[in_words(chosen)] = _png(figure)
     return images
 
 
-def _figure() -> Figure:
-    return Figure(figsize=(7.2, 4.4), layout="constrained")
+def _figure(keys: int) -> Figure:
+    """Wider for two keys, whose legend stands beside the axes."""
+    return Figure(figsize=(7.2 if keys == 1 else 9.0, 4.4), layout="constrained")
 
 
 def _choices(result: xr.Dataset, keys: Sequence[str]) -> list[dict[str, Any]]:
@@ -152,18 +154,53 @@ def _draw_system(
             for n, value in enumerate(mean[others[0]].values.tolist())
         ]
     order = np.argsort(places.values, kind="stable")
+    ordered = np.issubdtype(mean[across].dtype, np.number)  # between words there is nothing
     for number, (label, line, width) in enumerate(lines):
-        look = line_style(index)
-        if others:
-            look |= {"linestyle": _DASHES[number % len(_DASHES)]}
-            look |= {"marker": _MARKERS[number % len(_MARKERS)]}
-        else:
-            look |= {"marker": _MARKERS[index % len(_MARKERS)]}
+        look = line_style(index) | _look(index, number if others else None)
+        look |= {} if ordered else {"linestyle": "none"}
         values, bars = line.transpose(across).values[order], width.transpose(across).values[order]
         axes.errorbar(
             places.values[order], values, yerr=_bars(bars), label=label, capsize=3,
-            markersize=4.5, **look,
+            markersize=4.5, elinewidth=1.2, **look,
         )  # fmt: skip
+
+
+def _look(index: int, number: int | None) -> dict[str, Any]:
+    """Markers by system; with a second key, markers and dashes by its values instead."""
+    if number is None:
+        return {"marker": _MARKERS[index % len(_MARKERS)]}
+    return {
+        "linestyle": _DASHES[number % len(_DASHES)],
+        "marker": _MARKERS[number % len(_MARKERS)],
+    }
+
+
+def _names(result: xr.Dataset, keys: Sequence[str]) -> dict[str, str]:
+    """Systems, and what the legend calls them: where ε is swept, also whether one holds at all."""
+    systems = [str(system) for system in result["system"].values]
+    none = xr.apply_ufunc(np.isinf, result["claim_epsilon"]).all(keys)
+    return {
+        system: f"{system} (no finite ε)" if "epsilon" in keys and none.sel(system=system)
+        else system
+        for system in systems
+    }  # fmt: skip
+
+
+def _explain(axes: Axes, systems: Sequence[str], others: dict[str, list[Any]]) -> None:
+    """The legend: colours of systems; beside the axes, what dashes of a second key mean."""
+    handles = [
+        Line2D([], [], label=name, **line_style(n), **({} if others else _look(n, None)))
+        for n, name in enumerate(systems)
+    ]
+    for key, values in others.items():
+        handles += [
+            Line2D([], [], label=f"{key_words(key)} = {value_text(value)}", color="#555555",
+                   **_look(0, n))
+            for n, value in enumerate(values)
+        ]  # fmt: skip
+    beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if others else {}
+    for text in axes.legend(handles=handles, frameon=False, fontsize=9, **beside).get_texts():
+        text.set_parse_math(False)  # a label is a name, not a formula
 
 
 def _bars(half: NDArray[np.float64]) -> NDArray[np.float64] | None:

@@ -185,10 +185,10 @@ def at_point(result: xr.Dataset, index: Mapping[str, int]) -> xr.Dataset:
     sizes = {name: int(_size(result, index, name)) for name in ("parties", "rounds")}
     point = point.isel(party=slice(sizes["parties"]))
     dims = ("system", "replicate", "party")
-    recorded = point.regret.notnull().any(dims) if "regret" in point else point["round"] > 0
     known = point["round"] <= sizes["rounds"]
-    if bool(recorded.any()):
-        known &= recorded
+    if "reward" in point:  # something is played, if not of this point
+        recorded = point.reward.notnull().any(dims)
+        known &= recorded | ~recorded.any()
     dropped = [name for name in (*_SIZES, *(f"claim_{n}" for n in _CLAIMED)) if name in point]
     point = point.isel(round=np.flatnonzero(known.values)).drop_vars(dropped)
     back = {new: old for old, new in _OTHERWISE.items() if old in index}

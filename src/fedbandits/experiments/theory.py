@@ -1,4 +1,4 @@
-"""What theorems promise, held beside what a run measured."""
+"""Bounds from theorems, compared with what a run measured."""
 
 from __future__ import annotations
 

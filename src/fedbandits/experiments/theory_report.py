@@ -1,4 +1,4 @@
-"""The section of a report that holds theorems beside what was measured."""
+"""The section of a report that compares theorems with measurements."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _table(comparisons: Sequence[Comparison]) -> str:
         )
         for each in comparisons
     )  # fmt: skip
-    return as_table(titles, cells, str)
+    return as_table(titles, cells, str, "overview")
 
 
 def _verdict(comparison: Comparison) -> str:

@@ -1,8 +1,8 @@
-"""What an audit came to: a verdict for every system.
+"""Verdicts of an audit: for each system, whether its claim holds.
 
-What a sound variant claims must stand above every lower bound that its audit finds for the
-neighbours that the claim is about. What a paper claims must stand above all of them. And no number
-that leaves may have less noise than is planned, whoever sends it.
+A claim holds if its ε is at least every lower bound that bears on it. For a sound variant these are
+the bounds for the neighbours that its claim is about; for a paper's claim they are all bounds. No
+released number may have less noise than planned.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ Outcome = Literal["holds", "broken", "nothing claimed"]
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What an audit of one system came to.
+    """The verdict of an audit on one system.
 
     Parameters
     ----------
     system
         Label of the system that was audited.
     outcome
-        Whether what is claimed stands above what was found.
+        Whether the claim holds against all attacks.
     claimed_by
-        Whose claim was put to the test.
+        Who makes the claim that was tested: the paper, or this package's accounting.
     epsilon, delta
         ε and δ of that claim.
     epsilon_low
-        The largest lower bound on ε that bears on it.
+        The largest lower bound on ε that bears on the claim.
     tightness
-        The largest bound from contents, over what accounting says of contents: how much of the
-        noise's price an attacker can show. Far below 1, noise is wasted, or runs are too few.
+        The largest bound from contents, over the ε that accounting states for contents. Far below
+        1, there is more noise than needed, or there were too few runs.
     noise_factor
-        How many times the noise that (ε, δ) needs is charged for; 1 where it is calibrated.
+        Noise by accounting, over the noise that (ε, δ) needs. It is 1 for calibrated noise.
     noise_measured
-        The same as the audit measured it in contents; NaN where it did not.
+        The same factor as the audit measured it in contents. NaN if it was not measured.
     confidence
         Probability with which all bounds of this system hold together.
     findings
@@ -52,7 +52,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     noise
         Whether all released numbers have their planned noise, one finding a check.
     examined
-        What participants found out, where encryption protects and no ε is claimed.
+        What participants found out, if encryption protects and no ε is claimed.
     """
 
     system: str
@@ -71,7 +71,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def noise_line(self) -> str:
-        """Whether every number has its noise, in one line; empty where no noise is planned."""
+        """In one line: whether every number has its noise. Empty if no noise is planned."""
         if not self.noise:
             return ""
         wrong = [name for finding in self.noise for name in finding.named]
@@ -111,7 +111,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _examined_line(self, examined: Examined) -> str:
-        """What shows more than the claim says; else what participants guessed."""
+        """Guesses that contradict the claim, or else all guesses that succeeded."""
         shown = examined.broken(self.confidence)
         if shown:
             return f"more shows than the claim says: {'; '.join(shown)}"
@@ -128,7 +128,7 @@ class Audit(msgspec.Struct, frozen=True, omit_defaults=True):
     verdicts
         One verdict a system.
     missing
-        Labels of systems without one, because the audit was interrupted before they were done.
+        Labels of systems without a verdict, because the audit was interrupted.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -136,7 +136,7 @@ class Audit(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def broken(self) -> bool:
-        """Whether some claim does not stand."""
+        """Whether any claim is broken."""
         return any(verdict.outcome == "broken" for verdict in self.verdicts)
 
     @property
@@ -159,7 +159,7 @@ class Audit(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def with_examined(verdict: Verdict, examined: Examined | None) -> Verdict:
-    """A verdict that also holds what participants found out against what is claimed."""
+    """The verdict, changed to *broken* if participants found out more than is claimed."""
     if examined is None:
         return verdict
     outcome: Outcome = "broken" if examined.broken(verdict.confidence) else "holds"
@@ -174,7 +174,7 @@ def judge(
     confidence: float,
     noise: tuple[NoiseFinding, ...] = (),
 ) -> Verdict:
-    """Hold what was found against what is claimed."""
+    """Compare the findings of an audit with a claim."""
     claimed_by, epsilon = _claimed(claim)
     bearing = list(_bearing(claim, findings))
     low = max((finding.epsilon_low for finding in bearing), default=0.0)
@@ -202,7 +202,7 @@ def judge(
 
 
 def _claimed(claim: PrivacyClaim) -> tuple[str, float]:
-    """Who claims which ε: the paper, where it does, else this package's accounting."""
+    """Who states which ε: the paper if it states one, or else this package's accounting."""
     if claim.paper_claims is not None:
         return "the paper", claim.paper_claims[0]
     if claim.is_private:
@@ -211,7 +211,7 @@ def _claimed(claim: PrivacyClaim) -> tuple[str, float]:
 
 
 def _bearing(claim: PrivacyClaim, findings: tuple[Finding, ...]) -> Iterator[Finding]:
-    """Findings that bear on the claim: a claim for a fixed log says nothing of reactions."""
+    """Findings that bear on the claim. A claim for a fixed log says nothing about reactions."""
     for finding in findings:
         contents_only = claim.paper_claims is None and not claim.is_private
         if contents_only and finding.sees != "contents":
@@ -223,7 +223,7 @@ def _bearing(claim: PrivacyClaim, findings: tuple[Finding, ...]) -> Iterator[Fin
 
 
 def _noise_factor(mu: float, epsilon: float, delta: float) -> float:
-    """Deviation of noise that costs μ, over the deviation that would do for (ε, δ)."""
+    """Deviation of noise that costs μ, over the deviation that (ε, δ) needs."""
     if not (0.0 < mu < math.inf and 0.0 < epsilon < math.inf and delta > 0.0):
         return math.nan
     return gaussian.mu_of(epsilon, delta) / mu

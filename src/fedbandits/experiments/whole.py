@@ -1,4 +1,4 @@
-"""The folder of a run is whole or says that it is not: one file, written last, removed first."""
+"""``run.json`` shows that a run's folder is complete: it is written last and removed first."""
 
 from __future__ import annotations
 

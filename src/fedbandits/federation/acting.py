@@ -1,4 +1,4 @@
-"""Parties that decide, and learn from what comes of it."""
+"""Parties that make decisions and learn from the outcomes."""
 
 from __future__ import annotations
 
@@ -73,6 +73,6 @@ class ActingParty(Party[AnyState]):
         """
         if not isinstance(decision, Decision):
             raise LocalProtocolError(
-                f"{self.name}: to let go of a decision needs the Decision that it was"
+                f"{self.name}: letting go of a decision needs the Decision itself"
             )
         return self.handle(LetGo(decision)).outgoing

@@ -1,4 +1,4 @@
-"""What happens to a party beside messages: events that its driver brings."""
+"""Events of a party that are not messages. Its driver brings them."""
 
 from __future__ import annotations
 

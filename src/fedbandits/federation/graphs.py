@@ -1,4 +1,4 @@
-"""Who can talk to whom: communication graphs by name or from a file, as they are configured.
+"""Communication graphs: who can talk to whom, by name or from a file.
 
 A graph is public and the same for all replicates: a random one is drawn from its own seed.
 """

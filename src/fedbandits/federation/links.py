@@ -1,4 +1,4 @@
-"""How messages of peers are received: taken, a duplicate, early, or refused.
+"""Links: how messages of a peer are received (taken, duplicate, early or refused).
 
 Every link counts its messages. A refused message uses up its number, so a peer that has sent
 nonsense once can go on. Only the peer that the link has authenticated uses up its numbers.

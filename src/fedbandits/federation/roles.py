@@ -1,4 +1,4 @@
-"""Who takes part in a federation: kinds of parties, how each is made, who may send what to whom."""
+"""Roles: kinds of parties, how each is made, and who may send what to whom."""
 
 from __future__ import annotations
 

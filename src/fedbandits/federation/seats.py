@@ -1,4 +1,4 @@
-"""Where a party sits: what its constructor is told of all that is public."""
+"""Seats: the public facts that a party's constructor is given."""
 
 from __future__ import annotations
 

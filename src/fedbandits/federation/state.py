@@ -1,4 +1,4 @@
-"""What a party is at one moment, and what comes of an event."""
+"""The state of a party, and the step that an event causes."""
 
 from __future__ import annotations
 

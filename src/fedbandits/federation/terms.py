@@ -1,4 +1,4 @@
-"""What all parties of a federation agree on. Nothing in it is secret, and no seed is in it."""
+"""The terms that all parties of a federation agree on. They hold no secret and no seed."""
 
 from __future__ import annotations
 

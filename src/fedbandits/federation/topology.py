@@ -1,4 +1,4 @@
-"""A communication graph, built and checked, and what follows from it.
+"""A communication graph, built and checked, with its distances and neighbourhoods.
 
 A random graph is drawn from its own seed, again and again until it is connected.
 """

@@ -1,4 +1,4 @@
-"""What a user gains from others in the same cluster: others attach to it, then the user learns."""
+"""What a user learns from others in the same cluster."""
 
 from __future__ import annotations
 

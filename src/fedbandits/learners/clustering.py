@@ -1,4 +1,4 @@
-"""Which users are alike: tests on estimates, graphs of users, and how well a partition was found.
+"""Which users are alike: tests on estimates, graphs of users, and scores of a partition.
 
 F(x) = √((1 + ln(1 + x)) / (1 + x)) bounds, up to a factor, how far an estimate from x observations
 lies from the truth. Two users are different where their estimates are further apart than

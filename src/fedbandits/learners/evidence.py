@@ -1,4 +1,4 @@
-"""What statistics of linear rewards say about a preference vector, with the noise in them.
+"""What noisy statistics of linear rewards say about a preference vector.
 
 Whoever's statistic it is, what it says about θ is kept in one form: in the orthonormal basis Q its
 log-likelihood is z·Qθ - ½ Σ g (Qθ)², up to a constant. A g of 0 says nothing in that direction.

@@ -1,4 +1,4 @@
-"""A learner in plain Python: what somebody writes who has an algorithm of their own.
+"""The interface of a learner in plain Python, for your own algorithm.
 
 It is slower than the systems of this package, which are compiled. It meets the same contexts and
 the same rewards, and stands in the same tables, plots and reports.

@@ -1,4 +1,4 @@
-"""The check of Theorem 1's first condition: a score depends on its own arm's records alone."""
+"""A check of Theorem 1's first condition: a score depends on its own arm's records alone."""
 
 from __future__ import annotations
 

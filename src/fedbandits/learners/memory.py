@@ -1,4 +1,4 @@
-"""What a learner in plain Python keeps, as bytes and back: exact, arrays at any depth included."""
+"""The memory of a learner in plain Python as bytes, and back: exact, with arrays at any depth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to buy from whom: most revenue, average quality at least α (Deva, Abhishek & Gujar 2021).
+"""Purchases of most revenue with average quality at least α (Deva, Abhishek & Gujar 2021).
 
 One unit of producer i earns its *revenue* rᵢ and adds its *surplus* dᵢ = qᵢ - α. Of at most kᵢ
 units each, choose the whole numbers l that make Σ l r largest while Σ l d ≥ b; the *reserve* b is

@@ -1,4 +1,4 @@
-"""The one place that holds records to their bounds, before they touch any statistic.
+"""Bounds of records: the one module that checks a record before it touches any statistic.
 
 Every price rests on what one record can be: ‖x‖ ≤ L and a reward in a known range, or good units
 among units among a capacity. All systems, in loops and in parties, call these functions.

@@ -18,6 +18,7 @@ from fedbandits.privacy.accounting import (
     mu,
     relative_deviation,
 )
+from fedbandits.privacy.person import PersonCost
 
 #: Characters that tables have for :attr:`Limit.what`.
 _LONGEST = 90
@@ -113,6 +114,9 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
     epsilon_each
         ε of the contents of each party's messages, if each party has its own budget.
         ``epsilon_contents`` is the largest of them.
+    person
+        What all records of one person cost together, if persons have several and it is known how
+        many. It is the price of contents, as ``epsilon_contents`` is.
     encrypted
         What encryption protects, in a system that uses it. Encryption costs nothing and has no ε.
 
@@ -136,6 +140,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[Event, ...] = ()
     encrypted: str = ""
     epsilon_each: tuple[float, ...] = ()
+    person: PersonCost | None = None
 
     def __post_init__(self) -> None:
         if not self.unit.strip():
@@ -171,8 +176,12 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
     def headline(self) -> str:
         """The claim in one line."""
         if self.is_private:
+            person = ""
+            if self.person:
+                person = f"; a person with {self.person.counted_visits}: ε = {self.person.shown}"
             return (
-                f"ε = {self.epsilon:.4g} at δ = {self.delta:.3g}, {self.holds_for}, {self.relation}"
+                f"ε = {self.epsilon:.4g} at δ = {self.delta:.3g}, {self.holds_for}, "
+                f"{self.relation}{person}"
             )
         if math.isfinite(self.epsilon_contents):
             return (
@@ -196,6 +205,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
         paper = [] if self.paper_claims is None else [self.paper_claims]
         rows: dict[str, list[str]] = {
             "privacy unit": [self.unit],
+            "per person": [] if self.person is None else [self._per_person(self.person)],
             "from whom": [self.from_whom],
             "neighbours": [] if self.encrypted else [_RELATIONS[self.relation]],
             "holds for": [] if self.encrypted else [_REACH[self.holds_for]],
@@ -208,6 +218,9 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
             "not protected": [str(limit) for limit in self.not_protected],
         }
         return [(title, lines) for title, lines in rows.items() if lines]
+
+    def _per_person(self, person: PersonCost) -> str:
+        return f"{person}." if self.is_private else f"For contents alone: {person}."
 
     def _totals(self) -> list[str]:
         exact, at = self.epsilon_contents, f"at δ = {self.delta:g}"

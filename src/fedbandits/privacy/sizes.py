@@ -1,4 +1,4 @@
-"""How large the parts of an audit are, and how far a part is."""
+"""Sizes of the parts of an audit, and the progress of a part."""
 
 from __future__ import annotations
 

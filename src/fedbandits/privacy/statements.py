@@ -47,6 +47,13 @@ OWN_RECORDS = Limit(
     "The agent sees them. The person for whom a decision is made sees that decision.",
 )
 
+#: Not protected, where it is known that persons have several records.
+A_PERSON = Limit(
+    "a person rather than a visit",
+    "The guarantee is for one visit: k visits of one person cost k times μ. What that comes to is "
+    "stated per person.",
+)
+
 #: Units.
 AGENT_INTERACTION = "one interaction (the chosen action, its context and its reward) of one agent"
 USER_INTERACTION = (

@@ -1,4 +1,4 @@
-"""What a reproduction has at hand: where to write, at which scale, which data."""
+"""What a reproduction is given: a folder to write to, a scale, and data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a figure is: so little that all figures can be listed without what they are made with."""
+"""The description of a figure. It is small, so that listing all figures needs no plotting."""
 
 from __future__ import annotations
 

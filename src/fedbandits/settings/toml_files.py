@@ -1,4 +1,4 @@
-"""TOML as it is read here, and assignments to keys of what was read."""
+"""Reading TOML files, and assigning values to their keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a setting is written, and in what a configuration differs from another."""
+"""Settings as they are written, and the first difference of two configurations."""
 
 from __future__ import annotations
 

@@ -73,6 +73,7 @@ def claim_under(system: System[Any], plan: Plan, terms: Terms) -> PrivacyClaim:
         mu=math.inf,
         encrypted="",
         epsilon_each=(),
+        person=None,
         not_protected=(
             Limit(
                 "everything",

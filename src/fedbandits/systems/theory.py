@@ -1,4 +1,4 @@
-"""What a theorem promises of a run: a bound as a curve over rounds, to be held beside it."""
+"""Bounds from theorems, as curves over rounds that a run is compared with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must not be taken in place of a message that was."""
+"""Messages that must be refused in place of the right one."""
 
 from __future__ import annotations
 

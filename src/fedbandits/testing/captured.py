@@ -1,4 +1,4 @@
-"""What must not be found in traffic, in all the ways in which it could be written."""
+"""Secrets that must not be found in traffic, in all the ways in which they could be written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When messages leave: what a claim that holds for message times asks of parties."""
+"""When messages leave: what a claim about message times asks of parties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a broker is told: who may connect, and who may send what to whom.
+"""The broker's configuration: who may connect, and who may send what to whom.
 
 It knows a member by its certificate, and lets it publish to its peers and subscribe to what is for
 it, no more: who sends nothing to somebody by the terms cannot. Frames are sealed besides, so what

@@ -1,4 +1,4 @@
-"""Delivers committed messages: sent again until the receiver, not the carrier, has acknowledged.
+"""Delivery of committed messages: sent again until the receiver has acknowledged them.
 
 Whatever carries frames may lose, repeat, reorder or keep back; so nothing has to be stored on the
 way. Before anything else two hosts greet each other and say where they stand. Whoever learns that
@@ -205,7 +205,7 @@ class Delivery:
         """A frame has come, of whoever the transport says."""
         exchange = self.exchanges.get(sender)
         if exchange is None:
-            self._refuse(sender, SealError(f"a frame of {cut(repr(sender))}, who is no peer"))
+            self._refuse(sender, SealError(f"a frame of {cut(repr(sender))}, which is not a peer"))
             return
         try:
             frame = self._opened(sender, sealed)
@@ -233,7 +233,7 @@ class Delivery:
         except SealError:
             frame = frames.decode(self._greets.open(sender, sealed))
         if not isinstance(frame, Hello):
-            raise SealError("it is no greeting, and was not sealed for these terms")
+            raise SealError("the frame was not sealed for these terms; only a greeting may be")
         return frame
 
     def _refuse(self, sender: str, error: FedbanditsError) -> None:

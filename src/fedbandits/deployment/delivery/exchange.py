@@ -1,4 +1,4 @@
-"""Where the exchange with one peer stands, in memory. What must last is in the store."""
+"""The state of the exchange with one peer, in memory. The store keeps what must last."""
 
 from __future__ import annotations
 

@@ -115,4 +115,6 @@ def decode(data: bytes) -> AnyFrame:
     try:
         return _DECODER.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise SealError("a frame holds nothing that this version knows") from None
+        raise SealError(
+            "the frame is of a kind that this version of fedbandits does not know"
+        ) from None

@@ -1,4 +1,4 @@
-"""What delivery needs of whoever it delivers to."""
+"""The interface between delivery and the party that it delivers to."""
 
 from __future__ import annotations
 

@@ -146,8 +146,8 @@ class Sealer:
             secret = self._private.exchange(X25519PublicKey.from_public_bytes(public))
         except ValueError:
             raise IdentityError(
-                f"the sealing key of {cut(repr(peer))} is no public X25519 key; it must be "
-                "admitted anew"
+                f"the sealing key of {cut(repr(peer))} is not a public X25519 key; the authority "
+                "must admit that member again"
             ) from None
         binding = self._binding(self._name, peer, self._public, public)
         sealing = _cipher(secret, self._salt, binding)
@@ -195,7 +195,7 @@ class Sealer:
                 "else, under other terms, or with another key than in the list of members"
             ) from None
         if not life.note(int.from_bytes(count, "big")):
-            raise SealError(f"a frame of {sender} came again, or long after those behind it")
+            raise SealError(f"a frame of {sender} came again, or long after newer ones")
         peer.remember(salt, life)
         return plaintext
 
@@ -203,7 +203,9 @@ class Sealer:
         try:
             return self._peers[name]
         except KeyError:
-            raise SealError(f"no key of {cut(repr(name))}: it is no peer, or was revoked") from None
+            raise SealError(
+                f"no key of {cut(repr(name))} is known: it is not a peer, or it was revoked"
+            ) from None
 
     def _binding(self, sender: str, receiver: str, public: bytes, receivers: bytes) -> bytes:
         """What a frame belongs to: it opens nowhere else."""

@@ -1,4 +1,4 @@
-"""Names of subjects at the broker: every frame's says between whom it travels."""
+"""Names of subjects at the broker. Each names the sender and the receiver of its frames."""
 
 from __future__ import annotations
 

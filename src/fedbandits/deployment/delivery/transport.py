@@ -1,4 +1,4 @@
-"""What carries sealed frames between members. It may lose, repeat and reorder them."""
+"""Transports carry sealed frames between members. They may lose, repeat and reorder frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door as an ASGI application: who may pass, where to, and what is told of it."""
+"""The door as an ASGI application: it checks tokens, routes requests, and counts them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may pass: whoever shows a token of this party."""
+"""Access to the door: a request needs a token of this party."""
 
 from __future__ import annotations
 

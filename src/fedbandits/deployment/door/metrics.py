@@ -1,4 +1,4 @@
-"""Numbers of a party for Prometheus. None is about anybody in particular."""
+"""Metrics of a party for Prometheus. None is about a single person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door's OpenAPI document, put together by hand around msgspec's schemas."""
+"""The door's OpenAPI document, made from msgspec's schemas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a door refuses, each with a name that stays: RFC 9457's problem details."""
+"""The refusals of a door as problem details (RFC 9457), each with a name that does not change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""uvicorn's protocol, with a limit on what comes before a body: httptools itself has none."""
+"""uvicorn's HTTP protocol with a limit on the size of a request's head, which httptools lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request, read once and never further than its limit; and what is answered."""
+"""Reading a request within its limits, and writing its answer."""
 
 from __future__ import annotations
 

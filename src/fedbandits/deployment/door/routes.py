@@ -1,4 +1,4 @@
-"""The door's routes: one table, which requests are answered by and OpenAPI is made from."""
+"""The door's routes: one table, for answering requests and for the OpenAPI document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a door needs of the party behind it."""
+"""The interface between a door and the party behind it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A door that is open: uvicorn, inside a loop that is somebody else's."""
+"""Open a door: run uvicorn inside an event loop that runs already."""
 
 from __future__ import annotations
 

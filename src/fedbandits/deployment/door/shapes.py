@@ -1,4 +1,4 @@
-"""What requests and answers look like at the door of one party: types made once, from the plan."""
+"""Types of requests and answers at the door of one party, made once from the plan."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class Ids:
         counted = name.removeprefix(self.prefix)
         if counted == name or _NUMBER.fullmatch(counted) is None:
             raise UnknownDecisionError(
-                f"{self._member}: no decision of this party is called so; send the id as it came "
-                "with the decision"
+                f"{self._member}: this party has made no decision with this id; send the id "
+                "exactly as it came with the decision"
             )
         return int(counted)
 

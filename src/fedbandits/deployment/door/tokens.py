@@ -97,7 +97,9 @@ def make_token(
     with _changing(folder):
         tokens = read_tokens(folder)
         if any(known.name == name for known in tokens):
-            raise DeploymentError(f"token: there is one called {name!r}; revoke it first")
+            raise DeploymentError(
+                f"token: the name {name!r} is in use; choose another, or revoke that token first"
+            )
         _write(folder, (*tokens, Token(name, ordered, digest_of(token.encode()), made)))
     return token
 
@@ -116,7 +118,7 @@ def revoke_token(folder: str | pathlib.Path, name: str) -> None:
         kept = tuple(token for token in tokens if token.name != name)
         if len(kept) == len(tokens):
             known = ", ".join(repr(token.name) for token in tokens) or "there are none"
-            raise DeploymentError(f"token: none is called {name!r}; tokens: {known}")
+            raise DeploymentError(f"token: no token has the name {name!r}; tokens: {known}")
         _write(folder, kept)
 
 

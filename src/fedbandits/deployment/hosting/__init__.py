@@ -1,1 +1,1 @@
-"""One durable party: events, transactions, its clock, what it tells of itself."""
+"""One durable party: events, transactions, its clock, and reports of its state."""

@@ -1,4 +1,4 @@
-"""Ends rounds by the clock on the wall, and says when nobody need wait any longer.
+"""The party's clock: it ends rounds at their times, and ends waiting at deadlines.
 
 When something is released follows from the terms and from the time, never from data. A tick is
 numbered: the k-th is due at ``start + k × every``. A party that was away ends the rounds that it

@@ -1,4 +1,4 @@
-"""What happens to a party between machines, as it is carried out and as it is kept.
+"""Events of a party between machines: how they are carried out, and how they are stored.
 
 An event is carried out once when it happens, and again when a process restarts, by the same code:
 so a party that is played from its journal is where it was, bit for bit.

@@ -1,4 +1,4 @@
-"""Secrets that one party makes and hands to others before anything begins."""
+"""Secrets that one party makes and hands to others before the first round."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a party brings of its own: noise with a ledger, secrets, and what it alone knows."""
+"""What a party brings: noise with a ledger, secrets, and facts that it alone knows."""
 
 from __future__ import annotations
 

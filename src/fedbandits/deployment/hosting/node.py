@@ -1,4 +1,4 @@
-"""A member's process: its durable party, its links to peers, its clock, and what it answers."""
+"""A member's process: its durable party, its links to peers, its clock, and its answers."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ class Node:
     async def _end(self, work: Callable[[Batch], Any]) -> None:
         self._require_begun()
         if not self.delivery.greeted and self.delivery.exchanges:
-            raise NotReadyError(f"{self.member}: no peer has said yet what it has seen of it")
+            raise NotReadyError(f"{self.member}: releases wait until a peer has said what it saw")
         try:
             await self.host.call_first(work)
         except BudgetExceededError as refused:
@@ -233,7 +233,7 @@ class Node:
             raise NotReadyError(str(self.failed)) from self.failed
         if not self._begun.is_set():
             raise NotReadyError(
-                f"{self.member}: waits for secrets of its peers: {', '.join(self.wants)}"
+                f"{self.member}: waits for secrets that peers hand over: {', '.join(self.wants)}"
             )
 
     @property

@@ -1,4 +1,4 @@
-"""What a member tells of itself: its state, its trouble, its claim and what it has spent."""
+"""Reports of a member: its state, its problems, its claim, and what it has spent."""
 
 from __future__ import annotations
 

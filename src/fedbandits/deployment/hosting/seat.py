@@ -1,4 +1,4 @@
-"""Which party of which federation a host runs, and what it brings."""
+"""A seat: which party of which federation a host runs, and what the party brings."""
 
 from __future__ import annotations
 

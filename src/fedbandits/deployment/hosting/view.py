@@ -1,4 +1,4 @@
-"""What can be seen of a hosted party, as of its last commit."""
+"""A view of a hosted party, as of its last commit."""
 
 from __future__ import annotations
 

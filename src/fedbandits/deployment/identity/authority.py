@@ -168,8 +168,8 @@ def load_authority(folder: Path) -> Authority:
     federation = load_federation(place / _FEDERATION)
     if (members.federation, members.terms) != (federation.name, federation.terms.digest):
         raise IdentityError(
-            f"{place / _MEMBERS}: is of {members.federation!r} under terms {members.terms}; with "
-            "other terms begin a new federation (federation init)"
+            f"{place / _MEMBERS}: belongs to the federation {members.federation!r} with terms "
+            f"{members.terms}; for other terms make a new federation (federation init)"
         )
     return Authority(place, federation, signing, issuer, issuing, members)
 
@@ -277,7 +277,7 @@ def _refuse_known_keys(office: Authority, asked: Request, place: pathlib.Path) -
             "fedbandits party rotate"
         )
     if owner is not None:
-        raise IdentityError(f"{place}: shows a key of {owner}; each member makes its own")
+        raise IdentityError(f"{place}: uses a key of {owner}; each member must make its own keys")
 
 
 def _retire(office: Authority, name: str, new: bytes) -> None:

@@ -52,7 +52,7 @@ def load_key(data: bytes, place: object) -> PrivateKeyTypes:
         return serialization.load_pem_private_key(data, None)
     except (ValueError, TypeError):
         raise IdentityError(
-            f"{place}: is damaged, or no private key; restore it from a backup, or make new keys"
+            f"{place}: is damaged, or not a private key; restore it from a backup, or make new keys"
         ) from None
 
 
@@ -128,7 +128,7 @@ def load_signing_request(data: bytes, place: object) -> ec.EllipticCurvePublicKe
         request = x509.load_pem_x509_csr(data)
         valid = request.is_signature_valid
     except ValueError:
-        raise IdentityError(f"{place}: its signing request is damaged, or none") from None
+        raise IdentityError(f"{place}: its signing request is damaged, or is not one") from None
     key = public_key_of(request, place)
     if not valid:
         raise IdentityError(f"{place}: its signing request is not signed with the key it is for")

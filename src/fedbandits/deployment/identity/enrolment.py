@@ -1,4 +1,4 @@
-"""How a party comes to its identity: keys made where it lives, and the authority's admission."""
+"""How a party gets its identity: it makes keys, and the authority admits them."""
 
 from __future__ import annotations
 
@@ -155,8 +155,8 @@ def install_admission(party: Path, admission: Path, authority: str = "") -> Memb
         member = known.members.get(found.name)
         if member is None or member.certificate != fingerprint(certificate):
             raise IdentityError(
-                f"{place}: is outdated: version {known.version} of the members has other keys of "
-                f"{found.name}; ask the authority for its newest admission"
+                f"{place}: is outdated: version {known.version} of the list of members has "
+                f"other keys of {found.name}; ask the authority for the newest admission"
             )
         write_private(keys / ISSUER, found.issuer.encode(), replace=True)
         write_private(keys / CERTIFICATE, found.certificate.encode(), replace=True)

@@ -1,4 +1,4 @@
-"""Who a party is: its keys, made where it lives, and the authority's admission of them.
+"""A party's identity: its keys, and the authority's admission of them.
 
 A party's folder (see :mod:`.identity.enrolment`) holds, beside ``federation.toml``::
 
@@ -121,7 +121,8 @@ class Identity:
         if member is None or member.certificate != fingerprint(self.certificate):
             raise IdentityError(
                 f"the keys of {self.name} were replaced by version "
-                f"{self.members.current.version} of the members; install its newest admission"
+                f"{self.members.current.version} of the list of members; install the newest "
+                "admission"
             )
 
     def sealer(self, peers: tuple[str, ...]) -> Sealer:
@@ -186,12 +187,14 @@ def check_admission(
     federation = load_federation(folder / FEDERATION)
     name = decode(Request, read_file(folder / REQUEST), folder / REQUEST).name
     if found.name != name:
-        raise IdentityError(f"{place}: admits {cut(repr(found.name))}, but this party is {name}")
+        raise IdentityError(
+            f"{place}: is an admission of {cut(repr(found.name))}, but this party is {name}"
+        )
     ours = (federation.name, federation.terms.digest)
     if (found.members.federation, found.members.terms) != ours:
         raise IdentityError(
-            f"{place}: is of {found.members.federation!r} under terms {found.members.terms}, not "
-            f"of {ours[0]!r} under {ours[1]}"
+            f"{place}: belongs to the federation {found.members.federation!r} with terms "
+            f"{found.members.terms}, this party to {ours[0]!r} with terms {ours[1]}"
         )
     certificate = load_certificate(found.certificate.encode(), place)
     keys = folder / KEYS / key_name(public_key_of(certificate, place))

@@ -1,4 +1,4 @@
-"""The list of members: whose keys are whose, and who was revoked. The authority signs it."""
+"""The list of members: their keys, and who was revoked. The authority signs it."""
 
 from __future__ import annotations
 
@@ -118,8 +118,8 @@ def verify_signature(
         Ed25519PublicKey.from_public_bytes(authority).verify(signature, signable(content))
     except (InvalidSignature, ValueError):
         raise IdentityError(
-            f"{what}: not signed by the authority of this federation "
-            f"({authority_fingerprint(authority)}), or altered since"
+            f"{what}: was not signed by the authority of this federation "
+            f"({authority_fingerprint(authority)}), or was altered since"
         ) from None
 
 
@@ -155,13 +155,13 @@ def newest(known: Members, other: Members, place: object) -> Members:
     """
     if (other.federation, other.terms) != (known.federation, known.terms):
         raise IdentityError(
-            f"{place}: members of {other.federation!r} under terms {other.terms}, not of "
-            f"{known.federation!r} under {known.terms}"
+            f"{place}: belongs to the federation {other.federation!r} with terms {other.terms}, "
+            f"expected {known.federation!r} with terms {known.terms}"
         )
     if other.version < known.version:
         raise IdentityError(
-            f"{place}: version {other.version} of the members, but {known.version} is known; "
-            "somebody may be trying to bring a revoked member back"
+            f"{place}: is version {other.version} of the list of members, but {known.version} "
+            "is known; somebody may be trying to bring a revoked member back"
         )
     if other.version == known.version and signable(other) != signable(known):
         raise IdentityError(

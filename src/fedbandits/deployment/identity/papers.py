@@ -1,4 +1,4 @@
-"""What goes between a party and the authority: a request one way, an admission back.
+"""Requests and admissions: what a party and the authority send each other.
 
 Neither holds anything secret. A request is signed with the party's key for TLS, which so vouches
 for its sealing key. That the party also *has* the private sealing key need not be shown: a member
@@ -86,7 +86,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         try:
             X25519PrivateKey.generate().exchange(X25519PublicKey.from_public_bytes(self.sealing))
         except ValueError:
-            raise IdentityError(f"{place}: its sealing key is no public X25519 key") from None
+            raise IdentityError(f"{place}: its sealing key is not a public X25519 key") from None
         return key
 
 

@@ -88,7 +88,7 @@ def read_file(path: pathlib.Path) -> bytes:
     except OSError as error:
         raise IdentityError(f"{path}: cannot be read ({error.strerror or error})") from None
     if len(data) > _MOST_BYTES:
-        raise IdentityError(f"{path}: is far too long to be what it should be")
+        raise IdentityError(f"{path}: is far too long for such a file; restore it from a backup")
     return data
 
 

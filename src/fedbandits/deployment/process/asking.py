@@ -1,4 +1,4 @@
-"""Asks running parties on this machine how they are, at their doors."""
+"""Ask running parties on this machine for their status, at their doors."""
 
 from __future__ import annotations
 

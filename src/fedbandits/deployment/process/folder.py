@@ -152,8 +152,8 @@ def load_party(path: Path) -> PartyFolder:
     folder = pathlib.Path(path)
     if not is_party(folder):
         raise ConfigError(
-            f"{folder}: is no party's folder, it has no {REQUEST}; make one with: fedbandits party "
-            "create"
+            f"{folder}: is not the folder of a party: it has no {REQUEST}; make one with: "
+            "fedbandits party create"
         )
     request = decode(Request, read_file(folder / REQUEST), folder / REQUEST)
     federation = load_federation(folder / FEDERATION)
@@ -173,8 +173,8 @@ def _refuse_other_terms(folder: pathlib.Path, federation: Federation, request: R
     if difference is not None:
         raise IdentityError(
             f"{folder / FEDERATION}: has other terms than {request.name} was admitted under: "
-            f"{difference.key} is {difference.ours!r} here and was {difference.theirs!r}; put the "
-            "file back, or the version of fedbandits"
+            f"{difference.key} is {difference.ours!r} here and was {difference.theirs!r}; restore "
+            "the file, or install the version of fedbandits that was used then"
         )
 
 

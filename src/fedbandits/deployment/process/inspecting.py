@@ -1,4 +1,4 @@
-"""Looks into a party's store without changing it, also while the party runs; and copies it."""
+"""Look into a party's store, or copy it, without a change. The party may run meanwhile."""
 
 from __future__ import annotations
 

@@ -89,7 +89,10 @@ def init_federation(config: Path, out: Path, local: bool, first_port: int = FIRS
     federation = load_federation(source)
     taken = {AUTHORITY, BROKER} & set(federation.everybody)
     if taken:
-        raise ConfigError(f"{source}: members: {taken.pop()!r} names a folder of another use here")
+        raise ConfigError(
+            f"{source}: members: {taken.pop()!r} names a folder that has another use here; "
+            "choose another name"
+        )
     federation.roles, federation.plan  # noqa: B018  what is wrong in them is found before anything is made
     names = federation.everybody if local else ()
     with new_folder(pathlib.Path(out)) as folder:

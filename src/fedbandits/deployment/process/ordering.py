@@ -1,4 +1,4 @@
-"""Orders a run of SAMBA and waits for what it has earned, which the customer alone can read."""
+"""Order a run of SAMBA, and wait for its total, which only the customer can decrypt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a party brings where the terms say that noise is simulated: it protects nobody."""
+"""What a party brings under terms with simulated noise, which protects nobody."""
 
 from __future__ import annotations
 

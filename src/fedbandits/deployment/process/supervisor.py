@@ -209,8 +209,8 @@ class Supervisor:
         with socket.socket(socket.AF_INET6 if ":" in str(where.hostname) else socket.AF_INET) as s:
             if s.connect_ex((str(where.hostname), int(where.port or 0))) == 0:
                 raise TransportError(
-                    f"something listens at {self._broker.address} already: this federation, or the "
-                    "broker of one whose process was killed; stop it first"
+                    f"something listens at {self._broker.address} already: this federation, or a "
+                    "broker that was left when its process was killed; stop it first"
                 )
         await asyncio.to_thread(self._broker.start)
         self._config = (self._folder / BROKER / CONFIG).stat().st_mtime

@@ -1,4 +1,4 @@
-"""What parties bring to what leaves nothing behind: a rehearsal, or a look at a saved state."""
+"""What parties bring where nothing is stored: in a rehearsal, or to look at a saved state."""
 
 from __future__ import annotations
 

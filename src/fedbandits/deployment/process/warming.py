@@ -1,4 +1,4 @@
-"""Compiles what the parties of a federation need, before anybody waits for them.
+"""Compile what the parties of a federation need, before anybody waits for them.
 
 A few rounds of all parties are played in memory, on made-up contexts. What is compiled is kept on
 disk, so it is done once for all processes of a machine, and finds everything there the next time.

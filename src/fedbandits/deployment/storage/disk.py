@@ -1,4 +1,4 @@
-"""Waiting for the disk, where commits do not."""
+"""Wait until commits are on the disk, where a commit itself does not wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One process a store: the second one is refused at once."""
+"""One process for each store: a second process is refused at once."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ class StoreLock(contextlib.AbstractContextManager["StoreLock"]):
         self._release()
         self.hold(connection.engine)
         raise StoreError(
-            "the database server had ended the session that keeps others out of this store: it is "
-            "read anew; nothing was changed"
+            "the database server ended the session that keeps others out of this store; nothing "
+            "was changed, and the store is read again"
         )
 
     def close(self) -> None:

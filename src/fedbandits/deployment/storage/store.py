@@ -1,4 +1,4 @@
-"""A party's store: its state, what it has been told since, what it has to send, and its ledger.
+"""A party's store: its state, events since then, messages to send, and its ledger.
 
 All of it is one database, so that an event is one transaction. What is not committed was not
 answered and not sent.
@@ -204,7 +204,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
         for key, what in (("member", "party"), ("terms", "terms")):
             if found.get(key) != identity[key]:
                 raise StoreMismatchError(
-                    f"the store is of the {what} {found.get(key)!r}, this is {identity[key]!r}"
+                    f"the store belongs to the {what} {found.get(key)!r}, this is {identity[key]!r}"
                 )
 
     def saved(self, connection: Connection) -> Saved:

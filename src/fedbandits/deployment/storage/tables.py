@@ -1,4 +1,4 @@
-"""Tables of a party's store. They lie beside its ledger's, in the same database."""
+"""Tables of a party's store. The tables of its ledger are in the same database."""
 
 from __future__ import annotations
 

@@ -99,7 +99,11 @@ def public_of(table: Table, raw: RawTable) -> Public:
         *(["the smallest propensity"] if no_smallest else []),
     ]  # fmt: skip
     return Public(
-        kept, classes, reward_range, tuple(_sentences(taken)), tuple(_cautions(taken, constant))
+        kept,
+        classes,
+        reward_range,
+        tuple(_sentences(table, taken)),
+        tuple(_cautions(taken, constant)),
     )
 
 
@@ -212,8 +216,9 @@ def _is_constant(feature: Feature) -> bool:
     return len(feature.levels) < 2
 
 
-def _sentences(taken: list[str]) -> Iterable[str]:
-    yield _STATED
+def _sentences(table: Table, taken: list[str]) -> Iterable[str]:
+    if table.ranges or table.categories or table.classes or table.reward_range is not None:
+        yield _STATED
     if taken:
         yield f"These are public as well: {', '.join(taken)}. They are computed here from all rows."
 

@@ -1,4 +1,4 @@
-"""What all clusters have in common: orders go out, traces come back, each is checked and saved."""
+"""What all clusters share: orders go out, traces come back, and each is checked and saved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker of a cluster does: check that it is the same program, then play one replicate.
+"""A worker of a cluster: it checks that its program is the same, then plays one replicate.
 
 What travels to it is text and numbers, see :class:`Order`; what travels back is a
 :class:`~fedbandits.experiments.trace.ReplicateTrace`. The worker builds the simulation itself.

@@ -1,4 +1,4 @@
-"""How a ledger charges: one look, one row more, and an account that moves on if nobody else did."""
+"""How a ledger charges: it reads the account, adds a row, and updates the account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a ledger is what it should be: its tables, its totals, and every row of it."""
+"""Checks of a ledger: its tables, its totals, and each of its rows."""
 
 from __future__ import annotations
 

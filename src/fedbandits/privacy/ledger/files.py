@@ -1,4 +1,4 @@
-"""The file that a ledger lies in: one name, and the same file from the first look to the last.
+"""The file of a ledger: it has one name, and it must stay the same file.
 
 SQLite keeps its log beside the file's *name*, and its locks with the file. A file with two names
 has two logs, and what is committed under one name is not seen under the other.

@@ -1,4 +1,4 @@
-"""The write-ahead log belongs to the ledger: a main file without it knows that it is missed.
+"""The write-ahead log of a ledger: the main file records that it needs its log.
 
 ``log`` in ``ledger_meta`` is *needed* in the main file and *whole* in the log. Whoever reads both
 finds *whole*; whoever has the main file alone finds *needed*. When SQLite takes the log in, at the

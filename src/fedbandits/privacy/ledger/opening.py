@@ -1,4 +1,4 @@
-"""What happens when a ledger is opened: it is found or made, looked over, and bound to its file."""
+"""Opening a ledger: it is found or made, checked, and bound to its file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which time a ledger records: its clock's, but never one before the latest that it holds."""
+"""The times that a ledger records. They never decrease."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What docstrings say of a struct and of its fields, as plain text."""
+"""The docstrings of a struct and of its fields, as plain text."""
 
 from __future__ import annotations
 

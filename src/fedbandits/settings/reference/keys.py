@@ -1,4 +1,4 @@
-"""What can be set: every key with its type, its default, what is allowed, and what it means.
+"""Every key that can be set: its type, its default, allowed values, and its meaning.
 
 All of it is read from the structs themselves: types and limits from their fields, meanings from
 their docstrings.

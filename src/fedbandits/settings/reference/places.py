@@ -1,4 +1,4 @@
-"""Every key of every configuration, and who has it: where ``fedbandits explain`` looks."""
+"""Every key of every configuration, and who has it, for ``fedbandits explain``."""
 
 from __future__ import annotations
 

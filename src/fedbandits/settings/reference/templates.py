@@ -1,4 +1,4 @@
-"""A commented configuration for a beginning: every key with its meaning, ready to be run."""
+"""A commented configuration to begin with: every key with its meaning, ready to run."""
 
 from __future__ import annotations
 

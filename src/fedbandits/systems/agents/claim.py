@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+from fedbandits.environments.facts import ContextualFacts
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Event, total_mu
 from fedbandits.privacy.claims import Limit, PrivacyClaim
+from fedbandits.privacy.person import PersonCost, person_cost
 from fedbandits.privacy.statements import (
+    A_PERSON,
     AGENT_INTERACTION,
     COMPUTING_SHOWS,
     IN_CLEAR,
@@ -74,6 +77,7 @@ def claim_towards(from_whom: str, plan: AgentsPlan, public: tuple[str, ...] = ()
         paper_claims=_paper_claims(config, plan.facts.parties),
         events=events,
         epsilon_each=_each(plan),
+        person=per_person(plan.facts, plan.rounds, mu, config.delta),
     )
 
 
@@ -128,21 +132,20 @@ def _not_protected(plan: AgentsPlan, mu: float, leaks_timing: bool) -> tuple[Lim
         limits.append(_TIMING)
     if config.local_view == "raw" and not isinstance(config.schedule, Never):
         limits.append(_LATER)
-    visits = plan.facts.visits_per_person(plan.rounds)
     if 0.0 < mu < math.inf:
-        limits.append(
-            _SERVED_BY_SEVERAL if visits is None else per_person(config.delta, visits, mu)
-        )
+        known = plan.facts.visits_per_person(plan.rounds) is not None
+        limits.append(A_PERSON if known else _SERVED_BY_SEVERAL)
     return tuple(limits)
 
 
-def per_person(delta: float, visits: float, mu: float) -> Limit:
-    """What a person's visits cost, where there are so many on average, and one costs μ."""
-    count = max(1, math.ceil(visits))
-    epsilon = gaussian.epsilon_of(count * mu, delta)
-    return Limit(
-        "a person rather than a visit",
-        "The guarantee is for one visit: k visits of one person cost k times μ. "
-        f"Here a person has {count} visits on average, and some have more. "
-        f"Exactly {count} cost μ = {count * mu:.3g}, ε = {epsilon:.4g} at δ = {delta:g}.",
-    )
+def per_person(facts: ContextualFacts, rounds: int, mu: float, delta: float) -> PersonCost | None:
+    """What a person's visits cost, if one costs μ; None if each visit is of a new person.
+
+    The person who has most is priced, if it is known how many that are, else the mean.
+    """
+    most, mean = facts.most_visits(rounds), facts.visits_per_person(rounds)
+    if not 0.0 < mu < math.inf:
+        return None
+    if most is not None:
+        return person_cost(most, mu, delta, "at most")
+    return None if mean is None else person_cost(mean, mu, delta)

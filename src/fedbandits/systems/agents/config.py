@@ -55,8 +55,8 @@ class Growing(_Part, frozen=True, tag="growing"):
         between them.
     first
         Round of the first sync. ``"auto"`` waits until the data of all agents can be larger than
-        the noise (see :func:`.schedule.first_useful_round`). An earlier release would spend budget
-        without information.
+        the noise (see :func:`~fedbandits.systems.agents.schedule.first_useful_round`). An earlier
+        release would spend budget without information.
     """
 
     factor: Annotated[float, Meta(gt=1.0)] = 1.5

@@ -8,6 +8,7 @@ from typing import Literal
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Event, total_mu
 from fedbandits.privacy.claims import Limit, PrivacyClaim
+from fedbandits.privacy.person import PersonCost, person_cost
 from fedbandits.privacy.statements import (
     IN_CLEAR,
     ITEMS_BOUNDED,
@@ -62,7 +63,15 @@ def claim(plan: FCLUBPlan) -> PrivacyClaim:
         conditional_on=(_COUNTS, *plan.facts.public, *_conditions(plan)),
         not_protected=_not_protected(plan),
         events=events,
+        person=_person(plan, mu),
     )
+
+
+def _person(plan: FCLUBPlan, mu: float) -> PersonCost | None:
+    """A user is a person, and comes again and again."""
+    if not 0.0 < mu < math.inf:
+        return None
+    return person_cost(plan.rounds / plan.facts.parties, mu, plan.config.delta)
 
 
 def _reach(

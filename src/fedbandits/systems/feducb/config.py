@@ -14,5 +14,7 @@ class FedUCB(AgentsConfig, frozen=True, kw_only=True, forbid_unknown_fields=True
         When all agents sync: ``growing(1.5)``, ``every(B)``, ``evenly(n)``, ``determinant(D)``,
         ``never``.
 
-    The others are as for :class:`~fedbandits.systems.agents.config.AgentsConfig`.
+    Notes
+    -----
+    The other settings are as for :class:`~fedbandits.systems.agents.config.AgentsConfig`.
     """

@@ -24,7 +24,9 @@ class PeerFedUCB(AgentsConfig, frozen=True, kw_only=True, forbid_unknown_fields=
         hops. ``determinant`` is Algorithm 3: γ estimators take turns, and an agent can call for a
         sync in its clique.
 
-    The others are as for :class:`~fedbandits.systems.agents.config.AgentsConfig`.
+    Notes
+    -----
+    The other settings are as for :class:`~fedbandits.systems.agents.config.AgentsConfig`.
     """
 
     graph: Graph = msgspec.field(default_factory=Complete)

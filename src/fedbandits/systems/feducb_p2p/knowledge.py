@@ -1,4 +1,4 @@
-"""Whose releases a party knows, and which of them it may use by now. Nothing here is changed."""
+"""Which releases a party knows, and which of them it may use by now. Nothing here is changed."""
 
 from __future__ import annotations
 

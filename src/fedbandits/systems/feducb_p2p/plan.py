@@ -1,4 +1,4 @@
-"""From a configuration, facts and a graph to what the compiled loop and the parties go by."""
+"""The plan of a peer-to-peer variant, from its configuration, facts and graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a configuration and facts to what the compiled loop and the parties go by."""
+"""The plan of a P-FCB variant, from its configuration and facts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Between an agent and who uses it, and what agents bring between machines."""
+"""Applications of agents with a learner in plain Python, and what agents bring."""
 
 from __future__ import annotations
 

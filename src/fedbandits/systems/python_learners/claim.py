@@ -8,6 +8,7 @@ from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, total_mu
 from fedbandits.privacy.claims import Limit, PrivacyClaim
 from fedbandits.privacy.statements import (
+    A_PERSON,
     AGENT_INTERACTION,
     IN_CLEAR,
     ON_A_CLOCK,
@@ -85,8 +86,8 @@ def _under_noise(plan: LearnerPlan) -> PrivacyClaim:
     events, raw = (plan.event(),), plan.learner.sees_own_records()
     mu, delta = total_mu(events), plan.config.delta
     epsilon = gaussian.epsilon_of(mu, delta)
-    visits = plan.facts.visits_per_person(plan.rounds)
-    persons = _SEVERAL if visits is None else per_person(delta, visits, mu)
+    person = per_person(plan.facts, plan.rounds, mu, delta)
+    persons = _SEVERAL if person is None else A_PERSON
     return PrivacyClaim(
         unit=AGENT_INTERACTION,
         from_whom=_EVERYBODY,
@@ -99,6 +100,7 @@ def _under_noise(plan: LearnerPlan) -> PrivacyClaim:
         conditional_on=_conditions(plan, raw),
         not_protected=(OWN_RECORDS, _LATER, persons) if raw else (OWN_RECORDS, persons),
         events=events,
+        person=person,
     )
 
 

@@ -1,4 +1,4 @@
-"""Who adds up what agents tell."""
+"""The controller of learners in plain Python: it adds up what agents share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the parties of one run agree on (steps 0 and 1), and the cipher that follows from it."""
+"""What the parties of one SAMBA run agree on (steps 0 and 1), and the cipher that follows."""
 
 from __future__ import annotations
 

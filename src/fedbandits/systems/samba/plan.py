@@ -1,4 +1,4 @@
-"""From a configuration and facts to what all parties of a variant go by."""
+"""The plan of a SAMBA variant, from its configuration and facts."""
 
 from __future__ import annotations
 

@@ -216,7 +216,7 @@ class LocalServer(Learner):
             raise UnknownClusterError(f"{self.name}: no such groups")
         self._limits.total.check(self.name, message.sender, sums)
         if any(self._is_no_sum(row) for row in sums):
-            raise ImplausibleError(f"{self.name}: a renewed sum is none of records")
+            raise ImplausibleError(f"{self.name}: a renewed sum cannot be a sum of records")
         return sums
 
     def _renew(self, after: LocalState, names: Ints, message: Partition, sums: Floats) -> Step:
@@ -259,7 +259,9 @@ class LocalServer(Learner):
         download = unpack(message.sums, local.shared.shape[1])
         self._limits.download.check(self.name, message.sender, download[None])
         if self._is_no_sum(local.shared[place] + download):
-            raise ImplausibleError(f"{self.name}: the download for {message.cluster} is no sum")
+            raise ImplausibleError(
+                f"{self.name}: the download for {message.cluster} cannot be a sum of records"
+            )
 
         def write() -> Sequence[Message]:
             local.shared[place] += download  # as take_download does, sooner

@@ -135,7 +135,9 @@ class Relay(Party[GlobalState]):
             constants.ridge, self._scratch.row, self._scratch.factor,
         )  # fmt: skip
         if math.isnan(whole) or math.isnan(part):
-            raise ImplausibleError(f"{self.name}: {message.sender} uploads what is no sum")
+            raise ImplausibleError(
+                f"{self.name}: {message.sender} sent an upload that cannot be a sum of records"
+            )
 
         def write() -> Sequence[Message]:
             enter_upload(constants, hub, message.cluster, upload, whole, part)

@@ -120,4 +120,4 @@ class Server(Party[ServerState]):
         self._limits.check(self.name, own, [place], [1])
         sums = own.reshape(constants.models, -1)
         if not are_records(sums, self._missing, constants.dimension):
-            raise ImplausibleError(f"{self.name}: an upload is no sum of records")
+            raise ImplausibleError(f"{self.name}: an upload cannot be a sum of records")

@@ -285,7 +285,7 @@ class Agent(Player[AgentState]):
             or max(newest) == 0
             or not state.included <= newest[self._index] <= state.released.made
         ):
-            raise ImplausibleError(f"{self.name}: a sum of releases that were never made")
+            raise ImplausibleError(f"{self.name}: the sum names releases that were never made")
         return newest
 
     def _fresh(self, own: int) -> Floats | None:

@@ -134,7 +134,8 @@ class Listener(Player[PeerState]):
             planned = (planned_round(constants, number),) * 2
         if not planned[0] <= message.round <= planned[1]:
             raise OutOfOrderError(
-                f"{self.name}: release {number} of round {message.round}, planned for another"
+                f"{self.name}: release {number} is of round {message.round}, and planned for "
+                "another round"
             )
         values = unpack(message.statistic, constants.release_size)
         self._limits.check(self.name, values, [origin], [number])

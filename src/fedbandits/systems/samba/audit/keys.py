@@ -1,4 +1,4 @@
-"""Every key that can be found in a party or in a message, and a mask that gives itself away."""
+"""Every key that can be found in a party or a message, and masks that hide nothing."""
 
 from __future__ import annotations
 

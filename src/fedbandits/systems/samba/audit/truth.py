@@ -1,4 +1,4 @@
-"""What really happened in a run of SAMBA's parties, to compare what somebody finds out with."""
+"""What really happened in a run of SAMBA's parties, to check what somebody worked out."""
 
 from __future__ import annotations
 

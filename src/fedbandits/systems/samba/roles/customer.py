@@ -93,5 +93,7 @@ class Customer(Member[CustomerState]):
     def _read(self, message: Total) -> Step:
         reward = decrypt(self._private_key, message.ciphertext)
         if reward > self._plan.rounds:
-            raise TamperedPacketError(f"{self.name}: more reward than pulls were paid for")
+            raise TamperedPacketError(
+                f"{self.name}: the total is larger than the number of pulls that were paid for"
+            )
         return Step(self._after(stage="done", cumulative_reward=reward))

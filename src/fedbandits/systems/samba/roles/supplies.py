@@ -1,4 +1,4 @@
-"""What each party brings, and no other has: who is given which key."""
+"""What each SAMBA party brings, and which keys it alone is given."""
 
 from __future__ import annotations
 

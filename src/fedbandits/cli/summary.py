@@ -1,0 +1,103 @@
+"""The table that ends a run: as many columns as the terminal has room for, what matters first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from fedbandits.experiments.intervals import FEWEST
+from fedbandits.experiments.numbers import spelled, spelled_epsilon
+from fedbandits.experiments.progress import rounded
+from fedbandits.settings.experiment import Experiment
+
+_BAND = "± is half of the 95% interval of the mean: Student's t over replicates."
+_NO_BAND = f"No ±: fewer than {FEWEST} replicates."
+#: Wider than any terminal: to measure what a table would take.
+_UNBOUNDED = 4000
+#: Characters of a label that need no folding. Rather a longer one is folded than a column goes.
+_LABEL = 30
+
+
+class _Column(NamedTuple):
+    """A column: its title, what it shows of a row, and how soon it goes where room is short."""
+
+    title: str
+    cell: Callable[[dict[str, Any]], str]
+    goes: int = 0  # 0 stays; the largest goes first
+
+
+def summary_table(experiment: Experiment, rows: list[dict[str, Any]], width: int = 120) -> Table:
+    """A row a system: regret with its interval and ε; the rest if there is room.
+
+    Parameters
+    ----------
+    experiment
+        What was run.
+    rows
+        What :func:`.experiments.summary.summarise` returned.
+    width
+        Characters that a line has.
+    """
+    columns = _columns(experiment, rows)
+    folded = max(0, *(len(row["system"]) - _LABEL for row in rows))
+    shown = columns
+    for last in range(max(column.goes for column in columns), -1, -1):
+        shown = [column for column in columns if column.goes <= last]
+        if _width_of(_table(experiment, rows, shown)) - folded <= width:
+            break
+    return _table(experiment, rows, shown)
+
+
+def _columns(experiment: Experiment, rows: list[dict[str, Any]]) -> list[_Column]:
+    environment = experiment.environment
+    words, acting = environment.words, environment.acting
+    several = f" per {words.party}" if acting > 1 else ""
+    decisions = acting * experiment.rounds
+    found = [
+        _Column("runs", lambda row: str(row["replicates"]), 1),
+        _Column("ε", lambda row: spelled_epsilon(row["epsilon_accounted"])),
+        _Column(
+            f"reward{several}",
+            lambda row: spelled(row["reward_mean"] / acting, row["reward_ci95"] / acting),
+            2,
+        ),
+        _Column("syncs", lambda row: f"{row['syncs']:,.0f}", 3),
+        _Column("steps/s", lambda row: rounded(row["agent_steps_per_second"]), 4),
+    ]
+    if any(math.isfinite(row["regret_mean"]) for row in rows):
+        lost = _Column(
+            f"{words.loss}{several}",
+            lambda row: spelled(row["regret_mean"] / acting, row["regret_ci95"] / acting),
+        )
+        return [found[0], lost, *found[1:]]
+    gained = _Column(
+        f"reward per {words.turn}",
+        lambda row: spelled(row["reward_mean"] / decisions, row["reward_ci95"] / decisions),
+    )
+    return [found[0], gained, found[1], *found[3:]]
+
+
+def _table(experiment: Experiment, rows: list[dict[str, Any]], columns: list[_Column]) -> Table:
+    parties = f"{experiment.environment.parties} {experiment.environment.words.parties}"
+    has_band = any(math.isfinite(row["reward_ci95"]) for row in rows)
+    table = Table(
+        title=f"{experiment.name}: {experiment.rounds:,} rounds, {parties}",
+        caption=_BAND if has_band else _NO_BAND,
+    )
+    table.add_column("system", style="bold", overflow="fold")
+    for column in columns:
+        table.add_column(column.title, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(escape(row["system"]), *(column.cell(row) for column in columns))
+    return table
+
+
+def _width_of(table: Table) -> int:
+    return table.__rich_measure__(
+        Console(width=_UNBOUNDED), Console(width=_UNBOUNDED).options
+    ).maximum

@@ -1,0 +1,211 @@
+"""What a privacy officer must know, in plain words: one card for each system."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from fedbandits.experiments.html import as_table, as_text
+from fedbandits.experiments.numbers import spelled_epsilon
+from fedbandits.experiments.verdict import Audit, Verdict
+from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.error_rates import gaussian_power
+from fedbandits.privacy.person import PersonCost, person_cost
+
+#: Share of wrong alarms at which the power of tests is told.
+_ALARMS = 0.05
+#: An ε of a person from which on nothing is protected in practice: e^10 is 22,026.
+_NO_PROTECTION = 10.0
+#: The same in error rates: a test finds every second person.
+_WEAK_POWER = 0.5
+#: Visits of a person in an example, where it is not known how many there are.
+_EXAMPLE = 10
+_INTRO = (
+    "Each system below makes a promise about one record. Look at three things: whether the ε is "
+    "finite, what a person with several records costs, and what is not protected."
+)
+_SIMULATED = (
+    "This run is a simulation: its noise and keys come from the seed and protect nobody. What "
+    "stands here holds for a federation of real parties with the same settings and secure noise."
+)
+_COLUMNS = (
+    "system",
+    "ε of one record",
+    "ε of one person",
+    f"a test with {_ALARMS:.0%} false alarms finds",
+    "attacked?",
+)
+
+
+def officer_section(claims: Mapping[str, PrivacyClaim], audit: Audit | None) -> str:
+    """The section as HTML: a table of all systems, then a card for each.
+
+    Parameters
+    ----------
+    claims
+        The claims by the systems' labels.
+    audit
+        What attacks found, if there was an audit.
+    """
+    verdicts = {} if audit is None else {verdict.system: verdict for verdict in audit.verdicts}
+    rows = [_row(label, claim, verdicts.get(label)) for label, claim in claims.items()]
+    cards = "".join(_card(name, claim, verdicts.get(name)) for name, claim in claims.items())
+    return (
+        f"<section class=officer><h2>For the privacy officer</h2><p>{as_text(_INTRO)}</p>"
+        f"<p>{as_text(_SIMULATED)}</p>"
+        f"{as_table(_COLUMNS, rows, as_text, 'overview', 'What each system promises, in short.')}"
+        f'<div class="pairs">{cards}</div></section>'
+    )
+
+
+def _row(label: str, claim: PrivacyClaim, verdict: Verdict | None) -> list[str]:
+    accounted = math.nan if claim.encrypted else claim.epsilon
+    found = "–"
+    if claim.is_private:
+        found = f"{gaussian_power(_ALARMS, claim.mu):.1%}" if claim.events else f"{_ALARMS:.1%}"
+    return [
+        label,
+        spelled_epsilon(accounted),
+        _person_cell(claim),
+        found,
+        "not yet" if verdict is None else verdict.outcome,
+    ]
+
+
+def _person_cell(claim: PrivacyClaim) -> str:
+    if claim.encrypted:
+        return "encrypted"
+    if not claim.is_private:
+        return "∞"
+    if claim.person is not None:
+        return f"{claim.person.shown} ({claim.person.counted_visits})"
+    return "not known" if claim.events else "0"
+
+
+def _card(label: str, claim: PrivacyClaim, verdict: Verdict | None) -> str:
+    rows = "".join(
+        f'<tr><th scope="row">{as_text(title)}</th><td>{text}</td></tr>'
+        for title, text in _lines(claim, verdict)
+    )
+    return (
+        f'<article class="claim{kind_of(claim)}"><h3>{as_text(label)}: '
+        f"{as_text(_in_short(claim))}</h3><table>{rows}</table></article>"
+    )
+
+
+def kind_of(claim: PrivacyClaim) -> str:
+    """The style of a claim's card: sound, broken, or in clear."""
+    return (
+        ""
+        if claim.is_private or claim.encrypted
+        else " broken"
+        if claim.mu < math.inf
+        else " clear"
+    )
+
+
+def _in_short(claim: PrivacyClaim) -> str:
+    if claim.encrypted:
+        return "encrypted"
+    if not claim.is_private:
+        return "no protection that could be promised" if claim.mu < math.inf else "no protection"
+    return "protected by noise" if claim.events else "nothing leaves"
+
+
+def _lines(claim: PrivacyClaim, verdict: Verdict | None) -> Iterator[tuple[str, str]]:
+    """Titles, and HTML of what stands beside them."""
+    yield "who is protected", as_text(_sentence(claim.unit))
+    yield "from whom", as_text(_sentence(claim.from_whom))
+    yield "how much, one record", as_text(_per_record(claim))
+    person = _per_person(claim)
+    if person:
+        yield "how much, one person", as_text(person)
+    limits = "".join(f"<li>{as_text(_sentence(limit))}</li>" for limit in claim.limits)
+    yield "not protected", f"<ul>{limits}</ul>"
+    yield "attacked?", as_text(_attacked(verdict))
+
+
+def _per_record(claim: PrivacyClaim) -> str:
+    if claim.encrypted:
+        return f"{_sentence(claim.encrypted)} There is no ε: who breaks the encryption sees all."
+    if not claim.is_private:
+        return _no_promise(claim)
+    if not claim.events:
+        return "ε = 0: nothing is sent, so messages tell nothing."
+    return (
+        f"ε = {claim.epsilon:.4g} at δ = {claim.delta:g}. Whoever sees all messages changes the "
+        f"odds of any guess by a factor of at most e^ε = {_factor(claim.epsilon)}, except with "
+        f"probability about {claim.delta:g}. A test with {_ALARMS:.0%} false alarms finds the "
+        f"record in at most {gaussian_power(_ALARMS, claim.mu):.1%} of cases."
+    )
+
+
+def _no_promise(claim: PrivacyClaim) -> str:
+    if math.isinf(claim.epsilon_contents):
+        return "Nothing is promised: statistics leave in clear, without noise (ε = ∞)."
+    paper = ""
+    if claim.paper_claims is not None:
+        paper = f" The paper states ε = {claim.paper_claims[0]:g}; that does not hold."
+    return (
+        "Nothing is promised: which messages there are depends on raw data, so no finite ε holds."
+        f"{paper} If everybody might know these messages' times, contents would cost "
+        f"ε = {claim.epsilon_contents:.4g}."
+    )
+
+
+def _per_person(claim: PrivacyClaim) -> str:
+    if claim.encrypted or not claim.is_private or not claim.events or math.isinf(claim.mu):
+        return ""
+    if claim.person is not None:
+        return f"{_sentence(str(claim.person))} {_worth(claim.person)}"
+    example = person_cost(_EXAMPLE, claim.mu, claim.delta)
+    return (
+        "It is not known how many records a person has; each counts. For example "
+        f"{_EXAMPLE} records cost ε = {example.shown}. {_worth(example)}"
+    )
+
+
+def _worth(person: PersonCost) -> str:
+    """What the price of a person means, by the test that finds most."""
+    power = gaussian_power(_ALARMS, person.mu)
+    finds = (
+        f"A test with {_ALARMS:.0%} false alarms may find such a person in up to {power:.1%} of "
+        "cases"
+    )
+    if person.epsilon >= _NO_PROTECTION:
+        return f"This gives the person practically no protection. {finds}."
+    if power >= _WEAK_POWER:
+        return f"This is weak protection of the person. {finds}."
+    return f"{finds}."
+
+
+def _attacked(verdict: Verdict | None) -> str:
+    """What an audit found, without its technical terms."""
+    if verdict is None:
+        return "Not attacked yet. Run: fedbandits audit CONFIG.toml"
+    if verdict.outcome == "nothing claimed":
+        return "No: no ε is claimed, so there is nothing to put to the test."
+    if verdict.examined is not None:
+        return _sentence(verdict.line.removeprefix(f"{verdict.system}: "))
+    if verdict.outcome == "holds":
+        return (
+            f"Yes. No attack showed more than ε = {verdict.epsilon:.3g}; the best showed that ε is "
+            f"at least {verdict.epsilon_low:.3g}. That is evidence, not proof."
+        )
+    if verdict.epsilon_low > verdict.epsilon:
+        return (
+            f"Yes, and the claim is broken: attacks showed that ε is at least "
+            f"{verdict.epsilon_low:.3g}, where {verdict.claimed_by} claims {verdict.epsilon:.3g}."
+        )
+    return "Yes, and the claim is broken: see the audit below."
+
+
+def _factor(epsilon: float) -> str:
+    if epsilon > 20.0:
+        return f"10^{epsilon / math.log(10.0):.0f}"
+    return f"{math.exp(epsilon):,.3g}" if epsilon < 6.0 else f"{math.exp(epsilon):,.0f}"
+
+
+def _sentence(text: str) -> str:
+    ended = text if text.endswith((".", "!", "?")) else f"{text}."
+    return f"{ended[0].upper()}{ended[1:]}" if not ended.startswith(("ε", "μ")) else ended

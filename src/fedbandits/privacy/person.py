@@ -1,0 +1,96 @@
+"""What all visits of one person cost together, where a claim is for one visit."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import msgspec
+
+from fedbandits.errors import ClaimError
+from fedbandits.privacy import gaussian
+
+
+class PersonCost(msgspec.Struct, frozen=True, kw_only=True):
+    """The price of a person, who has several records.
+
+    Parameters
+    ----------
+    visits
+        Number of records of that person.
+    mu
+        The μ of Gaussian differential privacy that they cost together.
+    epsilon, delta
+        The ε that they cost together, and its δ.
+    counted
+        ``on average``: persons have so many records on average, and some have more. ``at most``:
+        nobody is expected to have more.
+
+    Raises
+    ------
+    ClaimError
+        If ``visits`` is less than 1.
+
+    Examples
+    --------
+    >>> print(person_cost(3, mu=0.1, delta=1e-5))
+    ε = 1.185 at δ = 1e-05 for a person with 3 visits (the mean: some have more)
+    """
+
+    visits: int
+    mu: float
+    epsilon: float
+    delta: float
+    counted: Literal["on average", "at most"] = "on average"
+
+    def __post_init__(self) -> None:
+        if self.visits < 1:
+            raise ClaimError(f"PersonCost.visits: given {self.visits}, allowed: 1 or more")
+
+    def __str__(self) -> str:
+        """The price in one line."""
+        mean = self.counted == "on average"
+        some = "the mean: some have more" if mean else "the most that is expected of anybody"
+        price = f"ε = {self.shown} at δ = {self.delta:g}"
+        return f"{price} for a person with {self.counted_visits} ({some})"
+
+    @property
+    def counted_visits(self) -> str:
+        """The number of visits as text."""
+        return f"{self.visits:,} visit{'s' if self.visits != 1 else ''}"
+
+    @property
+    def shown(self) -> str:
+        """The ε as text."""
+        return f"{self.epsilon:,.0f}" if self.epsilon >= 1000.0 else f"{self.epsilon:.4g}"
+
+
+def person_cost(
+    visits: float,
+    mu: float,
+    delta: float,
+    counted: Literal["on average", "at most"] = "on average",
+) -> PersonCost:
+    """What ``visits`` records of one person cost, if one record costs ``mu``.
+
+    Neighbours that differ in k records are k steps apart, so k records cost k times μ.
+
+    Parameters
+    ----------
+    visits
+        Number of records; a fraction counts as one more.
+    mu
+        What one record costs, in Gaussian differential privacy.
+    delta
+        The δ at which ε is stated.
+    counted
+        What kind of number ``visits`` is.
+    """
+    count = max(1, math.ceil(visits))
+    return PersonCost(
+        visits=count,
+        mu=count * mu,
+        epsilon=gaussian.epsilon_of(count * mu, delta),
+        delta=delta,
+        counted=counted,
+    )

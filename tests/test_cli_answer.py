@@ -1,0 +1,87 @@
+"""What ``fedbandits run`` says first, and the system that it adds to be able to."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import fedbandits as fb
+from fedbandits.errors import ResumeWarning
+from fedbandits.experiments.verdict import Audit
+from tests.test_cli import call
+
+TOML = """
+name = "tiny"
+rounds = 20
+replicates = 3
+[environment]
+kind = "linear"
+agents = 2
+dim = 2
+arms = 3
+[[systems]]
+preset = "feducb"
+exploration_scale = 0.5
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "tiny.toml").write_text(TOML)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_first_line_says_whether_it_pays(folder, monkeypatch, capsys):
+    assert call(monkeypatch, "run", "tiny.toml") == 0
+    shown = capsys.readouterr()
+    first = shown.out.splitlines()[0]
+    assert "earning together privately" in first
+    assert "regret an agent in 20 rounds" in first  # one line, where no terminal sets a width
+    assert first == fb.answer(folder / "runs" / "tiny").headline
+    stored = json.loads((folder / "runs" / "tiny" / "answer.json").read_text(encoding="utf-8"))
+    assert stored["lines"][0] == first
+    assert stored["comparisons"][0]["baseline"] == "alone"
+
+
+def test_what_is_added_is_said_and_kept(folder, monkeypatch, capsys):
+    assert call(monkeypatch, "run", "tiny.toml") == 0
+    assert "Added 'alone' (linucb-alone), to see whether learning together pays; --no-alone" in (
+        capsys.readouterr().err
+    )
+    kept = fb.load(folder / "runs" / "tiny" / "config.toml")
+    assert [entry.label for entry in kept.systems] == ["feducb", "alone"]
+    assert kept.systems[1].config.exploration_scale == 0.5
+
+
+def test_a_run_from_its_own_configuration_is_the_same_experiment(folder, monkeypatch, capsys):
+    assert call(monkeypatch, "run", "tiny.toml") == 0
+    before = capsys.readouterr().out
+    for config in ("tiny.toml", "runs/tiny/config.toml"):
+        with pytest.warns(ResumeWarning, match="holds a complete run already"):
+            assert call(monkeypatch, "run", config, "--resume") == 0
+        shown = capsys.readouterr()
+        assert shown.out == before
+        assert ("Added" in shown.err) == (config == "tiny.toml")
+
+
+def test_it_can_be_left_out(folder, monkeypatch, capsys):
+    assert call(monkeypatch, "run", "tiny.toml", "--no-alone") == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith("Whether it pays is not known: no system of this run learns alone.")
+    assert "Added" not in shown.err
+    assert len(fb.load(folder / "runs" / "tiny" / "config.toml").systems) == 1
+    assert call(monkeypatch, "run", "tiny.toml") == 2
+    assert "differs in systems" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("steps", ["audit run audit", "run audit", "run--no-alone audit"])
+def test_an_audit_may_come_before_or_after_in_the_same_folder(folder, monkeypatch, steps):
+    monkeypatch.setattr("fedbandits.experiments.audit.audit", lambda *_, **__: Audit(()))
+    for step in steps.split():
+        command, dashes, option = step.partition("--")
+        assert call(monkeypatch, command, "tiny.toml", *filter(None, [dashes + option])) == 0
+    report = (folder / "runs" / "tiny" / "report.html").read_text(encoding="utf-8")
+    assert "Does it pay?" in report
+    assert "<h2>Audit" in report
