@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # How many processes play tests; 0 is this one alone, which a debugger can follow.
 WORKERS ?= 2
 
-.PHONY: quickstart federation test test-all lint types clean
+.PHONY: quickstart federation test test-all docs lint types clean
 
 quickstart: $(VENV)/installed ## install, then run the main example
 	$(BIN)/fedbandits run examples/quickstart.toml
@@ -18,6 +18,11 @@ test: $(VENV)/installed-test lint types ## install what tests need, run all of t
 
 test-all: $(VENV)/installed-test lint types ## the same, and what takes long: other variants, whole examples
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m ""
+
+docs: $(VENV)/installed-docs ## the site in docs/_build/html; a broken link or a failing example stops it
+	PYTHONPATH=docs/_ext $(BIN)/python -m pytest -q -o addopts= -p no:cacheprovider -p examples docs src
+	$(BIN)/python -m sphinx -q -E -W --keep-going -b html docs docs/_build/html
+	@echo "The site: docs/_build/html/index.html"
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .
@@ -42,5 +47,9 @@ $(VENV)/installed-test: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
 	@touch $@
 
+$(VENV)/installed-docs: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,4 +1,4 @@
-"""What a change of the rewards and late rewards do: regret of one party, and the cost of playing it.
+"""What rewards that change, or come late, do to regret, and what it costs to play them.
 
 The table has the regret of one party by system and setting, mean and standard error over
 replicates. With ``--picture`` it draws regret over rounds in the small linear world.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import re
+import tomllib
 
 import pytest
 
@@ -29,6 +30,8 @@ from fedbandits.settings.federation import (
     load_federation,
     read_federation,
 )
+from fedbandits.settings.reference.own_data import own_data_template
+from fedbandits.settings.worlds import environment_of
 
 ROOT = pathlib.Path(__file__).parents[1]
 
@@ -139,3 +142,35 @@ def test_links_between_pages_lead_somewhere():
                  *ROOT.glob("examples/**/*.md")]:  # fmt: skip
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_examples_of_own_data_work(tmp_path, monkeypatch):
+    """And the file that the tutorial makes is told of as the page says."""
+    monkeypatch.chdir(tmp_path)
+    for block in code_blocks("docs/your-data.md"):
+        exec(block, {})  # noqa: S102
+    page = (ROOT / "docs" / "your-data.md").read_text(encoding="utf-8")
+    written = own_data_template("visits.csv", "mine.toml")
+    told = [line for line in written.splitlines() if line.startswith("#   ")]
+    assert "\n".join(told) in page
+    stated = tomllib.loads(re.findall(r"```toml\n(.*?)```", page, re.DOTALL)[0])
+    environment_of(stated["environment"]).prepare()
+
+
+def place(heading):
+    """The name under which a code host links to a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def places(page):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return {place(heading) for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
+
+
+def test_links_to_a_heading_find_it():
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md"),
+                 *ROOT.glob("examples/**/*.md")]:  # fmt: skip
+        text = page.read_text(encoding="utf-8")
+        for target, heading in re.findall(r"\]\(([^)#:\s]*\.md|)#([^)]*)\)", text):
+            other = page.parent / target if target else page
+            assert heading in places(other), f"{page.name} links to {target}#{heading}"

@@ -41,8 +41,12 @@ PAGES: dict[str, tuple[Section, ...]] = {
     "errors": (Section("", "fedbandits.errors"),),
     "experiments": (
         Section("", "fedbandits", _RUN),
+        Section("Does it pay?", "fedbandits", ("answer", "advise", "with_alone")),
+        Section("Sweeps", "fedbandits", ("sweep",)),
         Section("Results", "fedbandits.experiments.result"),
     ),
+    "plot": (Section("", "fedbandits.plot"),),
+    "offline": (Section("", "fedbandits.offline"),),
     "environments": (
         Section("", "fedbandits.environments"),
         Section("For an environment of your own", "fedbandits.environments.base"),
@@ -68,6 +72,7 @@ PAGES: dict[str, tuple[Section, ...]] = {
         Section("Auditing", "fedbandits.privacy.auditing"),
     ),
     "ledger": (Section("", "fedbandits.ledger"),),
+    "offline": (Section("", "fedbandits.offline"),),
     "parties": (Section("", "fedbandits.parties"),),
     "federation": (
         Section("What all agree on", "fedbandits.settings.federation"),

@@ -42,9 +42,10 @@ def redirect(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def text_of(path: str) -> str:
-    """A file of the repository as a page of the site, with its links as they are from docs/."""
+    """A file of the repository below its title, with its links as they are from docs/."""
     file = ROOT / path
-    return _moved(file.read_text(encoding="utf-8"), file.parent, DOCS)
+    _, _, text = file.read_text(encoding="utf-8").partition("\n")
+    return _moved(text, file.parent, DOCS)
 
 
 def source_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:

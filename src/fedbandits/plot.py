@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING
 
 from fedbandits._lazy import lazily
 
-__all__ = ["epsilon", "regret", "reward", "syncs", "theory"]
+__all__ = ["epsilon", "regret", "reward", "sweep", "syncs", "theory"]
 
 if TYPE_CHECKING:
     from fedbandits.experiments.plots import epsilon, regret, reward, syncs, theory
+    from fedbandits.experiments.sweep_plot import draw_sweep as sweep
 else:
     _PLOTS = "fedbandits.experiments.plots"
-    __getattr__, __dir__ = lazily(__name__, __all__, {name: f"{_PLOTS}:{name}" for name in __all__})
+    __getattr__, __dir__ = lazily(
+        __name__,
+        __all__,
+        {name: f"{_PLOTS}:{name}" for name in __all__}
+        | {"sweep": "fedbandits.experiments.sweep_plot:draw_sweep"},
+    )

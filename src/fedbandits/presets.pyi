@@ -2043,7 +2043,8 @@ def pfcb(
         When the outcome of a purchase may arrive. ``immediate``: before the next report;
         later outcomes are refused. ``late``: at any time; the outcome then counts in the next
         report. A purchase can then move from one report to another, so the noise is larger,
-        by a factor of at most √2. In a simulation all outcomes are immediate.
+        by a factor of at most √2. In a simulation outcomes are immediate, unless
+        ``environment.delay`` is set.
     epsilon
         ε of the budget of every buyer, for everything that it sends.
     delta
@@ -2141,7 +2142,8 @@ def pfcb_published(
         When the outcome of a purchase may arrive. ``immediate``: before the next report;
         later outcomes are refused. ``late``: at any time; the outcome then counts in the next
         report. A purchase can then move from one report to another, so the noise is larger,
-        by a factor of at most √2. In a simulation all outcomes are immediate.
+        by a factor of at most √2. In a simulation outcomes are immediate, unless
+        ``environment.delay`` is set.
     epsilon
         ε of the budget of every buyer, for everything that it sends.
     delta
@@ -2239,7 +2241,8 @@ def pfcb_interactive(
         When the outcome of a purchase may arrive. ``immediate``: before the next report;
         later outcomes are refused. ``late``: at any time; the outcome then counts in the next
         report. A purchase can then move from one report to another, so the noise is larger,
-        by a factor of at most √2. In a simulation all outcomes are immediate.
+        by a factor of at most √2. In a simulation outcomes are immediate, unless
+        ``environment.delay`` is set.
     epsilon
         ε of the budget of every buyer, for everything that it sends.
     delta
@@ -2337,7 +2340,8 @@ def fcb(
         When the outcome of a purchase may arrive. ``immediate``: before the next report;
         later outcomes are refused. ``late``: at any time; the outcome then counts in the next
         report. A purchase can then move from one report to another, so the noise is larger,
-        by a factor of at most √2. In a simulation all outcomes are immediate.
+        by a factor of at most √2. In a simulation outcomes are immediate, unless
+        ``environment.delay`` is set.
     epsilon
         ε of the budget of every buyer, for everything that it sends.
     delta
@@ -2435,7 +2439,8 @@ def fcb_every_round(
         When the outcome of a purchase may arrive. ``immediate``: before the next report;
         later outcomes are refused. ``late``: at any time; the outcome then counts in the next
         report. A purchase can then move from one report to another, so the noise is larger,
-        by a factor of at most √2. In a simulation all outcomes are immediate.
+        by a factor of at most √2. In a simulation outcomes are immediate, unless
+        ``environment.delay`` is set.
     epsilon
         ε of the budget of every buyer, for everything that it sends.
     delta
@@ -2533,7 +2538,8 @@ def cucb_alone(
         When the outcome of a purchase may arrive. ``immediate``: before the next report;
         later outcomes are refused. ``late``: at any time; the outcome then counts in the next
         report. A purchase can then move from one report to another, so the noise is larger,
-        by a factor of at most √2. In a simulation all outcomes are immediate.
+        by a factor of at most √2. In a simulation outcomes are immediate, unless
+        ``environment.delay`` is set.
     epsilon
         ε of the budget of every buyer, for everything that it sends.
     delta
@@ -2631,7 +2637,8 @@ def homogeneous_fcb(
         When the outcome of a purchase may arrive. ``immediate``: before the next report;
         later outcomes are refused. ``late``: at any time; the outcome then counts in the next
         report. A purchase can then move from one report to another, so the noise is larger,
-        by a factor of at most √2. In a simulation all outcomes are immediate.
+        by a factor of at most √2. In a simulation outcomes are immediate, unless
+        ``environment.delay`` is set.
     epsilon
         ε of the budget of every buyer, for everything that it sends.
     delta

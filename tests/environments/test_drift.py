@@ -39,6 +39,13 @@ USERS = Clustered(users=9, clusters=3, servers=3, items=4)
 BUYERS = Procurement(agents=3, producers=4, max_capacity=5)
 
 
+TABLE = fb.environments.table(
+    {"age": [float(i % 7) for i in range(30)], "ill": ["yes", "no", "never"] * 10},
+    agents=2, features=["age"], ranges={"age": [0, 9]}, target="ill",
+    classes=["yes", "no", "never"],
+)  # fmt: skip
+
+
 @pytest.fixture
 def ratings(tmp_path):
     path = tmp_path / "pairs.tsv"
@@ -108,12 +115,13 @@ def second_world(environment, features, expected):
     if isinstance(environment, Linear):
         drifting = with_drift(environment, Change(1)).world(KEY)
         return drifting.other.theta @ features
-    return np.roll(expected, 1) if isinstance(environment, Classification) else 1.0 - expected
+    return 1.0 - expected if isinstance(environment, RatingData) else np.roll(expected, 1)
 
 
-@pytest.mark.parametrize("name", ["linear", "ball", "wine", "ratings"])
+@pytest.mark.parametrize("name", ["linear", "ball", "wine", "table", "ratings"])
 def test_contexts_stay_and_expected_rewards_are_mixed(name, ratings):
-    environment = {"linear": LINEAR, "ball": BALL, "wine": WINE, "ratings": ratings}[name]
+    worlds = {"linear": LINEAR, "ball": BALL, "wine": WINE, "table": TABLE, "ratings": ratings}
+    environment = worlds[name]
     still, rounds = environment.world(KEY), range(1, 41)
     walk, change = Walk(step=0.3, every=3), Change((20, 30))
     for drift in (walk, change):
@@ -309,6 +317,17 @@ class Coins(PythonEnvironment, frozen=True, kw_only=True, tag="drifting-coins"):
 def test_what_cannot_drift_is_refused(kind, settings, says):
     with pytest.raises(ConfigError, match=says):
         kind(**settings)
+
+
+@pytest.mark.parametrize("setting", [{"drift": "walk"}, {"delay": "fixed(3)"}])
+def test_a_log_is_played_back_as_it_was_written(setting):
+    log = {"age": [1.0, 2.0], "did": ["a", "b"], "paid": [1.0, 0.0]}
+    with pytest.raises(ConfigError, match="a log is played back"):
+        fb.environments.table(
+            log, agents=1, features=["age"], ranges={"age": [0, 9]}, action="did", reward="paid",
+            reward_range=(0.0, 1.0), classes=("a", "b"), propensity=0.5, visits="once",
+            **setting,
+        )  # fmt: skip
 
 
 def test_one_cluster_has_no_other_to_change_places_with():

@@ -235,9 +235,8 @@ def test_a_log_that_cannot_be_used_is_refused(settings, error, says):
 def test_a_propensity_that_cannot_be_one_is_refused_with_its_line(wrong, says):
     propensities = LOG.propensities.copy()
     propensities[7] = wrong
-    with pytest.raises(DataError, match=rf"row 7, column 'p': .*{says}") as refused:
+    with pytest.raises(DataError, match=rf"row 7, column 'p': .*{says}"):
         LOG._replace(propensities=propensities).environment().prepare()
-    assert f"{wrong:g} " not in str(refused.value)
 
 
 def test_a_site_may_have_fewer_events_than_another():

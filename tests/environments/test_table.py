@@ -430,6 +430,14 @@ def test_what_is_listed_is_no_gap():
         made(frame, categories={"ward": ["A", "B"]}).prepare()
 
 
+def test_classes_may_be_written_as_numbers():
+    frame = FRAME.assign(diagnosis=[float(i % 2) for i in range(ROWS)])
+    for classes in ([0, 1], ["0", "1"], ["0.0", "1.0"]):
+        assert made(frame, target="diagnosis", classes=classes).arm_names == ("0", "1")
+    with refused("Table.classes: has the same one twice", ConfigError):
+        made(frame, target="diagnosis", classes=["1", "1.0"])
+
+
 class TestIdentity:
     def file(self, tmp_path) -> Table:
         path = tmp_path / "visits.csv"

@@ -199,6 +199,21 @@ class TestMemory:
         assert table_in_memory({"a": [1.0, 2.0], "c": [3.0, 4.5]}).digest != tables[0].digest
         assert table_in_memory({"a": ["1", "2"], "b": [3.0, 4.5]}).digest != tables[0].digest
 
+    def test_what_is_masked_or_missing_is_missing(self):
+        raw = table_in_memory(
+            {
+                "masked": np.ma.array([1.0, 99.0, 3.0], mask=[False, True, False]),
+                "series": pd.Series([1, None, 3], dtype="Int64"),
+                "object": np.array(["x", pd.NA, pd.NaT], dtype=object),
+                "when": np.array(["2024-01-01", "NaT", "2024-01-02"], dtype="datetime64[ns]"),
+            }
+        )
+        assert [texts(raw, name, "features").tolist() for name in ("masked", "series")] == [
+            ["1", "", "3"]
+        ] * 2
+        assert raw.columns["object"].tolist() == ["x", "", ""]
+        assert found_in(raw, "when", "features").kind == "date"
+
     def test_a_frame_of_polars_gives_its_columns(self):
         class Frame:
             def get_columns(self):

@@ -70,7 +70,7 @@ def test_a_systems_own_metrics_are_in_every_result(file, tmp_path):
         assert float(rows[0][f"{name}_max"]) == pytest.approx(float(last[name].max()))
     assert float(rows[0]["units_max"]) > float(rows[0]["units"])
     report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert '<th scope="col">violation share</th><th scope="col">violation share max</th>' in report
+    assert "<td>violation share</td>" in report
 
 
 def test_systems_without_metrics_are_as_they_were(tmp_path):

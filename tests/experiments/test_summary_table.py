@@ -67,7 +67,7 @@ def test_few_replicates_have_no_interval_and_encryption_no_epsilon():
 def test_where_regret_is_unknown_the_reward_of_a_turn_stands_there():
     text = shown(80, [row(regret_mean=math.nan, regret_ci95=math.nan)])
     assert "reward per round" in text
-    assert "0.9000 ± 0.0020" in text
+    assert "0.900 ± 0.002" in text
     assert "regret" not in text
 
 
@@ -87,9 +87,9 @@ def test_the_interval_is_that_of_students_t():
     ("mean", "half", "text"),
     [
         (15.26, 0.0634, "15.26 ± 0.06"), (34.4, 10.6, "34 ± 11"),
-        (12345.6, 231.0, "12,350 ± 230"),
+        (12345.6, 231.0, "12,300 ± 200"),
         (3.0, math.nan, "3"), (4321.4, math.nan, "4,321"), (math.nan, math.nan, "–"),
-        (2.0, 0.0, "2.00 ± 0.00"),
+        (2.0, 0.0, "2 ± 0"),
     ],
 )  # fmt: skip
 def test_means_have_the_digits_that_their_intervals_allow(mean, half, text):

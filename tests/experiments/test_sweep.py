@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import shutil
+import signal
 
 import msgspec
 import numpy as np
@@ -15,6 +16,7 @@ import xarray as xr
 import fedbandits as fb
 from fedbandits.environments import Linear
 from fedbandits.errors import ConfigError, OutputExistsError, ResumeWarning, StoppedError
+from fedbandits.experiments import sweep_output
 from fedbandits.experiments.events import (
     Compiling,
     PointFinished,
@@ -58,6 +60,14 @@ def of(told, kind):
 def assert_same(one, two):
     """All but times."""
     xr.testing.assert_equal(one.drop_vars("seconds"), two.drop_vars("seconds"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_pictures():
+    """They take a second each; tests of pages draw some."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sweep_output, "sweep_pictures", lambda _: {})
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -236,6 +246,17 @@ class TestResume:
         assert len(played) == told[0].replicates - told[0].finished
         assert not list(tmp_path.glob(".s.*"))
 
+    def test_ctrl_c_keeps_what_is_finished(self, tmp_path, whole):
+        def interrupt(event):
+            if isinstance(event, PointFinished):
+                signal.raise_signal(signal.SIGINT)
+
+        cut = fb.sweep(experiment(), GRID, out=tmp_path / "s", jobs=1, on_event=interrupt)
+        known = np.isfinite(cut.regret.isel(epsilon=0, agents=0, party=slice(2)))
+        assert known.all()
+        assert cut.attrs["interrupted"] == 1
+        assert_same(fb.sweep(experiment(), GRID, out=tmp_path / "s", resume=True), whole[0])
+
     def test_other_values_take_up_what_is_there(self, tmp_path, whole):
         stopped_after(7, tmp_path / "s")
         keys = GRID | {"systems.*.epsilon": [0.5, 2.0, 5.0]}
@@ -248,7 +269,8 @@ class TestResume:
         with pytest.warns(ResumeWarning, match="holds a complete sweep already"):
             again, told = listened(out=tmp_path / "s", resume=True)
         assert_same(first, again)
-        assert [type(event) for event in told] == [SweepFinished]
+        assert [type(event) for event in told] == [SweepStarted, SweepFinished]
+        assert told[0].finished == told[0].replicates
 
     def test_another_configuration_is_refused(self, tmp_path):
         listened(out=tmp_path / "s")
@@ -296,6 +318,24 @@ class TestFiles:
 
     def test_its_configuration_runs_it_again(self, out, whole):
         assert_same(fb.sweep(out / "config.toml"), whole[0])
+
+
+def test_two_keys_of_one_short_name_have_their_paths(tmp_path):
+    """Also in files, whose names of dimensions allow stars and dots."""
+    systems = (fb.system("feducb"), fb.system("feducb", label="b"))
+    keys = {"systems.feducb.delta": [1e-5, 1e-4], "systems.b.delta": [1e-6]}
+    swept = fb.sweep(experiment(systems=systems, replicates=1), keys, out=tmp_path / "s")
+    assert swept.regret.dims[:2] == tuple(keys)
+    with xr.open_dataset(tmp_path / "s" / "results.nc", engine="h5netcdf") as stored:
+        assert_same(stored, swept)
+
+
+def test_a_swept_key_keeps_its_column_where_the_summary_has_one_of_that_name(tmp_path):
+    keys = {"systems.*.delta": [1e-5, 1e-3]}
+    fb.sweep(experiment(replicates=1), keys, out=tmp_path / "s")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "s" / "summary.csv").read_text())))
+    assert [float(row["delta"]) for row in rows] == [1e-5] * 3 + [1e-3] * 3
+    assert all(row["delta_claimed"] for row in rows)
 
 
 @pytest.mark.parametrize(

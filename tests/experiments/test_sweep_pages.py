@@ -19,14 +19,19 @@ from fedbandits.errors import ConfigError, LongRunWarning, ResourceError
 from fedbandits.experiments import estimate
 from fedbandits.experiments.progress import TerminalProgress
 from fedbandits.experiments.sweep_ends import ends, final_runs
+from fedbandits.experiments.sweep_estimate import sweep_estimate
 from fedbandits.experiments.sweep_events import SweepAdvanced, SweepFinished, SweepStarted
 from fedbandits.experiments.sweep_page import render_sweep
 from fedbandits.experiments.sweep_plot import draw_sweep, sweep_pictures
+from fedbandits.experiments.sweep_units import units_of
 from fedbandits.settings.sweeps import sweep_of
 from tests.experiments.test_sweep import experiment
 from tests.test_cli import call
 
 KEYS = {"systems.*.epsilon": [0.3, 3.0, 30.0], "environment.agents": [2, 3], "rounds": [20, 30]}
+
+
+WORLD = fb.environments.Bernoulli(means=(0.2, 0.5, 0.8), arms=3)
 
 
 def base():
@@ -97,6 +102,10 @@ def test_it_draws_where_it_is_told(one):
     assert draw_sweep(one, axes) is axes
 
 
+def test_it_is_offered_with_the_other_plots(one):
+    assert lines_of(fb.plot.sweep(one)).keys() == lines_of(draw_sweep(one)).keys()
+
+
 def test_two_keys_have_a_line_for_each_value_of_the_second_or_one_where_it_changes_nothing(result):
     lines = lines_of(draw_sweep(result.sel(rounds=30)))
     assert "feducb, agents = 2" in lines
@@ -163,6 +172,22 @@ def test_the_table_fits_80_columns(result):
     assert " ± " in shown
 
 
+def test_encrypted_is_a_word_in_tables():
+    systems = (fb.system("samba-ucb"), fb.system("plain-ucb"))
+    chosen = experiment(environment=WORLD, systems=systems, rounds=20, replicates=1)
+    sweep = sweep_of(chosen, {"environment.arms": [2, 3]})
+    found = fb.sweep(sweep)
+    *_, epsilon = (column.cells for column in sweep_table(sweep, sweep.points(), found).columns)
+    assert list(epsilon) == ["encrypted", "∞"] * 2
+
+
+def test_a_long_table_ends_early_and_says_so(result):
+    sweep = sweep_of(base(), KEYS)
+    table = sweep_table(sweep, sweep.points() * 3, result)
+    assert table.row_count == 60
+    assert table.caption == "16 more points are in summary.csv"
+
+
 def test_the_bar_says_which_point_is_played(tmp_path):
     console = Console(file=(tmp_path / "shown").open("w"), width=80)
     values = ({"epsilon": 0.1}, {"epsilon": 0.3})
@@ -179,22 +204,32 @@ def test_the_bar_says_which_point_is_played(tmp_path):
     assert "75 %" in shown
 
 
+ALPHAS = [0.01 * n for n in range(1, 99)]
+
+
+def _bytes(keys):
+    sweep = sweep_of(base(), keys)
+    points = sweep.points()
+    return sweep_estimate(sweep, points, units_of(points), None)[1].bytes
+
+
 class TestEstimates:
     def test_memory_is_that_of_the_whole_sweep(self, monkeypatch):
-        """Each point fits, all together do not."""
-        monkeypatch.setattr(estimate, "available_memory", lambda: (200_000, "free"))
-        fb.sweep(base(), {"rounds": [30]})
-        with pytest.raises(
-            ResourceError, match=r"swept: needs at least .* the number of swept val"
-        ):
-            fb.sweep(base(), {"systems.feducb.alpha": [0.001 * n for n in range(1, 99)]})
+        """One point fits, all together do not."""
+        few, many = {"systems.feducb.alpha": [0.1]}, {"systems.feducb.alpha": ALPHAS}
+        least, most = (_bytes(keys) for keys in (few, many))
+        assert most > 1.2 * least
+        monkeypatch.setattr(estimate, "available_memory", lambda: (int((least + most) / 2), "free"))
+        fb.sweep(base(), few)
+        with pytest.raises(ResourceError, match=r"swept: needs at least .* results, .*; lower"):
+            fb.sweep(base(), many)
 
     def test_time_is_that_of_the_whole_sweep(self, monkeypatch):
         monkeypatch.setattr(estimate, "LONG", 1e-4)
         monkeypatch.setattr(estimate, "RATE", 1e9)
         fb.run(experiment(rounds=2, replicates=1))
         with pytest.warns(LongRunWarning, match=r"swept: this may take .*, most of it linucb-po"):
-            fb.sweep(base(), {"systems.feducb.alpha": [0.001 * n for n in range(1, 20)]})
+            fb.sweep(base(), {"systems.feducb.alpha": ALPHAS[:9]})
 
 
 TOML = """

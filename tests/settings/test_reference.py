@@ -157,7 +157,7 @@ def test_defaults_that_are_shown_are_those_of_the_preset(preset):
 @pytest.mark.parametrize(
     ("asked", "found"),
     [
-        ("rounds", {"rounds", "systems.schedule.every.rounds"}),
+        ("rounds", {"rounds", "systems.schedule.every.rounds", "environment.delay.fixed.rounds"}),
         ("environment.agents", {"environment.agents"}),
         ("factor", {"systems.schedule.growing.factor"}),
         ("schedule.factor", {"systems.schedule.growing.factor"}),

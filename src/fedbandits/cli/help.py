@@ -31,7 +31,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "report": (
         ("fedbandits report runs/quickstart", "report and plots again"),
-        ("fedbandits report runs/mine --plot-size 3.5x2.5 --font-size 8", "for a paper"),
+        ("fedbandits report runs/mine --plot-size 4x3", "plots for a paper"),
     ),
     "reproduce": (
         ("fedbandits reproduce feducb-2", "quick: minutes"),

@@ -15,6 +15,10 @@ if TYPE_CHECKING:  # a table needs none of what fills it
     from fedbandits.settings.sweeps import Point, Sweep
 
 
+#: Most rows that a terminal shows.
+_ROWS = 60
+
+
 def run_sweep(sweep: Sweep, out: pathlib.Path | None, options: dict[str, Any]) -> None:
     """Play a sweep, print its table, and say where its report is.
 
@@ -53,8 +57,9 @@ def run_sweep(sweep: Sweep, out: pathlib.Path | None, options: dict[str, Any]) -
 
 def sweep_table(sweep: Sweep, points: tuple[Point, ...], result: xr.Dataset) -> Table:
     """A row for each point and system: the swept values, regret of a party, and ε."""
+    from fedbandits.experiments.numbers import spelled_epsilon
     from fedbandits.experiments.sweep_ends import ends
-    from fedbandits.experiments.sweep_page import epsilon_text, mean_text, sweep_cells
+    from fedbandits.experiments.sweep_page import mean_text, sweep_cells
     from fedbandits.settings.sweeps import value_text
 
     found = ends(result)
@@ -66,11 +71,14 @@ def sweep_table(sweep: Sweep, points: tuple[Point, ...], result: xr.Dataset) -> 
         table.add_column(title, justify="right", no_wrap=True)
     shown: dict[str, Any] = {}
     last = len(sweep.experiment.systems)
+    few = points[: max(1, _ROWS // last)]
+    if len(few) < len(points):
+        table.caption = f"{len(points) - len(few)} more points are in summary.csv"
     for number, (values, label, mean, half, epsilon) in enumerate(
-        sweep_cells(points, result, found), 1
+        sweep_cells(few, result, found), 1
     ):
         swept = ["" if shown == values else escape(value_text(v)) for v in values.values()]
         shown = values
-        numbers = mean_text(mean, half), epsilon_text(epsilon)
+        numbers = mean_text(mean, half), spelled_epsilon(epsilon)
         table.add_row(*swept, escape(label), *numbers, end_section=number % last == 0)
     return table

@@ -94,6 +94,7 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
 
     WORDS: ClassVar[Words] = Words(turn="visit")
     REAL_DATA: ClassVar[bool] = True
+    SECOND_WORLD: ClassVar[str] = "arms change places: each pays what the arm before it pays"
 
     path: str
     site: str | None = None
@@ -122,6 +123,9 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         from fedbandits.environments.tables.settings import refuse_settings
 
         refuse_settings(self)
+        for name in ("drift", "delay"):
+            if self.form == "log" and getattr(self, name) is not None:
+                raise ValueError(f"{name}: a log is played back as it was written; leave it out")
 
     @property
     def form(self) -> Literal["target", "rewards", "log"]:
@@ -137,7 +141,9 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
     @property
     def class_names(self) -> tuple[str, ...]:
         """The stated classes as texts."""
-        return tuple(str(name) for name in self.classes)
+        from fedbandits.environments.tables.cells import listed_text
+
+        return tuple(map(listed_text, self.classes))
 
     @property
     def parties(self) -> int:
@@ -233,7 +239,10 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         )
 
     def world(self, key: Key) -> Any:
-        return self._data().world(key, self.visits)
+        from fedbandits.environments.drifting import MovedRewards, drifting
+
+        world = self._data().world(key, self.visits)
+        return drifting(self, key, world, MovedRewards(self.arm_count))
 
     def measures(self, world: Any, rounds: int) -> Mapping[str, Floats]:
         if self.form != "log":

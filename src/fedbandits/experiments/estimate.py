@@ -27,6 +27,9 @@ _TRACED = 2
 #: Traces, and the dataset that they are laid out in.
 _COPIES = 2
 _RESULTS = "environment.agents, checkpoints or replicates"
+#: Multiplications that one decision of a party takes beside its system's own: messages are encoded
+#: in Python. Delayed rewards are played by parties.
+_BY_PARTIES = 1e5
 _UNITS = (("year", 31_557_600.0), ("day", 86_400.0), ("hour", 3_600.0), ("minute", 60.0))
 
 
@@ -72,7 +75,11 @@ def estimate(experiment: Experiment, plans: Sequence[Plan], jobs: int | None = N
     processors = os.cpu_count() or 1
     tasks = len(plans) * experiment.replicates
     side_by_side = min(jobs or processors, tasks)
-    world = experiment.environment.needs(experiment.rounds)
+    environment = experiment.environment
+    world = environment.needs(experiment.rounds)
+    if environment.delay is not None:
+        slower = _BY_PARTIES * experiment.rounds * environment.acting
+        world = Needs(world.parts, world.operations + slower)
     replicates = []
     for entry, plan in zip(experiment.systems, plans, strict=True):
         own = find_system(entry.system).needs(plan)

@@ -17,8 +17,8 @@ An audit starts with :class:`AuditStarted`. Then each part has :class:`PartStart
 between.
 
 A sweep starts with :class:`SweepStarted`. Then come :class:`SweepAdvanced`, many times, and
-:class:`PointFinished`, once for each point. The last event is :class:`SweepFinished` or
-:class:`SweepInterrupted`. :class:`Compiling` may come in between.
+:class:`PointFinished`, once for each point that is not finished yet. The last event is
+:class:`SweepFinished` or :class:`SweepInterrupted`. :class:`Compiling` may come in between.
 
 If one of them raises an error, there is no last event.
 

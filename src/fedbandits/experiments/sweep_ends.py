@@ -10,10 +10,11 @@ import xarray as xr
 from scipy.special import stdtrit
 
 from fedbandits.environments.words import Words
+from fedbandits.experiments.intervals import FEWEST, LEVEL
+from fedbandits.experiments.measure import with_article
 
-#: An interval of fewer replicates says nothing.
-FEWEST = 3
-_TAIL = 0.975
+#: Of Student's t, beyond which lies half of what a 95% interval leaves out.
+_TAIL = 0.5 + LEVEL / 2.0
 
 
 class Ends(NamedTuple):
@@ -66,12 +67,20 @@ def ends(result: xr.Dataset) -> Ends:
     what = words.loss if _measured(result) == "regret" else "reward"
     several = bool((result["acting"] > 1).any())
     half = quantile * deviation / np.sqrt(np.maximum(count, 1))
-    return Ends(mean, half, f"{what} {_article(words.party)} {words.party}" if several else what)
+    return Ends(mean, half, f"{what} {with_article(words.party)}" if several else what)
+
+
+def claimed_epsilon(result: xr.Dataset) -> xr.DataArray:
+    """The ε of each claim, by point and system; NaN where encryption protects, and none is claimed.
+
+    Parameters
+    ----------
+    result
+        The result of a sweep, or of some of its points.
+    """
+    found: xr.DataArray = result["claim_epsilon"].where(result["claim_encrypted"] == 0)
+    return found
 
 
 def _measured(result: xr.Dataset) -> str:
     return "regret" if bool(result["regret"].notnull().any()) else "reward"
-
-
-def _article(word: str) -> str:
-    return "an" if word[:1].lower() in "aeiou" else "a"

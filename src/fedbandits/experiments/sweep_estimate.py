@@ -57,11 +57,11 @@ def _result_bytes(sweep: Sweep, points: Sequence[Point]) -> float:
 
 def _named(sweep: Sweep, points: Sequence[Point], units: Sequence[Unit]) -> Experiment:
     systems, seen = [], set[str]()
-    for number, unit in enumerate(units):
+    for unit in units:
         point, system = unit.first
         label = points[point].experiment.systems[system].label
         text = f"{label} ({in_words(points[point].values)})"[:_LONGEST].rstrip()
         text = text if text not in seen else unit.experiment.systems[0].label
         seen.add(text)
-        systems.append(msgspec.structs.replace(units[number].experiment.systems[0], label=text))
+        systems.append(msgspec.structs.replace(unit.experiment.systems[0], label=text))
     return msgspec.structs.replace(sweep.experiment, systems=tuple(systems))

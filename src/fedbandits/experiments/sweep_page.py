@@ -11,7 +11,8 @@ from typing import Any
 import xarray as xr
 
 from fedbandits.experiments.html import as_figure, as_table, as_text
-from fedbandits.experiments.sweep_ends import Ends, ends
+from fedbandits.experiments.numbers import spelled_epsilon
+from fedbandits.experiments.sweep_ends import Ends, claimed_epsilon, ends
 from fedbandits.settings.sweeps import Point, Sweep, value_text
 
 _STYLE = """
@@ -27,7 +28,8 @@ pre { background: #f4f4f4; padding: 1rem; overflow-x: auto; }
 _CAPTION = "Mean over replicates at the last round, with 95% intervals (Student's t)."
 _REAL = (
     "This report comes from real data. It is not private: the numbers in it depend on single "
-    "records. Pass it on only to those who may see the data."
+    "records. Pass it on only to those who may see the data. Who chooses a setting by it looks at "
+    "the data too: no ε in this report counts that."
 )
 
 
@@ -56,7 +58,7 @@ def render_sweep(
         "<p class=note>± is half a 95% interval (Student's t over replicates); fewer than 3 "
         "replicates have none.</p>",
         "<h2>What each system claims about privacy</h2>",
-        "<p>ε for everything that leaves a party, at each point.</p>",
+        "<p>ε for everything that leaves a party, at each point. ∞: no finite ε holds.</p>",
         as_table(_titles(sweep), _claim_rows(points, result)),
         "<h2>Configuration</h2>",
         "<p class=note>Resolved; save it as a file to run this again.</p>",
@@ -75,7 +77,7 @@ def sweep_cells(
     points: Iterable[Point], result: xr.Dataset, found: Ends
 ) -> Iterator[tuple[dict[str, Any], str, float, float, float]]:
     """For each point and system: the values, the label, mean and half width, and the claimed ε."""
-    claimed = result["claim_epsilon"]
+    claimed = claimed_epsilon(result)
     for point in points:
         index = dict(zip(point.values, point.index, strict=True))
         for label in result["system"].values.tolist():
@@ -93,11 +95,6 @@ def mean_text(mean: float, half: float = math.nan) -> str:
         return "–"
     digits = 0 if abs(mean) >= 1000 else 1
     return f"{mean:,.{digits}f}" + ("" if math.isnan(half) else f" ± {half:,.{digits}f}")
-
-
-def epsilon_text(epsilon: float) -> str:
-    """ε as one reads it."""
-    return "∞" if math.isinf(epsilon) else f"{epsilon:.4g}"
 
 
 def _subtitle(sweep: Sweep, result: xr.Dataset) -> str:
@@ -127,10 +124,11 @@ def _rows(points: Iterable[Point], result: xr.Dataset, found: Ends) -> Iterator[
 
 
 def _claim_rows(points: Iterable[Point], result: xr.Dataset) -> Iterator[list[str]]:
+    epsilons = claimed_epsilon(result)
     for point in points:
         index = dict(zip(point.values, point.index, strict=True))
-        claimed = result["claim_epsilon"].isel(index).values.tolist()
-        yield [*map(value_text, point.values.values()), *map(epsilon_text, claimed)]
+        claimed = epsilons.isel(index).values.tolist()
+        yield [*map(value_text, point.values.values()), *map(spelled_epsilon, claimed)]
 
 
 def _versions(result: xr.Dataset) -> str:

@@ -80,21 +80,22 @@ class Playing:
         if self.room is not None and not resume and self.room.exists():
             shutil.rmtree(self.room)
         known = list(self._finished_before(resume))
-        points = self.parts.points
-        runs = self.parts.sweep.experiment.replicates
-        self._tell(
-            SweepStarted(
-                experiment=self.parts.sweep.experiment.name,
-                systems=tuple(s.label for s in self.parts.sweep.experiment.systems),
-                points=tuple(point.values for point in points),
-                replicates=len(self.parts.units) * runs,
-                asked=len(points) * len(self.parts.sweep.experiment.systems) * runs,
-                finished=len(known),
-            )
-        )
+        self._tell(self._started(len(known)))
         for unit, trace in known:
             self._rounds += unit.experiment.rounds
             self.parts.add(unit.digest, trace)
+
+    def _started(self, finished: int) -> SweepStarted:
+        experiment, points = self.parts.sweep.experiment, self.parts.points
+        labels = tuple(entry.label for entry in experiment.systems)
+        return SweepStarted(
+            experiment=experiment.name,
+            systems=labels,
+            points=tuple(point.values for point in points),
+            replicates=len(self.parts.units) * experiment.replicates,
+            asked=len(points) * len(labels) * experiment.replicates,
+            finished=finished,
+        )
 
     def _finished_before(self, resume: bool) -> Iterator[tuple[Unit, ReplicateTrace]]:
         """What an earlier sweep has finished, whatever its other points were."""
@@ -160,6 +161,7 @@ class Playing:
             ResumeWarning,
             stacklevel=3,
         )
+        self._tell(self._started(len(self.parts.units) * self.parts.sweep.experiment.replicates))
         result = read_result(folder)
         self._tell(SweepFinished(total=len(self.parts.points), out=self._out))
         return result

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fedbandits.errors import ConfigError
 from fedbandits.experiments.plots import line_style
-from fedbandits.experiments.sweep_ends import Ends, ends, swept_keys
+from fedbandits.experiments.sweep_ends import Ends, claimed_epsilon, ends, swept_keys
 from fedbandits.settings.sweeps import in_words, key_words, value_text
 
 #: Values that span more than this are shown on a logarithmic axis.
@@ -178,7 +178,7 @@ def _look(index: int, number: int | None) -> dict[str, Any]:
 def _names(result: xr.Dataset, keys: Sequence[str]) -> dict[str, str]:
     """Systems, and what the legend calls them: where ε is swept, also whether one holds at all."""
     systems = [str(system) for system in result["system"].values]
-    none = xr.apply_ufunc(np.isinf, result["claim_epsilon"]).all(keys)
+    none = xr.apply_ufunc(np.isinf, claimed_epsilon(result)).all(keys)
     return {
         system: f"{system} (no finite ε)" if "epsilon" in keys and none.sel(system=system)
         else system

@@ -25,7 +25,7 @@ _OTHERWISE = {"epsilon": "epsilon_spent"}
 _PER_PARTY = ("system", "replicate", "party", "round")
 _PER_GROUP = ("system", "replicate", "round")
 _SIZES = ("parties", "acting", "rounds")
-_CLAIMED = ("epsilon", "epsilon_contents", "delta")
+_CLAIMED = ("epsilon", "epsilon_contents", "delta", "encrypted")
 
 Claims = Sequence[Mapping[str, PrivacyClaim]]
 Variables = dict[str, tuple[tuple[str, ...], NDArray[Any]]]
@@ -141,6 +141,8 @@ class SweepParts:
         made: Variables = {name: ((), sizes[:, i].reshape(shape)) for i, name in enumerate(_SIZES)}
         for name in _CLAIMED:
             values = [[getattr(claims[label], name) for label in labels] for claims in self.claims]
+            if name == "encrypted":  # a sentence that says how, or none
+                values = [[bool(value) for value in row] for row in values]
             array = np.array(values, np.float64).reshape((*shape, len(labels)))
             made[f"claim_{name}"] = (("system",), array)
         return made
@@ -185,10 +187,10 @@ def at_point(result: xr.Dataset, index: Mapping[str, int]) -> xr.Dataset:
     sizes = {name: int(_size(result, index, name)) for name in ("parties", "rounds")}
     point = point.isel(party=slice(sizes["parties"]))
     dims = ("system", "replicate", "party")
-    recorded = point.regret.notnull().any(dims) if "regret" in point else point["round"] > 0
     known = point["round"] <= sizes["rounds"]
-    if bool(recorded.any()):
-        known &= recorded
+    if "reward" in point:  # something is played, if not of this point
+        recorded = point.reward.notnull().any(dims)
+        known &= recorded | ~recorded.any()
     dropped = [name for name in (*_SIZES, *(f"claim_{n}" for n in _CLAIMED)) if name in point]
     point = point.isel(round=np.flatnonzero(known.values)).drop_vars(dropped)
     back = {new: old for old, new in _OTHERWISE.items() if old in index}

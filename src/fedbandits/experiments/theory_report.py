@@ -64,7 +64,7 @@ def _table(comparisons: Sequence[Comparison]) -> str:
         )
         for each in comparisons
     )  # fmt: skip
-    return as_table(titles, cells, str)
+    return as_table(titles, cells, str, "overview")
 
 
 def _verdict(comparison: Comparison) -> str:

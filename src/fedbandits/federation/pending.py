@@ -19,8 +19,7 @@ class Late(NamedTuple):
 class Pending:
     """Outcomes on their way, by the round in which each is observed.
 
-    An outcome that never comes is not kept. So there are never more of them than decisions within
-    the longest delay.
+    There are never more of them than decisions within the longest delay.
     """
 
     def __init__(self) -> None:
@@ -29,10 +28,9 @@ class Pending:
     def __len__(self) -> int:
         return sum(map(len, self._by_round.values()))
 
-    def add(self, wait: int | None, round_: int, late: Late) -> None:
-        """Keep an outcome for ``wait`` rounds after ``round_``; None if it never comes."""
-        if wait is not None:
-            self._by_round[round_ + wait].append(late)
+    def add(self, wait: int, round_: int, late: Late) -> None:
+        """Keep an outcome for ``wait`` rounds after ``round_``."""
+        self._by_round[round_ + wait].append(late)
 
     def due(self, round_: int) -> list[Late]:
         """Take out what is observed at the beginning of ``round_``, in order of decisions."""

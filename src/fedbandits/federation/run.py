@@ -13,6 +13,7 @@ from typing import Any
 from fedbandits._typing import Floats
 from fedbandits.environments.stage import Stage
 from fedbandits.federation.acting import ActingParty
+from fedbandits.federation.events import Decision, LetGo
 from fedbandits.federation.memory import MemoryNetwork, Route
 from fedbandits.federation.messages import Message
 from fedbandits.federation.party import Party
@@ -185,10 +186,18 @@ class PartiesRun:
             return
         if self.stage.delay is not None:
             wait = self.stage.delay.rounds_of(self.stage.key, place, round_)
-            if wait != 0:
+            if wait is None:
+                self._lose(player, decision)
+                return
+            if wait > 0:
                 self.pending.add(wait, round_, Late(place, decision, outcome))
                 return
         self.network.send(player.observe(decision, outcome))
+
+    def _lose(self, player: ActingParty[Any], decision: Decision) -> None:
+        """An outcome never comes. Who knows such decisions closes it, and keeps nothing of it."""
+        if any(kind is LetGo for _, kind in player.TRANSITIONS):
+            self.network.send(player.let_go(decision))
 
     @property
     def regret(self) -> Floats:

@@ -34,7 +34,7 @@ class PersonCost(msgspec.Struct, frozen=True, kw_only=True):
     Examples
     --------
     >>> print(person_cost(3, mu=0.1, delta=1e-5))
-    ε = 1.185 at δ = 1e-05 for a person with 3 visits (the mean: some have more)
+    ε = 1.132 at δ = 1e-05 for a person with 3 visits (the mean: some have more)
     """
 
     visits: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,12 @@ from fedbandits._schema import expand, explain, refuse_odd_numbers, shown
 from fedbandits.errors import ConfigError
 
 __all__ = ["convert", "shown"]
+
+
+@functools.cache
+def _type_info(target: Any) -> Any:
+    """What a type is made of; a sweep asks for the same few types thousands of times."""
+    return inspect.type_info(target)
 
 
 def convert(raw: Mapping[str, Any], target: Any, place: str) -> Any:
@@ -34,7 +41,7 @@ def convert(raw: Mapping[str, Any], target: Any, place: str) -> Any:
     """
     try:
         refuse_odd_numbers(raw, place)
-        expanded = expand(raw, inspect.type_info(target), place)
+        expanded = expand(raw, _type_info(target), place)
         return msgspec.convert(expanded, target)
     except RecursionError:
         raise ConfigError(f"{place or 'the configuration'}: is nested too deeply") from None

@@ -203,9 +203,7 @@ class Node:
     async def _end(self, work: Callable[[Batch], Any]) -> None:
         self._require_begun()
         if not self.delivery.greeted and self.delivery.exchanges:
-            raise NotReadyError(
-                f"{self.member}: releases wait until a peer has said what it has seen"
-            )
+            raise NotReadyError(f"{self.member}: releases wait until a peer has said what it saw")
         try:
             await self.host.call_first(work)
         except BudgetExceededError as refused:

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from fedbandits._typing import Bools, Floats
-from fedbandits.environments.tables.raw import Cells, RawTable
+from fedbandits.environments.tables.raw import Cells, RawTable, tidy
 from fedbandits.errors import DataError
 
 #: What stands for a value that is missing, in any case.
@@ -129,6 +129,11 @@ def texts(raw: RawTable, column: str, key: str) -> Cells:
     words = np.array([number_text(value) for value in values], dtype=object)
     chosen: Cells = words[which]
     return chosen
+
+
+def listed_text(value: str | int) -> str:
+    """A class or a category of a configuration, spelt as :func:`texts` spells cells."""
+    return _WHOLE.sub(r"\1", tidy(str(value)))
 
 
 def number_text(value: float) -> str:

@@ -14,6 +14,8 @@ from fedbandits.errors import DataError
 
 #: Whole numbers beyond it are not told apart as float64: identifiers such as these stay texts.
 _EXACT = 2**53
+#: What missing values of pandas are called among other objects.
+_GAPS = ("<NA>", "NaT")
 _ALLOWED = (
     "a path, a pandas or polars DataFrame, a dictionary of columns, a structured numpy array, or a "
     "2-D numpy array with columns = [names]"
@@ -89,6 +91,10 @@ def _of_series(series: Any) -> Cells:
 
 
 def _of_values(name: Any, values: Any) -> Cells:
+    if hasattr(values, "isna") and hasattr(values, "to_numpy"):
+        return _of_series(values)
+    if isinstance(values, np.ma.MaskedArray):  # what is masked is missing, whatever lies below
+        values = [*values.tolist()]
     array = values if isinstance(values, np.ndarray) else _as_array(values)
     if array.ndim != 1:
         raise DataError(f"the table: column {name!r} has shape {array.shape}, allowed: (rows,)")
@@ -96,6 +102,8 @@ def _of_values(name: Any, values: Any) -> Cells:
         return _objects(map(str, array.tolist()))
     if array.dtype.kind in "iuf":
         return np.asarray(array, np.float64)
+    if array.dtype.kind == "M":  # in words: as numbers, dates would be taken for features
+        return _objects("" if text == "NaT" else text for text in array.astype(str).tolist())
     return _objects(_text(value) for value in array.tolist())
 
 
@@ -120,7 +128,7 @@ def _objects(values: Iterable[Any]) -> Cells:
 
 
 def _text(value: Any) -> str:
-    if value is None:
+    if value is None or str(value) in _GAPS:
         return ""
     if isinstance(value, bytes):
         return tidy(value.decode("utf-8", "replace"))

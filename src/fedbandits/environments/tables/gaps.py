@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from fedbandits._typing import Bools
-from fedbandits.environments.tables.cells import missing
+from fedbandits.environments.tables.cells import listed_text, missing
 from fedbandits.environments.tables.raw import RawTable, tidy
 from fedbandits.errors import DataError
 
@@ -35,7 +35,9 @@ class Used(NamedTuple):
 
 def used_columns(table: Table) -> list[Used]:
     """The columns that the settings name."""
-    levels = {tidy(n): frozenset(map(str, listed)) for n, listed in table.categories.items()}
+    levels = {
+        tidy(n): frozenset(map(listed_text, listed)) for n, listed in table.categories.items()
+    }
     found = [Used(tidy(n), "features", levels.get(tidy(n), frozenset())) for n in table.features]
     for key in ("site", "person", "target", "action", "reward", "propensity"):
         name = getattr(table, key)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from fedbandits.environments.tables.cells import found_in, missing, numbers, texts
+from fedbandits.environments.tables.cells import found_in, listed_text, missing, numbers, texts
 from fedbandits.environments.tables.features import Categorical, Feature, Numeric
 from fedbandits.environments.tables.raw import RawTable, tidy
 from fedbandits.errors import DataError
@@ -99,14 +99,18 @@ def public_of(table: Table, raw: RawTable) -> Public:
         *(["the smallest propensity"] if no_smallest else []),
     ]  # fmt: skip
     return Public(
-        kept, classes, reward_range, tuple(_sentences(taken)), tuple(_cautions(taken, constant))
+        kept,
+        classes,
+        reward_range,
+        tuple(_sentences(table, taken)),
+        tuple(_cautions(taken, constant)),
     )
 
 
 def _stated_features(table: Table) -> dict[str, Feature]:
     ranges = {tidy(n): Numeric(tidy(n), *limits) for n, limits in table.ranges.items()}
     listed = {
-        tidy(n): Categorical(tidy(n), tuple(tidy(str(level)) for level in levels))
+        tidy(n): Categorical(tidy(n), tuple(map(listed_text, levels)))
         for n, levels in table.categories.items()
     }
     return {**ranges, **listed}
@@ -212,8 +216,9 @@ def _is_constant(feature: Feature) -> bool:
     return len(feature.levels) < 2
 
 
-def _sentences(taken: list[str]) -> Iterable[str]:
-    yield _STATED
+def _sentences(table: Table, taken: list[str]) -> Iterable[str]:
+    if table.ranges or table.categories or table.classes or table.reward_range is not None:
+        yield _STATED
     if taken:
         yield f"These are public as well: {', '.join(taken)}. They are computed here from all rows."
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 from typing import TYPE_CHECKING
 
+from fedbandits.environments.tables.cells import listed_text
 from fedbandits.environments.tables.features import OTHER
 from fedbandits.environments.tables.raw import tidy
 
@@ -137,9 +138,9 @@ def _refuse_facts(table: Table) -> None:
     if table.reward_range is not None:
         _refuse_range("reward_range:", *table.reward_range)
     for name, levels in table.categories.items():
-        _refuse_levels(f"categories: {name!r}", [tidy(str(level)) for level in levels])
+        _refuse_levels(f"categories: {name!r}", [*map(listed_text, levels)])
     if table.classes:
-        _refuse_levels("classes:", [tidy(name) for name in table.class_names])
+        _refuse_levels("classes:", [*table.class_names])
         if OTHER in table.class_names:
             raise ValueError(f'classes: "{OTHER}" is not a class; list all of them')
 

@@ -30,7 +30,7 @@ class LocalBackend:
         workers = workers or os.cpu_count() or 1
         threads = max(1, workers // max(1, len(jobs)))
         jobs = [Job(job.shared._replace(threads=threads), job.task) for job in jobs]
-        for shared in several(jobs):
+        for shared in _one_of_each_kind(several(jobs)):
             compile_kernels(shared)
         return _play(jobs, stream, stop, min(workers, len(jobs)))
 
@@ -39,6 +39,19 @@ class LocalBackend:
 def open_local() -> Iterator[LocalBackend]:
     """There is nothing to connect to."""
     yield LocalBackend()
+
+
+def _one_of_each_kind(experiments: list[Shared]) -> list[Shared]:
+    """Experiments that have all presets and kinds of environments, for all that share kernels.
+
+    A sweep has hundreds that need the same ones. What one more kind of part needs beside them is
+    compiled when it is played.
+    """
+    found: dict[tuple[str, type], Shared] = {}
+    for shared in experiments:
+        for entry in shared.experiment.systems:
+            found.setdefault((entry.preset, type(shared.experiment.environment)), shared)
+    return list({id(shared): shared for shared in found.values()}.values())
 
 
 def _play(

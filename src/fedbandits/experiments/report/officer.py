@@ -25,8 +25,8 @@ _INTRO = (
     "finite, what a person with several records costs, and what is not protected."
 )
 _SIMULATED = (
-    "This run is a simulation: its noise comes from the seed and protects nobody. The figures hold "
-    "for a federation of real parties with the same settings and with secure noise."
+    "This run is a simulation: its noise and keys come from the seed and protect nobody. What "
+    "stands here holds for a federation of real parties with the same settings and secure noise."
 )
 _COLUMNS = (
     "system",
@@ -180,11 +180,24 @@ def _worth(person: PersonCost) -> str:
 
 
 def _attacked(verdict: Verdict | None) -> str:
+    """What an audit found, without its technical terms."""
     if verdict is None:
         return "Not attacked yet. Run: fedbandits audit CONFIG.toml"
-    told = verdict.line.removeprefix(f"{verdict.system}: ")
-    said = "Yes" if verdict.outcome != "nothing claimed" else "No"
-    return f"{said}: {_sentence(told)}"
+    if verdict.outcome == "nothing claimed":
+        return "No: no ε is claimed, so there is nothing to put to the test."
+    if verdict.examined is not None:
+        return _sentence(verdict.line.removeprefix(f"{verdict.system}: "))
+    if verdict.outcome == "holds":
+        return (
+            f"Yes. No attack showed more than ε = {verdict.epsilon:.3g}; the best showed that ε is "
+            f"at least {verdict.epsilon_low:.3g}. That is evidence, not proof."
+        )
+    if verdict.epsilon_low > verdict.epsilon:
+        return (
+            f"Yes, and the claim is broken: attacks showed that ε is at least "
+            f"{verdict.epsilon_low:.3g}, where {verdict.claimed_by} claims {verdict.epsilon:.3g}."
+        )
+    return "Yes, and the claim is broken: see the audit below."
 
 
 def _factor(epsilon: float) -> str:

@@ -113,14 +113,21 @@ def _own_metrics(result: xr.Dataset, rows: list[dict[str, Any]]) -> str:
     names = own_metrics(result)
     if not names:
         return ""
-    columns = ["system", *(column for name in names for column in (name, f"{name}_max"))]
-    titles = (name.replace("_", " ") for name in columns)
-    cells = ([as_number(row[key]) for key in columns] for row in rows)
+    titles = ["", *(row["system"] for row in rows)]
+    cells = (
+        [as_text(name.replace("_", " ")), *(_mean_and_most(row, name) for row in rows)]
+        for name in names
+    )
     caption = (
-        "Mean over parties and replicates, at the end; max: the largest of any party in any "
-        "replicate."
+        "What systems report of themselves: mean over parties and replicates at the end, and the "
+        "largest of any party in any replicate."
     )
     return as_table(titles, cells, str, caption=caption)
+
+
+def _mean_and_most(row: dict[str, Any], name: str) -> str:
+    mean, most = as_number(row[name]), as_number(row[f"{name}_max"])
+    return mean if math.isnan(row[name]) else f"{mean} (at most {most})"
 
 
 def _exploration_note(experiment: Experiment) -> str:

@@ -63,6 +63,16 @@ VARIABLES: dict[str, str] = {
     "events": "Only of a log: events met so far. By system, replicate, party and round.",
     "observed": "Only of a log: events whose reward was observed. By system, replicate, party and "
     "round.",
+    "epsilon_spent": "Of a sweep over epsilon: the variable epsilon. Its name is there that of the "
+    "swept key.",
+    "parties": "Of a sweep: how many parties a point has. Others are NaN there.",
+    "acting": "Of a sweep: how many parties of a point act in a round.",
+    "claim_epsilon": "Of a sweep: the ε that accounting supports for everything that leaves a "
+    "party, by point and system.",
+    "claim_epsilon_contents": "Of a sweep: the ε of the contents of messages alone, by point and "
+    "system.",
+    "claim_encrypted": "Of a sweep: 1 where encryption protects, and no ε is claimed; else 0.",
+    "claim_delta": "Of a sweep: the δ that goes with both, by point and system.",
     "cluster_size": "fclub, fclub_published: how many users are in the cluster of a user.",
     "adjusted_rand_index": "fclub, fclub_published: how well the clusters that were found agree "
     "with the true ones: 1 is perfect, about 0 is as good as chance.",
