@@ -11,7 +11,6 @@ from scipy.special import stdtrit
 
 from fedbandits.environments.words import Words
 from fedbandits.experiments.intervals import FEWEST, LEVEL
-from fedbandits.experiments.measure import with_article
 
 #: Of Student's t, beyond which lies half of what a 95% interval leaves out.
 _TAIL = 0.5 + LEVEL / 2.0
@@ -27,7 +26,7 @@ class Ends(NamedTuple):
     half
         Half the width of its 95% interval (Student's t); NaN for fewer than 3 replicates.
     unit
-        What is counted: ``mistakes a hospital``.
+        What is counted: ``mistakes per hospital``.
     """
 
     mean: xr.DataArray
@@ -67,7 +66,7 @@ def ends(result: xr.Dataset) -> Ends:
     what = words.loss if _measured(result) == "regret" else "reward"
     several = bool((result["acting"] > 1).any())
     half = quantile * deviation / np.sqrt(np.maximum(count, 1))
-    return Ends(mean, half, f"{what} {with_article(words.party)}" if several else what)
+    return Ends(mean, half, f"{what} per {words.party}" if several else what)
 
 
 def claimed_epsilon(result: xr.Dataset) -> xr.DataArray:
