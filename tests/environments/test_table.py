@@ -418,8 +418,17 @@ def test_rows_with_gaps_may_be_left_out():
     frame.loc[5, "diagnosis"] = ""
     world = made(frame, missing="drop", agents=2)
     assert world.facts.persons == ROWS - 2
+    # If a row is left out, the others come at other times: that shows in all later releases.
+    assert any("Which rows have missing values is public" in said for said in world.facts.public)
+    assert any("how many rows each of them has" in said for said in made().facts.public)
+    assert not any("missing values" in said for said in made().facts.public)
     with pytest.warns(ConfigWarning, match=r'"drop" leaves out 2 of 60 rows; .*age \(1\), diag'):
         experiment(world).check()
+
+
+def test_a_norm_that_divides_to_no_number_is_refused():
+    with refused("Table.norm", ConfigError):
+        made(norm=1e-320)
 
 
 def test_what_is_listed_is_no_gap():

@@ -114,7 +114,7 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
     scaling: Literal["stated", "data"] = "stated"
     missing: Literal["refuse", "drop", "indicator"] = "refuse"
     visits: Literal["drawn", "once", "in order"] = "drawn"
-    norm: Annotated[float, Meta(gt=0.0)] | None = None
+    norm: Annotated[float, Meta(ge=1e-100)] | None = None
     intercept: Annotated[float, Meta(ge=0.0, lt=1.0)] = 0.25
     encoding: str = "utf-8"
     digest: str = ""
