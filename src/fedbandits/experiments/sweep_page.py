@@ -25,7 +25,7 @@ th, td { text-align: right; padding: .3rem .7rem; border-bottom: 1px solid #ddd;
 pre { background: #f4f4f4; padding: 1rem; overflow-x: auto; }
 .note { color: #555; } .warning { color: #a33c00; font-weight: 600; }
 """
-_CAPTION = "Mean over replicates at the last round, with 95% intervals (Student's t)."
+_CAPTION = "Mean over replicates at the last round, with 95% intervals."
 _REAL = (
     "This report comes from real data. It is not private: the numbers in it depend on single "
     "records. Pass it on only to those who may see the data. Who chooses a setting by it looks at "
@@ -55,8 +55,7 @@ def render_sweep(
         *(as_figure(f"{words}. {_CAPTION}" if words else _CAPTION, image)
           for words, image in pictures.items()),
         as_table(_titles(sweep), _rows(points, result, found)),
-        "<p class=note>± is half a 95% interval (Student's t over replicates); fewer than 3 "
-        "replicates have none.</p>",
+        f"<p class=note>{as_text(found.note)}</p>",
         "<h2>What each system claims about privacy</h2>",
         "<p>ε for everything that leaves a party, at each point. ∞: no finite ε holds.</p>",
         as_table(_titles(sweep), _claim_rows(points, result)),
@@ -93,7 +92,7 @@ def mean_text(mean: float, half: float = math.nan) -> str:
     """A mean as one reads it, with half the width of its interval if that is known."""
     if math.isnan(mean):
         return "–"
-    digits = 0 if abs(mean) >= 1000 else 1
+    digits = 0 if abs(mean) >= 1000 else 1 if abs(mean) >= 1 or mean == 0 else 3
     return f"{mean:,.{digits}f}" + ("" if math.isnan(half) else f" ± {half:,.{digits}f}")
 
 

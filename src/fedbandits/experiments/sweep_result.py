@@ -12,6 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from fedbandits.experiments.labels import attributes, label
+from fedbandits.experiments.offline import with_estimates
 from fedbandits.experiments.replicate import checkpoint_rounds
 from fedbandits.experiments.result import busy_seconds, spent
 from fedbandits.experiments.summary import summarise
@@ -82,6 +83,8 @@ class SweepParts:
             if not (name in _SIZES and name in names)
         }
         result = xr.Dataset(made, coordinates, self._attributes(interrupted))
+        if not experiment.environment.regret_is_known:
+            result = with_estimates(result)
         label(result, experiment.environment.words)
         for axis in axes:
             result[axis.name].attrs |= {"path": axis.path, "long_name": axis.words}
