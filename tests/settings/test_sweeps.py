@@ -60,6 +60,8 @@ def base(**changes):
         ("0.1:10:log5", [0.1, 0.316228, 1.0, 3.16228, 10.0]),
         ("2:8:lin4", [2, 4, 6, 8]),
         ("1,2:4:lin3", [1, 2, 3, 4]),
+        ("0.12345678:1:lin3", [0.12345678, 0.561728, 1.0]),
+        ("1234567:1234569:lin2", [1234567, 1234569]),
     ],
 )
 def test_values_are_written_as_in_a_file_with_commas_between_them(written, values):
