@@ -20,6 +20,7 @@ from fedbandits.environments.facts import ContextualFacts, largest_of_many
 from fedbandits.environments.tables import sources
 from fedbandits.environments.tables.features import Categorical, Numeric, contexts_of
 from fedbandits.environments.tables.frames import table_in_memory
+from fedbandits.environments.words import plural
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
 from fedbandits.random import replicate_key
 from fedbandits.settings.worlds import environment_of
@@ -168,6 +169,14 @@ class TestForms:
         assert made(agents=2, rewards=["low", "high"], reward_range=(0, 1)).words == (
             "agent", "agents", "regret", "visit",
         )  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("one", "several"),
+        [("ward", "wards"), ("branch", "branches"), ("facility", "facilities"), ("bay", "bays"),
+         ("hospital_ids", "hospital_ids"), ("y", "ys")],
+    )  # fmt: skip
+    def test_several_of_them(self, one, several):
+        assert plural(one) == several
 
 
 class TestVisits:
