@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
+
 import msgspec
 import numpy as np
 import pytest
+from rich.console import Console
 
 import fedbandits as fb
+from fedbandits.cli.summary import summary_table
 from fedbandits.environments.base import draw_decision_set
 from fedbandits.environments.contextual import draw_chosen_reward
 from fedbandits.environments.tables.logged import NOT_MET, log_sums
@@ -14,7 +18,9 @@ from fedbandits.errors import ConfigError, DataError
 from fedbandits.experiments.answer import _worse_off
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
 from fedbandits.experiments.measure import Measure
-from fedbandits.experiments.offline import estimates_of
+from fedbandits.experiments.numbers import spelled
+from fedbandits.experiments.offline import estimates_of, of_decision
+from fedbandits.experiments.report.results import results_section
 from fedbandits.experiments.summary import summarise
 from fedbandits.experiments.sweep_ends import ends
 from fedbandits.experiments.sweep_result import at_point
@@ -304,3 +310,25 @@ def test_parties_of_whom_a_log_tells_nothing_are_not_counted_as_better_off():
     parties = np.array([[[0.5, np.nan, np.nan, 0.2]], [[0.2, np.nan, np.nan, 0.5]]])
     found = Measure(parties, parties[..., 0], "reward a visit", "")
     assert _worse_off(found, 1, 0, np.array([True])) == 0.5
+
+
+def test_tables_and_plots_show_the_estimate(result):
+    """Only some rewards are observed: over all decisions they would be far less."""
+    experiment, found = result
+    rows = summarise(experiment, found)
+    value, half = of_decision(rows[0], 3 * 200)
+    last = found.isel(round=-1).sel(system="feducb", estimator="dr")
+    assert value == pytest.approx(float(last.value.mean()))
+    assert half == pytest.approx(float((last.value_high - last.value_low).mean()) / 2.0)
+    assert value > 2.0 * rows[0]["reward_mean"] / (3 * 200)
+    console = Console(width=120, file=io.StringIO())
+    console.print(summary_table(experiment, rows))
+    shown = console.file.getvalue()
+    assert spelled(value, half) in shown
+    assert "Estimated from the log" in shown
+    page = results_section(experiment, found, rows, {})
+    assert spelled(value, half) in page
+    axes = fb.plot.reward(found)
+    line = next(line for line in axes.lines if line.get_label() == "feducb")
+    assert line.get_ydata()[-1] == pytest.approx(value)
+    assert axes.get_ylabel() == "reward per visit, mean so far (estimated)"

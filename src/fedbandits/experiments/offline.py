@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -26,6 +26,9 @@ INTERVAL_NOTE = (
     "All replicates use the same log. So the interval is the mean one of a replicate; it does not "
     "become narrower with more replicates."
 )
+
+#: What ± is in a table of one number for each system.
+BAND_NOTE = "Estimated from the log. ± is half of the 95% interval for the chance of the log."
 
 
 class Row(NamedTuple):
@@ -209,3 +212,26 @@ def estimated(result: xr.Dataset) -> dict[str, float]:
         columns |= {name: row.value, f"{name}_low": row.low, f"{name}_high": row.high}
         columns[f"effective_{method}"] = row.effective
     return columns
+
+
+def of_decision(row: Mapping[str, Any], decisions: int) -> tuple[float, float]:
+    """Mean reward of a decision, and half the width of its 95% interval.
+
+    It is the estimate where a log was played: only some of its rewards are observed.
+
+    Parameters
+    ----------
+    row
+        A row of a summary.
+    decisions
+        How many decisions a replicate has.
+    """
+    name = f"value_{ANSWERED_BY}"
+    if name in row:
+        return row[name], (row[f"{name}_high"] - row[f"{name}_low"]) / 2.0
+    return row["reward_mean"] / decisions, row["reward_ci95"] / decisions
+
+
+def is_of_log(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the rows of a summary are of a run on a log."""
+    return any(f"value_{ANSWERED_BY}" in row for row in rows)
