@@ -91,6 +91,11 @@ class SweepParts:
         return result
 
     @property
+    def named(self) -> str:
+        """The digests of all units, as text: of the same settings, other data have others."""
+        return " ".join(unit.digest for unit in self.units)
+
+    @property
     def _parties(self) -> int:
         return max(point.experiment.environment.parties for point in self.points)
 
@@ -156,6 +161,7 @@ class SweepParts:
         return made | {
             "config": self.sweep.to_toml(),
             "sweep": json.dumps({axis.name: axis.path for axis in self.sweep.axes}),
+            "units": self.named,
         }
 
 
