@@ -12,6 +12,7 @@ from rich.table import Table
 
 from fedbandits.experiments.intervals import FEWEST
 from fedbandits.experiments.numbers import spelled, spelled_epsilon
+from fedbandits.experiments.offline import BAND_NOTE, is_of_log, of_decision
 from fedbandits.experiments.progress import rounded
 from fedbandits.settings.experiment import Experiment
 
@@ -77,7 +78,7 @@ def _columns(experiment: Experiment, rows: list[dict[str, Any]]) -> list[_Column
         return [found[0], lost, *found[1:]]
     gained = _Column(
         f"reward per {words.turn}",
-        lambda row: spelled(row["reward_mean"] / decisions, row["reward_ci95"] / decisions),
+        lambda row: spelled(*of_decision(row, decisions)),
     )
     return [found[0], gained, found[1], *found[3:]]
 
@@ -87,7 +88,7 @@ def _table(experiment: Experiment, rows: list[dict[str, Any]], columns: list[_Co
     has_band = any(math.isfinite(row["reward_ci95"]) for row in rows)
     table = Table(
         title=f"{experiment.name}: {experiment.rounds:,} rounds, {parties}",
-        caption=_BAND if has_band else _NO_BAND,
+        caption=BAND_NOTE if is_of_log(rows) else _BAND if has_band else _NO_BAND,
     )
     table.add_column("system", style="bold", overflow="fold")
     for column in columns:

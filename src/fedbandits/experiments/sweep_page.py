@@ -19,7 +19,7 @@ from fedbandits.experiments.sweep_answers import MOST_ANSWERS, point_answers
 from fedbandits.experiments.sweep_ends import Ends, claimed_epsilon, ends
 from fedbandits.settings.sweeps import Point, Sweep, value_text
 
-_CAPTION = "Mean over replicates at the last round, with 95% intervals (Student's t)."
+_CAPTION = "Mean over replicates at the last round, with 95% intervals."
 _REAL = "Who chooses a setting by this report looks at the data. No ε in this report counts that."
 
 
@@ -49,8 +49,7 @@ def render_sweep(
         f"<h2>{as_text(found.unit.capitalize())}</h2>",
         f"<div class=pairs>{''.join(figures)}</div>",
         as_table(_titles(sweep), _rows(points, result, found)),
-        "<p class=note>± is half a 95% interval (Student's t over replicates); fewer than 3 "
-        "replicates have none.</p>",
+        f"<p class=note>{as_text(found.note)}</p>",
         "<h2>What each system claims about privacy</h2>",
         "<p>ε for everything that leaves a party, at each point. ∞: no finite ε holds.</p>",
         as_table(_titles(sweep), _claim_rows(points, result)),

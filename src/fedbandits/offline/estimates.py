@@ -137,7 +137,7 @@ def intervals(sums: Floats) -> Intervals:
         squares = sums[..., _UU] - 2.0 * value * sums[..., _UV] + value * value * vv
         count = v * v / vv  # how many terms: all events, or those that match
         variance = np.maximum(squares, 0.0) / (v * v) * count / np.maximum(count - 1.0, 1.0)
-        effective = np.where(matched > 0, sums[..., _W] ** 2 / sums[..., _WW], 0.0)
+        effective = np.where(matched == 0, 0.0, sums[..., _W] ** 2 / sums[..., _WW])
         half = quantile(np.maximum(matched - 1.0, 1.0)) * np.sqrt(variance)
     half = np.where(matched >= 2, half, np.nan)
     return Intervals(value, value - half, value + half, effective)

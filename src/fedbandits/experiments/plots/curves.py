@@ -13,6 +13,7 @@ from fedbandits._typing import Floats
 from fedbandits.errors import DataError
 from fedbandits.experiments.intervals import FEWEST, interval
 from fedbandits.experiments.labels import labels_of
+from fedbandits.experiments.offline import ANSWERED_BY, BAND_NOTE
 from fedbandits.experiments.plots.coinciding import coinciding, looks, notes
 from fedbandits.experiments.plots.style import (
     Look,
@@ -109,6 +110,8 @@ def reward(
 ) -> Axes:
     """Draw the mean reward of all decisions so far: a line for each system, with a 95% band.
 
+    Of a log it is the doubly robust estimate, and bands are for the chance of the log.
+
     Parameters
     ----------
     result
@@ -126,10 +129,14 @@ def reward(
         What was drawn on.
     """
     labels = labels_of(result)
+    axes, look = own_axes(axes, Look(size, font_size)), Look(size, font_size)
+    title = f"{labels.gain}, mean so far"
+    if "estimator" in result.dims:
+        title = f"{title} (estimated)"
+        return _draw(axes, look, result, _estimated(result), title, "linear", [BAND_NOTE])
     decisions = result["round"] * labels.acting
     curves = curves_of(result.reward.sum("party", skipna=False) / decisions)
-    axes, look = own_axes(axes, Look(size, font_size)), Look(size, font_size)
-    return _draw(axes, look, result, curves, f"{labels.gain}, mean so far", "linear")
+    return _draw(axes, look, result, curves, title, "linear")
 
 
 def curves_of(values: xr.DataArray) -> list[Curve]:
@@ -142,6 +149,16 @@ def curves_of(values: xr.DataArray) -> list[Curve]:
     return found
 
 
+def _estimated(result: xr.Dataset) -> list[Curve]:
+    """The estimated value on a log; its band is that of one replicate, see :mod:`.offline`."""
+    found = result.sel(estimator=ANSWERED_BY)
+    halves = curves_of((found.value_high - found.value_low) / 2.0)
+    return [
+        curve._replace(half=half.mean)
+        for curve, half in zip(curves_of(found.value), halves, strict=True)
+    ]
+
+
 def _scale_of(means: list[Floats]) -> Scale:
     """Logarithmic if the lowest curve would lie on the ground of linear axes."""
     last = [mean[-1] for mean in means if np.isfinite(mean[-1]) and mean[-1] > 0.0]
@@ -149,8 +166,9 @@ def _scale_of(means: list[Floats]) -> Scale:
 
 
 def _draw(
-    axes: Axes, look: Look, result: xr.Dataset, curves: list[Curve], title: str, scale: Scale
-) -> Axes:
+    axes: Axes, look: Look, result: xr.Dataset, curves: list[Curve], title: str, scale: Scale,
+    bands: list[str] | None = None,
+) -> Axes:  # fmt: skip
     rounds = result["round"].values
     low, high = _heights(curves, scale)
     groups = coinciding(*_as_drawn(curves, low, high, scale))
@@ -170,7 +188,7 @@ def _draw(
     else:
         logarithmic_rounds(axes, rounds)
     order = sorted(range(len(curves)), key=lambda i: -np.nan_to_num(curves[i].mean[-1], nan=-9e99))
-    told = [*notes(groups, [curve.label for curve in curves]), *_spread_notes(curves)]
+    told = [*notes(groups, [curve.label for curve in curves]), *(bands or _spread_notes(curves))]
     return finish(axes, look, [entries[i] for i in order], told)
 
 
