@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import sys
@@ -157,7 +158,17 @@ def test_the_report_has_a_row_for_each_point(page, result):
 def test_a_report_on_real_data_says_that_it_is_not_private(result):
     world = fb.environments.Classification(dataset="wine", agents=2)
     sweep = sweep_of(experiment(environment=world), KEYS)
-    assert "It is not private" in render_sweep(sweep, sweep.points(), result, {})
+    text = render_sweep(sweep, sweep.points(), result, {})
+    assert "It is not private" in text
+    assert 'content: "made from real data: not private"' in text  # at the head of printed pages
+
+
+def test_a_browser_can_show_the_pictures_of_the_report(result):
+    sweep = sweep_of(base(), KEYS)
+    text = render_sweep(sweep, sweep.points(), result, sweep_pictures(result))
+    shown = re.findall(r'src="data:image/([^;]*);base64,([^"]*)"', text)
+    assert [kind for kind, _ in shown] == ["png", "png"]
+    assert all(base64.b64decode(data).startswith(b"\x89PNG") for _, data in shown)
 
 
 def test_the_table_fits_80_columns(result):

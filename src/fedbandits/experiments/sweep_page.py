@@ -12,19 +12,11 @@ import xarray as xr
 
 from fedbandits.experiments.html import as_figure, as_table, as_text
 from fedbandits.experiments.numbers import spelled_epsilon
+from fedbandits.experiments.report.page import page
+from fedbandits.experiments.report.real_data import MARK
 from fedbandits.experiments.sweep_ends import Ends, claimed_epsilon, ends
 from fedbandits.settings.sweeps import Point, Sweep, value_text
 
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem;
-       color: #1a1a1a; }
-h1 { margin-bottom: 0; } h2 { margin-top: 2.2rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { text-align: right; padding: .3rem .7rem; border-bottom: 1px solid #ddd; }
-.wide { overflow-x: auto; } img { max-width: 100%; } figure { margin: 1rem 0; }
-pre { background: #f4f4f4; padding: 1rem; overflow-x: auto; }
-.note { color: #555; } .warning { color: #a33c00; font-weight: 600; }
-"""
 _CAPTION = "Mean over replicates at the last round, with 95% intervals (Student's t)."
 _REAL = (
     "This report comes from real data. It is not private: the numbers in it depend on single "
@@ -60,17 +52,12 @@ def render_sweep(
         "<h2>What each system claims about privacy</h2>",
         "<p>ε for everything that leaves a party, at each point. ∞: no finite ε holds.</p>",
         as_table(_titles(sweep), _claim_rows(points, result)),
-        "<h2>Configuration</h2>",
-        "<p class=note>Resolved; save it as a file to run this again.</p>",
-        f"<pre>{as_text(sweep.to_toml())}</pre>",
+        "<section><h2>Configuration</h2>"
+        "<p class=note>Resolved; save it as a file to run this again.</p>"
+        f"<pre>{as_text(sweep.to_toml())}</pre></section>",
         f"<p class=note>{as_text(_versions(result))}</p>",
     ]  # fmt: skip
-    return (
-        '<!doctype html><html lang="en"><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>{as_text(title)}</title><style>{_STYLE}</style>"
-        f"<body>{''.join(parts)}</body></html>\n"
-    )
+    return page(title, parts, MARK if real else "")
 
 
 def sweep_cells(
