@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import io
+
 import msgspec
 import numpy as np
 import pytest
+from rich.console import Console
 
 import fedbandits as fb
+from fedbandits.cli.summary import summary_table
 from fedbandits.environments.base import draw_decision_set
 from fedbandits.environments.contextual import draw_chosen_reward
 from fedbandits.environments.tables.logged import NOT_MET, log_sums
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
-from fedbandits.experiments.offline import estimates_of
+from fedbandits.experiments.numbers import spelled
+from fedbandits.experiments.offline import estimates_of, gain_of
+from fedbandits.experiments.report.results import results_section
 from fedbandits.experiments.summary import summarise
 from fedbandits.experiments.trace import ReplicateTrace
 from fedbandits.offline import doubly_robust, ips, replay, snips
@@ -251,3 +257,22 @@ def test_a_site_may_have_fewer_events_than_another():
 def test_in_order_events_come_as_they_stand():
     world = msgspec.structs.replace(WORLD, agents=1, visits="in order").world(KEY)
     np.testing.assert_array_equal(world.order, np.arange(600))
+
+
+def test_tables_and_plot_show_the_estimate_and_not_the_few_rewards_that_were_observed():
+    experiment = fb.Experiment(
+        rounds=60, replicates=3, environment=WORLD, systems=[fb.system("linucb-alone")]
+    )
+    result = fb.run(experiment)
+    rows = summarise(experiment, result)
+    gain, half = gain_of(rows[0], 180)
+    assert gain == float(result.value.sel(estimator="dr").isel(round=-1).mean())
+    assert gain > 3.0 * rows[0]["reward_mean"] / 180  # most rewards are not observed
+    shown = spelled(gain, half)
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(summary_table(experiment, rows, 100))
+    assert shown in console.export_text()
+    assert shown in results_section(experiment, result, rows, {})
+    axes = fb.plot.reward(result)
+    assert axes.get_lines()[0].get_ydata()[-1] == gain
+    assert "doubly robust" in " ".join(text.get_text() for text in axes.get_legend().get_texts())

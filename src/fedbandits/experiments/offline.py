@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -205,3 +205,27 @@ def estimated(result: xr.Dataset) -> dict[str, float]:
         columns |= {name: row.value, f"{name}_low": row.low, f"{name}_high": row.high}
         columns[f"effective_{method}"] = row.effective
     return columns
+
+
+def is_of_log(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the rows of a summary are those of a run on a log."""
+    return all(f"value_{ANSWERED_BY}" in row for row in rows)
+
+
+def gain_of(row: Mapping[str, Any], decisions: int) -> tuple[float, float]:
+    """Mean reward of a decision in a row of a summary, and half of its 95% interval.
+
+    Of a log it is the estimate. Its rewards are those that were observed, which are few of all: to
+    divide them by all decisions would tell nothing.
+
+    Parameters
+    ----------
+    row
+        Of one system.
+    decisions
+        How many decisions all parties made.
+    """
+    if not is_of_log([row]):
+        return row["reward_mean"] / decisions, row["reward_ci95"] / decisions
+    name = f"value_{ANSWERED_BY}"
+    return row[name], (row[f"{name}_high"] - row[f"{name}_low"]) / 2.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from fedbandits._typing import Floats
 from fedbandits.errors import DataError
 from fedbandits.experiments.intervals import FEWEST, interval
 from fedbandits.experiments.labels import labels_of
+from fedbandits.experiments.offline import ANSWERED_BY
 from fedbandits.experiments.plots.coinciding import coinciding, looks, notes
 from fedbandits.experiments.plots.style import (
     Look,
@@ -26,6 +28,7 @@ Scale = Literal["linear", "log"]
 
 #: Beyond this ratio of final heights, the lowest curves of linear axes lie on the ground.
 _WIDEST = 40.0
+_LOG_BAND = "bands: 95% intervals of the doubly robust estimate"
 
 
 class Curve(NamedTuple):
@@ -109,6 +112,8 @@ def reward(
 ) -> Axes:
     """Draw the mean reward of all decisions so far: a line for each system, with a 95% band.
 
+    Of a log it is the doubly robust estimate, and the band is that of the estimate.
+
     Parameters
     ----------
     result
@@ -126,10 +131,21 @@ def reward(
         What was drawn on.
     """
     labels = labels_of(result)
+    axes, look = own_axes(axes, Look(size, font_size)), Look(size, font_size)
+    if "estimator" in result.dims:
+        curves, band = _estimated(result), [_LOG_BAND]
+        return _draw(axes, look, result, curves, f"{labels.gain}, estimated", "linear", band)
     decisions = result["round"] * labels.acting
     curves = curves_of(result.reward.sum("party", skipna=False) / decisions)
-    axes, look = own_axes(axes, Look(size, font_size)), Look(size, font_size)
     return _draw(axes, look, result, curves, f"{labels.gain}, mean so far", "linear")
+
+
+def _estimated(result: xr.Dataset) -> list[Curve]:
+    """A curve for each system of a log: its value, with the interval of the estimate."""
+    found = result.sel(estimator=ANSWERED_BY)
+    halves = curves_of((found.value_high - found.value_low) / 2.0)
+    values = curves_of(found.value)
+    return [curve._replace(half=half.mean) for curve, half in zip(values, halves, strict=True)]
 
 
 def curves_of(values: xr.DataArray) -> list[Curve]:
@@ -149,7 +165,13 @@ def _scale_of(means: list[Floats]) -> Scale:
 
 
 def _draw(
-    axes: Axes, look: Look, result: xr.Dataset, curves: list[Curve], title: str, scale: Scale
+    axes: Axes,
+    look: Look,
+    result: xr.Dataset,
+    curves: list[Curve],
+    title: str,
+    scale: Scale,
+    bands: Sequence[str] = (),
 ) -> Axes:
     rounds = result["round"].values
     low, high = _heights(curves, scale)
@@ -170,7 +192,7 @@ def _draw(
     else:
         logarithmic_rounds(axes, rounds)
     order = sorted(range(len(curves)), key=lambda i: -np.nan_to_num(curves[i].mean[-1], nan=-9e99))
-    told = [*notes(groups, [curve.label for curve in curves]), *_spread_notes(curves)]
+    told = [*notes(groups, [curve.label for curve in curves]), *(bands or _spread_notes(curves))]
     return finish(axes, look, [entries[i] for i in order], told)
 
 

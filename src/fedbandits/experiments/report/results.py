@@ -12,6 +12,7 @@ from fedbandits.experiments.html import as_figure, as_number, as_table, as_text
 from fedbandits.experiments.intervals import FEWEST
 from fedbandits.experiments.labels import Labels, labels_of
 from fedbandits.experiments.numbers import spelled, spelled_epsilon
+from fedbandits.experiments.offline import gain_of, is_of_log
 from fedbandits.experiments.plots import Picture
 from fedbandits.experiments.result import own_metrics
 from fedbandits.privacy.statements import MESSAGE_TIMES
@@ -21,6 +22,10 @@ _EPSILON_NOTE = (
     "ε claimed: what the paper states for a published variant, and for others what accounting "
     "supports. ε accounted: what accounting supports for everything that leaves an agent, "
     f"{MESSAGE_TIMES}. Encrypted: there is no ε."
+)
+_LOG_CAPTION = (
+    "Reward is estimated from the log (doubly robust). ± is half of its 95% interval, for the "
+    "chance of the log. More estimates stand below."
 )
 
 
@@ -44,7 +49,7 @@ def results_section(
     labels = labels_of(result)
     figures = "".join(
         as_figure(caption, plots[name].svg, _seen(name, labels, rows))
-        for name, caption in _captions(labels).items()
+        for name, caption in _captions(labels, is_of_log(rows)).items()
         if name in plots
     )
     return (
@@ -53,11 +58,12 @@ def results_section(
     )
 
 
-def _captions(labels: Labels) -> dict[str, str]:
+def _captions(labels: Labels, of_log: bool) -> dict[str, str]:
+    how = ", estimated from the log (doubly robust)" if of_log else ""
     return {
         "regret": f"{_capital(labels.loss)}, added up over rounds: means over replicates. Less is "
         "better.",
-        "reward": f"{_capital(labels.gain)}: mean of all decisions so far. More is better.",
+        "reward": f"{_capital(labels.gain)}: mean of all decisions so far{how}. More is better.",
         "epsilon": f"ε accounted so far for everything that leaves one {labels.words.party}, at "
         "the system's δ. The hatched strip on top is infinity: no finite ε holds there.",
         "syncs": "How often parties have exchanged what they learned.",
@@ -68,7 +74,7 @@ def _seen(name: str, labels: Labels, rows: list[dict[str, Any]]) -> str:
     """A plot in words, for whoever cannot see it."""
     ends = {
         "regret": lambda row: spelled(row["regret_mean"] / labels.acting),
-        "reward": lambda row: spelled(row["reward_mean"] / labels.acting / labels.rounds),
+        "reward": lambda row: spelled(gain_of(row, labels.acting * labels.rounds)[0]),
         "epsilon": lambda row: spelled_epsilon(row["epsilon_accounted"]),
         "syncs": lambda row: f"{row['syncs']:,.0f}",
     }
@@ -90,8 +96,9 @@ def _table(labels: Labels, rows: list[dict[str, Any]]) -> str:
         yield str(row["replicates"])
         if lost:
             yield spelled(row["regret_mean"] / acting, row["regret_ci95"] / acting)
-        gained = acting if lost else decisions
-        yield spelled(row["reward_mean"] / gained, row["reward_ci95"] / gained)
+            yield spelled(row["reward_mean"] / acting, row["reward_ci95"] / acting)
+        else:
+            yield spelled(*gain_of(row, decisions))
         for name in ("syncs", "messages", "bytes"):
             yield as_number(row[name])
         yield spelled_epsilon(row["epsilon_claimed"])
@@ -104,6 +111,7 @@ def _table(labels: Labels, rows: list[dict[str, Any]]) -> str:
         if has_band
         else f"No ±: there are fewer than {FEWEST} replicates."
     )
+    caption = _LOG_CAPTION if is_of_log(rows) else caption
     table = as_table(titles, map(cells, rows), str, caption=caption)
     return f"{table}<p class=note>{as_text(_EPSILON_NOTE)}</p>"
 
