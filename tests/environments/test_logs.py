@@ -280,7 +280,7 @@ def test_a_sweep_over_a_log_has_the_estimates_of_each_run():
         for name in ("value", "value_low", "value_high", "effective", "events"):
             np.testing.assert_array_equal(point[name].values, alone[name].values)
         shown, last = ends(found), alone.isel(round=-1).sel(estimator="dr")
-        assert shown.unit == "estimated reward a visit"
+        assert shown.unit == "estimated reward per visit"
         mean, half = (array.isel(agents=number) for array in (shown.mean, shown.half))
         np.testing.assert_allclose(mean, last.value.mean("replicate"))
         widths = (last.value_high - last.value_low).mean("replicate")

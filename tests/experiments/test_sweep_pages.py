@@ -173,7 +173,9 @@ def test_a_report_on_drawn_data_has_no_warning(page):
 def test_a_report_on_real_data_says_that_it_is_not_private(result):
     world = fb.environments.Classification(dataset="wine", agents=2)
     sweep = sweep_of(experiment(environment=world), KEYS)
-    assert "This report is itself not private" in render_sweep(sweep, sweep.points(), result, {})
+    text = render_sweep(sweep, sweep.points(), result, {})
+    assert "This report is itself not private" in text
+    assert 'content: "made from real data: not private"' in text  # at the head of printed pages
 
 
 def test_the_table_fits_80_columns(result):

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import fedbandits as fb
 from fedbandits.cli.main import app
-from fedbandits.errors import ConfigError, ConfigWarning
+from fedbandits.errors import ConfigError, ConfigWarning, DataError
 from fedbandits.settings.reference.own_data import own_data_template
 
 HEADER = "Klinik;Patient;Alter;Größe;Station;notes;seen;row_id;Befund"
@@ -136,3 +136,73 @@ def test_the_command_writes_it(tmp_path, monkeypatch):
     alone = runner.invoke(app, ["init", "other.toml", "--site", "Klinik"])
     assert isinstance(alone.exception, ConfigError)
     assert "name columns of --data; give it" in str(alone.exception)
+
+
+def of_columns(tmp_path, **columns):
+    """The template of a table with a site, a class, and these columns by name."""
+    rows = [
+        ";".join([f"H{i % 2}", *(str(make(i)) for make in columns.values()), "yn"[i % 3 % 2]])
+        for i in range(40)
+    ]
+    data = tmp_path / "a.csv"
+    data.write_text("\n".join([";".join(["site", *columns, "class"]), *rows]), encoding="utf-8")
+    return own_data_template(str(data), tmp_path / "mine.toml")
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    ["{} %", "{}%", "5.{:03} €", "1.{:03},50", "{} kg", "<{}", "−{}", "1 {:03}", "1'{:03}", "{}°"],
+)
+def test_numbers_with_something_beside_them_are_no_categories(tmp_path, spelled):
+    text = of_columns(tmp_path, age=lambda i: 20 + i, cost=spelled.format)
+    assert 'features = ["age"]' in text
+    assert "looks like numbers" in text
+
+
+@pytest.mark.parametrize("spelled", ["{} mg", "{}-{}9", "Haus {}", "A{}"])
+def test_doses_groups_and_names_are_categories(tmp_path, spelled):
+    text = of_columns(tmp_path, age=lambda i: 20 + i, dose=lambda i: spelled.format(i % 9, i % 9))
+    assert 'features = ["age", "dose"]' in text
+
+
+def test_dots_that_may_stand_between_thousands_are_no_decimal_points(tmp_path):
+    columns = {"cost": lambda i: f"1.{100 + i}" if i % 2 else 950, "kg": lambda i: f"{60 + i},5"}
+    text = of_columns(tmp_path, **columns)
+    assert 'features = ["kg"]' in text
+    assert "dots may stand between thousands" in text
+    mine = text.replace('features = ["kg"]', 'features = ["kg", "cost"]')
+    (tmp_path / "mine.toml").write_text(mine, encoding="utf-8")
+    with pytest.raises(DataError, match="line 3, column 'cost': is the dot a decimal point"):
+        fb.load(tmp_path / "mine.toml").claims()
+    assert 'features = ["cost"]' in of_columns(tmp_path, cost=columns["cost"])
+
+
+@pytest.mark.parametrize("name", ["PatientenNr", "Patientinnen-ID", "Pat. Nr.", "pat_nr", "MRN"])
+def test_numbers_of_persons_name_the_person(tmp_path, name):
+    text = of_columns(tmp_path, **{name: lambda i: i // 2, "age": lambda i: 20 + i})
+    assert f'person = "{name}"' in text
+    assert 'features = ["age"]' in text
+
+
+@pytest.mark.parametrize("name", ["FallNr", "CaseID", "lfd. Nr.", "row_id", "Fallnummer"])
+def test_numbers_of_rows_are_no_features(tmp_path, name):
+    text = of_columns(tmp_path, **{name: lambda i: 7000 + i, "age": lambda i: 20 + i})
+    assert 'features = ["age"]' in text
+
+
+def test_why_no_column_can_be_a_feature_is_told(tmp_path):
+    with pytest.raises(ConfigError, match="age: has numbers and texts; look at line 5"):
+        of_columns(tmp_path, age=lambda i: ">90" if i == 3 else i)
+
+
+def test_a_title_above_the_names_is_told(tmp_path):
+    (tmp_path / "a.csv").write_text("Auswertung 2024;;\n;;\nsite;age;class\nA;1;y\nB;2;n\n")
+    with pytest.raises(ConfigError, match=r"fewer than two columns.*take out a title above it"):
+        own_data_template(str(tmp_path / "a.csv"), tmp_path / "mine.toml")
+
+
+def test_a_path_with_blanks_is_quoted_where_it_is_typed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = CliRunner().invoke(app, ["init", "my own (1).toml"]).output
+    assert 'Run it:  fedbandits run "my own (1).toml"' in told
+    assert 'fedbandits run "my own (1).toml"' in (tmp_path / "my own (1).toml").read_text()

@@ -64,5 +64,10 @@ def _announced(base: Experiment, found: list[Trial], share: float) -> str:
     )
     return (
         f"--advise tries {values}: {base.replicates} replicates each of {base.systems[0].label!r} "
-        f"and {base.systems[1].label!r}, about {share:.1g} times the work of this run."
+        f"and {base.systems[1].label!r}, about {_one_digit(share)} times the work of this run."
     )
+
+
+def _one_digit(value: float) -> str:
+    """A number with one digit that counts: ``0.2``, ``3`` or ``10``."""
+    return f"{float(f'{value:.1g}'):,g}"

@@ -59,6 +59,7 @@ def init(
     longer, since its code is compiled then.
     """
     from fedbandits.errors import ConfigError, OutputExistsError
+    from fedbandits.settings.reference.templates import in_shell
 
     if data is not None:
         from fedbandits.settings.reference.own_data import own_data_template
@@ -80,4 +81,4 @@ def init(
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None
     typer.echo(f"Written: {path}")
-    typer.echo(f"Run it:  fedbandits run {path}")
+    typer.echo(f"Run it:  fedbandits run {in_shell(path)}")

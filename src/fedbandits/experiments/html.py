@@ -26,11 +26,16 @@ def as_number(value: Any) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def as_figure(caption: str, svg: bytes, seen: str = "") -> str:
-    """An image inside the page, with its caption; ``seen`` says in words what it shows."""
-    data, text = base64.b64encode(svg).decode("ascii"), as_text(caption)
+#: How a PNG image begins. A browser shows an image only under its own media type.
+_PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def as_figure(caption: str, image: bytes, seen: str = "") -> str:
+    """An SVG or PNG image inside the page, with its caption; ``seen`` says what it shows."""
+    data, text = base64.b64encode(image).decode("ascii"), as_text(caption)
+    kind = "png" if image.startswith(_PNG) else "svg+xml"
     return (
-        f'<figure><img alt="{as_text(seen) or text}" src="data:image/svg+xml;base64,{data}">'
+        f'<figure><img alt="{as_text(seen) or text}" src="data:image/{kind};base64,{data}">'
         f"<figcaption>{text}</figcaption></figure>"
     )
 

@@ -53,9 +53,9 @@ def render_sweep(
         "<h2>What each system claims about privacy</h2>",
         "<p>ε for everything that leaves a party, at each point. ∞: no finite ε holds.</p>",
         as_table(_titles(sweep), _claim_rows(points, result)),
-        "<h2>Configuration</h2>",
-        "<p class=note>Resolved; save it as a file to run this again.</p>",
-        f"<pre>{as_text(sweep.to_toml())}</pre>",
+        "<section><h2>Configuration</h2>"
+        "<p class=note>Resolved; save it as a file to run this again.</p>"
+        f"<pre>{as_text(sweep.to_toml())}</pre></section>",
         f"<p class=note>{as_text(_versions(result))}</p>",
     ]
     return page(title, parts, MARK if real else "")

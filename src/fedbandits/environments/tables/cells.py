@@ -19,6 +19,8 @@ _WITH_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d{1,3})?\Z", re.ASCII)
 _DATE = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}(?:[T ].*)?\Z|\d{1,2}([./])\d{1,2}\1\d{2,4}(?: .*)?\Z", re.ASCII
 )
+#: A dot here may be a decimal point, or stand between thousands.
+_THREE_AFTER_DOT = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}\Z", re.ASCII)
 _WHOLE = re.compile(r"(-?\d+)\.0+\Z", re.ASCII)
 
 
@@ -83,7 +85,39 @@ def numbers(raw: RawTable, column: str, key: str) -> Floats:
             f"{raw.place(max(rows), column)}: is written with another decimal sign than {raw.unit} "
             f"{raw.lines[min(rows)]}; write all numbers of a column with the same one"
         )
+    dotted = perhaps_thousands(raw, column)
+    if dotted is not None:
+        raise DataError(
+            f"{raw.place(dotted, column)}: is the dot a decimal point, or does it stand between "
+            "thousands? Other columns have decimal commas. Take such dots out, or write all "
+            "decimal signs alike"
+        )
     return np.array([read.get(text, np.nan) for text in cells], np.float64)
+
+
+def perhaps_thousands(raw: RawTable, column: str) -> int | None:
+    """The first row with a dot that may stand between thousands, as in ``1.234``; None if none may.
+
+    It may if each dot of the column has three digits after it, and another column has decimal
+    commas: then 950 and ``1.234`` would be read as 950 and 1.234.
+
+    Parameters
+    ----------
+    raw
+        The table.
+    column
+        Name of a column of numbers.
+    """
+    cells = raw.columns[tidy(column)]
+    if cells.dtype != object or not raw.decimal_commas:
+        return None
+    dotted = {text for text in set(cells) if "." in text}
+    if not dotted or not all(_THREE_AFTER_DOT.match(text) for text in dotted):
+        return None
+    others = (each for each in raw.columns.values() if each is not cells and each.dtype == object)
+    if not any(_WITH_COMMA.match(text) for each in others for text in each):
+        return None
+    return _first(cells, dotted)
 
 
 def _first(cells: Cells, among: set[str]) -> int:

@@ -44,14 +44,15 @@ dd { margin: 0 0 .6rem; break-before: avoid; max-width: 75ch; }
 @media print {
   html { font-size: 12px; } body { font-size: 1rem; margin: 0; padding: 0; max-width: none; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-  h1, h2, h3, caption, h2 + .note, h2 + p { break-after: avoid; }
+  h1, h2, h3, caption, h2 + .note, h2 + p, h3 + p { break-after: avoid; }
   tr, figure, .box, li, dd, dt, .officer .claim { break-inside: avoid; }
   thead { display: table-header-group; } h2 { margin-top: 1.6rem; }
   .pairs { display: block; } .pairs > * { margin-bottom: 1rem; }
   figure { text-align: center; } figure img { width: 70%; }
   .wide { overflow: visible; } table { font-size: .92rem; }
   th, td { padding: .2rem .35rem; } th { white-space: normal; }
-  pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: .8rem; columns: 2; }
+  pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: .8rem; line-height: 1.3;
+        columns: auto; /* in columns, a long text begins only on a page of its own */ }
   dl { columns: 2; font-size: .92rem; } p, li, dd { max-width: none; }
 }
 """

@@ -23,6 +23,10 @@ _EPSILON_NOTE = (
     "supports. ε accounted: what accounting supports for everything that leaves an agent, "
     f"{MESSAGE_TIMES}. Encrypted: there is no ε."
 )
+_LOG_CAPTION = (
+    "Reward is estimated from the log (doubly robust). ± is half of its 95% interval, for the "
+    "chance of the log. More estimates stand below."
+)
 
 
 def results_section(
@@ -45,7 +49,7 @@ def results_section(
     labels = labels_of(result)
     figures = "".join(
         as_figure(caption, plots[name].svg, _seen(name, labels, rows))
-        for name, caption in _captions(labels).items()
+        for name, caption in _captions(labels, is_of_log(rows)).items()
         if name in plots
     )
     return (
@@ -54,11 +58,12 @@ def results_section(
     )
 
 
-def _captions(labels: Labels) -> dict[str, str]:
+def _captions(labels: Labels, of_log: bool) -> dict[str, str]:
+    how = ", estimated from the log (doubly robust)" if of_log else ""
     return {
         "regret": f"{_capital(labels.loss)}, added up over rounds: means over replicates. Less is "
         "better.",
-        "reward": f"{_capital(labels.gain)}: mean of all decisions so far. More is better.",
+        "reward": f"{_capital(labels.gain)}: mean of all decisions so far{how}. More is better.",
         "epsilon": f"ε accounted so far for everything that leaves one {labels.words.party}, at "
         "the system's δ. The hatched strip on top is infinity: no finite ε holds there.",
         "syncs": "How often parties have exchanged what they learned.",
@@ -106,6 +111,7 @@ def _table(labels: Labels, rows: list[dict[str, Any]]) -> str:
         if has_band
         else f"No ±: there are fewer than {FEWEST} replicates."
     )
+    caption = _LOG_CAPTION if is_of_log(rows) else caption
     table = as_table(titles, map(cells, rows), str, caption=caption)
     return f"{table}<p class=note>{as_text(_EPSILON_NOTE)}</p>"
 

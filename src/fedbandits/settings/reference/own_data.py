@@ -10,14 +10,19 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._suggest import did_you_mean
-from fedbandits.environments.tables.cells import found_in, missing, numbers, texts
+from fedbandits.environments.tables.cells import (
+    missing,
+    numbers,
+    texts,
+)
 from fedbandits.environments.tables.delimited import SEPARATORS
 from fedbandits.environments.tables.raw import RawTable, tidy
 from fedbandits.environments.tables.sources import read_table
 from fedbandits.errors import ConfigError
 from fedbandits.settings.experiment import _NAME
+from fedbandits.settings.reference.columns import MOST, Column, look
 from fedbandits.settings.reference.keys import in_toml
-from fedbandits.settings.reference.templates import comment
+from fedbandits.settings.reference.templates import comment, in_shell
 
 #: Learning alone, sharing everything in clear, and sharing privately.
 _SYSTEMS = ("linucb-alone", "linucb-pooled", "feducb")
@@ -32,56 +37,11 @@ _TARGETS = re.compile(
     r"(target|label|class|klasse|outcome|diagnos(is|e)|befund|result|decision)\Z", re.IGNORECASE
 )
 _PERSONS = re.compile(
-    r"(person|patient|user|customer|client|member|kunde)(in)?(_?(id|nr|no|number))?\Z|pid\Z",
+    r"(person|patient|pat\.?|user|customer|client|member|kunde)(in|inn?en|en|n)?"
+    r"([_ -]?(id|nr|no|number|nummer)\.?)?\Z|(pid|mrn)\Z",
     re.IGNORECASE,
 )
-_IDENTIFIERS = re.compile(r"(\A|.*_)(id|nr|no|number|key|uuid|index|row)\Z", re.IGNORECASE)
-#: More different texts than these are names, not categories or classes.
-_MOST = 50
 _REPLICATES, _FEWEST_ROUNDS, _MOST_ROUNDS = 8, 50, 1000
-
-
-class Column(NamedTuple):
-    """What is found in a column.
-
-    Parameters
-    ----------
-    name
-        Of the column.
-    kind
-        ``number``, ``text``, ``date``, ``mixed`` or ``empty``.
-    different
-        Number of different values.
-    gaps
-        Number of missing values.
-    """
-
-    name: str
-    kind: str
-    different: int
-    gaps: int
-
-    @property
-    def told(self) -> str:
-        """What is found, in words."""
-        words = {"number": "numbers", "text": "texts", "date": "dates", "empty": "empty"}
-        kind = words.get(self.kind, "numbers and texts")
-        gaps = f", {self.gaps} missing" if self.gaps and self.kind != "empty" else ""
-        return kind if self.kind == "empty" else f"{kind}, {self.different} different{gaps}"
-
-    def unfit(self, rows: int) -> str:
-        """Why it cannot be a feature; empty if it can."""
-        if self.kind == "date":
-            return "make a number of dates first, such as days since a date"
-        if self.kind == "mixed":
-            return "has numbers and texts"
-        if self.kind == "empty" or self.different < 2:
-            return "never varies"
-        if self.kind == "text" and self.different > _MOST:
-            return "too many different texts for categories"
-        if _IDENTIFIERS.match(self.name) and 2 * self.different > rows:
-            return "looks like the number of a row"
-        return ""
 
 
 class Roles(NamedTuple):
@@ -126,16 +86,24 @@ def own_data_template(
         If a column is not there, or there is no target.
     """
     raw = read_table(data, encoding, "")
-    columns = {name: _look(raw, name) for name in raw.columns}
+    columns = {name: look(raw, name) for name in raw.columns}
+    if len(columns) < 2:
+        raise ConfigError(
+            f"init --data: the first line of {data} names fewer than two columns. It must name all "
+            "of them; take out a title above it"
+        )
     roles = _roles(columns, data, site=site, target=target, person=person)
     rows, named = len(raw.lines), [roles.site, roles.target, roles.person]
     why = {n: c.unfit(rows) for n, c in columns.items() if n not in named}
     features = [name for name, reason in why.items() if not reason]
     if not features:
-        raise ConfigError(f"init --data: {data} has no column that can be a feature")
+        out = "; ".join(f"{name}: {reason}" for name, reason in why.items())
+        raise ConfigError(
+            f"init --data: {data} has no column that can be a feature{f'. {out}' if out else ''}"
+        )
     lines = comment(
-        [f"Run it:                 fedbandits run {path}",
-         f"See what it promises:   fedbandits privacy {path}",
+        [f"Run it:                 fedbandits run {in_shell(path)}",
+         f"See what it promises:   fedbandits privacy {in_shell(path)}",
          "", f"{data}: {_summary(raw)}. Its columns:"]
     )  # fmt: skip
     width = max(map(len, columns))
@@ -153,13 +121,6 @@ def own_data_template(
         lines += ["", "[[systems]]", f"preset = {in_toml(preset)}"]
         lines += [f"label = {in_toml(_LABELS[preset])}"] if preset in _LABELS else []
     return "\n".join(lines) + "\n"
-
-
-def _look(raw: RawTable, name: str) -> Column:
-    found = found_in(raw, name, "features").kind
-    gaps = missing(raw.columns[name])
-    different = len(set(texts(raw, name, "features")[~gaps]))
-    return Column(name, found, different, int(gaps.sum()))
 
 
 def _roles(columns: dict[str, Column], data: str, **given: str | None) -> Roles:
@@ -183,19 +144,19 @@ def _roles(columns: dict[str, Column], data: str, **given: str | None) -> Roles:
         able = [n for n, c in columns.items() if _can_be("target", c) and n not in chosen.values()]
         raise ConfigError(
             f"init --data: which column of {data} holds the class to name? Give it with --target; "
-            f"with 2 to {_MOST} different values: {', '.join(able) or 'none'}"
+            f"with 2 to {MOST} different values: {', '.join(able) or 'none'}"
         )
     target = columns[chosen["target"]]
     if not _can_be("target", target):
         raise ConfigError(
             f"init --target: {target.name!r} holds {target.told}; allowed: a column with 2 to "
-            f"{_MOST} different values"
+            f"{MOST} different values"
         )
     return Roles(chosen.get("site", ""), target.name, chosen.get("person", ""), tuple(guessed))
 
 
 def _can_be(role: str, column: Column) -> bool:
-    return role == "person" or 2 <= column.different <= (_MOST if role == "target" else 1000)
+    return role == "person" or 2 <= column.different <= (MOST if role == "target" else 1000)
 
 
 def _summary(raw: RawTable) -> str:

@@ -56,7 +56,7 @@ def template(sources: Sequence[str], path: str | pathlib.Path = "experiment.toml
     name = pathlib.Path(path).stem
     given = {"rounds": str(_ROUNDS), "replicates": str(_REPLICATES)}
     given |= {"name": in_toml(name)} if re.match(_NAME, name) else {}
-    lines = [*comment(line.format(path=path) for line in _HEAD), *_head_lines(given)]
+    lines = [*comment(line.format(path=in_shell(path)) for line in _HEAD), *_head_lines(given)]
     lines += ["", *comment([f"The world: {summary_of(world)}"])]
     lines += ["[environment]", f"kind = {in_toml(kind)}", *_settings(keys_of(world))]
     seen: dict[str, Variant] = {}
@@ -159,3 +159,8 @@ def comment(paragraphs: Iterable[str]) -> list[str]:
             break_on_hyphens=False,
         ) or [""]
     return [f"# {line}".rstrip() for line in lines]
+
+
+def in_shell(path: str | pathlib.Path) -> str:
+    """A path as it is typed in a shell: in quotation marks if it needs them."""
+    return f"{path}" if re.fullmatch(r"[\w./:\\~+-]+", f"{path}") else f'"{path}"'
