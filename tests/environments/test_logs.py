@@ -276,3 +276,9 @@ def test_tables_and_plot_show_the_estimate_and_not_the_few_rewards_that_were_obs
     axes = fb.plot.reward(result)
     assert axes.get_lines()[0].get_ydata()[-1] == gain
     assert "doubly robust" in " ".join(text.get_text() for text in axes.get_legend().get_texts())
+
+
+def test_a_sweep_over_a_log_is_refused_since_its_regret_is_not_known():
+    experiment = fb.Experiment(rounds=60, environment=WORLD, systems=[fb.system("feducb")])
+    with pytest.raises(ConfigError, match="sweep: the regret is not known of a log"):
+        fb.sweep(experiment, {"systems.*.epsilon": [1.0, 3.0]})
