@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from fedbandits import _compile
 from fedbandits.environments import Linear
 from fedbandits.errors import CheckpointError, ConfigError, ResumeWarning
 from fedbandits.experiments.events import ReplicateFinished, RunFinished, RunStarted
+from fedbandits.experiments.playing import ended_by_ctrl_c
 from tests.experiments import killed
 from tests.experiments.test_run import CtrlC
 from tests.privacy.ledgers import forks, in_child
@@ -157,3 +160,16 @@ def test_a_damaged_run_is_nothing_to_resume(tmp_path):
 def test_resume_needs_a_folder():
     with pytest.raises(ConfigError, match="resume"):
         fb.run(experiment(), resume=True)
+
+
+def test_ctrl_c_while_compiling_is_no_failure_of_the_compiler():
+    def interrupted():
+        with contextlib.suppress(KeyboardInterrupt):  # as a callback from C swallows it
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(5.0)
+        raise RuntimeError("no compiled object yet")
+
+    with pytest.raises(KeyboardInterrupt), ended_by_ctrl_c():
+        interrupted()
+    with pytest.raises(RuntimeError, match="a mistake"), ended_by_ctrl_c():
+        raise RuntimeError("a mistake")
