@@ -72,7 +72,6 @@ PAGES: dict[str, tuple[Section, ...]] = {
         Section("Auditing", "fedbandits.privacy.auditing"),
     ),
     "ledger": (Section("", "fedbandits.ledger"),),
-    "offline": (Section("", "fedbandits.offline"),),
     "parties": (Section("", "fedbandits.parties"),),
     "federation": (
         Section("What all agree on", "fedbandits.settings.federation"),

@@ -15,14 +15,19 @@ from fedbandits.environments.base import draw_decision_set
 from fedbandits.environments.contextual import draw_chosen_reward
 from fedbandits.environments.tables.logged import NOT_MET, log_sums
 from fedbandits.errors import ConfigError, DataError
+from fedbandits.experiments.answer import _worse_off
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
+from fedbandits.experiments.measure import Measure
 from fedbandits.experiments.numbers import spelled
-from fedbandits.experiments.offline import estimates_of, gain_of
+from fedbandits.experiments.offline import estimates_of, of_decision
 from fedbandits.experiments.report.results import results_section
 from fedbandits.experiments.summary import summarise
+from fedbandits.experiments.sweep_ends import ends
+from fedbandits.experiments.sweep_result import at_point
 from fedbandits.experiments.trace import ReplicateTrace
 from fedbandits.offline import doubly_robust, ips, replay, snips
 from fedbandits.offline.estimates import estimates_of as from_sums
+from fedbandits.offline.estimates import intervals
 from fedbandits.random import replicate_key
 from fedbandits.testing import environments as suite
 from fedbandits.testing.logs import known_log
@@ -259,23 +264,74 @@ def test_in_order_events_come_as_they_stand():
     np.testing.assert_array_equal(world.order, np.arange(600))
 
 
-def test_tables_and_plot_show_the_estimate_and_not_the_few_rewards_that_were_observed():
+def test_a_sweep_over_a_log_has_the_estimates_of_each_run():
+    """Not a regret of 0, which is what the sums alone would say."""
     experiment = fb.Experiment(
-        rounds=60, replicates=3, environment=WORLD, systems=[fb.system("linucb-alone")]
+        name="x", environment=LOG.environment(agents=2), rounds=60, replicates=3, checkpoints=4,
+        systems=(fb.system("feducb", epsilon=10.0), fb.system("linucb-alone")),
+    )  # fmt: skip
+    found = fb.sweep(experiment, {"environment.agents": [2, 3]}, jobs=1)
+    assert found.regret.isnull().all()
+    assert not any(str(name).startswith("log.") for name in found.data_vars)
+    for number, agents in enumerate((2, 3)):
+        world = LOG.environment(agents=agents)
+        alone = fb.run(msgspec.structs.replace(experiment, environment=world), jobs=1)
+        point = at_point(found, {"agents": number})
+        for name in ("value", "value_low", "value_high", "effective", "events"):
+            np.testing.assert_array_equal(point[name].values, alone[name].values)
+        shown, last = ends(found), alone.isel(round=-1).sel(estimator="dr")
+        assert shown.unit == "estimated reward per visit"
+        mean, half = (array.isel(agents=number) for array in (shown.mean, shown.half))
+        np.testing.assert_allclose(mean, last.value.mean("replicate"))
+        widths = (last.value_high - last.value_low).mean("replicate")
+        np.testing.assert_allclose(half, widths / 2.0)
+
+
+def test_too_few_events_are_no_verdict():
+    experiment = fb.Experiment(
+        name="x", environment=known_log(60).environment(agents=2), rounds=20, replicates=3,
+        systems=(fb.system("feducb", epsilon=10.0), fb.system("linucb-alone")),
+    )  # fmt: skip
+    found = fb.answer(experiment, fb.run(experiment, jobs=1))
+    assert found.pays is None
+    assert found.comparisons[0].half_width is None
+    assert found.headline.startswith(
+        "Whether it pays is not known yet: the events of the log that match are too few"
     )
-    result = fb.run(experiment)
-    rows = summarise(experiment, result)
-    gain, half = gain_of(rows[0], 180)
-    assert gain == float(result.value.sel(estimator="dr").isel(round=-1).mean())
-    assert gain > 3.0 * rows[0]["reward_mean"] / 180  # most rewards are not observed
-    shown = spelled(gain, half)
-    console = Console(width=100, record=True, file=io.StringIO())
-    console.print(summary_table(experiment, rows, 100))
-    assert shown in console.export_text()
-    assert shown in results_section(experiment, result, rows, {})
-    axes = fb.plot.reward(result)
-    assert axes.get_lines()[0].get_ydata()[-1] == gain
-    assert "doubly robust" in " ".join(text.get_text() for text in axes.get_legend().get_texts())
+    assert "--replicates" not in found.headline
+
+
+def test_a_replicate_that_is_not_finished_has_no_effective_events():
+    sums = np.full((1, 9), np.nan)
+    assert np.isnan(intervals(sums).effective).all()
+
+
+def test_parties_of_whom_a_log_tells_nothing_are_not_counted_as_better_off():
+    parties = np.array([[[0.5, np.nan, np.nan, 0.2]], [[0.2, np.nan, np.nan, 0.5]]])
+    found = Measure(parties, parties[..., 0], "reward a visit", "")
+    assert _worse_off(found, 1, 0, np.array([True])) == 0.5
+
+
+def test_tables_and_plots_show_the_estimate(result):
+    """Only some rewards are observed: over all decisions they would be far less."""
+    experiment, found = result
+    rows = summarise(experiment, found)
+    value, half = of_decision(rows[0], 3 * 200)
+    last = found.isel(round=-1).sel(system="feducb", estimator="dr")
+    assert value == pytest.approx(float(last.value.mean()))
+    assert half == pytest.approx(float((last.value_high - last.value_low).mean()) / 2.0)
+    assert value > 2.0 * rows[0]["reward_mean"] / (3 * 200)
+    console = Console(width=120, file=io.StringIO())
+    console.print(summary_table(experiment, rows))
+    shown = console.file.getvalue()
+    assert spelled(value, half) in shown
+    assert "Estimated from the log" in shown
+    page = results_section(experiment, found, rows, {})
+    assert spelled(value, half) in page
+    axes = fb.plot.reward(found)
+    line = next(line for line in axes.lines if line.get_label() == "feducb")
+    assert line.get_ydata()[-1] == pytest.approx(value)
+    assert axes.get_ylabel() == "reward per visit, mean so far (estimated)"
 
 
 def test_a_sweep_over_a_log_is_refused_since_its_regret_is_not_known():

@@ -20,6 +20,7 @@ from fedbandits.environments.facts import ContextualFacts, largest_of_many
 from fedbandits.environments.tables import sources
 from fedbandits.environments.tables.features import Categorical, Numeric, contexts_of
 from fedbandits.environments.tables.frames import table_in_memory
+from fedbandits.environments.words import plural
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
 from fedbandits.random import replicate_key
 from fedbandits.settings.worlds import environment_of
@@ -168,6 +169,14 @@ class TestForms:
         assert made(agents=2, rewards=["low", "high"], reward_range=(0, 1)).words == (
             "agent", "agents", "regret", "visit",
         )  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("one", "several"),
+        [("ward", "wards"), ("branch", "branches"), ("facility", "facilities"), ("bay", "bays"),
+         ("hospital_ids", "hospital_ids"), ("y", "ys")],
+    )  # fmt: skip
+    def test_several_of_them(self, one, several):
+        assert plural(one) == several
 
 
 class TestVisits:
@@ -418,8 +427,17 @@ def test_rows_with_gaps_may_be_left_out():
     frame.loc[5, "diagnosis"] = ""
     world = made(frame, missing="drop", agents=2)
     assert world.facts.persons == ROWS - 2
+    # If a row is left out, the others come at other times: that shows in all later releases.
+    assert any("Which rows have missing values is public" in said for said in world.facts.public)
+    assert any("how many rows each of them has" in said for said in made().facts.public)
+    assert not any("missing values" in said for said in made().facts.public)
     with pytest.warns(ConfigWarning, match=r'"drop" leaves out 2 of 60 rows; .*age \(1\), diag'):
         experiment(world).check()
+
+
+def test_a_norm_that_divides_to_no_number_is_refused():
+    with refused("Table.norm", ConfigError):
+        made(norm=1e-320)
 
 
 def test_what_is_listed_is_no_gap():

@@ -15,9 +15,10 @@ from fedbandits.errors import ConfigError, DataError
 from fedbandits.experiments.answer_page import answer_section
 from fedbandits.experiments.answer_words import with_error
 from fedbandits.experiments.measure import with_article
-from fedbandits.experiments.paired import paired
+from fedbandits.experiments.paired import Paired, estimated_difference, paired
 from fedbandits.experiments.result import build_dataset
 from fedbandits.experiments.trace import ReplicateTrace
+from fedbandits.offline import ips
 
 ROUNDS = 100
 
@@ -69,6 +70,24 @@ class TestPaired:
     def test_with_few_replicates_there_is_none(self):
         assert paired(np.array([1.0, 2.0, np.nan])) == (2, 1.5, None)
         assert paired(np.full(3, np.nan))[0] == 0
+
+    def test_a_few_equal_differences_are_no_interval_of_width_zero(self):
+        """Of counts such as mistakes, three are often equal by chance."""
+        assert paired(np.ones(5)) == (5, 1.0, None)
+        assert paired(np.ones(6)) == (6, 1.0, 0.0)
+        assert paired(np.ones(6), 0.975).half_width is None
+        assert paired(np.zeros(3)).half_width == 0.0
+
+    def test_that_of_two_estimates_holds_however_their_errors_go_together(self):
+        """Who always chooses different actions on one log has errors in opposite directions."""
+        draws, covered = np.random.Generator(np.random.PCG64(0)), []
+        for _ in range(300):
+            actions, paid = draws.integers(0, 2, 400), np.ones(400)
+            one, other = (ips(actions, paid, 0.5, np.full(400, arm)) for arm in (0, 1))
+            halves = np.array([[one.half_width], [other.half_width]])
+            found = estimated_difference(Paired(1, one.value - other.value, None), halves)
+            covered.append(abs(found.mean) <= found.half_width)
+        assert np.mean(covered) >= 0.93
 
     def test_its_sign_is_known_if_it_leaves_out_zero(self):
         assert paired(np.array([2.0, 2.1, 2.2])).sign == 1
@@ -181,7 +200,8 @@ class TestSeveral:
         assert found.comparisons[0].level == 0.975
         half = stats.t.ppf(0.9875, 4) * np.std(2.0 * self.noise, ddof=1) / math.sqrt(5)
         assert found.comparisons[0].half_width == pytest.approx(half)
-        assert "at 97.5%, so that those of all 2 private systems hold together" in found.how
+        said = "at 97.5%, so that those of all 2 private systems with learning alone hold together"
+        assert said in found.how
 
     def test_what_has_no_finite_epsilon_gets_no_verdict(self):
         line = (
@@ -202,6 +222,14 @@ class TestLittleIsKnown:
         assert found.headline.startswith(f"Whether it pays is not known yet: {count} replicate")
         assert "saves 4.0 mistakes a hospital" in found.headline
         assert "--replicates 8" in found.headline
+
+    def test_three_equal_differences_are_no_verdict(self):
+        experiment = hospitals("feducb", "linucb-alone", replicates=3)
+        losses = {"feducb": np.arange(3.0), "linucb-alone": np.arange(3.0) + 1.0}
+        found = fb.answer(experiment, played(experiment, losses))
+        assert found.pays is None
+        said = "All of them differ by the same amount. Run it with --replicates 8."
+        assert said in found.headline
 
     def test_only_replicates_that_both_have_finished_are_paired(self):
         experiment = hospitals("feducb", "linucb-alone")
@@ -225,8 +253,8 @@ class TestLittleIsKnown:
         assert "not known" in answer_section(found)
 
     def test_no_system_learns_alone(self):
-        experiment = hospitals("feducb", "linucb-pooled")
-        losses = {"feducb": np.arange(5.0) + 9.0, "linucb-pooled": np.arange(5.0)}
+        experiment = hospitals("feducb", "linucb-pooled", replicates=6)
+        losses = {"feducb": np.arange(6.0) + 9.0, "linucb-pooled": np.arange(6.0)}
         found = fb.answer(experiment, played(experiment, losses))
         assert found.pays is None
         assert found.headline.startswith("Whether it pays is not known: no system of this run")
@@ -251,16 +279,16 @@ class TestLittleIsKnown:
         assert "No system" in answer_section(found)
 
     def test_where_regret_is_unknown_reward_is_compared_and_more_is_better(self):
-        experiment = hospitals("feducb", "linucb-alone")
-        unknown = dict.fromkeys(("feducb", "linucb-alone"), np.full(5, np.nan))
-        spread = np.arange(5.0)
+        experiment = hospitals("feducb", "linucb-alone", replicates=6)
+        unknown = dict.fromkeys(("feducb", "linucb-alone"), np.full(6, np.nan))
+        spread = np.arange(6.0)
         rewards = {"feducb": 80.0 + spread, "linucb-alone": 70.0 + spread}
         found = fb.answer(experiment, played(experiment, unknown, rewards))
         assert found.pays is True
         assert found.comparisons[0].saves == pytest.approx(0.1)
         assert found.headline == (
             "Learning together privately earns 0.100 ± 0 more reward a visit (14%): "
-            "0.82 with feducb (ε = 1), 0.72 alone."
+            "0.83 with feducb (ε = 1), 0.72 alone."
         )
         swapped = {"feducb": rewards["linucb-alone"], "linucb-alone": rewards["feducb"]}
         worse = fb.answer(experiment, played(experiment, unknown, swapped))

@@ -154,7 +154,7 @@ def test_what_has_no_finite_epsilon_stands_above_all_that_has():
         for label in ("feducb-published: ∞", "feducb: 1", "linucb-alone: 0")
     )
     assert height(broken) > 0.85 > 0.81 > height(sound) > height(alone) == pytest.approx(0.0)
-    assert broken.get_xdata()[0] == 20  # from its first release on
+    assert broken.get_xdata()[0] == 1  # that nothing is sent is seen too
     assert "∞" in [text.get_text() for text in axes.texts]
     (dashed,) = [line for line in axes.get_lines() if line not in (broken, sound, alone)]
     assert dashed.get_linestyle() == "--"
@@ -178,7 +178,7 @@ def test_where_regret_is_unknown_the_reward_of_a_turn_is_drawn():
     result["regret"] = result.regret * math.nan
     with pytest.raises(DataError, match=r"draw fb\.plot\.reward"):
         fb.plot.regret(result)
-    assert list(draw_plots(result, {})) == ["reward", "syncs"]
+    assert list(draw_plots(result, {})) == ["reward", "epsilon", "syncs"]
     axes = fb.plot.reward(result)
     assert axes.get_ylabel() == "reward per round, mean so far"
     np.testing.assert_allclose(lines(axes)["feducb"].get_ydata(), 0.5)

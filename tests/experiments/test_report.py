@@ -117,6 +117,7 @@ def test_real_data_say_so_at_the_top_and_on_every_printed_page(played):
     page = Parsed(text)
     titles = [text for tag, text in page.found if tag == "/h2"]
     assert titles[0] == "This report is made from real data"
+    assert "Take out the digest" in page.text
     assert "is itself not private" in page.text
     assert "may it be passed on?" in page.text
     assert 'content: "made from real data: not private"' in text

@@ -14,7 +14,7 @@ import pytest
 import xarray as xr
 
 import fedbandits as fb
-from fedbandits.environments import Linear
+from fedbandits.environments import Linear, Table
 from fedbandits.errors import ConfigError, OutputExistsError, ResumeWarning, StoppedError
 from fedbandits.experiments import sweep_output
 from fedbandits.experiments.events import (
@@ -366,3 +366,26 @@ def test_values_that_are_no_numbers_are_written_as_one_reads_them():
     found = fb.sweep(experiment(replicates=1, rounds=20), keys)
     assert found.schedule.values[0] == "growing(2)"
     assert "every" in found.schedule.values[1]
+
+
+def test_a_complete_sweep_of_other_data_is_not_taken_for_this_one(tmp_path):
+    """The configuration names the digest of one file alone."""
+
+    def write(name, shift):
+        rows = "".join(f"{'ab'[i % 2]},{(i + shift) / 20},{'cd'[i % 2]}\n" for i in range(12))
+        (tmp_path / name).write_text(f"site,x,y\n{rows}")
+        return str(tmp_path / name)
+
+    paths = [write("one.csv", 0), write("other.csv", 1)]
+    world = Table(
+        path=paths[0], site="site", features=("x",), target="y", classes=("c", "d"),
+        ranges={"x": (0.0, 1.0)},
+    )  # fmt: skip
+    made = experiment(environment=world, rounds=5, systems=(fb.system("linucb-alone"),))
+    keys, out = {"environment.path": paths}, tmp_path / "out"
+    whole = fb.sweep(made, keys, out=out, jobs=1)
+    with pytest.warns(ResumeWarning, match="holds a complete sweep already"):
+        assert_same(fb.sweep(made, keys, out=out, jobs=1, resume=True), whole)
+    write("other.csv", 5)
+    with pytest.raises(OutputExistsError, match="holds a sweep of other data"):
+        fb.sweep(made, keys, out=out, jobs=1, resume=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import sys
@@ -18,7 +17,10 @@ import fedbandits as fb
 from fedbandits.cli.sweeps import sweep_table
 from fedbandits.errors import ConfigError, LongRunWarning, ResourceError
 from fedbandits.experiments import estimate
+from fedbandits.experiments.numbers import spelled
+from fedbandits.experiments.plots import Picture
 from fedbandits.experiments.progress import TerminalProgress
+from fedbandits.experiments.sweep_answers import point_answers
 from fedbandits.experiments.sweep_ends import ends, final_runs
 from fedbandits.experiments.sweep_estimate import sweep_estimate
 from fedbandits.experiments.sweep_events import SweepAdvanced, SweepFinished, SweepStarted
@@ -66,7 +68,7 @@ def test_ends_are_those_of_each_points_own_last_round_and_parties(result):
     low, high = stats.t.interval(0.95, 2, cell.mean(), stats.sem(cell))
     half = found.half.sel(epsilon=3.0, agents=2, rounds=20, system="feducb")
     assert float(half) == pytest.approx((high - low) / 2)
-    assert found.unit == "regret an agent"
+    assert found.unit == "regret per agent"
 
 
 def test_fewer_than_three_replicates_have_no_interval(result):
@@ -83,7 +85,7 @@ def test_the_plot_has_a_line_for_each_system(one):
     np.testing.assert_array_equal(lines["feducb"][:, 1], mean.sel(system="feducb"))
     assert axes.get_xscale() == "log"
     assert axes.get_xlabel() == "ε"
-    assert axes.get_ylabel() == "regret an agent"
+    assert axes.get_ylabel() == "regret per agent"
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.3", "3", "30"]
 
 
@@ -141,16 +143,29 @@ def test_of_three_keys_one_is_chosen_first(result):
 @pytest.fixture(scope="module")
 def page(result):
     sweep = sweep_of(base(), KEYS)
-    return render_sweep(sweep, sweep.points(), result, {"rounds = 20": b"png"})
+    return render_sweep(sweep, sweep.points(), result, {"rounds = 20": Picture(b"png", b"svg")})
 
 
 def test_the_report_has_a_row_for_each_point(page, result):
     tables = re.findall(r"<table.*?</table>", page, re.DOTALL)
-    assert [len(re.findall("<tr>", table)) - 1 for table in tables] == [12, 12]
+    assert [len(re.findall("<tr>", table)) - 1 for table in tables] == [12, 12, 12]
+    answers, regrets, claims = tables
+    assert "ε = 30, agents = 3, rounds = 20" in answers
     for value in ("0.3", "30", "feducb", "linucb-pooled", "∞"):
-        assert value in tables[1]
-    mean = ends(result).mean.sel(epsilon=30.0, agents=3, rounds=20, system="feducb")
-    assert f"{float(mean):.1f} ± " in tables[0]
+        assert value in claims
+    at = {"epsilon": 30.0, "agents": 3, "rounds": 20, "system": "feducb"}
+    found = ends(result)
+    assert spelled(float(found.mean.sel(at)), float(found.half.sel(at))) in regrets
+
+
+def test_the_answer_at_a_point_is_that_of_a_run_of_it_alone(result):
+    points = sweep_of(base(), KEYS).points()
+    told = {one.point: one.answer for one in point_answers(points[-1:], result)}
+    (alone,) = told.values()
+    assert alone == fb.answer(points[-1].experiment, fb.run(points[-1].experiment))
+
+
+def test_a_report_on_drawn_data_has_no_warning(page):
     assert "not private" not in page  # its data is made up
     assert "[sweep]" in page
 
@@ -159,16 +174,8 @@ def test_a_report_on_real_data_says_that_it_is_not_private(result):
     world = fb.environments.Classification(dataset="wine", agents=2)
     sweep = sweep_of(experiment(environment=world), KEYS)
     text = render_sweep(sweep, sweep.points(), result, {})
-    assert "It is not private" in text
+    assert "This report is itself not private" in text
     assert 'content: "made from real data: not private"' in text  # at the head of printed pages
-
-
-def test_a_browser_can_show_the_pictures_of_the_report(result):
-    sweep = sweep_of(base(), KEYS)
-    text = render_sweep(sweep, sweep.points(), result, sweep_pictures(result))
-    shown = re.findall(r'src="data:image/([^;]*);base64,([^"]*)"', text)
-    assert [kind for kind, _ in shown] == ["png", "png"]
-    assert all(base64.b64decode(data).startswith(b"\x89PNG") for _, data in shown)
 
 
 def test_the_table_fits_80_columns(result):
@@ -266,6 +273,7 @@ class TestCommand:
         assert "runs/tiny-sweep/report.html" in capsys.readouterr().out
         out = tmp_path / "runs" / "tiny-sweep"
         assert (out / "plots" / "sweep.png").read_bytes()[1:4] == b"PNG"
+        assert b"<svg" in (out / "plots" / "sweep.svg").read_bytes()
         with xr.open_dataset(out / "results.nc", engine="h5netcdf") as stored:
             assert dict(stored.sizes)["epsilon"] == dict(stored.sizes)["agents"] == 2
 

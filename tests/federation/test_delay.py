@@ -97,6 +97,9 @@ def test_as_many_rewards_are_lost_as_was_asked_for():
     # Those that are not lost come when they would have come.
     kept = [a == b for a, b in zip(found, drawn(UniformDelay(2, 5)), strict=True) if a is not None]
     assert all(kept)
+    # Whether one is lost tells nothing about how long it would have taken.
+    waits = collections.Counter(wait for wait in found if wait is not None)
+    assert max(abs(waits[wait] / waits.total() - 0.25) for wait in range(2, 6)) < 0.03
     assert None not in drawn(FixedDelay(1, lost=0.0), 50)
 
 

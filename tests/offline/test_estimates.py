@@ -109,10 +109,10 @@ def test_sums_of_sites_are_those_of_all(data, count):
         whole = sums_of(*terms, np.zeros(count, np.int64), 1)[0]
         np.testing.assert_allclose(sums_of(*terms, sites, 4).sum(axis=0), whole, atol=1e-9)
         found = intervals(whole)
-        if whole[1] >= 2:
-            assert found.low <= found.value <= found.high
-        else:
+        if whole[1] < 2:
             assert np.isnan(found.low)
+        elif not np.isnan(found.low):  # which it is if all are equal
+            assert found.low <= found.value <= found.high
     effective = float(found.effective)
     assert effective <= log.matches.sum() + 1e-9
 
@@ -193,3 +193,43 @@ def test_contexts_must_be_a_row_for_each_event():
         doubly_robust(**RIGHT, contexts=[[0.0], [np.inf]])
     with pytest.raises(DataError, match=r"event 0 is below 0\.7"):
         accepted([0.5, 0.9], smallest=0.7)
+
+
+class TestArraysThatAreNone:
+    actions, paid, chosen = np.array([0, 1, 1]), np.array([1.0, 0.0, 1.0]), np.array([0, 1, 0])
+
+    @pytest.mark.parametrize("shown", [[True], [2, 0, 1], [[True, True, True]]])
+    def test_what_was_shown_is_a_truth_for_each_event(self, shown):
+        with pytest.raises(DataError, match=r"^shown: given .* True or False for each of the 3"):
+            replay(self.actions, self.paid, 0.5, self.chosen, shown=shown)
+
+    @pytest.mark.parametrize("wrong", [-0.1, 0.0, np.nan, 5.0])
+    def test_events_are_not_accepted_by_propensities_that_are_none(self, wrong):
+        with pytest.raises(DataError, match="event 1 is not above 0 and at most 1"):
+            accepted([0.5, wrong])
+
+    def test_nor_by_a_smallest_one_that_is_none(self):
+        with pytest.raises(DataError, match=r"^smallest: given 0, allowed"):
+            accepted([0.5, 0.2], 0.0)
+
+    @pytest.mark.parametrize("ridge", [0.0, -1.0, np.nan, np.inf])
+    def test_a_ridge_is_above_0(self, ridge):
+        with pytest.raises(DataError, match=r"^ridge: given"):
+            doubly_robust(self.actions, self.paid, 0.5, self.chosen, np.ones((3, 1)), ridge=ridge)
+
+    def test_actions_may_have_large_numbers(self):
+        rows, large = np.ones((3, 2)), np.array([7, 10**12])
+        one = doubly_robust(self.actions, self.paid, 0.5, self.chosen, rows)
+        other = doubly_robust(large[self.actions], self.paid, 0.5, large[self.chosen], rows)
+        assert str(one) == str(other)
+
+
+@pytest.mark.parametrize("paid", [0.0, 0.3, 1.0])
+def test_equal_rewards_do_not_make_an_interval_of_width_zero(paid):
+    actions, rewards = np.zeros(100, np.int64), np.full(100, paid)
+    for found in (
+        ips(actions, rewards, 0.5, actions), snips(actions, rewards, 0.5, actions),
+        replay(actions, rewards, 0.5, actions),
+    ):  # fmt: skip
+        assert np.isnan(found.low)
+        assert np.isnan(found.high)

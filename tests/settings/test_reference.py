@@ -10,6 +10,7 @@ from msgspec import Meta
 
 import fedbandits as fb
 from fedbandits.environments import environments
+from fedbandits.experiments.offline import METHODS
 from fedbandits.experiments.result import COMMON
 from fedbandits.experiments.summary import SUMMARY_COLUMNS
 from fedbandits.settings.reference.docstrings import description_of, meanings_of, summary_of
@@ -186,6 +187,7 @@ def test_parts_are_known_with_their_systems():
 
 
 def test_all_columns_and_variables_are_in_the_glossary():
-    assert set(COLUMNS) == set(SUMMARY_COLUMNS)
+    of_a_log = {f"value_{method}" for method in METHODS} | {"effective_ips"}
+    assert set(COLUMNS) == {*SUMMARY_COLUMNS, *of_a_log}
     assert set(COMMON) <= set(VARIABLES)
     assert all(text.endswith(".") for words in WORDS.values() for text in words.values())

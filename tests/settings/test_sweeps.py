@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fedbandits as fb
-from fedbandits.environments import Linear
+from fedbandits.environments import Linear, Table
 from fedbandits.errors import ConfigError
 from fedbandits.settings.sweep_keys import parse_option
 from fedbandits.settings.sweeps import Sweep, load_any, sweep_of
@@ -60,6 +60,8 @@ def base(**changes):
         ("0.1:10:log5", [0.1, 0.316228, 1.0, 3.16228, 10.0]),
         ("2:8:lin4", [2, 4, 6, 8]),
         ("1,2:4:lin3", [1, 2, 3, 4]),
+        ("0.12345678:1:lin3", [0.12345678, 0.561728, 1.0]),
+        ("1234567:1234569:lin2", [1234567, 1234569]),
     ],
 )
 def test_values_are_written_as_in_a_file_with_commas_between_them(written, values):
@@ -198,3 +200,21 @@ def test_what_toml_cannot_hold_is_not_lost():
     given = msgspec.structs.replace(variant, preset="linucb-alone")
     made = sweep_of(base(systems=(given,)), {"rounds": [3]})
     assert made.points()[0].experiment.systems == (given,)
+
+
+def test_other_data_has_another_digest(tmp_path):
+    """That of the first file would say of the second that it has changed."""
+    for name in ("one", "other"):
+        rows = "".join(f"{name}{i % 2},{i / 10},{'ab'[i % 2]}\n" for i in range(8))
+        (tmp_path / f"{name}.csv").write_text(f"site,x,y\n{rows}")
+    paths = [str(tmp_path / f"{name}.csv") for name in ("one", "other")]
+    world = Table(
+        path=paths[0], site="site", features=("x",), target="y", classes=("a", "b"),
+        ranges={"x": (0.0, 1.0)},
+    )  # fmt: skip
+    made = fb.Experiment(environment=world, rounds=5, systems=(fb.system("linucb-alone"),))
+    points = sweep_of(made, {"environment.path": paths}).points()
+    worlds = [point.experiment.environment for point in points]
+    assert [world.path for world in worlds] == paths
+    assert worlds[0].digest != worlds[1].digest
+    assert worlds[1].party_names == ("other0", "other1")

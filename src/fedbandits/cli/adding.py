@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:  # importing it takes long
     from fedbandits.settings.experiment import Experiment
+    from fedbandits.settings.sweeps import Sweep
 
 
 def add_alone(experiment: Experiment) -> Experiment:
@@ -24,6 +25,13 @@ def add_alone(experiment: Experiment) -> Experiment:
             err=True,
         )
     return found
+
+
+def add_alone_to(sweep: Sweep) -> Sweep:
+    """The sweep with a system whose parties learn alone, at every point."""
+    import msgspec
+
+    return msgspec.structs.replace(sweep, experiment=add_alone(sweep.experiment))
 
 
 def as_kept(folder: pathlib.Path, experiment: Experiment) -> Experiment:

@@ -65,6 +65,7 @@ def run(
     several of them have in common is played once. The table then has a row for each combination and
     system; the report shows regret against the swept values.
     """
+    from fedbandits.cli.adding import add_alone, add_alone_to
     from fedbandits.errors import ConfigError
     from fedbandits.settings.experiment import Experiment
     from fedbandits.settings.sweeps import load_any
@@ -84,14 +85,13 @@ def run(
             raise ConfigError("--advise: is for one experiment, not for a sweep; leave one out")
         from fedbandits.cli.sweeps import run_sweep
 
-        run_sweep(loaded, out, options)
+        run_sweep(loaded if no_alone else add_alone_to(loaded), out, options)
         return
     experiment = loaded
     # Only now: a wrong key must not wait for what a run needs.
     from rich.console import Console
 
     from fedbandits.cli import console
-    from fedbandits.cli.adding import add_alone
     from fedbandits.cli.summary import summary_table
     from fedbandits.experiments.answer import answer
     from fedbandits.experiments.progress import TerminalProgress

@@ -12,13 +12,12 @@ from rich.table import Table
 
 from fedbandits.experiments.intervals import FEWEST
 from fedbandits.experiments.numbers import spelled, spelled_epsilon
-from fedbandits.experiments.offline import gain_of, is_of_log
+from fedbandits.experiments.offline import BAND_NOTE, is_of_log, of_decision
 from fedbandits.experiments.progress import rounded
 from fedbandits.settings.experiment import Experiment
 
 _BAND = "± is half of the 95% interval of the mean: Student's t over replicates."
 _NO_BAND = f"No ±: fewer than {FEWEST} replicates."
-_LOG_BAND = "Estimated from the log, doubly robust. ± is half of the 95% interval."
 #: Wider than any terminal: to measure what a table would take.
 _UNBOUNDED = 4000
 #: Characters of a label that need no folding. Rather a longer one is folded than a column goes.
@@ -77,17 +76,19 @@ def _columns(experiment: Experiment, rows: list[dict[str, Any]]) -> list[_Column
             lambda row: spelled(row["regret_mean"] / acting, row["regret_ci95"] / acting),
         )
         return [found[0], lost, *found[1:]]
-    gained = _Column(f"reward per {words.turn}", lambda row: spelled(*gain_of(row, decisions)))
+    gained = _Column(
+        f"reward per {words.turn}",
+        lambda row: spelled(*of_decision(row, decisions)),
+    )
     return [found[0], gained, found[1], *found[3:]]
 
 
 def _table(experiment: Experiment, rows: list[dict[str, Any]], columns: list[_Column]) -> Table:
     parties = f"{experiment.environment.parties} {experiment.environment.words.parties}"
     has_band = any(math.isfinite(row["reward_ci95"]) for row in rows)
-    band = _BAND if has_band else _NO_BAND
     table = Table(
         title=f"{experiment.name}: {experiment.rounds:,} rounds, {parties}",
-        caption=_LOG_BAND if is_of_log(rows) else band,
+        caption=BAND_NOTE if is_of_log(rows) else _BAND if has_band else _NO_BAND,
     )
     table.add_column("system", style="bold", overflow="fold")
     for column in columns:

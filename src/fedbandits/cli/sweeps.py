@@ -36,6 +36,7 @@ def run_sweep(sweep: Sweep, out: pathlib.Path | None, options: dict[str, Any]) -
     from fedbandits.cli import console
     from fedbandits.experiments.progress import TerminalProgress
     from fedbandits.experiments.sweep import sweep as play
+    from fedbandits.experiments.sweep_answers import MOST_ANSWERS, point_answers
 
     folder = out or pathlib.Path("runs") / f"{sweep.experiment.name}-sweep"
     try:
@@ -44,7 +45,10 @@ def run_sweep(sweep: Sweep, out: pathlib.Path | None, options: dict[str, Any]) -
     except KeyboardInterrupt:
         typer.echo("Interrupted before any replicate was finished; --resume goes on.", err=True)
         raise typer.Exit(130) from None
-    console.output().print(sweep_table(sweep, sweep.points(), result))
+    points = sweep.points()
+    for told in point_answers(points[:MOST_ANSWERS], result):
+        console.print_lines([f"{told.point}: {told.answer.headline}"])
+    console.output().print(sweep_table(sweep, points, result))
     typer.echo(f"Report: {folder / 'report.html'}")
     if result.attrs["interrupted"]:
         typer.echo(
@@ -57,9 +61,9 @@ def run_sweep(sweep: Sweep, out: pathlib.Path | None, options: dict[str, Any]) -
 
 def sweep_table(sweep: Sweep, points: tuple[Point, ...], result: xr.Dataset) -> Table:
     """A row for each point and system: the swept values, regret of a party, and ε."""
-    from fedbandits.experiments.numbers import spelled_epsilon
+    from fedbandits.experiments.numbers import spelled, spelled_epsilon
     from fedbandits.experiments.sweep_ends import ends
-    from fedbandits.experiments.sweep_page import mean_text, sweep_cells
+    from fedbandits.experiments.sweep_page import sweep_cells
     from fedbandits.settings.sweeps import value_text
 
     found = ends(result)
@@ -67,7 +71,7 @@ def sweep_table(sweep: Sweep, points: tuple[Point, ...], result: xr.Dataset) -> 
     for axis in sweep.axes:
         table.add_column(escape(axis.words), justify="right", overflow="fold")
     table.add_column("system", style="bold", overflow="fold")
-    for title in (found.unit, "ε in all"):
+    for title in (found.unit, "ε accounted"):
         table.add_column(title, justify="right", no_wrap=True)
     shown: dict[str, Any] = {}
     last = len(sweep.experiment.systems)
@@ -79,6 +83,6 @@ def sweep_table(sweep: Sweep, points: tuple[Point, ...], result: xr.Dataset) -> 
     ):
         swept = ["" if shown == values else escape(value_text(v)) for v in values.values()]
         shown = values
-        numbers = mean_text(mean, half), spelled_epsilon(epsilon)
+        numbers = spelled(mean, half), spelled_epsilon(epsilon)
         table.add_row(*swept, escape(label), *numbers, end_section=number % last == 0)
     return table

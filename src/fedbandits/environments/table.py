@@ -13,7 +13,7 @@ from fedbandits._typing import Floats
 from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.needs import F64, Needs, Part
-from fedbandits.environments.words import Words
+from fedbandits.environments.words import Words, plural
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.random import Key
 
@@ -114,7 +114,7 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
     scaling: Literal["stated", "data"] = "stated"
     missing: Literal["refuse", "drop", "indicator"] = "refuse"
     visits: Literal["drawn", "once", "in order"] = "drawn"
-    norm: Annotated[float, Meta(gt=0.0)] | None = None
+    norm: Annotated[float, Meta(ge=1e-100)] | None = None
     intercept: Annotated[float, Meta(ge=0.0, lt=1.0)] = 0.25
     encoding: str = "utf-8"
     digest: str = ""
@@ -161,7 +161,7 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
     @property
     def words(self) -> Words:
         site = self.site or self.WORDS.party
-        several = site if site.endswith("s") or not site.isascii() else f"{site}s"
+        several = plural(site) if site.isascii() else site
         loss = "mistakes" if self.form == "target" else self.WORDS.loss
         return Words(site, several, loss, self.WORDS.turn)
 

@@ -22,3 +22,14 @@ class Words(NamedTuple):
     parties: str = "agents"
     loss: str = "regret"
     turn: str = "round"
+
+
+def plural(noun: str) -> str:
+    """Several of a ``noun``: ``hospitals``, ``branches``, ``facilities``."""
+    if noun.endswith("s"):
+        return noun
+    if noun.endswith(("ch", "sh", "x")):
+        return f"{noun}es"
+    if noun.endswith("y") and noun[-2:-1] not in (*"aeiou", ""):
+        return f"{noun[:-1]}ies"
+    return f"{noun}s"

@@ -108,7 +108,7 @@ def advise(
     base = pair_of(experiment, system)
     for trial in trials(base):
         result = sweep(trial.sweep, jobs=jobs, on_event=on_event, stop=stop)
-        tried = tuple(one for one in _tried(trial.sweep, result) if one.half_width is not None)
+        tried = tuple(one for one in _tried(trial.sweep, result) if one.replicates >= _FEWEST)
         if tried:
             key = trial.sweep.axes[0].path
             curves.append(Curve(trial.axis, key, tried, trial.left_out))

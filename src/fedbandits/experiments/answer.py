@@ -74,7 +74,8 @@ def answer(
 
     Every system that claims a finite ε is compared with parties that learn alone, and with
     everything pooled in clear. Replicates are compared in pairs: in each, both systems meet the
-    same contexts and reward draws. Intervals are Student's t, and hold together with 95%.
+    same contexts and reward draws. Intervals are by Student's t. Those of all private systems
+    beside learning alone hold together with 95%.
 
     Parameters
     ----------
@@ -227,7 +228,8 @@ class _Run(NamedTuple):
 def _worse_off(found: Measure, own: int, other: int, both: Any) -> float | None:
     """Share of parties, over replicates, for which the system is worse than the baseline."""
     gains = found.direction * (found.parties[other][both] - found.parties[own][both])
-    return float((gains < 0.0).mean()) if gains.size and gains.shape[-1] > 1 else None
+    known = gains[np.isfinite(gains)]  # of some parties a log may tell nothing
+    return float((known < 0.0).mean()) if known.size and gains.shape[-1] > 1 else None
 
 
 def _mean(values: Any) -> float | None:

@@ -9,14 +9,15 @@ from typing import NamedTuple
 from fedbandits.environments.words import Words
 from fedbandits.experiments.comparison import Comparison
 from fedbandits.experiments.intervals import FEWEST
+from fedbandits.offline.estimates import FEW
 
 #: Share of parties that are worse off, from which on it is said.
 _NOTABLE = 0.1
 _POOLED = "everything pooled in clear"
 _ON_LOG = (
     "Rewards are doubly robust estimates from one log, of the whole run, learning included. ± is "
-    "an interval at {level:.1%} for the chance of the log. It is rather too wide: it does not use "
-    "that both systems met the same events."
+    "an interval at {level:.1%} for the chance of the log. It is rather too wide: both systems met "
+    "the same events, and it holds however their errors go together."
 )
 
 
@@ -82,7 +83,7 @@ class Said(NamedTuple):
         else:
             text += (
                 f" ± is an interval by Student's t at {compared[0].level:.1%}, so that those of "
-                f"all {several} private systems hold together with 95%."
+                f"all {several} private systems with learning alone hold together with 95%."
             )
         return text + " It covers chance between replicates, not other data or other settings."
 
@@ -104,9 +105,9 @@ class Said(NamedTuple):
             return "Whether it pays is not known: no replicate of both systems is finished."
         if best.half_width is None:
             return (
-                f"Whether it pays is not known yet: {_replicates(best)} too few for an interval. "
+                f"Whether it pays is not known yet: {self._too_few(best)} for an interval. "
                 f"Learning together privately ({named}) {self._verb(best)} {amount}. "
-                f"Run it with --replicates 8; at least {FEWEST} are needed."
+                f"{self._remedy(best)}"
             )
         if best.pays:
             own, alone = _levels(best)
@@ -127,13 +128,26 @@ class Said(NamedTuple):
     def _each(self, one: Comparison) -> str:
         """One of several private systems."""
         if one.saves is None or one.half_width is None:
-            return f"{_named(one)}: not known; {_replicates(one)} too few for an interval."
+            return f"{_named(one)}: not known; {self._too_few(one)} for an interval."
         if one.pays is None:
             amount = self._amount(one, signed=True)
             return f"{_named(one)}: no difference to learning alone was found ({amount} saved)."
         pays = "pays" if one.pays else "does not pay"
         than = "" if one.pays else " than learning alone"
         return f"{_named(one)} {pays}: it {self._verb(one)} {self._amount(one)}{than}{_share(one)}."
+
+    def _too_few(self, one: Comparison) -> str:
+        """What there is too little of."""
+        if self.on_log:
+            return "the events of the log that match are too few"
+        return f"{_replicates(one)} too few"
+
+    def _remedy(self, one: Comparison) -> str:
+        if self.on_log:
+            return f"Use a longer log, or fewer actions; about {FEW:g} effective events are needed."
+        if one.replicates >= FEWEST:
+            return "All of them differ by the same amount. Run it with --replicates 8."
+        return f"Run it with --replicates 8; at least {FEWEST} are needed."
 
     def _verb(self, one: Comparison, signed: bool = False) -> str:
         if not self.loss:
@@ -155,7 +169,7 @@ class Said(NamedTuple):
         """What privacy costs, compared with everything pooled."""
         of = f" with {one.system}" if len(self.private) > 1 else ""
         if one.saves is None or one.half_width is None:
-            return f"What privacy costs{of} is not known: {_replicates(one)} too few."
+            return f"What privacy costs{of} is not known: {self._too_few(one)}."
         amount = f"{with_error(abs(one.saves), one.half_width)} {self.unit}"
         if one.pays is None:
             cost = with_error(-one.saves, one.half_width)

@@ -27,7 +27,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     saves
         Mean of what the judged system saves. It is positive if the system is better.
     half_width
-        Half the width of the interval around ``saves``. None with fewer than 3 replicates.
+        Half the width of the interval around ``saves``. None if too little is known for one.
     level
         Probability with which the interval covers the true mean.
     share

@@ -11,6 +11,7 @@ import xarray as xr
 from fedbandits._typing import Floats
 from fedbandits.environments.words import Words
 from fedbandits.experiments.offline import ANSWERED_BY
+from fedbandits.offline.estimates import FEW
 
 #: Words that begin with a vowel, and are spoken as if they began with a consonant.
 _SPOKEN_AS_CONSONANT = ("eu", "one", "uni", "us", "ut")
@@ -30,8 +31,8 @@ class Measure(NamedTuple):
     loss
         What is lost, in a word: ``mistakes``. Empty if more is better: then it is reward.
     errors : (systems, replicates), optional
-        Half-widths of 95% intervals of ``totals``, if they are estimates from one log. None if they
-        were measured.
+        Half-widths of 95% intervals of ``totals``, if they are estimates from one log; NaN if too
+        few events match. None if they were measured.
     """
 
     parties: Floats
@@ -93,6 +94,7 @@ def _estimated(words: Words, last: xr.Dataset) -> Measure:
     """The value on a log, by the doubly robust estimate; that of one party is by replay."""
     value = last.sel(estimator=ANSWERED_BY)
     halves = np.asarray((value.value_high - value.value_low).values, np.float64) / 2.0
+    halves[~(value.effective.mean("replicate").values >= FEW)] = np.nan
     reward, seen = (np.asarray(last[name].values, np.float64) for name in ("reward", "observed"))
     parties = np.divide(reward, seen, out=np.full(reward.shape, np.nan), where=seen > 0)
     unit = f"reward {with_article(words.turn)}"

@@ -27,6 +27,9 @@ INTERVAL_NOTE = (
     "become narrower with more replicates."
 )
 
+#: What ± is in a table of one number for each system.
+BAND_NOTE = "Estimated from the log. ± is half of the 95% interval for the chance of the log."
+
 
 class Row(NamedTuple):
     """The value of one system by one method, as tables show it.
@@ -69,22 +72,26 @@ def with_estimates(result: xr.Dataset) -> xr.Dataset:
     Parameters
     ----------
     result
-        The result with the sums that each replicate has noted.
+        The result with the sums that each replicate has noted. That of a sweep has its keys as
+        further dimensions.
     """
     result = result.assign(regret=result.regret * math.nan)
-    if f"{NOTED}{METHODS[0]}.{PARTS[0]}" not in result:
+    noted = f"{NOTED}{METHODS[0]}.{PARTS[0]}"
+    if noted not in result:
         return result
+    *lead, _, _ = result[noted].dims
     sums = _sums_of(result)
     result = result.drop_vars([name for name in result.data_vars if str(name).startswith(NOTED)])
-    whole = sums.sum(axis=3)
+    whole = np.nansum(sums, axis=-3)  # a sweep has points with fewer parties than others
+    whole[np.isnan(sums).all(axis=-3)] = math.nan
     found, matched = intervals(whole), PARTS.index("matched")
-    across = ("system", "replicate", "estimator", "round")
+    across = (*lead, "estimator", "round")
     estimates = {
         "value": found.value, "value_low": found.low, "value_high": found.high,
         "matched": whole[..., matched], "effective": found.effective,
     }  # fmt: skip
-    replay = sums[:, :, METHODS.index("replay")]
-    each = ("system", "replicate", "party", "round")
+    replay = sums[..., METHODS.index("replay"), :, :, :]
+    each = (*lead, "party", "round")
     result = result.assign({name: (across, values) for name, values in estimates.items()})
     result = result.assign(
         events=(each, replay[..., PARTS.index("events")]), observed=(each, replay[..., matched])
@@ -96,9 +103,9 @@ def with_estimates(result: xr.Dataset) -> xr.Dataset:
 
 
 def _sums_of(result: xr.Dataset) -> Floats:
-    """What replicates have noted, (system, replicate, method, party, round, part)."""
+    """What replicates have noted, (…, system, replicate, method, party, round, part)."""
     noted = [[result[f"{NOTED}{m}.{part}"].values for part in PARTS] for m in METHODS]
-    found: Floats = np.moveaxis(np.array(noted), (0, 1), (2, -1))
+    found: Floats = np.moveaxis(np.array(noted), (0, 1), (-4, -1))
     return found
 
 
@@ -160,8 +167,8 @@ class Difference(NamedTuple):
     mean
         Difference of values, mean over replicates.
     half_width
-        Half the width of a 95% interval. It is too wide rather than too narrow: both systems meet
-        the same events, which is not made use of.
+        Half the width of a 95% interval: the sum of those of both. Both systems meet the same
+        events, and the sum holds however their errors go together.
     """
 
     mean: float
@@ -185,7 +192,7 @@ def value_difference(
     last = result.isel(round=-1).sel(estimator=method)
     one, other = last.sel(system=system), last.sel(system=baseline)
     halves = [(each.value_high - each.value_low).values / 2.0 for each in (one, other)]
-    return Difference(_mean((one.value - other.value).values), _mean(np.hypot(*halves)))
+    return Difference(_mean((one.value - other.value).values), _mean(np.add(*halves)))
 
 
 def estimated(result: xr.Dataset) -> dict[str, float]:
@@ -207,25 +214,24 @@ def estimated(result: xr.Dataset) -> dict[str, float]:
     return columns
 
 
-def is_of_log(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the rows of a summary are those of a run on a log."""
-    return all(f"value_{ANSWERED_BY}" in row for row in rows)
+def of_decision(row: Mapping[str, Any], decisions: int) -> tuple[float, float]:
+    """Mean reward of a decision, and half the width of its 95% interval.
 
-
-def gain_of(row: Mapping[str, Any], decisions: int) -> tuple[float, float]:
-    """Mean reward of a decision in a row of a summary, and half of its 95% interval.
-
-    Of a log it is the estimate. Its rewards are those that were observed, which are few of all: to
-    divide them by all decisions would tell nothing.
+    It is the estimate where a log was played: only some of its rewards are observed.
 
     Parameters
     ----------
     row
-        Of one system.
+        A row of a summary.
     decisions
-        How many decisions all parties made.
+        How many decisions a replicate has.
     """
-    if not is_of_log([row]):
-        return row["reward_mean"] / decisions, row["reward_ci95"] / decisions
     name = f"value_{ANSWERED_BY}"
-    return row[name], (row[f"{name}_high"] - row[f"{name}_low"]) / 2.0
+    if name in row:
+        return row[name], (row[f"{name}_high"] - row[f"{name}_low"]) / 2.0
+    return row["reward_mean"] / decisions, row["reward_ci95"] / decisions
+
+
+def is_of_log(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the rows of a summary are of a run on a log."""
+    return any(f"value_{ANSWERED_BY}" in row for row in rows)

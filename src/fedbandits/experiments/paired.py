@@ -24,7 +24,8 @@ class Paired(NamedTuple):
     mean
         Mean difference; NaN if there are none.
     half_width
-        Half the width of the interval around ``mean``; None with fewer than 3 replicates.
+        Half the width of the interval around ``mean``; None with fewer than 3 replicates, or with
+        so few that all are equal by chance.
     """
 
     replicates: int
@@ -55,7 +56,10 @@ def paired(differences: Floats, level: float = LEVEL) -> Paired:
     if count < FEWEST:
         return Paired(count, mean, None)
     if np.ptp(found) == 0.0:  # the deviation of equal numbers is not always 0 in floating point
-        return Paired(count, float(found[0]), 0.0)
+        # Equal numbers do not show how much others would differ. That all are on one side of 0 by
+        # chance alone has a probability of 2^(1 - count).
+        known = found[0] == 0.0 or 2.0 ** (1 - count) <= 1.0 - level
+        return Paired(count, float(found[0]), 0.0 if known else None)
     error = float(found.std(ddof=1)) / math.sqrt(count)
     return Paired(count, mean, quantile(count, level) * error)
 
@@ -63,8 +67,9 @@ def paired(differences: Floats, level: float = LEVEL) -> Paired:
 def estimated_difference(difference: Paired, halves: Floats, level: float = LEVEL) -> Paired:
     """The difference of two estimates from one log, with an interval that holds the log's chance.
 
-    It is too wide rather than too narrow: that both systems meet the same events is not made use
-    of.
+    Half its width is the sum of both. Both systems meet the same events, so their errors may go in
+    opposite directions: where they choose different actions, what is good for one estimate is bad
+    for the other. The sum holds however their errors go together.
 
     Parameters
     ----------
@@ -75,7 +80,7 @@ def estimated_difference(difference: Paired, halves: Floats, level: float = LEVE
     level
         Probability with which the interval covers the true difference.
     """
-    both = np.hypot(*halves)
+    both = halves.sum(axis=0)
     both = both[np.isfinite(both)]
     if not len(both):
         return difference._replace(half_width=None)

@@ -71,14 +71,26 @@ def build_dataset(
 
 
 def spent(claims: Iterable[PrivacyClaim], noted: Floats) -> _Variables:
-    """ε accounted so far, and ε of contents so far, (system, replicate, round)."""
+    """ε accounted so far, and ε of contents so far, by system, replicate and round.
+
+    Where message times depend on data, no finite ε holds from the first round on: an observer also
+    sees that there is no message. Where statistics leave in clear, it holds until the first leaves.
+
+    Parameters
+    ----------
+    claims
+        The claim of each system.
+    noted : (systems, replicates, rounds)
+        ε of contents, as replicates have noted it.
+    """
     dims = ("system", "replicate", "round")
     contents, accounted = noted.copy(), noted.copy()
     for claim, of_contents, of_all in zip(claims, contents, accounted, strict=True):
         if claim.encrypted:  # what encryption protects has no ε
             of_contents[:] = of_all[:] = np.nan
-        elif not claim.is_private:  # no finite ε holds, once anything has left
-            of_all[of_all > 0.0] = np.inf
+        elif not claim.is_private:
+            by_times = math.isfinite(claim.epsilon_contents)
+            of_all[(of_all >= 0.0) if by_times else (of_all > 0.0)] = np.inf
     return {"epsilon": (dims, accounted), "epsilon_contents": (dims, contents)}
 
 
@@ -118,7 +130,13 @@ def regret_ratio(result: xr.Dataset, system: str, baseline: str) -> float:
 
 
 def busy_seconds(traces: list[ReplicateTrace]) -> float:
-    """Wall time during which at least one of these replicates was being played."""
+    """Wall time during which at least one of several replicates was being played, in seconds.
+
+    Parameters
+    ----------
+    traces
+        Traces of these replicates.
+    """
     total, until = 0.0, -math.inf
     for began, ended in sorted(spell for trace in traces for spell in trace.spells):
         total += max(0.0, ended - max(began, until))

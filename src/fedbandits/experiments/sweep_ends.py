@@ -11,10 +11,12 @@ from scipy.special import stdtrit
 
 from fedbandits.environments.words import Words
 from fedbandits.experiments.intervals import FEWEST, LEVEL
-from fedbandits.experiments.measure import with_article
+from fedbandits.experiments.offline import ANSWERED_BY, INTERVAL_NOTE
 
 #: Of Student's t, beyond which lies half of what a 95% interval leaves out.
 _TAIL = 0.5 + LEVEL / 2.0
+#: What intervals are, where results were measured.
+BY_STUDENT = "± is half a 95% interval (Student's t over replicates); fewer than 3 have none."
 
 
 class Ends(NamedTuple):
@@ -27,12 +29,15 @@ class Ends(NamedTuple):
     half
         Half the width of its 95% interval (Student's t); NaN for fewer than 3 replicates.
     unit
-        What is counted: ``mistakes a hospital``.
+        What is counted: ``mistakes per hospital``.
+    note
+        What the intervals are.
     """
 
     mean: xr.DataArray
     half: xr.DataArray
     unit: str
+    note: str = BY_STUDENT
 
 
 def swept_keys(result: xr.Dataset) -> list[str]:
@@ -52,13 +57,13 @@ def final_runs(result: xr.Dataset) -> xr.DataArray:
         The result of a sweep, or of some of its points.
     """
     measured = result[_measured(result)].sum("party", min_count=1)
-    position = xr.apply_ufunc(np.searchsorted, result["round"].values, result["rounds"])
-    last: xr.DataArray = measured.isel(round=position) / result["acting"]
-    return last.drop_vars("round", errors="ignore")
+    return _at_end(result, measured) / result["acting"]
 
 
 def ends(result: xr.Dataset) -> Ends:
     """The mean of :func:`final_runs` over replicates, with its interval and its unit."""
+    if "estimator" in result.dims:
+        return _estimated(result)
     runs = final_runs(result)
     count = runs.count("replicate")
     mean, deviation = runs.mean("replicate"), runs.where(count >= FEWEST).std("replicate", ddof=1)
@@ -67,7 +72,24 @@ def ends(result: xr.Dataset) -> Ends:
     what = words.loss if _measured(result) == "regret" else "reward"
     several = bool((result["acting"] > 1).any())
     half = quantile * deviation / np.sqrt(np.maximum(count, 1))
-    return Ends(mean, half, f"{what} {with_article(words.party)}" if several else what)
+    return Ends(mean, half, f"{what} per {words.party}" if several else what)
+
+
+def _estimated(result: xr.Dataset) -> Ends:
+    """The value on a log, with the interval of one replicate: all replicates use the same log."""
+    value, low, high = (
+        _at_end(result, result[name].sel(estimator=ANSWERED_BY, drop=True)).mean("replicate")
+        for name in ("value", "value_low", "value_high")
+    )
+    turn = Words(**json.loads(result.attrs["words"])).turn
+    return Ends(value, (high - low) / 2.0, f"estimated reward per {turn}", INTERVAL_NOTE)
+
+
+def _at_end(result: xr.Dataset, array: xr.DataArray) -> xr.DataArray:
+    """What an array holds at the last round of each point."""
+    position = xr.apply_ufunc(np.searchsorted, result["round"].values, result["rounds"])
+    last: xr.DataArray = array.isel(round=position).drop_vars("round", errors="ignore")
+    return last
 
 
 def claimed_epsilon(result: xr.Dataset) -> xr.DataArray:

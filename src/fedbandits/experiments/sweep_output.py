@@ -33,7 +33,8 @@ def write_sweep(out: pathlib.Path, parts: SweepParts, result: xr.Dataset) -> Non
         "config.toml": sweep.to_toml().encode(),
     }
     for number, image in enumerate(pictures.values()):
-        files[f"plots/sweep{f'-{number + 1}' if len(pictures) > 1 else ''}.png"] = image
+        name = f"plots/sweep{f'-{number + 1}' if len(pictures) > 1 else ''}"
+        files |= {f"{name}.png": image.png, f"{name}.svg": image.svg}
     for module in sweep.experiment.modules:
         files |= dict(module.files)
     put_in_place(files, out)

@@ -11,22 +11,20 @@ from typing import Any
 import xarray as xr
 
 from fedbandits.experiments.html import as_figure, as_table, as_text
-from fedbandits.experiments.numbers import spelled_epsilon
+from fedbandits.experiments.numbers import spelled, spelled_epsilon
+from fedbandits.experiments.plots import Picture
 from fedbandits.experiments.report.page import page
-from fedbandits.experiments.report.real_data import MARK
+from fedbandits.experiments.report.real_data import MARK, real_data_box
+from fedbandits.experiments.sweep_answers import MOST_ANSWERS, point_answers
 from fedbandits.experiments.sweep_ends import Ends, claimed_epsilon, ends
 from fedbandits.settings.sweeps import Point, Sweep, value_text
 
-_CAPTION = "Mean over replicates at the last round, with 95% intervals (Student's t)."
-_REAL = (
-    "This report comes from real data. It is not private: the numbers in it depend on single "
-    "records. Pass it on only to those who may see the data. Who chooses a setting by it looks at "
-    "the data too: no ε in this report counts that."
-)
+_CAPTION = "Mean over replicates at the last round, with 95% intervals."
+_REAL = "Who chooses a setting by this report looks at the data. No ε in this report counts that."
 
 
 def render_sweep(
-    sweep: Sweep, points: Sequence[Point], result: xr.Dataset, pictures: Mapping[str, bytes]
+    sweep: Sweep, points: Sequence[Point], result: xr.Dataset, pictures: Mapping[str, Picture]
 ) -> str:
     """The report as HTML text, images embedded.
 
@@ -35,20 +33,23 @@ def render_sweep(
     sweep, points, result
         What was run, and what came of it.
     pictures
-        PNG images, by what they show.
+        Images, by what they show.
     """
     title, found = f"Sweep of {sweep.experiment.name}", ends(result)
     real = sweep.experiment.environment.REAL_DATA
+    figures = (
+        as_figure(f"{words}. {_CAPTION}" if words else _CAPTION, image.svg)
+        for words, image in pictures.items()
+    )
     parts = [
         f"<h1>{as_text(title)}</h1>",
         _subtitle(sweep, result),
-        f"<p class=warning>{as_text(_REAL)}</p>" if real else "",
+        f"{real_data_box()}<p class=warning>{as_text(_REAL)}</p>" if real else "",
+        _answers(points, result),
         f"<h2>{as_text(found.unit.capitalize())}</h2>",
-        *(as_figure(f"{words}. {_CAPTION}" if words else _CAPTION, image)
-          for words, image in pictures.items()),
+        f"<div class=pairs>{''.join(figures)}</div>",
         as_table(_titles(sweep), _rows(points, result, found)),
-        "<p class=note>± is half a 95% interval (Student's t over replicates); fewer than 3 "
-        "replicates have none.</p>",
+        f"<p class=note>{as_text(found.note)}</p>",
         "<h2>What each system claims about privacy</h2>",
         "<p>ε for everything that leaves a party, at each point. ∞: no finite ε holds.</p>",
         as_table(_titles(sweep), _claim_rows(points, result)),
@@ -56,8 +57,22 @@ def render_sweep(
         "<p class=note>Resolved; save it as a file to run this again.</p>"
         f"<pre>{as_text(sweep.to_toml())}</pre></section>",
         f"<p class=note>{as_text(_versions(result))}</p>",
-    ]  # fmt: skip
+    ]
     return page(title, parts, MARK if real else "")
+
+
+def _answers(points: Sequence[Point], result: xr.Dataset) -> str:
+    """Whether it pays, point by point."""
+    told = list(point_answers(points[:MOST_ANSWERS], result))
+    if not told:
+        return ""
+    left = len(points) - MOST_ANSWERS
+    more = f"<p class=note>{left} more points are in the table below.</p>" if left > 0 else ""
+    rows = [(one.point, one.answer.headline) for one in told]
+    return (
+        f"<h2>Does it pay?</h2>{as_table(('at', 'answer'), rows, kind='overview')}{more}"
+        f"<p class=note>{as_text(told[0].answer.how)}</p>"
+    )
 
 
 def sweep_cells(
@@ -74,14 +89,6 @@ def sweep_cells(
             )
             mean, half, epsilon = cells
             yield point.values, label, mean, half, epsilon
-
-
-def mean_text(mean: float, half: float = math.nan) -> str:
-    """A mean as one reads it, with half the width of its interval if that is known."""
-    if math.isnan(mean):
-        return "–"
-    digits = 0 if abs(mean) >= 1000 else 1
-    return f"{mean:,.{digits}f}" + ("" if math.isnan(half) else f" ± {half:,.{digits}f}")
 
 
 def _subtitle(sweep: Sweep, result: xr.Dataset) -> str:
@@ -107,7 +114,7 @@ def _rows(points: Iterable[Point], result: xr.Dataset, found: Ends) -> Iterator[
     cells = iter(sweep_cells(points, result, found))
     for row in iter(lambda: list(itertools.islice(cells, systems)), []):
         swept = [value_text(value) for value in row[0][0].values()]
-        yield [*swept, *(mean_text(mean, half) for _, _, mean, half, _ in row)]
+        yield [*swept, *(spelled(mean, half) for _, _, mean, half, _ in row)]
 
 
 def _claim_rows(points: Iterable[Point], result: xr.Dataset) -> Iterator[list[str]]:

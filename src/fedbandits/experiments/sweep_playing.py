@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import xarray as xr
 
-from fedbandits.errors import ResumeWarning
+from fedbandits.errors import OutputExistsError, ResumeWarning
 from fedbandits.experiments.checkpoint import CheckpointFolder
 from fedbandits.experiments.events import Event, ReplicateAdvanced
 from fedbandits.experiments.output import holds_complete_run, read_result
@@ -154,7 +154,18 @@ class Playing:
         return result
 
     def complete_already(self, folder: pathlib.Path) -> xr.Dataset:
-        """The result in a folder; nothing is left to play."""
+        """The result in a folder; nothing is left to play.
+
+        Raises
+        ------
+        OutputExistsError
+            If it is of other data.
+        """
+        result = read_result(folder)
+        if result.attrs.get("units") != self.parts.named:
+            raise OutputExistsError(
+                f"{folder}: holds a sweep of other data; delete it or choose another --out"
+            )
         warnings.warn(
             f"resume: {folder} holds a complete sweep already; nothing is played. To play it "
             "again, run it without resume",
@@ -162,7 +173,6 @@ class Playing:
             stacklevel=3,
         )
         self._tell(self._started(len(self.parts.units) * self.parts.sweep.experiment.replicates))
-        result = read_result(folder)
         self._tell(SweepFinished(total=len(self.parts.points), out=self._out))
         return result
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,8 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from fedbandits.errors import ConfigError
-from fedbandits.experiments.plots import line_style
+from fedbandits.experiments.plots import Look, Picture, line_style
+from fedbandits.experiments.plots.pictures import picture
 from fedbandits.experiments.sweep_ends import Ends, claimed_epsilon, ends, swept_keys
 from fedbandits.settings.sweeps import in_words, key_words, value_text
 
@@ -60,7 +60,7 @@ def draw_sweep(result: xr.Dataset, axes: Axes | None = None) -> Axes:
             "choose values of the others with result.sel"
         )
     if axes is None:
-        axes = _figure(len(keys)).add_subplot()
+        axes = Figure(figsize=_size(len(keys)), layout="constrained").add_subplot()
     across = next((key for key in keys if _is_number(result, key)), keys[0])
     others = [key for key in keys if key != across]
     found = ends(result)
@@ -77,8 +77,8 @@ def draw_sweep(result: xr.Dataset, axes: Axes | None = None) -> Axes:
     return axes
 
 
-def sweep_pictures(result: xr.Dataset) -> dict[str, bytes]:
-    """PNG images of a sweep, by what they show: one for each choice of all keys but two.
+def sweep_pictures(result: xr.Dataset) -> dict[str, Picture]:
+    """Pictures of a sweep, by what they show: one for each choice of all keys but two.
 
     There are at most 24; the table has all points.
 
@@ -87,17 +87,16 @@ def sweep_pictures(result: xr.Dataset) -> dict[str, bytes]:
     result
         The result of a sweep.
     """
-    images = {}
-    for chosen in _choices(result, swept_keys(result)[2:])[:_PICTURES]:
-        figure = _figure(len(swept_keys(result)))
-        draw_sweep(result.sel(chosen), figure.add_subplot())
-        images[in_words(chosen)] = _png(figure)
-    return images
+    look = Look(size=_size(len(swept_keys(result))))
+    return {
+        in_words(chosen): picture(partial(draw_sweep, result.sel(chosen)), look)
+        for chosen in _choices(result, swept_keys(result)[2:])[:_PICTURES]
+    }
 
 
-def _figure(keys: int) -> Figure:
+def _size(keys: int) -> tuple[float, float]:
     """Wider for two keys, whose legend stands beside the axes."""
-    return Figure(figsize=(7.2 if keys == 1 else 9.0, 4.4), layout="constrained")
+    return (7.2 if keys == 1 else 9.0, 4.4)
 
 
 def _choices(result: xr.Dataset, keys: Sequence[str]) -> list[dict[str, Any]]:
@@ -105,14 +104,6 @@ def _choices(result: xr.Dataset, keys: Sequence[str]) -> list[dict[str, Any]]:
         return [{}]
     rest = _choices(result, keys[1:])
     return [{keys[0]: value, **more} for value in result[keys[0]].values.tolist() for more in rest]
-
-
-def _png(figure: Figure) -> bytes:
-    buffer = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph")  # scripts that the font lacks
-        figure.savefig(buffer, format="png", dpi=130)
-    return buffer.getvalue()
 
 
 def _is_number(result: xr.Dataset, key: str) -> bool:

@@ -12,6 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from fedbandits.experiments.labels import attributes, label
+from fedbandits.experiments.offline import with_estimates
 from fedbandits.experiments.replicate import checkpoint_rounds
 from fedbandits.experiments.result import busy_seconds, spent
 from fedbandits.experiments.summary import summarise
@@ -82,10 +83,17 @@ class SweepParts:
             if not (name in _SIZES and name in names)
         }
         result = xr.Dataset(made, coordinates, self._attributes(interrupted))
+        if not experiment.environment.regret_is_known:
+            result = with_estimates(result)
         label(result, experiment.environment.words)
         for axis in axes:
             result[axis.name].attrs |= {"path": axis.path, "long_name": axis.words}
         return result
+
+    @property
+    def named(self) -> str:
+        """The digests of all units, as text: of the same settings, other data have others."""
+        return " ".join(unit.digest for unit in self.units)
 
     @property
     def _parties(self) -> int:
@@ -153,6 +161,7 @@ class SweepParts:
         return made | {
             "config": self.sweep.to_toml(),
             "sweep": json.dumps({axis.name: axis.path for axis in self.sweep.axes}),
+            "units": self.named,
         }
 
 

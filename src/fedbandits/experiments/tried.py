@@ -28,7 +28,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     saves
         Mean of what the private system saves beside learning alone.
     half_width
-        Half the width of its 95% interval; None with fewer than 3 replicates.
+        Half the width of its 95% interval; None if too little is known for one.
     share
         ``saves`` as a share of what learning alone loses. None if that is 0.
     pays

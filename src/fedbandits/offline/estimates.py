@@ -27,6 +27,8 @@ _EVENTS, _MATCHED, _W, _WW, _U, _V, _UU, _UV, _VV = range(len(PARTS))
 #: With a smaller effective number of events an interval is not to be trusted.
 FEW = 30.0
 _LEVEL = 0.95
+#: What errors of rounding leave of a sum of squares that is 0.
+_ROUNDING = 1e-12
 
 
 class Estimate(NamedTuple):
@@ -37,7 +39,8 @@ class Estimate(NamedTuple):
     value
         The estimate; NaN if no event tells anything.
     low, high
-        Its 95% interval; NaN if there are fewer than two events to make it of.
+        Its 95% interval; NaN if there are fewer than two events to make it of, or all of them are
+        equal.
     method
         ``replay``, ``ips``, ``snips`` or ``dr``.
     events
@@ -137,9 +140,11 @@ def intervals(sums: Floats) -> Intervals:
         squares = sums[..., _UU] - 2.0 * value * sums[..., _UV] + value * value * vv
         count = v * v / vv  # how many terms: all events, or those that match
         variance = np.maximum(squares, 0.0) / (v * v) * count / np.maximum(count - 1.0, 1.0)
-        effective = np.where(matched > 0, sums[..., _W] ** 2 / sums[..., _WW], 0.0)
+        effective = np.where(matched == 0, 0.0, sums[..., _W] ** 2 / sums[..., _WW])
         half = quantile(np.maximum(matched - 1.0, 1.0)) * np.sqrt(variance)
-    half = np.where(matched >= 2, half, np.nan)
+        varies = np.maximum(squares, 0.0) > _ROUNDING * sums[..., _UU]
+    # Equal numbers do not show how much others would differ: 0 of 100 is no rate of exactly 0.
+    half = np.where((matched >= 2) & varies, half, np.nan)
     return Intervals(value, value - half, value + half, effective)
 
 

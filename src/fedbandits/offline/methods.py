@@ -6,6 +6,7 @@ on the way, as long as a choice depends on earlier events alone.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from fedbandits.random import Purpose, replicate_key, uniforms
 
 #: Propensities may exceed 1, or fall below the smallest one, by rounding.
 _ROOM = 1e-9
+_IMPROPER = "is not above 0 and at most 1"
 
 
 class Logged(NamedTuple):
@@ -67,8 +69,7 @@ def logged(
                 f"the {count} events"
             )
     _refuse_first("rewards", ~np.isfinite(found.rewards), "is not a finite number")
-    proper = (found.propensities > 0.0) & (found.propensities <= 1.0 + _ROOM)
-    _refuse_first("propensities", ~proper, "is not above 0 and at most 1")
+    _refuse_first("propensities", ~_proper(found.propensities), _IMPROPER)
     return found
 
 
@@ -91,9 +92,12 @@ def accepted(propensities: ArrayLike, smallest: float | None = None, seed: int =
     Raises
     ------
     DataError
-        If a propensity is below ``smallest``.
+        If a propensity is outside (0, 1], or below ``smallest``.
     """
     given = np.asarray(propensities, np.float64)
+    _refuse_first("propensities", ~_proper(given), _IMPROPER)
+    if smallest is not None and not 0.0 < smallest <= 1.0:
+        raise DataError(f"smallest: given {smallest:g}, allowed: a number above 0 and at most 1")
     least = float(given.min(initial=1.0)) if smallest is None else smallest
     _refuse_first("propensities", given < least * (1.0 - _ROOM), f"is below {least:g}")
     return uniforms(len(given), replicate_key(seed, 0), 0, 0, Purpose.REWARD) < least / given
@@ -127,7 +131,12 @@ def replay(
         If an array is malformed, or a propensity is outside (0, 1].
     """
     log = logged(actions, rewards, propensities, chosen)
-    drawn = accepted(log.propensities, seed=seed) if shown is None else np.asarray(shown, np.bool_)
+    drawn = accepted(log.propensities, seed=seed) if shown is None else np.asarray(shown)
+    if drawn.shape != log.actions.shape or drawn.dtype != np.bool_:
+        raise DataError(
+            f"shown: given {drawn.dtype} of shape {drawn.shape}, allowed: True or False for each "
+            f"of the {len(log.actions)} events"
+        )
     return _estimate("replay", *replay_terms(log, drawn))
 
 
@@ -214,8 +223,13 @@ def doubly_robust(
             f"{len(log.actions)} events"
         )
     _refuse_first("contexts", ~np.isfinite(rows).all(axis=1), "is not finite")
-    arms = int(max(log.actions.max(initial=0), log.chosen.max(initial=0))) + 1
-    return _estimate("dr", *dr_terms(log, rows, arms, ridge))
+    if not 0.0 < ridge < math.inf:
+        raise DataError(f"ridge: given {ridge:g}, allowed: a finite number above 0")
+    # A model for each action that occurs: numbers may be large, such as those of articles.
+    known, codes = np.unique([log.actions, log.chosen], return_inverse=True)
+    actions, chosen = codes.reshape(2, -1)
+    log = log._replace(actions=actions, chosen=chosen)
+    return _estimate("dr", *dr_terms(log, rows, len(known), ridge))
 
 
 def replay_terms(log: Logged, shown: Bools) -> tuple[Floats, Floats, Floats]:
@@ -244,6 +258,11 @@ def dr_terms(
     weights = log.weights
     terms = of_chosen + weights * (log.rewards - of_logged)
     return terms, np.ones(len(weights)), weights
+
+
+def _proper(propensities: Floats) -> Bools:
+    found: Bools = (propensities > 0.0) & (propensities <= 1.0 + _ROOM)
+    return found
 
 
 def _estimate(method: str, u: Floats, v: Floats, w: Floats) -> Estimate:

@@ -209,7 +209,7 @@ def _range(text: str) -> list[float]:
         raise ConfigError(f"sweep: {text}: equal ratios need LOW > 0")
     shares = [index / (count - 1) for index in range(count)]
     values = [low * (high / low) ** s if log else low + (high - low) * s for s in shares]
-    rounded = [float(f"{value:.6g}") for value in values]
+    rounded = [low, *(float(f"{value:.6g}") for value in values[1:-1]), high]  # ends as written
     return [int(v) if v.is_integer() and not log and "." not in text else v for v in rounded]
 
 

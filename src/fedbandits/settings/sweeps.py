@@ -119,6 +119,8 @@ class Sweep(msgspec.Struct, frozen=True):
             values[axis.name] = axis.values[number]
             for holder, key in _holders(table, self.experiment, axis.path):
                 holder[key] = axis.values[number]
+                if axis.path == "environment.path":  # other data has another digest
+                    holder.pop("digest", None)
         try:
             made = Experiment.from_table(table, modules=self.experiment.modules)
         except ConfigError as error:

@@ -24,8 +24,12 @@ if TYPE_CHECKING:
 #: The most coordinates that a context may have.
 _MOST_COORDINATES = 2_000
 _COUNTED = (
-    "These are public: who the parties are, how many persons there are, and how often the one who "
-    "comes most often comes."
+    "These are public: who the parties are, how many rows each of them has, how many persons there "
+    "are, and how often the one who comes most often comes."
+)
+_DROPPED = (
+    "Which rows have missing values is public as well: such rows are left out, and the others move "
+    "up."
 )
 
 
@@ -105,9 +109,10 @@ def _prepared(request: _Request) -> Prepared:
     contexts = contexts_of(raw, public.features, indicators, table.norm, table.intercept)
     sites = _sites(table, raw.lines.size) if table.site is None else sites_of(raw, table.site)
     persons = persons_of(raw, table.person, sites)
+    counted = (_COUNTED, _DROPPED) if table.missing == "drop" else (_COUNTED,)
     form = form_of(table, raw, public)
     return Prepared(
-        contexts, form, sites, persons, (*public.sentences, _COUNTED), (*dropped, *public.cautions)
+        contexts, form, sites, persons, (*public.sentences, *counted), (*dropped, *public.cautions)
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from fedbandits._typing import Floats
 from fedbandits.errors import DataError
 from fedbandits.experiments.intervals import FEWEST, interval
 from fedbandits.experiments.labels import labels_of
-from fedbandits.experiments.offline import ANSWERED_BY
+from fedbandits.experiments.offline import ANSWERED_BY, BAND_NOTE
 from fedbandits.experiments.plots.coinciding import coinciding, looks, notes
 from fedbandits.experiments.plots.style import (
     Look,
@@ -28,7 +27,6 @@ Scale = Literal["linear", "log"]
 
 #: Beyond this ratio of final heights, the lowest curves of linear axes lie on the ground.
 _WIDEST = 40.0
-_LOG_BAND = "bands: 95% intervals of the doubly robust estimate"
 
 
 class Curve(NamedTuple):
@@ -112,7 +110,7 @@ def reward(
 ) -> Axes:
     """Draw the mean reward of all decisions so far: a line for each system, with a 95% band.
 
-    Of a log it is the doubly robust estimate, and the band is that of the estimate.
+    Of a log it is the doubly robust estimate, and bands are for the chance of the log.
 
     Parameters
     ----------
@@ -132,20 +130,13 @@ def reward(
     """
     labels = labels_of(result)
     axes, look = own_axes(axes, Look(size, font_size)), Look(size, font_size)
+    title = f"{labels.gain}, mean so far"
     if "estimator" in result.dims:
-        curves, band = _estimated(result), [_LOG_BAND]
-        return _draw(axes, look, result, curves, f"{labels.gain}, estimated", "linear", band)
+        title = f"{title} (estimated)"
+        return _draw(axes, look, result, _estimated(result), title, "linear", [BAND_NOTE])
     decisions = result["round"] * labels.acting
     curves = curves_of(result.reward.sum("party", skipna=False) / decisions)
-    return _draw(axes, look, result, curves, f"{labels.gain}, mean so far", "linear")
-
-
-def _estimated(result: xr.Dataset) -> list[Curve]:
-    """A curve for each system of a log: its value, with the interval of the estimate."""
-    found = result.sel(estimator=ANSWERED_BY)
-    halves = curves_of((found.value_high - found.value_low) / 2.0)
-    values = curves_of(found.value)
-    return [curve._replace(half=half.mean) for curve, half in zip(values, halves, strict=True)]
+    return _draw(axes, look, result, curves, title, "linear")
 
 
 def curves_of(values: xr.DataArray) -> list[Curve]:
@@ -158,6 +149,16 @@ def curves_of(values: xr.DataArray) -> list[Curve]:
     return found
 
 
+def _estimated(result: xr.Dataset) -> list[Curve]:
+    """The estimated value on a log; its band is that of one replicate, see :mod:`.offline`."""
+    found = result.sel(estimator=ANSWERED_BY)
+    halves = curves_of((found.value_high - found.value_low) / 2.0)
+    return [
+        curve._replace(half=half.mean)
+        for curve, half in zip(curves_of(found.value), halves, strict=True)
+    ]
+
+
 def _scale_of(means: list[Floats]) -> Scale:
     """Logarithmic if the lowest curve would lie on the ground of linear axes."""
     last = [mean[-1] for mean in means if np.isfinite(mean[-1]) and mean[-1] > 0.0]
@@ -165,14 +166,9 @@ def _scale_of(means: list[Floats]) -> Scale:
 
 
 def _draw(
-    axes: Axes,
-    look: Look,
-    result: xr.Dataset,
-    curves: list[Curve],
-    title: str,
-    scale: Scale,
-    bands: Sequence[str] = (),
-) -> Axes:
+    axes: Axes, look: Look, result: xr.Dataset, curves: list[Curve], title: str, scale: Scale,
+    bands: list[str] | None = None,
+) -> Axes:  # fmt: skip
     rounds = result["round"].values
     low, high = _heights(curves, scale)
     groups = coinciding(*_as_drawn(curves, low, high, scale))

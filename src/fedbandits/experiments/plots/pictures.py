@@ -67,10 +67,19 @@ def draw_plots(
     theorems = partial(draw_theory, result=result, bounds=bounds, look=look)
     abouts = dict.fromkeys(bound.quantity for each in bounds.values() for bound in each)
     drawings += [(f"theory-{about}", partial(theorems, quantity=about)) for about in abouts]
-    return {name: _picture(draw, look) for name, draw in drawings}
+    return {name: picture(draw, look) for name, draw in drawings}
 
 
-def _picture(draw: Callable[[Axes], Axes], look: Look) -> Picture:
+def picture(draw: Callable[[Axes], Axes], look: Look) -> Picture:
+    """One plot as images.
+
+    Parameters
+    ----------
+    draw
+        Draws it on the axes that it is given.
+    look
+        Sizes.
+    """
     figure = Figure(figsize=look.size, layout="constrained")
     draw(figure.add_subplot())
     with (

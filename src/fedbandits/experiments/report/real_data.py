@@ -19,7 +19,8 @@ _MAY = (
     (
         "what systems claim, what attacks found, and the configuration",
         "Yes, after a look. They follow from settings and public facts. But paths, names of sites "
-        "and of columns, and how often people come may stand in them.",
+        "and of columns, and how often people come may stand in them. Take out the digest: who "
+        "knows all records but one finds the last one by it.",
     ),
     (
         "this report as a whole; answer.json, summary.csv, results.nc and the plots",

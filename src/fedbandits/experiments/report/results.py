@@ -12,7 +12,7 @@ from fedbandits.experiments.html import as_figure, as_number, as_table, as_text
 from fedbandits.experiments.intervals import FEWEST
 from fedbandits.experiments.labels import Labels, labels_of
 from fedbandits.experiments.numbers import spelled, spelled_epsilon
-from fedbandits.experiments.offline import gain_of, is_of_log
+from fedbandits.experiments.offline import BAND_NOTE, is_of_log, of_decision
 from fedbandits.experiments.plots import Picture
 from fedbandits.experiments.result import own_metrics
 from fedbandits.privacy.statements import MESSAGE_TIMES
@@ -74,7 +74,7 @@ def _seen(name: str, labels: Labels, rows: list[dict[str, Any]]) -> str:
     """A plot in words, for whoever cannot see it."""
     ends = {
         "regret": lambda row: spelled(row["regret_mean"] / labels.acting),
-        "reward": lambda row: spelled(gain_of(row, labels.acting * labels.rounds)[0]),
+        "reward": lambda row: spelled(of_decision(row, labels.acting * labels.rounds)[0]),
         "epsilon": lambda row: spelled_epsilon(row["epsilon_accounted"]),
         "syncs": lambda row: f"{row['syncs']:,.0f}",
     }
@@ -96,9 +96,7 @@ def _table(labels: Labels, rows: list[dict[str, Any]]) -> str:
         yield str(row["replicates"])
         if lost:
             yield spelled(row["regret_mean"] / acting, row["regret_ci95"] / acting)
-            yield spelled(row["reward_mean"] / acting, row["reward_ci95"] / acting)
-        else:
-            yield spelled(*gain_of(row, decisions))
+        yield spelled(*of_decision(row, acting if lost else decisions))
         for name in ("syncs", "messages", "bytes"):
             yield as_number(row[name])
         yield spelled_epsilon(row["epsilon_claimed"])
@@ -107,7 +105,9 @@ def _table(labels: Labels, rows: list[dict[str, Any]]) -> str:
 
     has_band = any(math.isfinite(row["reward_ci95"]) for row in rows)
     caption = (
-        "± is half of the 95% interval of the mean, by Student's t over replicates."
+        BAND_NOTE
+        if is_of_log(rows)
+        else "± is half of the 95% interval of the mean, by Student's t over replicates."
         if has_band
         else f"No ±: there are fewer than {FEWEST} replicates."
     )
