@@ -332,9 +332,3 @@ def test_tables_and_plots_show_the_estimate(result):
     line = next(line for line in axes.lines if line.get_label() == "feducb")
     assert line.get_ydata()[-1] == pytest.approx(value)
     assert axes.get_ylabel() == "reward per visit, mean so far (estimated)"
-
-
-def test_a_sweep_over_a_log_is_refused_since_its_regret_is_not_known():
-    experiment = fb.Experiment(rounds=60, environment=WORLD, systems=[fb.system("feducb")])
-    with pytest.raises(ConfigError, match="sweep: the regret is not known of a log"):
-        fb.sweep(experiment, {"systems.*.epsilon": [1.0, 3.0]})
