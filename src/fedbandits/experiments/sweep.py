@@ -106,11 +106,6 @@ def sweep(
         raise ConfigError(f"jobs: given {jobs!r}, allowed: a whole number ≥ 1")
     if resume and out is None:
         raise ConfigError("resume: needs out; checkpoints are kept beside that folder")
-    if not made.experiment.environment.regret_is_known:
-        raise ConfigError(
-            "sweep: the regret is not known of a log, and points are compared by nothing else; run "
-            "each value by itself, such as --set systems.*.epsilon=3 --out runs/three"
-        )
     chosen = choose_backend(backend, scheduler)
     if backend != "local":
         refuse_registered(entry.system for entry in made.experiment.systems)
