@@ -411,7 +411,7 @@ def test_a_token_is_kept_as_a_digest_and_can_be_revoked(tmp_path):
     assert token.startswith("fb_north_")
     assert token.split("_", 2)[2] not in file.read_text()
     assert file.stat().st_mode & 0o777 == 0o600
-    with pytest.raises(errors.DeploymentError, match="'shop'; revoke it first"):
+    with pytest.raises(errors.DeploymentError, match="'shop' is in use"):
         make_token(tmp_path, "shop")
     with pytest.raises(errors.DeploymentError, match="'shop'"):
         revoke_token(tmp_path, "other")

@@ -368,7 +368,10 @@ def test_a_server_that_ends_the_session_of_the_lock_lets_no_second_process_in(po
                     gone = connection.execute(left).first() is None
 
         end_sessions()
-        with pytest.raises(StoreError, match="read anew"), store.begin() as connection:
+        with (
+            pytest.raises(StoreError, match="the store is read again"),
+            store.begin() as connection,
+        ):
             store.set_number(connection, "x", 1)
         with pytest.raises(StoreBusyError):
             Store.open(where, "f", "m", "t")

@@ -52,7 +52,7 @@ def test_what_cannot_be_reached_ends_with_one_line_and_code_2(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cluster, "ANSWER", 0.5)
     arguments = [argument.format(port=silent_port) for argument in arguments]
-    assert call(monkeypatch, "run", "tiny.toml", *arguments) == 2
+    assert call(monkeypatch, "run", "tiny.toml", "--no-alone", *arguments) == 2
     shown = capsys.readouterr().err
     assert message in shown
     assert shown.count("\n") == 1

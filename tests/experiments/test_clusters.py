@@ -89,7 +89,7 @@ class At:
 def test_the_command_gives_the_same_bits_from_a_cluster(workers, at_home, tmp_path, monkeypatch):
     (tmp_path / "far.toml").write_text(experiment().to_toml())
     monkeypatch.chdir(tmp_path)
-    there = ["--backend", "dask", "--scheduler", workers.scheduler_address]
+    there = ["--no-alone", "--backend", "dask", "--scheduler", workers.scheduler_address]
     assert call(monkeypatch, "run", "far.toml", "--out", "out", *there) == 0
     with xr.open_dataset("out/results.nc", engine="h5netcdf") as stored:
         assert_same(at_home, stored)

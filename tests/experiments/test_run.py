@@ -91,7 +91,7 @@ def test_epsilon_is_that_of_everything_that_leaves(result):
     released = broken.epsilon_contents > 0.0
     assert released[:, -1].all()
     assert not released[:, 0].any()
-    np.testing.assert_array_equal(broken.epsilon, np.where(released, np.inf, 0.0))
+    assert np.isinf(broken.epsilon).all()  # also before: that nothing is sent is seen
     assert np.isfinite(broken.epsilon_contents).all()
 
 

@@ -163,13 +163,12 @@ class TestClaims:
     def test_a_person_with_many_visits_is_told_the_price(self):
         environment = Classification(agents=10, components=3)
         stated = claim(plan_of(system("feducb").config, environment, 569))
-        (per_person,) = (
-            limit.why for limit in stated.not_protected if limit.what.startswith("a person")
-        )
-        assert "10 visits on average" in per_person
-        assert "some have more" in per_person
-        epsilon = gaussian.epsilon_of(10 * stated.mu, 1e-5)
-        assert f"ε = {epsilon:.4g}" in per_person
+        most = math.ceil(environment.facts.most_visits(569))
+        assert most > 10  # the mean
+        assert stated.person.visits == most
+        epsilon = gaussian.epsilon_of(most * stated.mu, 1e-5)
+        assert stated.person.epsilon == pytest.approx(epsilon)
+        assert f"a person with {most} visits: ε = {epsilon:.4g}" in stated.headline
 
 
 def test_a_tree_with_calibrated_noise_needs_less_than_the_published():

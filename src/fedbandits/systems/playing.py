@@ -75,7 +75,7 @@ def bounds_in(system: System[Any], plan: Any, environment: Environment) -> Seque
     """The bounds of ``system``; drift and delay are named as conditions that are not met."""
     drifts = () if environment.drift is None else (_DRIFTS,)
     late = () if environment.delay is None else (_LATE,)
-    return [
+    return tuple(
         bound._replace(departs=(*bound.departs, *drifts, *late))
         for bound in system.bounds(plan, environment)
-    ]
+    )
