@@ -93,6 +93,10 @@ def _subtitle(experiment: Experiment, result: xr.Dataset) -> str:
         f"replicates: {experiment.replicates}, seed {experiment.seed}. All systems meet the same "
         "contexts and reward draws. Privacy noise is simulated, drawn from the seed."
     )
+    if environment.drift is not None:
+        line += " The world drifts: rewards change in the course of a run."
+    if environment.delay is not None:
+        line += " Rewards are observed late."
     if result.attrs["interrupted"]:
         line += (
             " <span class=warning>Interrupted: only finished replicates are counted, and systems "
