@@ -11,11 +11,11 @@ from msgspec import Meta
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import Environment
-from fedbandits.environments.drift import NO_SHARES, Shares, moved_on
+from fedbandits.environments.drift import NO_SHARES, Shares, mixed, moved_on, share_of_other
 from fedbandits.environments.facts import Facts, ProcurementFacts
 from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.environments.producer_files import Producers, read_producers
-from fedbandits.environments.purchase_truth import benchmark_of, keep_up, quality_in, truth_of
+from fedbandits.environments.purchase_truth import benchmark_of, keep_up, truth_of
 from fedbandits.environments.stage import Stage
 from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
@@ -218,9 +218,14 @@ def draw_good_units(
     The first l units that a buyer buys from a producer in a round are the same ones in every
     system.
     """
+    # Once a round: to hand a world over for each producer would cost more than its draw.
+    drifts = world.other.size > 0
+    share = share_of_other(world.shares, round_) if drifts else 0.0
     for i in range(purchase.size):
         if purchase[i] > 0:
-            quality = quality_in(world, i, round_)
+            quality = world.quality[i]
+            if drifts:
+                quality = mixed(quality, world.other[i], share)
             good[i] = binomial(purchase[i], quality, key, agent, round_, _REWARD, i)
         else:
             good[i] = 0

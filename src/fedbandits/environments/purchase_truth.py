@@ -60,15 +60,6 @@ def keep_up(world: Any, agent: int, round_: int, truth: Truth) -> None:
 
 
 @compiled
-def quality_in(world: Any, producer: int, round_: int) -> float:
-    """The probability that a unit of a producer is good in a round."""
-    quality = world.quality[producer]
-    if world.other.size > 0:
-        quality = mixed(quality, world.other[producer], share_of_other(world.shares, round_))
-    return float(quality)
-
-
-@compiled
 def benchmark_of(
     oracle: int, unit_revenue: Floats, surplus: Floats, capacity: Ints, order: Ints,
     ratio: Floats, purchase: Ints,

@@ -49,6 +49,8 @@ def _play(
     books, tally = one_book(state.books, agent), state.tally
     cost, capacity = world.cost[agent], world.capacity[agent]
     truth = truth_of(world, agent)
+    unit_revenue, surplus, ends = truth.unit_revenue, truth.surplus, truth.ends
+    drifts = world.other.size > 0
     noise = next_noise(constants, state.clock.releases[0])
     for round_ in range(start + 1, end + 1):
         decide(constants, round_, books, noise, cost, capacity, scratch)
@@ -57,10 +59,9 @@ def _play(
         if state.faults[agent] != NO_FAULT:
             return
         note_purchase(constants.raw_view, scratch.purchase, scratch.good, books)
-        keep_up(world, agent, round_, truth)
-        regret, missed = purchase_regret(
-            truth.unit_revenue, truth.surplus, truth.ends[0], truth.ends[1], scratch.purchase
-        )
+        if drifts:  # it takes as many arguments as a decision takes time
+            keep_up(world, agent, round_, truth)
+        regret, missed = purchase_regret(unit_revenue, surplus, ends[0], ends[1], scratch.purchase)
         tally.regret[agent] += regret
         if round_ > constants.exploration:
             tally.late_regret[agent] += regret
