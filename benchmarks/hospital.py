@@ -19,13 +19,10 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Sequence
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+from fresh_clone import fresh_clone, timed
+
 CLINICS = ("Köln", "Münster, Süd", "Görlitz", "Weißenfels")
 #: Columns of the data, what the clinics call them, and what they state about them in public.
 FEATURES = {
@@ -45,7 +42,9 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        total, command, surroundings = prepared(folder, given.here)
+        clone = fresh_clone(folder, given.here)
+        total, surroundings = clone.seconds, clone.surroundings
+        command = [clone.python, "-m", "fedbandits"]
         work = given.out or folder / "work"
         work.mkdir(parents=True, exist_ok=True)
         write_visits(work / "visits.csv")
@@ -59,21 +58,6 @@ def main() -> None:
         total += timed("run, with compilation", run, surroundings, work)
         total += pdf(work)
         print(f"{'in all':28}{total:7.1f} s", flush=True)
-
-
-def prepared(folder: pathlib.Path, here: bool) -> tuple[float, list[str], dict[str, str]]:
-    """Clone and install; the seconds, the command, and the environment variables it gets."""
-    clone = folder / "fedbandits"
-    surroundings = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
-    surroundings.pop("NUMBA_CACHE_DIR", None)
-    surroundings.pop("PYTHONPATH", None)
-    total = timed("clone", ["git", "clone", "--quiet", str(ROOT), str(clone)], surroundings)
-    if here:
-        surroundings["PYTHONPATH"] = str(clone / "src")
-        return total, [sys.executable, "-m", "fedbandits"], surroundings
-    make = ["make", "--silent", "-C", str(clone), ".venv/installed"]
-    total += timed("install", make, surroundings)
-    return total, [str(clone / ".venv" / "bin" / "fedbandits")], surroundings
 
 
 def write_visits(path: pathlib.Path) -> None:
@@ -116,20 +100,6 @@ def pdf(work: pathlib.Path) -> float:
         f"--print-to-pdf={work / 'report.pdf'}", page,
     ]  # fmt: skip
     return timed("PDF", printing, dict(os.environ), work)
-
-
-def timed(
-    title: str,
-    command: Sequence[str],
-    surroundings: dict[str, str],
-    folder: pathlib.Path | None = None,
-) -> float:
-    """Run a command, print how long it took and return that."""
-    began = time.monotonic()
-    subprocess.run(command, env=surroundings, cwd=folder, check=True)  # noqa: S603 - our own
-    seconds = time.monotonic() - began
-    print(f"{title:28}{seconds:7.1f} s", flush=True)
-    return seconds
 
 
 if __name__ == "__main__":
