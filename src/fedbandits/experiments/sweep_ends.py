@@ -7,14 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
-from scipy.special import stdtrit
 
+from fedbandits._typing import Floats
 from fedbandits.environments.words import Words
-from fedbandits.experiments.intervals import FEWEST, LEVEL
+from fedbandits.experiments.intervals import interval
 from fedbandits.experiments.offline import ANSWERED_BY, INTERVAL_NOTE
 
-#: Of Student's t, beyond which lies half of what a 95% interval leaves out.
-_TAIL = 0.5 + LEVEL / 2.0
 #: What intervals are, where results were measured.
 BY_STUDENT = "± is half a 95% interval (Student's t over replicates); fewer than 3 have none."
 
@@ -65,14 +63,23 @@ def ends(result: xr.Dataset) -> Ends:
     if "estimator" in result.dims:
         return _estimated(result)
     runs = final_runs(result)
-    count = runs.count("replicate")
-    mean, deviation = runs.mean("replicate"), runs.where(count >= FEWEST).std("replicate", ddof=1)
-    quantile = xr.apply_ufunc(stdtrit, np.maximum(count - 1, 1), _TAIL)
+    mean, half = xr.apply_ufunc(
+        _interval_of_finished,
+        runs,
+        input_core_dims=[["replicate"]],
+        output_core_dims=[[], []],
+        vectorize=True,
+    )
     words = Words(**json.loads(result.attrs["words"]))
     what = words.loss if _measured(result) == "regret" else "reward"
     several = bool((result["acting"] > 1).any())
-    half = quantile * deviation / np.sqrt(np.maximum(count, 1))
     return Ends(mean, half, f"{what} per {words.party}" if several else what)
+
+
+def _interval_of_finished(runs: Floats) -> tuple[float, float]:
+    """Mean and half-width over the replicates that are finished."""
+    found = interval(runs[np.isfinite(runs)])
+    return float(found.mean), float(found.half)
 
 
 def _estimated(result: xr.Dataset) -> Ends:
