@@ -27,6 +27,7 @@ from fedbandits._typing import Floats, Floats32
 from fedbandits.environments.delay import Delay
 from fedbandits.environments.drift import Drift, refuse_drift
 from fedbandits.environments.facts import ContextualFacts, Facts
+from fedbandits.environments.joins import FirstRound, first_rounds_of
 from fedbandits.environments.needs import Needs
 from fedbandits.environments.stage import Stage
 from fedbandits.environments.words import Words
@@ -90,6 +91,11 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
     def acting(self) -> int:
         """Number of parties that act in one round."""
         return self.parties
+
+    @property
+    def first_rounds(self) -> tuple[int, ...]:
+        """The first round of each party; empty if all begin in the first one."""
+        return ()
 
     @property
     def facts(self) -> Facts:
@@ -156,15 +162,24 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
     ----------
     agents
         Number of agents, M.
+    first_round
+        The round in which an agent begins: one number for all agents, or a list with one for each,
+        such as ``[1, 1, 500]``. Before it, an agent decides nothing and learns from no records.
     """
 
     FACTS: ClassVar[type[Facts]] = ContextualFacts
 
     agents: Count = 10
+    first_round: FirstRound = 1
 
     @property
     def parties(self) -> int:
         return self.agents
+
+    @property
+    def first_rounds(self) -> tuple[int, ...]:
+        late = self.first_round != 1  # how many parties there are may stand in a file
+        return first_rounds_of(self.first_round, self.parties) if late else ()
 
     @property
     def dimension(self) -> int:

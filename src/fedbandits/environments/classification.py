@@ -24,6 +24,7 @@ from fedbandits.environments.base import (
 from fedbandits.environments.drifting import MovedRewards, drifting
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.needs import F64, Needs, Part
+from fedbandits.environments.persons import person_of
 from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, integer, permutation
@@ -51,6 +52,7 @@ class ClassificationWorld(NamedTuple):
     shards: Ints  # (rows,): row numbers, grouped by agent
     starts: Ints  # (agents + 1,): agent i owns shards[starts[i]:starts[i + 1]]
     arms: int
+    persons: Ints  # (rows,): whose row each is
 
 
 class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="classification"):
@@ -111,9 +113,13 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
     @property
     def facts(self) -> ContextualFacts:
         rows = len(self._data()[1])
-        share = self.agents / rows if self.shards == "shared" else 1 / max(1, rows // self.agents)
+        shared = self.shards == "shared"
         return msgspec.structs.replace(
-            super().facts, public=(_PREPARATION,), persons=rows, most_share=share
+            super().facts,
+            public=(_PREPARATION,),
+            persons=rows,
+            most_share=self.agents / rows if shared else 1 / max(1, rows // self.agents),
+            most_parties=self.agents if shared else 1,
         )
 
     def prepare(self) -> None:
@@ -138,7 +144,8 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
         else:
             order = permutation(count, key, 0, 0, Purpose.WORLD)
             starts = np.linspace(0, count, self.agents + 1).round().astype(np.int64)
-        world = ClassificationWorld(rows, labels, order, starts, self.arm_count)
+        persons = np.arange(count)  # each row is a person, who comes again and again
+        world = ClassificationWorld(rows, labels, order, starts, self.arm_count, persons)
         return drifting(self, key, world, MovedRewards(self.arm_count))
 
     def _data(self) -> tuple[Floats32, Ints]:
@@ -271,6 +278,14 @@ def _fill(
     best = world.labels[row]
     expected[best] = np.float32(1.0)
     return best
+
+
+@implements(person_of, ClassificationWorld)
+def _person(world: Any, key: Any, agent: Any, round_: Any) -> Any:
+    first, past = world.starts[agent], world.starts[agent + 1]
+    return world.persons[
+        world.shards[first + integer(past - first, key, agent, round_, _CONTEXT, 0)]
+    ]
 
 
 implements(draw_reward, ClassificationWorld)(bernoulli_reward)

@@ -15,6 +15,8 @@ from fedbandits.environments.base import (
     draw_reward,
 )
 from fedbandits.environments.choices import note_choice
+from fedbandits.environments.joining import acting_in, joined
+from fedbandits.environments.persons import Visit, draw_person
 from fedbandits.environments.stage import Stage
 from fedbandits.random import Key
 
@@ -43,8 +45,8 @@ def draw_chosen_reward(
 class ContextualStage(Stage):
     """One replicate of a contextual environment, in which parties act.
 
-    A situation is a decision set, (d, columns) float32. A decision is an arm. An outcome is a
-    reward.
+    A situation is a decision set, (d, columns) float32, or a :class:`.persons.Visit` with one. A
+    decision is an arm. An outcome is a reward.
 
     Parameters
     ----------
@@ -55,20 +57,24 @@ class ContextualStage(Stage):
     """
 
     def __init__(self, environment: ContextualEnvironment, key: Key) -> None:
-        super().__init__(environment.world(key), key, environment.parties)
+        world = joined(environment, environment.world(key))
+        super().__init__(world, key, environment.parties)
         facts = environment.facts
         self._features = np.zeros(facts.features_shape, np.float32)
         self._expected = np.zeros(facts.arms, np.float32)
         self._best = 0
 
     def acting(self, round_: int) -> Iterable[int]:
-        return range(len(self.regret))
+        return acting_in(self.world, len(self.regret), round_)
 
-    def situation(self, round_: int, player: int) -> Floats32:
+    def situation(self, round_: int, player: int) -> Any:
         self._best = draw_decision_set(
             self.world, self.key, player, round_, self._features, self._expected
         )
-        return self._features
+        if not self.tells_persons:
+            return self._features
+        person = draw_person(self.world, self.key, player, round_)
+        return Visit(str(person), self._features)
 
     def outcome(self, round_: int, player: int, decision: int) -> float | None:
         expected = self._expected

@@ -16,6 +16,7 @@ from fedbandits.environments.base import (
     fill_decision_set,
 )
 from fedbandits.environments.drift import Shares, share_of_other
+from fedbandits.environments.persons import person_of
 from fedbandits.random import Key
 
 
@@ -131,6 +132,11 @@ def _fill(
         if expected[k] > expected[best]:
             best = k
     return best
+
+
+@implements(person_of, DriftingWorld)
+def _person(world: Any, key: Any, agent: Any, round_: Any) -> Any:
+    return person_of(world.before, key, agent, round_)
 
 
 @implements(draw_reward, DriftingWorld)

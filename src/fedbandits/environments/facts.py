@@ -79,6 +79,8 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
         drawn at random. None where they are not, or it is not known.
     most_rows
         Largest number of visits of one person, where that is known.
+    most_parties
+        Largest number of parties that one person visits, where that is known.
     """
 
     dimension: Count
@@ -89,6 +91,7 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
     persons: Count | None = None
     most_share: Annotated[float, Meta(gt=0.0)] | None = None
     most_rows: Count | None = None
+    most_parties: Count | None = None
 
     def validate(self) -> None:
         low, high = self.reward_range

@@ -24,6 +24,7 @@ from fedbandits.environments.base import (
 from fedbandits.environments.directions import coordinate
 from fedbandits.environments.drift import direction_of_drift
 from fedbandits.environments.drifting import OtherParameter, drifting
+from fedbandits.environments.joining import without_joins
 from fedbandits.environments.needs import F32, Needs, Part
 from fedbandits.errors import ConfigError
 from fedbandits.random import Key, Purpose, fill_words, normals
@@ -181,7 +182,7 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
         return direction / length
 
     def true_parameters(self, world: Any) -> Floats | None:
-        return None if self.drift is not None else world.theta[None, :]
+        return None if self.drift is not None else without_joins(world).theta[None, :]
 
 
 def turned(theta: Floats, direction: Floats) -> Floats:

@@ -16,6 +16,7 @@ import numpy as np
 from fedbandits._typing import Floats, Floats32
 from fedbandits.draws import Draws
 from fedbandits.environments.base import ContextualEnvironment
+from fedbandits.environments.persons import Visit
 from fedbandits.environments.stage import Stage
 from fedbandits.errors import BoundExceededError, DataError
 from fedbandits.random import Key, Purpose
@@ -125,6 +126,25 @@ class PythonEnvironment(ContextualEnvironment, frozen=True, kw_only=True):
         """
         del world
         return float(draws.bernoulli(expected))
+
+    def person(self, world: Any, agent: int, round_: int, draws: Draws) -> int:
+        """Number of the person who comes, from 0; a guarantee for persons needs it.
+
+        ``facts.persons`` says how many persons there are. By default it is not known who comes.
+
+        Parameters
+        ----------
+        world
+            What :meth:`begin` returned.
+        agent, round_ : int
+            Number of the agent (the first is 0), and of the round (the first is 1).
+        draws : Draws
+            The source of randomness; it gives the same draws as in :meth:`decision_set`.
+        """
+        raise DataError(
+            f"{type(self).__name__}.person: not defined, so persons cannot be protected here; "
+            'define it, or set unit = "record"'
+        )
 
     def world(self, key: Key) -> PythonWorld:
         # Compiled loops are what asks for it: they need the way back into Python.
@@ -251,20 +271,53 @@ def pay(
     return reward
 
 
+def person_in(environment: PythonEnvironment, key: Key, agent: int, round_: int) -> int:
+    """Ask ``environment`` who comes, and check it.
+
+    Parameters
+    ----------
+    environment
+        The environment.
+    key, agent, round_
+        Key of the random draws, number of the agent, and the round.
+
+    Raises
+    ------
+    DataError
+        If it does not say, or the number is not that of a person.
+    """
+    draws = Draws(key, agent, round_, Purpose.CONTEXT)
+    found = environment.person(begun(environment, key), agent, round_, draws)
+    persons = environment.facts.persons or 0
+    if not isinstance(found, int | np.integer) or not 0 <= found < persons:
+        raise DataError(
+            f"{type(environment).__name__}.person: round {round_} has no number of a person; "
+            f"allowed: 0 to {persons - 1}, one below facts.persons"
+        )
+    return int(found)
+
+
 class PythonStage(Stage):
     """One replicate of a world in plain Python, for parties to act in; nothing is compiled."""
 
     def __init__(self, environment: PythonEnvironment, key: Key) -> None:
-        super().__init__(None, key, environment.agents)
+        from fedbandits.environments.joining import joined  # it needs what is compiled
+
+        super().__init__(joined(environment, None), key, environment.agents)
         self._environment = environment
         self._shown: Shown | None = None
 
     def acting(self, round_: int) -> Iterable[int]:
-        return range(len(self.regret))
+        from fedbandits.environments.joining import acting_in
 
-    def situation(self, round_: int, player: int) -> Floats32:
+        return acting_in(self.world, len(self.regret), round_)
+
+    def situation(self, round_: int, player: int) -> Any:
         self._shown = show(self._environment, self.key, player, round_)
-        return np.ascontiguousarray(self._shown.features)
+        features = np.ascontiguousarray(self._shown.features)
+        if not self.tells_persons:
+            return features
+        return Visit(str(person_in(self._environment, self.key, player, round_)), features)
 
     def outcome(self, round_: int, player: int, decision: int) -> float | None:
         shown = self._shown

@@ -9,7 +9,8 @@ from numba import objmode
 from fedbandits._compile import implements
 from fedbandits._typing import Floats32
 from fedbandits.environments.base import decision_set_workspace, draw_reward, fill_decision_set
-from fedbandits.environments.python import PythonEnvironment, PythonWorld, pay, show
+from fedbandits.environments.persons import person_of
+from fedbandits.environments.python import PythonEnvironment, PythonWorld, pay, person_in, show
 from fedbandits.random import Key
 
 #: Environments that worlds are of, by number: compiled code can hold numbers alone.
@@ -47,6 +48,11 @@ def reward(number: int, low: int, high: int, expected: float, agent: int, round_
     return pay(_environments[number], key, float(expected), int(agent), int(round_))
 
 
+def person(number: int, low: int, high: int, agent: int, round_: int) -> int:
+    """Ask who comes."""
+    return person_in(_environments[number], Key(int(low), int(high)), int(agent), int(round_))
+
+
 @implements(decision_set_workspace, PythonWorld)
 def _workspace(world: Any) -> Any:
     return ()
@@ -68,3 +74,11 @@ def _reward(world: Any, expected: Any, key: Any, agent: Any, round_: Any) -> Any
     with objmode(drawn="float64"):
         drawn = reward(number, low, high, expected, agent, round_)
     return drawn
+
+
+@implements(person_of, PythonWorld)
+def _person(world: Any, key: Any, agent: Any, round_: Any) -> Any:
+    number, low, high = world.number, key[0], key[1]
+    with objmode(who="int64"):
+        who = person(number, low, high, agent, round_)
+    return who

@@ -24,6 +24,7 @@ from fedbandits.environments.drifting import MirroredRewards, drifting
 from fedbandits.environments.factors import leading_factors
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.needs import Needs
+from fedbandits.environments.persons import person_of
 from fedbandits.environments.rating_files import read_ratings
 from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
@@ -101,7 +102,7 @@ class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"
         users = len(self._data().starts) - 1
         share = 1.0 / max(1, users // self.agents)
         return msgspec.structs.replace(
-            super().facts, public=(_PREPARATION,), persons=users, most_share=share
+            super().facts, public=(_PREPARATION,), persons=users, most_share=share, most_parties=1
         )
 
     def prepare(self) -> None:
@@ -232,6 +233,12 @@ def _fill(
         if expected[arm] > expected[best]:
             best = arm
     return best
+
+
+@implements(person_of, RatingsWorld)
+def _person(world: Any, key: Any, agent: Any, round_: Any) -> Any:
+    first, past = world.shares[agent], world.shares[agent + 1]
+    return world.order[first + integer(past - first, key, agent, round_, _CONTEXT, 0)]
 
 
 @implements(draw_reward, RatingsWorld)

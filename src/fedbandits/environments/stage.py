@@ -30,6 +30,8 @@ class Stage:
 
     #: When outcomes are observed; None for at once. Whoever makes the stage sets it.
     delay: Delay | None = None
+    #: Whether situations say who comes, as a :class:`.persons.Visit`. Whoever makes it sets it.
+    tells_persons: bool = False
 
     def __init__(self, world: Any, key: Key, parties: int) -> None:
         self.world, self.key = world, key

@@ -123,8 +123,8 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         from fedbandits.environments.tables.settings import refuse_settings
 
         refuse_settings(self)
-        for name in ("drift", "delay"):
-            if self.form == "log" and getattr(self, name) is not None:
+        for name, usual in (("drift", None), ("delay", None), ("first_round", 1)):
+            if self.form == "log" and getattr(self, name) != usual:
                 raise ValueError(f"{name}: a log is played back as it was written; leave it out")
 
     @property
@@ -188,6 +188,7 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
             persons=persons.persons if comes_again else None,
             most_share=persons.most_share if drawn else None,
             most_rows=persons.most_rows if comes_again and not drawn else None,
+            most_parties=persons.most_parties if comes_again else None,
         )
 
     def identified(self) -> Self:

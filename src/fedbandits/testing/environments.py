@@ -29,6 +29,7 @@ from fedbandits.environments.base import (
     draw_decision_set,
     draw_world_reward,
 )
+from fedbandits.environments.persons import NOBODY, draw_person
 from fedbandits.random import Key, replicate_key
 from fedbandits.settings.experiment import system
 from fedbandits.settings.plain import without_none
@@ -192,6 +193,18 @@ def tells_agents_and_replicates_apart(environment: Environment) -> None:
         assert not np.array_equal(base, seen(1, 0)), "all agents see and earn the same"
 
 
+def names_persons_that_there_are(environment: Environment) -> None:
+    """If persons come again and again, each visit is of one of them, or of nobody."""
+    if not isinstance(environment, ContextualEnvironment) or environment.facts.persons is None:
+        return
+    world, persons = environment.world(_KEY), environment.facts.persons
+    for agent in _some_agents(environment):
+        for round_ in range(1, LOOKS + 1):
+            person = draw_person(world, _KEY, agent, round_)
+            assert NOBODY <= person < persons, f"no person has the number {person}"
+            assert person == draw_person(world, _KEY, agent, round_)
+
+
 def keeps_its_bounds(environment: Environment) -> None:
     """Contexts, expected rewards, rewards and gaps are within the bounds of the facts."""
     if not isinstance(environment, ContextualEnvironment):
@@ -265,6 +278,7 @@ CHECKS: tuple[Callable[[Environment], None], ...] = (
     is_played_alike_by_its_stage,
     draws_depend_on_their_names_alone,
     tells_agents_and_replicates_apart,
+    names_persons_that_there_are,
     keeps_its_bounds,
     pays_what_is_expected,
     explains_rewards_by_its_parameters,

@@ -30,6 +30,7 @@ class Dealt(NamedTuple):
     shards: Ints  # (rows,): row numbers, grouped by party
     starts: Ints  # (parties + 1,)
     drawn: bool  # whether a round shows a row at random; else the party's next one
+    persons: Ints  # (rows,): whose row each is
     key: Key  # of the random draws of the replicate
 
 
@@ -56,11 +57,11 @@ class Classes(NamedTuple):
         """See :class:`Form`. Rows that are drawn make the world of bundled data sets."""
         if dealt.drawn:
             return ClassificationWorld(
-                dealt.rows, self.labels, dealt.shards, dealt.starts, len(self.arms)
+                dealt.rows, self.labels, dealt.shards, dealt.starts, len(self.arms), dealt.persons
             )
         rewards = np.zeros((len(self.labels), len(self.arms)), np.float32)
         rewards[np.arange(len(self.labels)), self.labels] = 1.0
-        return TableWorld(dealt.rows, rewards, self.labels, *dealt[1:4])
+        return TableWorld(dealt.rows, rewards, self.labels, *dealt[1:5])
 
 
 class Rewarded(NamedTuple):
@@ -72,7 +73,7 @@ class Rewarded(NamedTuple):
     def world(self, dealt: Dealt) -> TableWorld:
         """See :class:`Form`."""
         best = self.rewards.argmax(axis=1).astype(np.int64)
-        return TableWorld(dealt.rows, self.rewards, best, *dealt[1:4])
+        return TableWorld(dealt.rows, self.rewards, best, *dealt[1:5])
 
 
 def form_of(table: Table, raw: RawTable, public: Public) -> Form:

@@ -19,6 +19,7 @@ from fedbandits._compile import compiled, implements
 from fedbandits._typing import Bools, Floats, Floats32, Ints
 from fedbandits.environments.base import decision_set_workspace, draw_reward, fill_decision_set
 from fedbandits.environments.choices import note_choice
+from fedbandits.environments.persons import NOBODY, person_of
 from fedbandits.offline.estimates import METHODS, PARTS, sums_of
 from fedbandits.offline.methods import Logged, dr_terms, ips_terms, replay_terms, snips_terms
 from fedbandits.random import Key, Purpose, uniform
@@ -73,10 +74,11 @@ class LoggedWorld(NamedTuple):
     starts: Ints  # (parties + 1,): party i owns order[starts[i]:starts[i + 1]]
     shown: Bools  # (events,), by place: whether rejection sampling accepts the event
     arms: int
+    persons: Ints  # (events,): whose event each is
     noted: Noted  # what changes in a run
 
 
-def logged_world(log: Log, key: Key, order: Ints, starts: Ints) -> LoggedWorld:
+def logged_world(log: Log, key: Key, order: Ints, starts: Ints, persons: Ints) -> LoggedWorld:
     """A replicate in which parties meet the events of a log.
 
     Parameters
@@ -89,13 +91,15 @@ def logged_world(log: Log, key: Key, order: Ints, starts: Ints) -> LoggedWorld:
         Numbers of the events, grouped by party; each party meets its own in this order.
     starts : (parties + 1,) int64
         Where those of each party start in ``order``.
+    persons : (events,) int64
+        Number of the person of each event.
     """
     shown = np.zeros(len(order), np.bool_)
     _draw_shown(log.smallest / log.propensities[order], starts, key, shown)
     chosen = np.full(len(order), NOT_MET, np.uint16)
     return LoggedWorld(
         log.rows, log.actions, log.rewards, log.propensities, order, starts, shown, log.arms,
-        Noted(chosen),
+        persons, Noted(chosen),
     )  # fmt: skip
 
 
@@ -130,6 +134,14 @@ def _fill(
     if world.shown[place]:
         expected[best] = np.float32(world.rewards[event])
     return best
+
+
+@implements(person_of, LoggedWorld)
+def _person(world: Any, key: Any, agent: Any, round_: Any) -> Any:
+    place = world.starts[agent] + round_ - 1
+    if place >= world.starts[agent + 1]:  # the party's log is over: nobody comes
+        return NOBODY
+    return world.persons[world.order[place]]
 
 
 @implements(note_choice, LoggedWorld)

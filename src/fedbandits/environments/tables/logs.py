@@ -38,7 +38,7 @@ class Decisions(NamedTuple):
         log = Log(
             dealt.rows, self.actions, self.rewards, self.propensities, self.smallest, len(self.arms)
         )
-        return logged_world(log, dealt.key, dealt.shards, dealt.starts)
+        return logged_world(log, dealt.key, dealt.shards, dealt.starts, dealt.persons)
 
 
 def decisions_of(table: Table, raw: RawTable, public: Public) -> Decisions:

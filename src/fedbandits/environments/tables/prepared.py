@@ -45,7 +45,7 @@ class Prepared(NamedTuple):
     sites
         The parties, and who owns which row.
     persons
-        How often persons come.
+        Whose each row is, and how often persons come.
     public
         What a privacy claim must treat as public, a sentence each.
     cautions
@@ -64,9 +64,8 @@ class Prepared(NamedTuple):
         # Rows that are dealt to agents are in a random order already, unless they are put in order.
         shuffled = visits == "once" or (visits == "drawn" and not self.sites.names)
         order = self.sites.dealt(key, shuffled)
-        return self.form.world(
-            Dealt(self.contexts, order, self.sites.starts, visits == "drawn", key)
-        )
+        drawn, persons = visits == "drawn", self.persons.of_rows
+        return self.form.world(Dealt(self.contexts, order, self.sites.starts, drawn, persons, key))
 
 
 class _Request:

@@ -69,7 +69,7 @@ class Sites(NamedTuple):
 
 
 class Persons(NamedTuple):
-    """How often persons come.
+    """Whose each row is, and how often persons come.
 
     Parameters
     ----------
@@ -79,11 +79,17 @@ class Persons(NamedTuple):
         Rows of the person who has most.
     most_share
         The largest expected number of visits of one person in a round, if rows are drawn.
+    of_rows
+        (rows,): the number of the person of each row.
+    most_parties
+        Largest number of parties that have rows of one person.
     """
 
     persons: int
     most_rows: int
     most_share: float
+    of_rows: Ints
+    most_parties: int
 
 
 def sites_of(raw: RawTable, column: str) -> Sites:
@@ -107,13 +113,18 @@ def sites_of(raw: RawTable, column: str) -> Sites:
 
 
 def persons_of(raw: RawTable, column: str | None, sites: Sites) -> Persons:
-    """How often persons come; without a ``column`` each row is of another person."""
+    """Whose each row is, and how often persons come; another person's each without a ``column``."""
     if sites.names:
         shares = 1.0 / np.diff(sites.starts)[sites.of_rows]
     else:
         shares = np.full(sites.rows, sites.most_share)
     if column is None:
-        return Persons(sites.rows, 1, float(shares.max()))
+        return Persons(sites.rows, 1, float(shares.max()), np.arange(sites.rows), 1)
     _, codes = np.unique(texts(raw, column, "person").astype(str), return_inverse=True)
     rows = np.bincount(codes)
-    return Persons(len(rows), int(rows.max()), float(np.bincount(codes, shares).max()))
+    most_share = float(np.bincount(codes, shares).max())
+    most_parties = min(sites.parties, int(rows.max()))  # rows that are dealt may all be apart
+    if sites.names:
+        pairs = np.unique(np.stack([codes, sites.of_rows]), axis=1)
+        most_parties = int(np.bincount(pairs[0]).max())
+    return Persons(len(rows), int(rows.max()), most_share, codes.astype(np.int64), most_parties)

@@ -9,6 +9,7 @@ import numpy as np
 from fedbandits._compile import implements
 from fedbandits._typing import Floats32, Ints
 from fedbandits.environments.base import decision_set_workspace, draw_reward, fill_decision_set
+from fedbandits.environments.persons import person_of
 from fedbandits.random import Purpose, integer
 
 _CONTEXT = int(Purpose.CONTEXT)
@@ -23,6 +24,7 @@ class TableWorld(NamedTuple):
     shards: Ints  # (rows,): row numbers, grouped by party
     starts: Ints  # (parties + 1,): party i owns shards[starts[i]:starts[i + 1]]
     drawn: bool  # whether a round shows a row at random; else the party's next one
+    persons: Ints  # (rows,): whose row each is
 
 
 @implements(decision_set_workspace, TableWorld)
@@ -45,6 +47,15 @@ def _fill(
     for arm in range(expected.size):
         expected[arm] = world.rewards[row, arm]
     return world.best[row]
+
+
+@implements(person_of, TableWorld)
+def _person(world: Any, key: Any, agent: Any, round_: Any) -> Any:
+    first, past = world.starts[agent], world.starts[agent + 1]
+    at = (round_ - 1) % (past - first)
+    if world.drawn:
+        at = integer(past - first, key, agent, round_, _CONTEXT, 0)
+    return world.persons[world.shards[first + at]]
 
 
 @implements(draw_reward, TableWorld)

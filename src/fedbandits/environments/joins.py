@@ -1,0 +1,101 @@
+"""Agents that join late: each agent's first round, as a setting of contextual environments.
+
+Before its first round an agent has no decision set, so it plays nothing, and has no regret, reward
+or records. Its draws in later rounds are those that it would have had anyway.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from fedbandits.environments.drift import RoundNumber
+from fedbandits.errors import ConfigError
+
+if TYPE_CHECKING:
+    from fedbandits.environments.base import Environment
+
+#: The first round of all agents, or a list with that of each.
+FirstRound = RoundNumber | tuple[RoundNumber, ...]
+
+
+def first_rounds_of(given: FirstRound, parties: int) -> tuple[int, ...]:
+    """The first round of each party; empty if all begin in the first one.
+
+    Parameters
+    ----------
+    given
+        The setting.
+    parties
+        How many there are.
+
+    Raises
+    ------
+    ConfigError
+        If a list has another length.
+    """
+    if isinstance(given, int):
+        return () if given == 1 else (given,) * parties
+    if len(given) != parties:
+        raise ConfigError(
+            f"environment.first_round: given a list of {len(given)}, allowed: a list of {parties}, "
+            "one first round for each agent, or one number for all of them"
+        )
+    return given if max(given) > 1 else ()
+
+
+def refuse_late(environment: Environment, rounds: int) -> None:
+    """Refuse first rounds that do not fit the number of parties, or are after the last round.
+
+    Parameters
+    ----------
+    environment, rounds
+        What is played, and for how many rounds.
+
+    Raises
+    ------
+    ConfigError
+        If they do not fit. The message begins with the key.
+    """
+    for agent, first in enumerate(environment.first_rounds):
+        if first > rounds:
+            raise ConfigError(
+                f"environment.first_round: agent {agent} begins in round {first}, and the last "
+                f"round is {rounds}; lower its first round, or raise rounds"
+            )
+
+
+class Decisions(NamedTuple):
+    """How many decisions there are in a run."""
+
+    acting: int  # parties that act in a round, if none begins late
+    total: int  # of all parties
+    differ: bool  # whether some parties make more of them than others
+
+    def each(self, turn: str) -> str:
+        """The decisions of one party in words, of what a ``turn`` is called: ``1,000 visits``."""
+        mean = self.total / self.acting
+        counted = f"{mean:,.0f}" if mean == round(mean) else f"{mean:,.1f}"
+        return f"{counted} {turn}{'s' if mean != 1 else ''}{' on average' if self.differ else ''}"
+
+
+def decisions_in(rounds: int, acting: int, first_rounds: tuple[int, ...]) -> Decisions:
+    """How many decisions there are in ``rounds`` rounds.
+
+    Parameters
+    ----------
+    rounds
+        How many rounds are played.
+    acting
+        How many parties act in a round, if none begins late.
+    first_rounds
+        See :func:`first_rounds_of`.
+    """
+    if not first_rounds:
+        return Decisions(acting, acting * rounds, False)
+    each = [max(0, rounds - first + 1) for first in first_rounds]
+    return Decisions(acting, sum(each), len({*each}) > 1)
+
+
+def decisions_of(environment: Environment, rounds: int) -> Decisions:
+    """How many decisions there are in ``rounds`` rounds of an ``environment``."""
+    return decisions_in(rounds, environment.acting, environment.first_rounds)
