@@ -19,15 +19,27 @@ from fedbandits.privacy.likelihood import (
 )
 from fedbandits.systems.games import Record, opposite_records, packed_record
 
-plans = st.builds(
-    ContinualPlan, st.sampled_from(["tree", "toeplitz"]), st.integers(1, 64), st.floats(0.1, 50.0)
+plans = st.one_of(
+    st.builds(
+        ContinualPlan,
+        st.sampled_from(["tree", "toeplitz"]),
+        st.integers(1, 64),
+        st.floats(0.1, 50.0),
+    ),
+    st.builds(
+        ContinualPlan,
+        st.just("optimal"),
+        st.integers(1, 40),
+        st.floats(0.1, 50.0),
+        st.sampled_from([1.0, 0.8]),
+    ),
 )
 
 
 def probed(plan):
     """How much of each step's draw is in each release, as the releasing code adds it."""
     n = plan.releases
-    unit = ContinualPlan(plan.mechanism, n, 1.0)
+    unit = ContinualPlan(plan.mechanism, n, 1.0, plan.decay)
     state, rows = running_sum.init(unit, n), []
     for _ in range(n):
         state, released = running_sum.release(
@@ -51,7 +63,7 @@ def covariance(plan, releases):
 @given(plans)
 def test_the_decoder_is_what_releases_are_made_with(plan):
     every = np.arange(1, plan.releases + 1)
-    np.testing.assert_allclose(decoder(plan, every), probed(plan), rtol=1e-12)
+    np.testing.assert_allclose(decoder(plan, every), probed(plan), rtol=1e-12, atol=1e-14)
 
 
 @given(plans, st.data())
@@ -76,9 +88,9 @@ def test_the_telling_releases_say_all_that_is_charged_for(plan, seed):
     assert np.sqrt(float((weights @ change).sum())) == pytest.approx(plan.mu(norm), rel=1e-9)
 
 
-@pytest.mark.parametrize("mechanism", ["tree", "toeplitz"])
+@pytest.mark.parametrize("mechanism", ["tree", "toeplitz", "optimal"])
 def test_all_releases_say_no_more_than_the_telling_ones_whenever_the_record_came(mechanism):
-    for n in range(1, 65):
+    for n in range(1, 41 if mechanism == "optimal" else 65):
         plan = ContinualPlan(mechanism, n, 1.0)
         mixing = probed(plan)
         for batch in range(1, n + 1):
@@ -106,9 +118,11 @@ def test_no_other_weights_tell_more(plan, seed):
         assert told(other) <= best * (1 + 1e-12)
 
 
-@given(st.integers(1, 4), st.integers(1, 6))
-def test_the_stated_pattern_is_that_of_the_noise(models, dimension):
-    np.testing.assert_allclose(stated_pattern(models, dimension), noise_pattern(models, dimension))
+@given(st.integers(1, 4), st.integers(1, 6), st.floats(0.1, 2.0))
+def test_the_stated_pattern_is_that_of_the_noise(models, dimension, ratio):
+    np.testing.assert_allclose(
+        stated_pattern(models, dimension, ratio), noise_pattern(models, dimension, ratio)
+    )
 
 
 @given(plans)
@@ -152,25 +166,30 @@ class TestAttacker:
 
 
 class TestOppositeRecords:
-    @given(st.integers(2, 5), st.floats(0.1, 5.0), st.floats(0.0, 3.0))
-    def test_they_are_as_far_apart_as_the_stated_sensitivity(self, dimension, bound, share):
-        pair = opposite_records(dimension, bound, share * bound)
+    @given(st.integers(2, 5), st.floats(0.1, 5.0), st.floats(0.0, 3.0), st.floats(0.2, 2.0))
+    def test_they_are_as_far_apart_as_the_stated_sensitivity(self, dimension, bound, share, ratio):
+        pair = opposite_records(dimension, bound, share * bound, ratio)
         moved = packed_record(pair[1]) - packed_record(pair[0])
-        norm = float(np.linalg.norm(moved / noise_pattern(1, dimension)))
-        assert norm == pytest.approx(record_sensitivity(bound, share * bound), rel=1e-5)
+        norm = float(np.linalg.norm(moved / noise_pattern(1, dimension, ratio)))
+        assert norm == pytest.approx(record_sensitivity(bound, share * bound, ratio), rel=1e-5)
 
-    @given(st.integers(1, 5), st.floats(0.1, 5.0), st.floats(0.1, 5.0), st.integers(0, 2**32 - 1))
-    def test_no_two_records_within_bounds_are_further_apart(self, dimension, bound, most, seed):
+    @given(
+        st.integers(1, 5), st.floats(0.1, 5.0), st.floats(0.1, 5.0), st.floats(0.2, 2.0),
+        st.integers(0, 2**32 - 1),
+    )  # fmt: skip
+    def test_no_two_records_within_bounds_are_further_apart(
+        self, dimension, bound, most, ratio, seed
+    ):
         rng = np.random.default_rng(seed)
         pair = []
         for _ in range(2):
             x = rng.normal(size=dimension)
             x *= bound * (1 - 1e-6) * rng.choice([1.0, rng.random()]) / np.linalg.norm(x)
             pair.append(Record(x, most * rng.choice([1.0, -1.0, rng.random()])))
-        pair += opposite_records(dimension, bound, most)
+        pair += opposite_records(dimension, bound, most, ratio)
         for one in pair:
             assert np.linalg.norm(one.context.astype(np.float32)) <= bound
             for other in pair:
                 moved = packed_record(one) - packed_record(other)
-                norm = float(np.linalg.norm(moved / noise_pattern(1, dimension)))
-                assert norm <= record_sensitivity(bound, most) * (1 + 1e-9)
+                norm = float(np.linalg.norm(moved / noise_pattern(1, dimension, ratio)))
+                assert norm <= record_sensitivity(bound, most, ratio) * (1 + 1e-9)

@@ -67,8 +67,9 @@ def test_the_noise_of_several_agents_adds_up_as_their_variances():
     z, records = norm.isf(IMPROBABLE / 2), 2 * 5
     for agents in ([0], [2], [0, 1, 2]):
         noise = np.sqrt(sum(deviations[i] ** 2 for i in agents))
-        # The second entry is off the diagonal; a diagonal one has √2 of its deviation.
-        for entry, factor in ((1, 1.0), (0, np.sqrt(2.0))):
+        # The second entry is off the diagonal and has √½ of the deviation of a moment's entry, the
+        # last one; a diagonal one has √2 times as much.
+        for entry, factor in ((1, np.sqrt(0.5)), (0, 1.0), (4, 1.0)):
             limit = len(agents) * records + z * noise * factor
             limits.check("x", np.eye(5)[entry] * limit * 0.9999, agents, [2] * len(agents))
             with pytest.raises(ImplausibleError):

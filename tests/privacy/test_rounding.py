@@ -15,6 +15,7 @@ from fedbandits.privacy import gaussian
 from fedbandits.privacy.bounds import CAST_ROOM, NO_FAULT, contexts_fault, record_fault
 from fedbandits.privacy.continual import calibrated, noise_pattern
 from fedbandits.privacy.rounding import (
+    coarseness,
     grid_step,
     most_records,
     most_vectors,
@@ -114,6 +115,19 @@ class TestRoom:
         covered = [play(plan, pattern, batch, extra, releases) for extra in (0.0, change)]
         assert np.linalg.norm(covered[0] - covered[1]) <= mu
 
+    @pytest.mark.parametrize(("reward", "ratio"), [(1.0, 0.5), (1.0, 2.0), (20.0, 0.05)])
+    def test_products_on_the_grid_move_a_sum_as_far_as_is_said_with_unequal_noise(
+        self, reward, ratio
+    ):
+        """The worst that rounding can do to two records, entry by entry."""
+        d, records = 3, 10**6
+        reach = gaussian.record_sensitivity(1.0, reward, ratio)
+        step = grid_step(rounding_constant(records, max(1.0, reward)))
+        moved = np.linalg.norm(np.full(d * (d + 3) // 2, step) / noise_pattern(1, d, ratio))
+        coarse = coarseness(max(1.0, reward), reach, ratio)
+        assert moved / reach <= math.sqrt(2.0) * records * 2.0**-53 * (d + 1) * coarse
+        assert most_records(d, 10, coarse) <= most_records(d, 10)
+
     def test_a_plan_beyond_the_room_is_refused_with_the_numbers(self):
         most = most_records(50, 100)
         require_room(most, 50, 100)
@@ -158,19 +172,35 @@ class TestBounds:
 
 
 class TestReach:
-    @given(st.floats(0.2, 3.0), st.floats(0.2, 3.0), st.integers(0, 2**32 - 1))
-    def test_brute_force_finds_the_stated_reach_and_nothing_beyond(self, bound, reward, seed):
-        stated = gaussian.record_sensitivity(bound, reward)
+    @pytest.mark.parametrize("rewards", ["of both signs", "not negative"])
+    @given(st.floats(0.2, 3.0), st.floats(0.2, 3.0), st.floats(0.2, 2.0), st.integers(0, 2**32 - 1))
+    def test_brute_force_finds_the_stated_reach_and_nothing_beyond(
+        self, rewards, bound, reward, ratio, seed
+    ):
+        """Unequal noise has its own reach; rewards of one sign reach as far as those of both."""
+        stated = gaussian.record_sensitivity(bound, reward, ratio)
         cosines = np.linspace(-1.0, 1.0, 401)
         lengths = bound * np.linspace(0.0, 1.0, 21)
         a, b, c = np.meshgrid(lengths, lengths, cosines, indexing="ij")
         rng = np.random.default_rng(seed)
         found = 0.0
-        for y, z in [(reward, reward), (reward, -reward), *rng.uniform(-reward, reward, (5, 2))]:
-            square = (a**4 + b**4) / 2 - (a * b * c) ** 2
+        low = -reward if rewards == "of both signs" else 0.0
+        for y, z in [(reward, reward), (reward, low), *rng.uniform(low, reward, (5, 2))]:
+            square = ((a**4 + b**4) / 2 - (a * b * c) ** 2) / ratio**2
             square += (y * a) ** 2 + (z * b) ** 2 - 2 * y * z * a * b * c
             found = max(found, math.sqrt(float(square.max())))
         assert stated * (1 - 1e-4) <= found <= stated * (1 + 1e-12)
+
+    @given(st.floats(0.2, 3.0), st.floats(0.2, 3.0), st.floats(0.1, 3.0))
+    def test_no_other_ratio_leaves_less_noise_in_an_estimate(self, bound, reward, parameter):
+        def variance(ratio):
+            reach = gaussian.record_sensitivity(bound, reward, ratio)
+            return reach**2 * (1.0 + (ratio * parameter) ** 2)
+
+        best = gaussian.best_gram_noise(bound, reward, parameter)
+        assert best * reward <= bound * (1 + 1e-12)
+        others = [variance(best * factor) for factor in np.geomspace(0.1, 10.0, 201)]
+        assert variance(best) <= min(others) * (1 + 1e-12)
 
     def test_a_large_reward_costs_less_than_the_sum_of_squares(self):
         assert gaussian.record_sensitivity(1.0, 5.0) == 10.0

@@ -44,7 +44,7 @@ class ContinualSum(msgspec.Struct, frozen=True, tag=True):
     Parameters
     ----------
     plan
-        The mechanism: a binary tree, or square-root Toeplitz.
+        The mechanism: a binary tree, square-root Toeplitz, or the optimal factorisation.
     record_norm
         Sensitivity of the sum to one record.
     releases

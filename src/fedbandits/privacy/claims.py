@@ -25,10 +25,12 @@ _LONGEST = 90
 _RELATIONS = {
     "replace-one": "replace-one: one data set has another value in the place of one record",
     "add-remove": "add-remove: one data set has one record more than the other",
+    "replace-person": "replace-person: one data set has other values in the place of all records "
+    "of one person; how many they are, and when they come, stays",
 }
 _REACH = {
-    "interactive": "interactive data: also if later records depend on the one that changes",
-    "fixed log": "a fixed log only: all records but the one that changes stay as they are",
+    "interactive": "interactive data: also if later records depend on {changed}",
+    "fixed log": "a fixed log only: all records but {changed} stay as they are",
     "nothing": "nothing: no finite ε holds for all that leaves",
 }
 
@@ -116,7 +118,8 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
         ``epsilon_contents`` is the largest of them.
     person
         What all records of one person cost together, if persons have several and it is known how
-        many. It is the price of contents, as ``epsilon_contents`` is.
+        many. It is the price of contents, as ``epsilon_contents`` is. Where ``unit`` is a
+        person at one party: what that person's records at all parties cost, if there are several.
     encrypted
         What encryption protects, in a system that uses it. Encryption costs nothing and has no ε.
 
@@ -128,7 +131,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
 
     unit: str
     from_whom: str
-    relation: Literal["replace-one", "add-remove"]
+    relation: Literal["replace-one", "add-remove", "replace-person"]
     holds_for: Literal["interactive", "fixed log", "nothing"]
     epsilon: float
     epsilon_contents: float
@@ -166,6 +169,11 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
     def promises_as(self, other: PrivacyClaim) -> bool:
         """Whether ``other`` makes the same claim; its texts may differ."""
         return all(getattr(self, name) == getattr(other, name) for name in _PROMISED)
+
+    @property
+    def protects_persons(self) -> bool:
+        """Whether ε is for all records of a person at once, not for one record."""
+        return self.relation == "replace-person"
 
     @property
     def is_private(self) -> bool:
@@ -208,7 +216,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
             "per person": [] if self.person is None else [self._per_person(self.person)],
             "from whom": [self.from_whom],
             "neighbours": [] if self.encrypted else [_RELATIONS[self.relation]],
-            "holds for": [] if self.encrypted else [_REACH[self.holds_for]],
+            "holds for": [] if self.encrypted else [self._reach()],
             "protected by": [self.encrypted] if self.encrypted else [],
             "the paper claims": [f"ε = {epsilon:g}, δ = {delta:g}" for epsilon, delta in paper],
             "charged": _charged(self.events),
@@ -218,6 +226,10 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
             "not protected": [str(limit) for limit in self.not_protected],
         }
         return [(title, lines) for title, lines in rows.items() if lines]
+
+    def _reach(self) -> str:
+        changed = "those of the person" if self.protects_persons else "the one that changes"
+        return _REACH[self.holds_for].format(changed=changed)
 
     def _per_person(self, person: PersonCost) -> str:
         return f"{person}." if self.is_private else f"For contents alone: {person}."

@@ -1,12 +1,14 @@
 """Private running sums: release Q₁ + … + Q_k at every k ≤ n, where each record is in one Q.
 
-Both mechanisms are matrix mechanisms with one new Gaussian draw ξ_k for each release. Release k
+All mechanisms are matrix mechanisms with one new Gaussian draw ξ_k for each release. Release k
 combines the draws made so far with weights that depend only on k.
 
 * ``tree`` (Chan, Shi & Song 2011): ξ_k belongs to the dyadic block that ends at k; its length is
   the lowest set bit of k. Release k adds the draws of the blocks in the binary expansion of k.
 * ``toeplitz`` (Fichtenberger, Henzinger & Upadhyay 2023): the all-ones lower-triangular matrix is
   C·C with C Toeplitz, c₀ = 1, c_k = c_{k-1} (1 - 1/(2k)); release k adds Σ_{j≤k} c_{k-j} ξ_j.
+* ``optimal``: the factorisation with the least noise for n releases, see
+  :mod:`fedbandits.privacy.factorisation`.
 
 A draw is stored and used again, because a new draw for the same step would spend the budget twice.
 ``n`` is fixed in advance, and a release beyond it is refused. :mod:`fedbandits.privacy.running_sum`
@@ -24,36 +26,59 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats
+from fedbandits.privacy.factorisation import (
+    LEAST_WEIGHT,
+    MOST_RELEASES,
+    packed_decoder,
+    sensitivities,
+)
 from fedbandits.privacy.gaussian import least_deviation
 
-Mechanism = Literal["none", "tree", "toeplitz"]
+Mechanism = Literal["none", "tree", "toeplitz", "optimal"]
 
 #: Integer codes of the mechanisms, for compiled code.
-NONE, TREE, TOEPLITZ = 0, 1, 2
+NONE, TREE, TOEPLITZ, OPTIMAL = 0, 1, 2, 3
 #: Up to so many releases Toeplitz norms are added up, 32 MB of them; beyond, they are computed.
 SUMMED = 1 << 22
-CODES: dict[Mechanism, int] = {"none": NONE, "tree": TREE, "toeplitz": TOEPLITZ}
+CODES: dict[Mechanism, int] = {
+    "none": NONE,
+    "tree": TREE,
+    "toeplitz": TOEPLITZ,
+    "optimal": OPTIMAL,
+}
 
 
-class ContinualPlan(msgspec.Struct, frozen=True):
+class ContinualPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     """The mechanism for a stream of running sums.
 
     Parameters
     ----------
     mechanism
-        ``tree``, ``toeplitz``, or ``none``, which adds no noise and protects nothing.
+        ``tree``, ``toeplitz``, ``optimal``, or ``none``, which adds no noise and protects nothing.
     releases
         The number n of releases, fixed in advance.
     scale
-        The standard deviation s of the off-diagonal entries of one draw. Diagonal entries have
-        √2·s.
+        The standard deviation s of the entries of one draw where the pattern of a release is 1; see
+        :func:`noise_pattern`.
+    decay
+        For ``optimal``: how much the noise of a release counts, relative to the release before.
     """
 
     mechanism: Mechanism
     releases: int
     scale: float
+    decay: float = 1.0
 
     def __post_init__(self) -> None:
+        if not 0.0 < self.decay <= 1.0:
+            raise ValueError(f"decay must be positive and at most 1, got {self.decay}")
+        if self.mechanism == "optimal":
+            if self.releases > MOST_RELEASES:
+                raise ValueError(
+                    f"optimal makes at most {MOST_RELEASES} releases, got {self.releases}"
+                )
+            if self.decay**self.releases < LEAST_WEIGHT:
+                raise ValueError(f"decay is too small for so many releases, got {self.decay}")
         if self.releases < 0:
             raise ValueError(f"releases must not be negative, got {self.releases}")
         if not (self.scale >= 0.0 and math.isfinite(self.scale)):
@@ -69,17 +94,20 @@ class ContinualPlan(msgspec.Struct, frozen=True):
         """Number of draws that must be stored at the same time."""
         if self.mechanism == "tree":
             return self.releases.bit_length()
-        return self.releases if self.mechanism == "toeplitz" else 0
+        return self.releases if self.mechanism in ("toeplitz", "optimal") else 0
 
     def coefficients(self) -> Floats:
-        """Toeplitz coefficients c₀ … c_{n-1}; empty for the other mechanisms."""
+        """What :func:`draw_weight` reads: c₀ … c_{n-1}, or the packed decoder; else empty."""
+        if self.mechanism == "optimal":
+            return packed_decoder(self.releases, self.decay)
         return toeplitz_coefficients(self.releases if self.mechanism == "toeplitz" else 0)
 
     def sensitivity(self, releases: int | None = None) -> float:
         """Sensitivity of the inputs of the draws to one record, as a multiple of its norm.
 
         The largest column norm of the encoder over the first ``releases`` releases (all n by
-        default): √(1 + ⌊log₂ k⌋) for the tree, ‖c₀ … c_{k-1}‖₂ for Toeplitz.
+        default): √(1 + ⌊log₂ k⌋) for the tree, ‖c₀ … c_{k-1}‖₂ for Toeplitz, 1 for all releases
+        of the optimal mechanism.
         """
         k = self.releases if releases is None else releases
         if k <= 0:
@@ -88,6 +116,8 @@ class ContinualPlan(msgspec.Struct, frozen=True):
             return math.sqrt(k.bit_length())
         if self.mechanism == "toeplitz":
             return _toeplitz_norm(k)
+        if self.mechanism == "optimal":
+            return float(sensitivities(self.releases, self.decay)[k - 1])
         return math.inf
 
     def mu(self, record_norm: float, releases: int | None = None) -> float:
@@ -104,7 +134,7 @@ class ContinualPlan(msgspec.Struct, frozen=True):
         return sensitivity * record_norm / self.scale if self.scale > 0.0 else math.inf
 
     def largest_deviation(self) -> float:
-        """Off-diagonal deviation of the release with the most noise; 0 without releases."""
+        """Deviation of the release with the most noise, where the pattern is 1; 0 without any."""
         n = self.releases
         if self.mechanism == "tree":  # the number up to n with the most bits set
             return (
@@ -112,19 +142,23 @@ class ContinualPlan(msgspec.Struct, frozen=True):
                 if n
                 else 0.0
             )
+        if self.mechanism == "optimal":
+            return max((self.deviation(k) for k in range(1, n + 1)), default=0.0)
         return self.deviation(n) if n else 0.0
 
     def deviation(self, k: int) -> float:
-        """Off-diagonal standard deviation of the noise in release ``k``."""
+        """Standard deviation of the noise in release ``k``, where the pattern is 1."""
         if self.mechanism != "toeplitz":
-            return float(release_deviation(self.code, self.scale, np.empty(0), k))
+            return float(release_deviation(self.code, self.scale, self.coefficients(), k))
         if k > SUMMED:
             return self.scale * _toeplitz_norm(k)
         # Release k has the first k coefficients, whatever was planned.
         return float(release_deviation(self.code, self.scale, toeplitz_coefficients(k), k))
 
 
-def calibrated(mechanism: Mechanism, releases: int, mu: float, record_norm: float) -> ContinualPlan:
+def calibrated(
+    mechanism: Mechanism, releases: int, mu: float, record_norm: float, decay: float = 1.0
+) -> ContinualPlan:
     """The plan with the least noise whose releases are together μ-GDP.
 
     Parameters
@@ -137,13 +171,15 @@ def calibrated(mechanism: Mechanism, releases: int, mu: float, record_norm: floa
         The budget μ.
     record_norm
         See :func:`fedbandits.privacy.gaussian.record_sensitivity`.
+    decay
+        See :class:`ContinualPlan`.
     """
     if mechanism == "none":
         return ContinualPlan(mechanism, releases, 0.0)
     if not mu > 0.0:
         raise ValueError(f"mu must be positive, got {mu}")
-    unit = ContinualPlan(mechanism, max(releases, 1), 1.0).mu(record_norm)
-    return ContinualPlan(mechanism, releases, least_deviation(unit, mu))
+    unit = ContinualPlan(mechanism, max(releases, 1), 1.0, decay).mu(record_norm)
+    return ContinualPlan(mechanism, releases, least_deviation(unit, mu), decay)
 
 
 def toeplitz_coefficients(count: int) -> Floats:
@@ -191,26 +227,28 @@ def draw_slot(mechanism: int, k: int) -> int:
 def draw_weight(mechanism: int, coefficients: Floats, k: int, slot: int) -> float:
     """Weight of the draw in ``slot`` at release ``k``; zero if the slot is not used.
 
-    ``mechanism`` is the code of the mechanism, and ``coefficients`` are those of Toeplitz.
+    ``mechanism`` is the code of the mechanism, and ``coefficients`` are those of its plan.
     """
     if mechanism == TREE:
         return 1.0 if (k >> slot) & 1 else 0.0
     if mechanism == TOEPLITZ and slot < k:
         return float(coefficients[k - 1 - slot])
+    if mechanism == OPTIMAL and slot < k:
+        return float(coefficients[k * (k - 1) // 2 + slot])
     return 0.0
 
 
 @compiled
 def release_deviation(mechanism: int, scale: float, coefficients: Floats, k: int) -> float:
-    """Off-diagonal standard deviation of the noise in release ``k``.
+    """Standard deviation of the noise in release ``k``, where the pattern is 1.
 
     ``mechanism`` is the code of the mechanism, ``scale`` the deviation of one draw, and
-    ``coefficients`` those of Toeplitz.
+    ``coefficients`` those of its plan.
     """
     total = 0.0
     if mechanism == TREE:
         slots = 63
-    elif mechanism == TOEPLITZ:
+    elif mechanism in (TOEPLITZ, OPTIMAL):
         slots = k
     else:
         slots = 0
@@ -237,11 +275,11 @@ def add_release_noise(
     mechanism : int
         A code of :data:`CODES`.
     scale : float
-        The deviation s of one draw's off-diagonal entries.
-    coefficients : (n,) float64
-        The Toeplitz coefficients c₀ … c_{n-1}; the other mechanisms do not read them.
+        The deviation s of one draw, where the pattern is 1.
+    coefficients : float64
+        Those of the plan, see :meth:`ContinualPlan.coefficients`.
     pattern : (size,) float64
-        Deviation of each entry relative to s: √2 on a Gram matrix's diagonal, else 1.
+        Deviation of each entry relative to s; see :func:`noise_pattern`.
     draws : (slots, size) float64
         Standard normals kept so far, that of step k included.
     k : int
@@ -256,14 +294,14 @@ def add_release_noise(
                 total[i] += weight * (pattern[i] * draws[slot, i])
 
 
-def noise_pattern(models: int, dimension: int) -> Floats:
+def noise_pattern(models: int, dimension: int, gram_noise: float = 1.0) -> Floats:
     """Relative standard deviations of the entries of a packed statistic.
 
     The shape is (models · d (d + 3) / 2,), where d is ``dimension``.
 
-    A symmetrised matrix (A + Aᵀ)/√2 has variance s² off the diagonal and 2 s² on it. The moment
-    Σ x y is its last column.
+    The entries of the moment Σ x y have 1. The noise of the Gram matrix is ρ (A + Aᵀ)/√2, with
+    ρ = ``gram_noise``: its entries have ρ off the diagonal, and √2 ρ on it.
     """
     rows, columns = np.triu_indices(dimension)
-    gram = np.where(rows == columns, math.sqrt(2.0), 1.0)
+    gram = gram_noise * np.where(rows == columns, math.sqrt(2.0), 1.0)
     return np.tile(np.concatenate([gram, np.ones(dimension)]), models)

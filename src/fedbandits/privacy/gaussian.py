@@ -110,7 +110,7 @@ def least_deviation(sensitivity: float, mu: float) -> float:
     return math.nextafter(sensitivity * (1.0 + ROUNDING_MARGIN) / mu, math.inf)
 
 
-def record_sensitivity(context_bound: float, reward_bound: float) -> float:
+def record_sensitivity(context_bound: float, reward_bound: float, gram_noise: float = 1.0) -> float:
     """Sensitivity of Σ x xᵀ and Σ x y together, if one record (x, y) is replaced.
 
     Records have ‖x‖ ≤ L (``context_bound``) and |y| ≤ B (``reward_bound``). The norm belongs to
@@ -127,15 +127,43 @@ def record_sensitivity(context_bound: float, reward_bound: float) -> float:
       (a² - b²)²/2 + B² (a + b)², which grows with a, and with b since B² ≥ b (a - b): at most
       4 L² B², equal for x' = x, y' = -y.
 
+    A smaller range of rewards, such as [0, B], does not help: (-x, y) moves the sums as (x, -y).
+
+    *Unequal noise.* Let the noise of Σ x xᵀ have ρ times the deviation of that of Σ x y. Then the
+    norm is ‖G‖²/(2 ρ²) + ‖h‖². This is the norm above for x/√ρ and √ρ·y, so L/√ρ and √ρ·B stand in
+    for L and B.
+
+    Parameters
+    ----------
+    context_bound, reward_bound : float
+        L and B.
+    gram_noise : float
+        ρ, the deviation of the noise of Σ x xᵀ relative to that of Σ x y.
+
     Returns
     -------
     float
-        L² + B² if B ≤ L, else 2 L B. In dimension 1, and for B < L, a smaller value would be
-        enough.
+        L²/ρ + ρ B² if ρ B ≤ L, else 2 L B. In dimension 1, and for ρ B < L, a smaller value would
+        be enough.
     """
+    context_bound /= math.sqrt(gram_noise)
+    reward_bound *= math.sqrt(gram_noise)
     if reward_bound <= context_bound:
         return context_bound**2 + reward_bound**2
     return 2.0 * context_bound * reward_bound
+
+
+def best_gram_noise(context_bound: float, reward_bound: float, parameter_bound: float) -> float:
+    """ρ with the least noise in what a linear estimate is off by, N θ* - h.
+
+    N is the noise of Σ x xᵀ, and h that of Σ x y. ``context_bound``, ``reward_bound`` and
+    ``parameter_bound`` are L, B and S. Across θ* the variance is (L²/ρ + ρ B²)² (1 + ρ² S²), for
+    ρ B ≤ L. In r = ρ² its derivative has the sign of 2 B² S² r² + B² r - L².
+    """
+    reward, parameter = reward_bound / context_bound, parameter_bound
+    # The positive root, written without a difference of numbers that may be close.
+    root = math.sqrt(1.0 + 8.0 * (parameter / reward) ** 2)
+    return math.sqrt(2.0 / (1.0 + root)) / reward
 
 
 def _require(condition: bool, message: str) -> None:

@@ -16,6 +16,7 @@ from scipy.special import binom
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.privacy.continual import ContinualPlan
+from fedbandits.privacy.factorisation import encoder
 
 #: Toeplitz releases that are looked at: their cost grows with the square of their number, what they
 #: say of a record with its logarithm.
@@ -29,7 +30,8 @@ def telling_releases(plan: ContinualPlan) -> Ints:
     """The releases, from 1, that together say all there is to say of a record in the first batch.
 
     Of a tree those are the powers of two, one a level: each is one block that begins with it. Of a
-    Toeplitz plan they are all, of which the first :data:`MOST_TOEPLITZ` are given.
+    Toeplitz plan they are all, of which the first :data:`MOST_TOEPLITZ` are given. Of an optimal
+    plan they are all.
     """
     n = plan.releases
     if plan.mechanism == "tree":
@@ -41,13 +43,18 @@ def decoder(plan: ContinualPlan, releases: Ints) -> Floats:
     """With which weights the draws ξ_1, ξ_2, … are in each of the releases, (releases, draws).
 
     Tree: those of the blocks of k's binary expansion, a draw belonging to the block that ends at
-    its step. Toeplitz: c_j = C(2j, j) / 4^j.
+    its step. Toeplitz: c_j = C(2j, j) / 4^j. Optimal: A C⁻¹, with A the matrix of running sums and
+    the stated C.
     """
     n = int(releases.max(initial=0))
     if plan.mechanism == "toeplitz":
         j = np.arange(n, dtype=np.float64)
         first = binom(j - 0.5, j)
         return np.asarray(toeplitz(first, np.zeros(n))[releases - 1], dtype=np.float64)
+    if plan.mechanism == "optimal":
+        matrix = encoder(plan.releases, plan.decay)
+        decoded = np.tril(np.ones_like(matrix)) @ np.linalg.inv(matrix)
+        return np.asarray(decoded[releases - 1, :n], dtype=np.float64)
     used: dict[int, int] = {}
     entries = []
     for row, k in enumerate(releases.tolist()):
@@ -59,13 +66,14 @@ def decoder(plan: ContinualPlan, releases: Ints) -> Floats:
     return weights
 
 
-def stated_pattern(models: int, dimension: int) -> Floats:
+def stated_pattern(models: int, dimension: int, gram_noise: float = 1.0) -> Floats:
     """Deviations of a packed statistic's noise relative to its scale, (models · d (d + 3) / 2,).
 
-    √2 on the diagonal of x xᵀ, of which the upper triangle is packed; 1 elsewhere, and in x y.
+    √2 ρ on the diagonal of x xᵀ, of which the upper triangle is packed, and ρ off it, where ρ is
+    ``gram_noise``; 1 in x y.
     """
     diagonal = np.sqrt(1.0 + np.eye(dimension))[np.triu_indices(dimension)]
-    return np.tile(np.concatenate([diagonal, np.ones(dimension)]), models)
+    return np.tile(np.concatenate([gram_noise * diagonal, np.ones(dimension)]), models)
 
 
 def stated_deviations(plan: ContinualPlan, releases: Ints) -> Floats:
@@ -75,7 +83,7 @@ def stated_deviations(plan: ContinualPlan, releases: Ints) -> Floats:
 
 
 class Attacker(NamedTuple):
-    """Someone who knows all records but one, both records that it may be, and the stated noise.
+    """Someone who knows all other records, what the replaced one may be, and the stated noise.
 
     Parameters
     ----------
@@ -103,7 +111,7 @@ class Attacker(NamedTuple):
         values : (runs, n, size) float64
             What was released, less what all other records add.
         entered : (runs, n) float64
-            1 where a release has the record in it, else 0.
+            How many replaced records, all alike, a release has in it: 1 or 0 of a single one.
         scale : (runs,) float64
             Deviation of the run's noise relative to what the attacker takes it for.
         """
@@ -133,18 +141,21 @@ def _count_bare(
     runs, releases, size = values.shape
     for run in range(runs):
         for k in range(releases):
-            if entered[run, k] == 0.0:
+            times = entered[run, k]
+            if times == 0.0:
                 continue
             for i in range(size):
-                apart = values[run, k, i] - zero[i]
+                apart = values[run, k, i] - times * zero[i]
                 if abs(change[i]) > 4.0 * near[i]:
-                    if abs(apart - change[i]) < near[i]:
+                    if abs(apart - times * change[i]) < near[i]:
                         found[run] += 1.0
                     elif abs(apart) < near[i]:
                         found[run] -= 1.0
 
 
-def attacker(plan: ContinualPlan, pair: tuple[Floats, Floats], releases: Ints) -> Attacker:
+def attacker(
+    plan: ContinualPlan, pair: tuple[Floats, Floats], releases: Ints, gram_noise: float = 1.0
+) -> Attacker:
     """Who looks at some releases of packed statistics of one model.
 
     Parameters
@@ -155,10 +166,12 @@ def attacker(plan: ContinualPlan, pair: tuple[Floats, Floats], releases: Ints) -
         The packed record of either world.
     releases : ints
         The numbers of those that are looked at.
+    gram_noise : float
+        ρ, the deviation of the noise of x xᵀ relative to that of x y.
     """
     # size = d (d + 3) / 2
     dimension = int((np.sqrt(9.0 + 8.0 * len(pair[0])) - 3.0) / 2.0 + 0.5)
-    return attacker_of(plan, pair, releases, stated_pattern(1, dimension))
+    return attacker_of(plan, pair, releases, stated_pattern(1, dimension, gram_noise))
 
 
 def attacker_of(

@@ -10,6 +10,13 @@ import msgspec
 from fedbandits.errors import ClaimError
 from fedbandits.privacy import gaussian
 
+Counted = Literal["on average", "at most", "to all parties"]
+_SOME: dict[Counted, str] = {
+    "on average": "the mean: some have more",
+    "at most": "the most that is expected of anybody",
+    "to all parties": "the most that count",
+}
+
 
 class PersonCost(msgspec.Struct, frozen=True, kw_only=True):
     """The price of a person, who has several records.
@@ -24,7 +31,8 @@ class PersonCost(msgspec.Struct, frozen=True, kw_only=True):
         The ε that they cost together, and its δ.
     counted
         ``on average``: persons have so many records on average, and some have more. ``at most``:
-        nobody is expected to have more.
+        nobody is expected to have more. ``to all parties``: as many count at all parties together,
+        each of which protects persons by itself.
 
     Raises
     ------
@@ -41,7 +49,7 @@ class PersonCost(msgspec.Struct, frozen=True, kw_only=True):
     mu: float
     epsilon: float
     delta: float
-    counted: Literal["on average", "at most"] = "on average"
+    counted: Counted = "on average"
 
     def __post_init__(self) -> None:
         if self.visits < 1:
@@ -49,15 +57,14 @@ class PersonCost(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         """The price in one line."""
-        mean = self.counted == "on average"
-        some = "the mean: some have more" if mean else "the most that is expected of anybody"
         price = f"ε = {self.shown} at δ = {self.delta:g}"
-        return f"{price} for a person with {self.counted_visits} ({some})"
+        return f"{price} for a person with {self.counted_visits} ({_SOME[self.counted]})"
 
     @property
     def counted_visits(self) -> str:
         """The number of visits as text."""
-        return f"{self.visits:,} visit{'s' if self.visits != 1 else ''}"
+        all_parties = " to all parties" if self.counted == "to all parties" else ""
+        return f"{self.visits:,} visit{'s' if self.visits != 1 else ''}{all_parties}"
 
     @property
     def shown(self) -> str:
@@ -69,7 +76,7 @@ def person_cost(
     visits: float,
     mu: float,
     delta: float,
-    counted: Literal["on average", "at most"] = "on average",
+    counted: Counted = "on average",
 ) -> PersonCost:
     """What ``visits`` records of one person cost, if one record costs ``mu``.
 

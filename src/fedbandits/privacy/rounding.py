@@ -12,7 +12,8 @@ What is left, as a share of a record's reach Δ, with u = 2⁻⁵³, N records, 
 
 * products rounded to a grid of q ≤ 2 N b u, where b = max(L², L B) ≤ Δ. Each of two records has
   d (d + 1) / 2 + d of them, each off by at most q/2. In the norm that noise is calibrated to (the
-  diagonal counts half) they move by q √(d (d + 2) / 2) < q (d + 1) / √2 together: √2 N u (d + 1);
+  diagonal counts half) they move by q √(d (d + 2) / 2) < q (d + 1) / √2 together: √2 N u (d + 1).
+  Where the noise of Σ x xᵀ is ρ < 1 times that of Σ x y, they move by 1/ρ times as much at most;
 * a context that is longer than L by :data:`CAST_ROOM`, which two factors of Δ have: 2⁻²²;
 * what is covered, a sum below N Δ in that norm, is rounded three times a release (encoding,
   dividing, the grid's float64) in either world: 6 N u √n;
@@ -90,21 +91,46 @@ def most_vectors(size: int, releases: int, mu: float) -> int:
     return max(0, int((ROUNDING_MARGIN - 2.0 * CAST_ROOM - grid) / each))
 
 
-def most_records(dimension: int, releases: int) -> int:
-    """The largest number of records in a sum for which rounding stays within its margin."""
-    each = (math.sqrt(2.0) * (dimension + 1) + 6.0 * math.sqrt(max(releases, 1))) * 2.0**-53
-    return int((ROUNDING_MARGIN - _FIXED) / each)
+def most_records(dimension: int, releases: int, coarseness: float = 1.0) -> int:
+    """The largest number of records in a sum for which rounding stays within its margin.
+
+    Parameters
+    ----------
+    dimension, releases : int
+        d and n.
+    coarseness : float
+        What :func:`coarseness` says.
+    """
+    each = math.sqrt(2.0) * (dimension + 1) * coarseness + 6.0 * math.sqrt(max(releases, 1))
+    return int((ROUNDING_MARGIN - _FIXED) / (each * 2.0**-53))
 
 
-def require_room(records: int, dimension: int, releases: int) -> None:
+def coarseness(largest: float, record_norm: float, gram_noise: float) -> float:
+    """How far rounded products move a sum, as a multiple of what is said above; at least 1.
+
+    Parameters
+    ----------
+    largest : float
+        The bound b on a product.
+    record_norm : float
+        A record's reach Δ.
+    gram_noise : float
+        ρ, the deviation of the noise of Σ x xᵀ relative to that of Σ x y.
+    """
+    return max(1.0, largest / (min(gram_noise, 1.0) * record_norm))
+
+
+def require_room(records: int, dimension: int, releases: int, coarseness: float = 1.0) -> None:
     """Refuse a plan whose sums can hold more records than rounding has room for.
+
+    The parameters are the number of records, and those of :func:`most_records`.
 
     Raises
     ------
     ConfigError
         If there are more than :func:`most_records`.
     """
-    most = most_records(dimension, releases)
+    most = most_records(dimension, releases, coarseness)
     if records > most:
         raise ConfigError(
             f"rounds: {records:,} records can be in one released sum, allowed: {most:,} in "

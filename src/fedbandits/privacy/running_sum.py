@@ -22,6 +22,7 @@ from fedbandits._compile import compiled, fma
 from fedbandits._typing import Floats
 from fedbandits.errors import NoiseError, ReleaseRefusedError
 from fedbandits.privacy.continual import ContinualPlan, add_release_noise, draw_slot
+from fedbandits.privacy.factorisation import differences
 
 
 @runtime_checkable
@@ -225,8 +226,8 @@ def encode(plan: ContinualPlan, sums: Floats, k: int) -> Floats:
     """(E q)_k of ``plan``: the values to which noise is added at step ``k``, (size,).
 
     Toeplitz: E = C, the square root of A, so that C q = C⁻¹ (A q) is a sum over running sums with
-    the coefficients of C⁻¹, a₀ = 1, a_j = a_{j-1} (1 - 3/(2j)). Tree: the sum of the block that
-    ends at k.
+    the coefficients of C⁻¹, a₀ = 1, a_j = a_{j-1} (1 - 3/(2j)). Optimal: C q = B⁻¹ (A q). Tree: the
+    sum of the block that ends at k.
 
     Parameters
     ----------
@@ -237,9 +238,13 @@ def encode(plan: ContinualPlan, sums: Floats, k: int) -> Floats:
         before = k & (k - 1)
         own: Floats = sums[draw_slot(plan.code, k)]
         return own - sums[draw_slot(plan.code, before)] if before else own.copy()
-    inverse = np.concatenate([[1.0], np.cumprod(1.0 - 1.5 / np.arange(1, k))])
+    if plan.mechanism == "optimal":
+        weights = differences(plan.releases, plan.decay)[k - 1, :k].copy()
+    else:
+        inverse = np.concatenate([[1.0], np.cumprod(1.0 - 1.5 / np.arange(1, k))])
+        weights = np.ascontiguousarray(inverse[::-1])
     encoded = np.empty(sums.shape[1])
-    _accurate_sum(np.ascontiguousarray(inverse[::-1]), sums, encoded)
+    _accurate_sum(weights, sums, encoded)
     return encoded
 
 

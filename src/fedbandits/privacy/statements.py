@@ -56,8 +56,23 @@ A_PERSON = Limit(
 
 #: Units.
 AGENT_INTERACTION = "one interaction (the chosen action, its context and its reward) of one agent"
+#: The unit where persons are protected.
+AGENT_PERSON = "a person: all records of that person at one agent"
 USER_INTERACTION = (
     "one interaction (the recommended item x and its reward y) of one user in one round"
+)
+#: The unit where users of servers are protected.
+USER_PERSON = "a user: all records of that user"
+#: Not protected, where persons are protected at each agent by itself.
+SEVERAL_AGENTS = Limit(
+    "a person who is served by several agents, as one",
+    "Agents do not share names of persons, so each counts for itself: records at j agents cost up "
+    "to j times μ.",
+)
+#: Not protected, where persons are.
+WHO_COMES = Limit(
+    "that a person comes, and when",
+    "Only what the records of a person hold is protected.",
 )
 #: From whom, where users belong to servers.
 OUTSIDE_THE_SERVER = (
@@ -70,6 +85,36 @@ SAME_ARRIVALS = (
     "Neighbours differ only in one recommended item and its reward: the same users arrive at the "
     "same times."
 )
+
+
+def first_visits(most: int) -> str:
+    """A condition where persons are protected: which of a person's records are in releases.
+
+    Parameters
+    ----------
+    most
+        How many of them, k.
+    """
+    records = "first visit" if most == 1 else f"first {most:,} visits"
+    return (
+        f"Releases hold the records of a person's {records} to an agent, and no others. Who comes "
+        "when is public. A visit counts from its decision on, whether or not its reward ever comes."
+    )
+
+
+def first_records(most: int) -> str:
+    """A condition where users of servers are protected: which of their records are in releases.
+
+    Parameters
+    ----------
+    most
+        How many of them, k.
+    """
+    records = "first record" if most == 1 else f"first {most:,} records"
+    return (
+        f"Releases hold a user's {records}, and no others. Who comes when is public. A record "
+        "counts from its recommendation on, whether or not its reward ever comes."
+    )
 
 
 def exact_sums(records: int) -> str:
