@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from fedbandits.environments import Linear
 from fedbandits.learners import confidence
 from fedbandits.systems.agents.config import Every, Growing, NoNoise, Tree
+from fedbandits.systems.agents.joint import joint_ratio
 from fedbandits.systems.feducb import FedUCB
 from fedbandits.testing.plays import simulate
 
@@ -34,14 +35,14 @@ def test_noise_exceeds_its_bounds_as_rarely_as_promised(dimension, alpha):
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 10])
-@pytest.mark.parametrize("bound", [0.5, 1.0, 3.0])
-def test_the_bias_bound_is_the_exact_quantile(dimension, bound):
+@pytest.mark.parametrize(("bound", "ratio"), [(0.5, 1.0), (1.0, 0.7), (3.0, 1.5)])
+def test_the_bias_bound_is_the_exact_quantile(dimension, bound, ratio):
     rng, count, alpha = np.random.default_rng(4), 100_000, 0.05
     theta = rng.normal(size=dimension)
     theta *= bound / np.linalg.norm(theta)
-    bias = symmetrised(rng, count, dimension) @ theta - rng.normal(size=(count, dimension))
+    bias = ratio * symmetrised(rng, count, dimension) @ theta - rng.normal(size=(count, dimension))
     exceeded = np.mean(
-        np.linalg.norm(bias, axis=1) > confidence.bias_norm_factor(dimension, bound, alpha)
+        np.linalg.norm(bias, axis=1) > confidence.bias_norm_factor(dimension, bound, alpha, ratio)
     )
     assert exceeded == pytest.approx(alpha, abs=4.0 * math.sqrt(alpha / count))
 
@@ -109,11 +110,12 @@ def failures(config: FedUCB, environment: Linear, rounds: int, replicates: int) 
         FedUCB(delta=0.1, alpha=0.2),
         FedUCB(delta=0.1, alpha=0.2, epsilon=50.0),
         FedUCB(delta=0.1, alpha=0.2, local_view="raw"),
+        FedUCB(delta=0.1, alpha=0.2, local_view="joint"),
         FedUCB(delta=0.1, alpha=0.2, regularization=0.01, schedule=Growing(2.0, 3)),
         FedUCB(delta=0.1, alpha=0.2, privatizer=Tree(), schedule=Every(40)),
         FedUCB(alpha=0.2, privatizer=NoNoise()),
     ],
-    ids=["toeplitz", "little noise", "raw view", "small ridge", "tree", "no noise"],
+    ids=["toeplitz", "little noise", "raw view", "joint view", "small ridge", "tree", "no noise"],
 )
 def test_the_bound_fails_at_most_as_often_as_alpha(config):
     environment = Linear(agents=3, dim=3, arms=4)
@@ -134,3 +136,23 @@ def test_the_coverage_test_would_notice_a_radius_that_is_too_small():
         simulation.advance(400)
         exceeded += simulation.confidence_ratio(truth) > 0.1
     assert exceeded > 25
+
+
+def test_the_ratio_of_a_joint_view_is_of_the_context_that_is_off_most():
+    """And scaled bounds are judged at scale 1."""
+    environment = Linear(agents=3, dim=3, arms=4)
+    config = FedUCB(delta=0.1, local_view="joint", exploration_scale=0.5)
+    simulation = simulate(config, environment, 400, 17, 0)
+    simulation.advance(400)
+    truth = environment.true_parameters(simulation.world)
+    joints, ratios = simulation.state.joints, []
+    for agent in range(3):
+        entries = np.triu(joints.width[agent, 0].astype(float)) / 0.25
+        error = joints.estimate[agent, 0] - truth[0]
+        contexts = np.random.default_rng(agent).normal(size=(20_000, 3))
+        widths = np.sqrt(np.einsum("ni,ij,nj->n", contexts, entries, contexts))
+        ratios.append(np.max(np.abs(contexts @ error) / widths))
+    found = joint_ratio(simulation.plan.constants, joints, truth)
+    assert found == pytest.approx(max(ratios), rel=0.01)
+    assert found >= max(ratios) * (1.0 - 1e-6)
+    assert simulation.confidence_ratio(truth) >= found

@@ -1,4 +1,4 @@
-"""Users in unknown clusters: memberships, splits, merges, spreads, and what a user learns."""
+"""Users in unknown clusters: memberships, splits, merges, spreads."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from fedbandits.learners.attachment import attach, estimates
-from fedbandits.learners.evidence import Evidence, decompose, weigh
+from fedbandits.learners.evidence import decompose, weigh
 from fedbandits.learners.mixture import (
     SPREADS,
-    Fitted,
     Mixture,
     fit_mixture,
     memberships,
@@ -112,111 +110,3 @@ def test_a_fit_leaves_its_start_as_it_is():
     fit_mixture(evidence, start, 1.0, 16)
     for field, fresh in zip(start, one_cluster(3), strict=True):
         np.testing.assert_array_equal(field, fresh)
-
-
-def test_estimates_are_those_of_the_joint_normal_model():
-    """One cluster with a known spread: θⱼ = c + e, against dense linear algebra over all users."""
-    rng, n, d, spread = np.random.default_rng(7), 6, 3, 0.04
-    _, data, evidence = users(rng, np.zeros(n, int), 9, spread)
-    precision = np.zeros((1, d, d))
-    prior = 8.0
-    joint, score = np.kron(np.eye(n), np.eye(d) / spread), np.zeros((n, d))
-    for j, (x, y) in enumerate(data):
-        joint[j * d : (j + 1) * d, j * d : (j + 1) * d] += x.T @ x / VARIANCE
-        score[j] = x.T @ y / VARIANCE
-    link = np.kron(np.ones((1, n)), np.eye(d) / spread)
-    whole = np.block([[joint, -link.T], [-link, (n / spread + prior) * np.eye(d)]])
-    covariance = np.linalg.inv(whole)
-    mean = covariance @ np.append(score.ravel(), np.zeros(d))
-    precision[0] = np.linalg.inv(covariance[-d:, -d:])
-    mixture = Mixture(mean[-d:][None], np.array([spread]), np.ones(1), precision)
-    found = estimates(evidence, mixture, np.ones((n, 1)))
-    np.testing.assert_allclose(found.mean.ravel(), mean[:-d], atol=1e-9)
-    for j in range(n):
-        block = covariance[j * d : (j + 1) * d, j * d : (j + 1) * d]
-        np.testing.assert_allclose(found.covariance[j], block, atol=1e-9)
-
-
-def test_estimates_between_two_clusters_have_the_moments_of_the_mixture():
-    mixture = Mixture(
-        np.array([[1.0, 0.0], [-1.0, 0.0]]), np.zeros(2), np.full(2, 0.5),
-        np.repeat(1e12 * np.eye(2)[None], 2, axis=0),
-    )  # fmt: skip
-    nothing = Evidence(np.eye(2)[None], np.zeros((1, 2)), np.zeros((1, 2)))
-    found = estimates(nothing, mixture, np.array([[0.75, 0.25]]))
-    np.testing.assert_allclose(found.mean, [[0.5, 0.0]])
-    np.testing.assert_allclose(found.covariance, [[[0.75, 0.0], [0.0, 0.0]]], atol=1e-9)
-
-
-def errors(thetas, evidence, fitted):
-    found = estimates(evidence, fitted.mixture, fitted.member)
-    off = found.mean - thetas
-    worth = np.einsum("ni,nij,nj->n", off, np.linalg.inv(found.covariance), off)
-    return float((off**2).sum()), float(worth.mean())
-
-
-def test_others_help_and_it_is_known_how_much():
-    gains, worth = [], []
-    for seed in range(8):
-        rng = np.random.default_rng(seed)
-        thetas, _, evidence = users(rng, np.arange(45) % 3, 80)
-        pooled = fit(evidence)
-        alone = Fitted(
-            Mixture(np.zeros((1, 3)), np.array([10.0]), np.ones(1), 1e9 * np.eye(3)[None]),
-            np.ones((45, 1)), 0.0,
-        )  # fmt: skip
-        error, stated = errors(thetas, evidence, pooled)
-        gains.append(error / errors(thetas, evidence, alone)[0])
-        worth.append(stated / 3.0)
-    assert np.mean(gains) < 0.25
-    assert 0.3 < np.mean(worth) < 1.5
-
-
-class TestAttaching:
-    def world(self, seed, labels):
-        rng = np.random.default_rng(seed)
-        thetas, _, own = users(rng, [0, 0, 1, 1], 40)
-        return thetas, own, users(rng, labels, 120)[2], fit(own)
-
-    def test_others_that_fit_sharpen_clusters(self):
-        ratio = []
-        for seed in range(8):
-            thetas, own, others, fitted = self.world(seed, [0] * 20 + [1] * 20)
-            joined = attach(own, others, fitted, 1.0)
-            ratio.append(errors(thetas, own, joined)[0] / errors(thetas, own, fitted)[0])
-        assert np.median(ratio) < 0.5
-
-    def test_strangers_do_not_move_them(self):
-        for seed in range(4):
-            thetas, own, others, fitted = self.world(seed, [2] * 40)
-            joined = attach(own, others, fitted, 1.0)
-            assert errors(thetas, own, joined)[0] < 1.1 * errors(thetas, own, fitted)[0] + 1e-3
-
-    def test_others_do_not_make_users_more_alike_than_they_are(self):
-        """Others exactly at the centre must not pull one's own users onto it."""
-        ratio = []
-        for seed in range(6):
-            rng = np.random.default_rng(seed)
-            thetas, _, own = users(rng, np.zeros(8, int), 400, 0.04)
-            others = users(rng, np.zeros(200, int), 400)[2]
-            fitted = fit(own, most=1)
-            joined = attach(own, others, fitted, 1.0)
-            ratio.append(errors(thetas, own, joined)[0] / errors(thetas, own, fitted)[0])
-        assert np.median(ratio) < 1.3
-
-    def test_without_trust_nothing_changes(self):
-        _, own, others, fitted = self.world(0, [0] * 20)
-        joined = attach(own, others, fitted, 0.0)
-        np.testing.assert_array_equal(joined.mixture.centre, fitted.mixture.centre)
-        np.testing.assert_array_equal(joined.mixture.spread, fitted.mixture.spread)
-
-    def test_without_others_nothing_changes(self):
-        _, own, _, fitted = self.world(0, [0])
-        assert attach(own, Evidence(*(field[:0] for field in own)), fitted, 1.0) is fitted
-
-    def test_what_was_fitted_is_left_as_it_is(self):
-        _, own, others, fitted = self.world(1, [0] * 20)
-        before = [field.copy() for field in fitted.mixture]
-        attach(own, others, fitted, 1.0)
-        for field, copy in zip(fitted.mixture, before, strict=True):
-            np.testing.assert_array_equal(field, copy)

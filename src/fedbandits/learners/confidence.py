@@ -53,16 +53,20 @@ def vector_norm_factor(dimension: int, alpha: float) -> float:
 
 
 @functools.lru_cache(maxsize=256)
-def bias_norm_factor(dimension: int, parameter_bound: float, alpha: float) -> float:
+def bias_norm_factor(
+    dimension: int, parameter_bound: float, alpha: float, gram_noise: float = 1.0
+) -> float:
     """‖Nθ* - h‖ ≤ factor · τ with probability 1 - α, for ‖θ*‖ ≤ S.
 
-    N and h are independent of θ* and of one another, so Nθ* - h is Gaussian with covariance
-    τ² ((1 + ‖θ*‖²) I + θ*θ*ᵀ): its squared norm is (1 + S²) χ²(d-1) + (1 + 2S²) χ²(1) at worst, and
-    the factor is the root of that variable's exact quantile. ‖N‖·S + ‖h‖ would cost about twice
-    as much.
+    h has deviation τ, and N has ρ τ off the diagonal, where ρ is ``gram_noise``. N and h are
+    independent of θ* and of one another, so Nθ* - h is Gaussian with covariance
+    τ² ((1 + ρ²‖θ*‖²) I + ρ² θ*θ*ᵀ). Its squared norm is (1 + ρ²S²) χ²(d-1) + (1 + 2ρ²S²) χ²(1) at
+    worst, and the factor is the root of that variable's exact quantile. ‖N‖·S + ‖h‖ would cost
+    about twice as much.
     """
-    common, along = 1.0 + parameter_bound**2, 1.0 + 2.0 * parameter_bound**2
-    # (1 + 2S²) χ²(d) dominates the sum, so its quantile lies above the root.
+    reach = (gram_noise * parameter_bound) ** 2
+    common, along = 1.0 + reach, 1.0 + 2.0 * reach
+    # (1 + 2ρ²S²) χ²(d) dominates the sum, so its quantile lies above the root.
     high = 1.01 * along * float(stats.chi2.isf(alpha, dimension))
     root = optimize.brentq(
         lambda value: _sum_tail(value, common, along, dimension) - alpha,

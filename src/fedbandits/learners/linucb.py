@@ -12,8 +12,8 @@ import math
 import numpy as np
 from numpy import float32
 
-from fedbandits._compile import compiled, fma
-from fedbandits._typing import Floats, Floats32
+from fedbandits._compile import compiled, fma, inlined
+from fedbandits._typing import Bools, Floats, Floats32
 
 
 @compiled
@@ -153,6 +153,22 @@ def _score_disjoint(features: Floats32, theta: Floats32, width: Floats32, scores
             quadratic = fma(inner, x, quadratic)
             estimate = fma(theta[m, i], x, estimate)
         scores[m] = estimate + math.sqrt(max(quadratic, float32(0)))
+
+
+@inlined
+def take_smaller(scores: Floats32, others: Floats32, counts: Bools) -> None:
+    """Make scores the smaller of two, where the others count; what is no number stays so.
+
+    Parameters
+    ----------
+    scores, others : (arms,) float32
+    counts : (models,) bool
+        Whether the others count, for all arms or for each.
+    """
+    shared = counts.size == 1
+    for k in range(scores.size):
+        if counts[0 if shared else k] and others[k] < scores[k]:
+            scores[k] = others[k]
 
 
 @compiled

@@ -1,0 +1,202 @@
+"""How much others' releases count in a joint estimate; see :mod:`fedbandits.learners.joint`."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats
+from fedbandits.learners.ridge import invert_spectrum
+
+#: ρ and λ, in L². The estimate's ridge parameter is smaller than that of the martingale: what it
+#: adds to an estimate's error is counted apart, as Sρ‖z‖.
+RIDGE, MARTINGALE_RIDGE = 3.0, 5.0
+#: The weights ω that are tried; 0 leaves releases out.
+WEIGHTS = np.array([0.0, 0.5, 1.0, 2.0])
+
+
+class JointTerms(NamedTuple):
+    """What is constant in the bound.
+
+    Parameters
+    ----------
+    ridge, martingale_ridge : float
+        ρ and λ.
+    own_log_term, others_log_term : float
+        2 ln(1/α) of the martingales of own rewards, and of those of others.
+    reward_noise, parameter_bound : float
+        σ and S.
+    scale : float
+        ``exploration_scale``.
+    gram_noise : float
+        Deviation of the noise of Gram matrices, relative to that of moments.
+    norm_factor, bias_factor : float
+        b and w of others' releases, as multiples of the deviation of a moment's noise.
+    """
+
+    ridge: float
+    martingale_ridge: float
+    own_log_term: float
+    others_log_term: float
+    reward_noise: float
+    parameter_bound: float
+    scale: float
+    gram_noise: float
+    norm_factor: float
+    bias_factor: float
+
+
+class Noise(NamedTuple):
+    """Of the sum of what others released.
+
+    Parameters
+    ----------
+    deviation : float
+        τ, the deviation of a moment's noise; 0 in clear.
+    norm_bound, bias_bound : float
+        b with N ⪰ -bI, and w ≥ ‖h - Nθ*‖.
+    """
+
+    deviation: float
+    norm_bound: float
+    bias_bound: float
+
+
+class Spectrum(NamedTuple):
+    """What others released, of one model."""
+
+    values: Floats  # (d,): eigenvalues of Ṽ
+    vectors: Floats  # (d, d): Q
+    moment: Floats  # (d,): ũ
+
+
+@compiled
+def reward_radius(reward_noise: float, log_term: float, growth: float) -> float:
+    """R = σ √(2 ln(1/α) + ln det(G + λI) - d ln λ), Abbasi-Yadkori et al. 2011."""
+    return reward_noise * math.sqrt(log_term + growth)
+
+
+@compiled
+def trace(matrix: Floats) -> float:
+    """The trace of a positive semidefinite matrix."""
+    total = 0.0
+    for i in range(matrix.shape[0]):
+        total += matrix[i, i]
+    return max(total, 0.0)
+
+
+@compiled
+def others_radius(terms: JointTerms, values: Floats, noise: Noise) -> float:
+    """r': G' + λ'I ⪯ Ṽ + (b + λ')I, λ' = max(b, λ)."""
+    ridge, growth = max(noise.norm_bound, terms.martingale_ridge), 0.0
+    for i in range(values.size):
+        growth += math.log1p((max(values[i], 0.0) + noise.norm_bound) / ridge)
+    return reward_radius(terms.reward_noise, terms.others_log_term, growth)
+
+
+@compiled
+def balance(reward: float, noise: Noise) -> float:
+    """Where s is κ, rewards and privacy noise weigh alike in the bound: κ = (w/r')²."""
+    return (noise.bias_bound / reward) ** 2
+
+
+@compiled
+def _weights(
+    terms: JointTerms, values: Floats, kappa: float, noise: Noise, weight: float
+) -> Floats:
+    """D in the eigenvectors; directions that could be noise alone, below its norm, say nothing."""
+    edge = 2.0 * math.sqrt(values.size) * terms.gram_noise * noise.deviation
+    weights = np.zeros(values.size)
+    for i in range(values.size):
+        if values[i] > edge:
+            weights[i] = weight * values[i] / (values[i] + kappa)
+    return weights
+
+
+class Weighed(NamedTuple):
+    """What some weights of others' releases give."""
+
+    cost: float  # c·(width) + (deviation of the estimate), both for a random direction
+    inverse: Floats  # (d, d): R⁻¹
+    own: Floats  # (d, d): R⁻¹ (G + λI) R⁻¹
+    others: Floats  # (d, d): R⁻¹ K R⁻¹, K of others' rewards and noise
+    shrinkage: Floats  # (d, d): R⁻²
+    moment: Floats  # (d,): Dũ
+
+
+@compiled
+def weigh(
+    terms: JointTerms, gram: Floats, growth: float, released: Spectrum, noise: Noise,
+    kappa: float, reward: float, weight: float,
+) -> Weighed:  # fmt: skip
+    """What the estimate and its bound become if others' releases count with one weight.
+
+    Parameters
+    ----------
+    terms : JointTerms
+        What is constant in the bound.
+    gram : (d, d) float64
+        G, of own records.
+    growth : float
+        ln det(G + λI) - d ln λ.
+    released : Spectrum
+        Of what others released.
+    noise : Noise
+        Of that sum.
+    kappa, reward : float
+        See :func:`balance` and :func:`others_radius`.
+    weight : float
+        ω.
+    """
+    values, vectors = released.values, released.vectors
+    weights = _weights(terms, values, kappa, noise, weight)
+    dimension, ridge = values.size, terms.ridge
+    inverse = np.zeros((dimension, dimension))
+    found, basis = np.linalg.eigh(
+        gram + ridge * np.eye(dimension) + _recompose(vectors, weights * values)
+    )
+    invert_spectrum(found, basis, inverse)
+    own = _between(inverse, gram + terms.martingale_ridge * np.eye(dimension))
+    shrinkage = _between(inverse, np.eye(dimension))
+    lifted = max(noise.norm_bound, terms.martingale_ridge) + noise.norm_bound
+    squares = weights * weights
+    sizes = np.maximum(values, 0.0)
+    rewards = _between(inverse, _recompose(vectors, reward * reward * squares * (sizes + lifted)))
+    privacy = _between(inverse, _recompose(vectors, noise.bias_bound**2 * squares))
+    a, b = math.sqrt(trace(rewards)), math.sqrt(trace(privacy))
+    bias = terms.parameter_bound * ridge
+    radius = reward_radius(terms.reward_noise, terms.own_log_term, growth)
+    width = radius * math.sqrt(trace(own)) + a + b + bias * math.sqrt(trace(shrinkage))
+    # The deviation of the estimate for a typical θ*, to which S belongs in every direction alike.
+    entry = (1.0 + (terms.parameter_bound * terms.gram_noise) ** 2) * noise.deviation**2
+    variance = terms.reward_noise**2
+    spread = trace(_between(inverse, variance * gram))
+    spread += trace(_between(inverse, _recompose(vectors, squares * (variance * sizes + entry))))
+    spread += bias * bias * trace(shrinkage) / dimension
+    # (a' + b')² ≤ (1 + b/a) a'² + (1 + a/b) b'², which is equal for a random direction.
+    others = np.zeros((dimension, dimension))
+    if a > 0.0:
+        others += (1.0 + b / a) * rewards
+    if b > 0.0:
+        others += (1.0 + a / b) * privacy
+    cost = terms.scale * width + math.sqrt(spread)
+    moment = vectors @ (weights * (vectors.T @ released.moment))
+    return Weighed(cost, inverse, own, others, shrinkage, moment)
+
+
+@compiled
+def _recompose(vectors: Floats, values: Floats) -> Floats:
+    """Q diag(values) Qᵀ."""
+    matrix: Floats = (vectors * values) @ vectors.T
+    return matrix
+
+
+@compiled
+def _between(inverse: Floats, matrix: Floats) -> Floats:
+    """R⁻¹BR⁻¹, exactly symmetric."""
+    product = inverse @ matrix @ inverse
+    symmetric: Floats = 0.5 * (product + product.T)
+    return symmetric
