@@ -54,7 +54,7 @@ def follow_densely(run, world, rounds):
     """
     settings, key, plan, drawn = run.plan.config, run.key, run.plan, run.world
     n, d, constants = world.parties, world.dimension, plan.constants
-    mean, precision = np.zeros((n, d)), np.tile(np.eye(d) * 2.0 / 0.25, (n, 1, 1))
+    mean, precision = np.zeros((n, d)), np.tile(np.eye(d) / plan.prior_variance, (n, 1, 1))
     variance, sums = np.full(n, 0.25), np.zeros((n, plan.size + 2))
     new = [[] for _ in range(n)]
     draws = np.zeros((n, plan.sums.slots, plan.size))

@@ -17,12 +17,21 @@ from fedbandits.privacy.statements import (
     SAME_ARRIVALS,
     SECURE_NOISE,
     USER_INTERACTION,
+    USER_PERSON,
+    WHO_COMES,
     exact_sums,
+    first_records,
 )
 from fedbandits.systems.fclub.plan import CLUSTERS, FCLUBPlan
 
 _COUNTS = f"The rounds of releases are public and depend on no data. {SAME_ARRIVALS}"
+_COUNTS_OF_A_PERSON = (
+    "The rounds of releases are public and depend on no data. Neighbours differ only in one user's "
+    "recommended items and their rewards: the same users arrive, and rewards come, at the same "
+    "times."
+)
 _APART = "A record is only in its own user's sums, so users' releases do not add up."
+_SUMMED = "A user is in one server's sums alone, so servers' releases do not add up."
 _ONCE = "A record is only in one phase's sum of one cluster, so releases do not add up."
 _PARTITION = "For the contents alone: clusters stay as they are when the record changes."
 _SELF = Limit(
@@ -39,6 +48,9 @@ _MEMBERSHIP = Limit(
     "how many clusters a server has, and whose records are in which",
     "Clusters are found in the raw data of earlier phases, and one record can move a user.",
 )
+_WHOLE_CLUSTERS = (
+    "For the contents alone: clusters stay as they are when the records of a user change."
+)
 _MANY = Limit(
     "all of a user's records together",
     "The guarantee is for one interaction: k records in one phase cost k times μ.",
@@ -47,24 +59,29 @@ _MANY = Limit(
 
 def claim(plan: FCLUBPlan) -> PrivacyClaim:
     """The claim of one server's users towards everybody else, for a whole run."""
-    delta, events = plan.config.delta, _events(plan)
-    mu = total_mu(events)
+    delta, events, persons = plan.config.delta, _events(plan), _persons(plan)
+    same, mu = _COUNTS_OF_A_PERSON if persons else _COUNTS, total_mu(events)
     contents = gaussian.epsilon_of(mu, delta)
     exposed = math.isinf(mu) or (plan.releases == CLUSTERS and bool(events))
     return PrivacyClaim(
-        unit=USER_INTERACTION,
+        unit=USER_PERSON if persons else USER_INTERACTION,
         from_whom=OUTSIDE_THE_SERVER,
-        relation="replace-one",
+        relation="replace-person" if persons else "replace-one",
         holds_for="nothing" if exposed else _reach(plan, events),
         epsilon=math.inf if exposed else contents,
         epsilon_contents=contents,
         delta=delta if events else 0.0,
         mu=mu,
-        conditional_on=(_COUNTS, *plan.facts.public, *_conditions(plan)),
+        conditional_on=(same, *plan.facts.public, *_conditions(plan)),
         not_protected=_not_protected(plan),
         events=events,
-        person=_person(plan, mu),
+        person=None if persons else _person(plan, mu),  # else ε is that of a person
     )
+
+
+def _persons(plan: FCLUBPlan) -> bool:
+    """Whether all records of a user are protected at once."""
+    return plan.constants.records_per_person > 0
 
 
 def _person(plan: FCLUBPlan, mu: float) -> PersonCost | None:
@@ -89,9 +106,12 @@ def _events(plan: FCLUBPlan) -> tuple[Event, ...]:
 def _conditions(plan: FCLUBPlan) -> tuple[str, ...]:
     if not plan.private:
         return ()
-    if plan.releases == CLUSTERS:
-        return (ITEMS_BOUNDED, _ONCE, _PARTITION, SECURE_NOISE, ON_A_CLOCK, exact_sums(plan.rounds))
-    return (ITEMS_BOUNDED, _APART, SECURE_NOISE, ON_A_CLOCK, exact_sums(plan.rounds))
+    whose = (_ONCE, _PARTITION) if plan.releases == CLUSTERS else (_APART,)
+    if _persons(plan):
+        k = plan.constants.records_per_person
+        also = (_WHOLE_CLUSTERS,) if plan.releases == CLUSTERS else ()
+        whose = (first_records(k), _SUMMED, *also)
+    return (ITEMS_BOUNDED, *whose, SECURE_NOISE, ON_A_CLOCK, exact_sums(plan.rounds))
 
 
 def _not_protected(plan: FCLUBPlan) -> tuple[Limit, ...]:
@@ -102,5 +122,5 @@ def _not_protected(plan: FCLUBPlan) -> tuple[Limit, ...]:
         limits.append(_MEMBERSHIP)
     if plan.private:
         limits += [_LATER] if plan.config.local_view == "raw" else []
-        limits.append(_MANY)
+        limits.append(WHO_COMES if _persons(plan) else _MANY)
     return tuple(limits)

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from fedbandits._checked import Checked
+from fedbandits.systems.effective import BUDGET, UNIT, refuse_unit
 from fedbandits.systems.servers.config import NotNegative, OpenUnit, Part, Positive
 
 
@@ -54,8 +55,8 @@ class FCLUB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Gain that an additional cluster must bring, as a multiple of the Bayesian information
         criterion.
     trust
-        How far users of other servers may move the centre of a cluster; see
-        :func:`~fedbandits.learners.attachment.attach`.
+        Prior odds that users of other servers who seem to fit a cluster belong there, as a multiple
+        of exp(-d/2). 0: they are ignored. See :func:`~fedbandits.learners.attachment.attach`.
     most_clusters
         Largest number of clusters of one server.
     exploration_scale
@@ -65,6 +66,13 @@ class FCLUB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ε of the budget for all releases of one server about its users.
     delta
         δ of that budget: the probability with which the guarantee of ε may fail.
+    unit
+        What the guarantee is for. ``record``: one interaction. ``person``: all records of one user
+        together.
+    records_per_person
+        k, the number of records of one user that count for what its server releases: the first k.
+        Noise is calibrated for k records at once, so it is k times as large. The server itself
+        learns from all of them, if ``local_view`` is ``raw``. Used with ``unit = "person"`` only.
     """
 
     schedule: Growing = msgspec.field(default_factory=Growing)
@@ -79,10 +87,33 @@ class FCLUB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     exploration_scale: NotNegative = 1.0
     epsilon: Positive = 1.0
     delta: OpenUnit = 1e-5
+    unit: Literal["record", "person"] = "record"
+    records_per_person: Annotated[int, Meta(ge=1, le=4_000_000_000)] = 1
 
     def validate(self) -> None:
+        refuse_unit(self.unit, self.records_per_person)
         if self.local_view == "released" and self.releases != "users":
             raise ValueError(
                 "with a released local_view a server needs released sums of its users; set "
                 'releases = "users", or local_view = "raw"'
             )
+
+    @property
+    def idle(self) -> tuple[str, ...]:
+        """Settings that change nothing in this configuration: a budget without noise."""
+        return () if self.is_private else (*BUDGET, *UNIT)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether anything is released, and with noise."""
+        return self.releases != "never" and self.noise == "calibrated"
+
+    @property
+    def protects_persons(self) -> bool:
+        """Whether the noise is for all records of a user at once."""
+        return self.is_private and self.unit == "person"
+
+    @property
+    def records_at_once(self) -> int:
+        """Number of records that noise is calibrated for: 1, or k for a person."""
+        return self.records_per_person if self.protects_persons else 1

@@ -26,6 +26,7 @@ from fedbandits.privacy.bounds import NO_FAULT, record_fault
 from fedbandits.privacy.continual import add_release_noise, draw_slot
 from fedbandits.random import Key, Purpose, normals
 from fedbandits.systems.fclub.kernels import learn
+from fedbandits.systems.fclub.persons import released_sums
 from fedbandits.systems.fclub.phases import find_clusters, learn_from, make_release, take_over
 from fedbandits.systems.fclub.plan import CLUSTERS, NEVER, USERS, Constants, FCLUBPlan
 from fedbandits.systems.fclub.state import (
@@ -63,7 +64,11 @@ def run_until(
         if fault != NO_FAULT:
             state.clock.fault[0] = fault
             return
-        learn(constants, state.models, state.sums, user, scratch.context, reward, scratch.gain)
+        counts = state.sums[user, -2] < constants.records_per_person  # so many came before
+        learn(
+            constants, state.models, state.sums, state.told.shared, user, scratch.context, reward,
+            counts, scratch.gain,
+        )  # fmt: skip
     state.clock.round_[0] = max(stop, state.clock.round_[0])
 
 
@@ -106,8 +111,9 @@ class Replicate(ServersReplicate[FCLUBPlan]):
         before = told.before[users] if by_cluster else told.before
         draws = told.draws[users]
         fresh = partial(simulated_noise, self.plan, self.key, server, users.tolist(), release)
+        shared = told.shared[users] if len(told.shared) else told.shared
         rows = make_release(
-            self.plan, state.sums[users], before, state.cluster_of[users],
+            self.plan, released_sums(state.sums[users], shared), before, state.cluster_of[users],
             partial(simulated_rows, self.plan, release, draws, fresh),
         )  # fmt: skip
         told.draws[users] = draws

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.attachment import Estimates, attach, estimates
+from fedbandits.learners.attachment import attach
 from fedbandits.learners.evidence import (
     Evidence,
     Spectrum,
@@ -17,6 +17,7 @@ from fedbandits.learners.evidence import (
     stack,
     weigh,
 )
+from fedbandits.learners.likeness import Estimates, averaged
 from fedbandits.learners.mixture import Fitted, Mixture, fit_mixture
 from fedbandits.learners.models import Models
 from fedbandits.systems.fclub.plan import CLUSTERS, REWARD_VARIANCE, USERS, FCLUBPlan
@@ -54,7 +55,7 @@ def make_release(
     plan
         What all parties go by.
     sums : (users, p + 2) float64
-        Exact sums of the server's users; the last two columns stay here.
+        Exact sums of the server's users, of records that count; the last two columns stay here.
     before : (users, p + 2) float64
         Those of the last release, where only what is new is released; becomes ``sums``.
     cluster_of : (users,) int64
@@ -151,10 +152,11 @@ def learn_from_each(plan: FCLUBPlan, ready: Ready, others: Sequence[tuple[int, F
 
 
 def _join(plan: FCLUBPlan, ready: Ready, told: Evidence) -> Learned:
-    joined = attach(ready.own, told, ready.fitted, plan.config.trust)
-    known = estimates(ready.own, joined.mixture, joined.member)
-    likeliest = joined.member.argmax(axis=1).astype(np.int64)
-    return Learned(known, likeliest, ready.fitted.mixture)
+    fitted = ready.fitted
+    others = attach(told, fitted, plan.config.trust)
+    known = averaged(ready.own, fitted.member, others, plan.prior_variance)
+    likeliest = fitted.member.argmax(axis=1).astype(np.int64)
+    return Learned(known, likeliest, fitted.mixture)
 
 
 def take_over(models: Models, users: Ints, known: Estimates, variance: float) -> None:

@@ -24,8 +24,6 @@ NEVER, USERS, CLUSTERS = 0, 1, 2
 _RELEASES = {"never": NEVER, "users": USERS, "clusters": CLUSTERS}
 #: Rewards in [0, 1] have at most this variance.
 REWARD_VARIANCE = 0.25
-#: Records that the prior of every user counts for: N(0, ¼/2 I).
-PRIOR_RECORDS = 2.0
 #: The longest item: 1, and room for rounding to float32.
 _BOUND = 1.0 + 1e-5
 _MOST_RELEASES = 2**12
@@ -45,6 +43,7 @@ class Constants(NamedTuple):
     offset: float  # taken off every reward
     width: float  # exploration_scale times the deviation of a reward
     rounding: float  # rounds a record's products, so that sums are exact: see privacy.rounding
+    records_per_person: int  # records of a user that count for releases; 0 for all
     phase_ends: Ints  # last rounds of the phases
 
 
@@ -67,11 +66,14 @@ class FCLUBPlan(ServersPlan, frozen=True, kw_only=True):
         The deviation of the noise in each entry of a packed statistic, relative to that in an
         off-diagonal one.
     record_norm
-        How far one replaced record can move a sum: L² + B², as B ≤ L here.
+        How far what is protected can move a sum: one replaced record, L² + B² as B ≤ L here, or k
+        of a person.
     reach
         The variance of an entry of n - Nθ, as a multiple of an off-diagonal entry's.
     most_clusters
         How many clusters a server can have.
+    prior_variance
+        The variance of every coordinate of θ before anything is known.
     """
 
     constants: Constants
@@ -83,6 +85,7 @@ class FCLUBPlan(ServersPlan, frozen=True, kw_only=True):
     record_norm: float
     reach: float
     most_clusters: int
+    prior_variance: float
 
     @property
     def schedule(self) -> Schedule:
@@ -128,7 +131,9 @@ class FCLUBPlan(ServersPlan, frozen=True, kw_only=True):
         """What a record is charged for after so many releases; after all of them if not given."""
         if self.sums is not None:
             return ContinualSum(self.sums, self.record_norm, releases)
-        if self.deviation > 0.0:  # a record is in one phase's sum alone
+        if self.deviation > 0.0:
+            # A record is in one phase's sum alone. Records of a person may be in several, where
+            # they move less than all of them in one.
             return Parallel((GaussianRelease(self.record_norm, self.deviation),))
         return Clear()
 
@@ -150,7 +155,7 @@ def make_plan(config: FCLUB, facts: ClusteredFacts, rounds: int) -> FCLUBPlan:
     ends = phase_ends(config.schedule, facts.parties, rounds)
     offset = 0.5 if config.center_rewards else 0.0
     bound = 1.0 - offset  # |y - offset|
-    record_norm = gaussian.record_sensitivity(_BOUND, bound)
+    record_norm = gaussian.record_sensitivity(_BOUND, bound) * config.records_at_once
     kind = _RELEASES[config.releases] if servers > 1 else NEVER
     sums, deviation = None, 0.0
     if kind != NEVER and config.noise == "calibrated" and ends:
@@ -173,6 +178,9 @@ def make_plan(config: FCLUB, facts: ClusteredFacts, rounds: int) -> FCLUBPlan:
         offset=offset,
         width=config.exploration_scale * math.sqrt(REWARD_VARIANCE),
         rounding=rounding_constant(rounds, _BOUND * max(_BOUND, bound)),
+        records_per_person=(
+            config.records_per_person if kind != NEVER and config.protects_persons else 0
+        ),
         phase_ends=np.array([*ends, LATER], np.int64),
     )
     return FCLUBPlan(
@@ -188,6 +196,7 @@ def make_plan(config: FCLUB, facts: ClusteredFacts, rounds: int) -> FCLUBPlan:
         record_norm=record_norm,
         reach=1.0 + length * (1.0 + 1.0 / d),
         most_clusters=1 if config.clustering == "population" else config.most_clusters,
+        prior_variance=length / d,
     )
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from fedbandits.systems.base import Preset
 
 #: What is sent, with which noise, and what users of other servers may change.
-_SHARING = ("releases", "noise", "local_view", "trust", "epsilon", "delta")
+_SHARING = (
+    "releases", "noise", "local_view", "trust", "epsilon", "delta", "unit", "records_per_person",
+)  # fmt: skip
 
 PRESETS: dict[str, Preset] = {
     "fclub": Preset(

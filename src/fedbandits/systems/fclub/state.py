@@ -10,7 +10,8 @@ from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.learners.mixture import Mixture, one_cluster
 from fedbandits.learners.models import Models, Scoring, new_scoring
-from fedbandits.systems.fclub.plan import CLUSTERS, PRIOR_RECORDS, FCLUBPlan
+from fedbandits.systems.fclub.persons import first_shared
+from fedbandits.systems.fclub.plan import CLUSTERS, REWARD_VARIANCE, FCLUBPlan
 from fedbandits.systems.replicate import Tally
 from fedbandits.systems.servers.state import Clock, new_clock
 
@@ -31,6 +32,7 @@ class Told(NamedTuple):
     draws: Floats  # (users, slots, p) noise of running sums, kept
     before: Floats  # (users, p + 2) sums at the last release of clusters
     rows: Floats  # (servers, most rows, p) sums of clusters that were released
+    shared: Floats  # (users, p + 2) sums of the records that count, where not all do
     filled: Ints  # (servers,) how many
 
 
@@ -67,10 +69,12 @@ def new_scratch(dimension: int, items: int) -> Scratch:
     )
 
 
-def prior_models(users: int, dimension: int) -> Models:
+def prior_models(plan: FCLUBPlan, users: int) -> Models:
     """What is known of users before anything is."""
+    dimension = plan.constants.dimension
+    start = plan.prior_variance / REWARD_VARIANCE * np.eye(dimension)
     return Models(
-        inverse=np.tile(np.eye(dimension) / PRIOR_RECORDS, (users, 1, 1)),
+        inverse=np.tile(start, (users, 1, 1)),
         theta=np.zeros((users, dimension)),
         log_det=np.zeros(users),
         records=np.zeros(users),
@@ -94,13 +98,14 @@ def initial_state(plan: FCLUBPlan) -> State:
         clock=new_clock(),
         tally=Tally(np.zeros(n), np.zeros(n)),
         sums=np.zeros((n, p + 2)),
-        models=prior_models(n, d),
+        models=prior_models(plan, n),
         cluster_of=np.zeros(n, np.int64),
         mixtures=mixtures,
         told=Told(
             draws=np.zeros((n, slots, p)),
             before=np.zeros((n if by_cluster else 0, p + 2)),
             rows=np.zeros((servers, most * plan.release_count if by_cluster else 0, p)),
+            shared=first_shared(plan, n),
             filled=np.zeros(servers, np.int64),
         ),
     )
@@ -126,10 +131,11 @@ def needs(plan: FCLUBPlan) -> Needs:
     n, d, servers = constants.users, constants.dimension, constants.servers
     slots = 0 if plan.sums is None else plan.sums.slots
     rows = plan.release_count if plan.releases == CLUSTERS else 0
+    counted = 2 if constants.records_per_person else 1
     users, model = "environment.users or environment.dim", d * d + d + 2
     mixtures = servers * min(plan.most_clusters, n)
     parts = (
-        Part("records of users, added up", n * (p + 2) * F64, users),
+        Part("records of users, added up", n * (p + 2) * F64 * counted, users),
         Part("models of users", n * model * F64, users),
         Part("clusters of servers", mixtures * model * F64, "environment.servers"),
         Part(
@@ -139,4 +145,4 @@ def needs(plan: FCLUBPlan) -> Needs:
     )
     phases = len(constants.phase_ends)
     choose = 0.5 * d * d * constants.items + 6.0 * d * d
-    return Needs(parts, plan.rounds * choose + phases * n * (10.0 * d**3 + (20.0 + slots) * p))
+    return Needs(parts, plan.rounds * choose + phases * n * (100.0 * d**3 + (20.0 + slots) * p))

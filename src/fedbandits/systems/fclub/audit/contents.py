@@ -72,6 +72,9 @@ def _contents_game(plan: FCLUBPlan, late: bool) -> ContentsGame:
     steps = telling_releases(_plan_of_rows(plan))
     setting = _Setting(plan, steps, late, moved, attacker(_plan_of_rows(plan), moved, steps))
     which = ", a record of a drawn batch" if late else ""
+    if plan.config.protects_persons:
+        of_each = " one by one from a drawn batch on" if late else ""
+        which = f", {plan.config.records_at_once} records of a user{of_each}"
     looks_at = f"contents of {len(steps)} of {plan.release_count} releases, one drawn row{which}"
     return ContentsGame(looks_at, len(steps) * plan.size, partial(_look, setting), late=late)
 
@@ -81,13 +84,29 @@ def _look(setting: _Setting, world: int, first: int, count: int) -> Look:
     steps, parts, done = setting.steps, [], 0
     (batch,) = drawn_targets(first, count, max(1, len(steps) - 1))
     batch = batch + 2 if setting.late else np.ones_like(batch)
-    entered = (steps >= batch[:, None]).astype(np.float64)
+    entered = _entered(setting, steps - batch[:, None] + 1)
     while done < count:
         parts.append(_one_server(setting, entered[done:], setting.pair[world], first + done))
         done += len(parts[-1])
     values = np.concatenate(parts)
     scores = setting.attacker.scores(values, entered, np.ones(count))
     return Look(values.reshape(count, -1), scores, setting.attacker.bare(values, entered))
+
+
+def _entered(setting: _Setting, since: Ints) -> Floats:
+    """How many replaced records are in each release, (runs, steps).
+
+    Parameters
+    ----------
+    setting
+        What is attacked: a record, or k of a person. Of a late person each batch has one more; else
+        the first one has them all, which costs most.
+    since : (runs, steps) int64
+        How many releases have had records of it so far.
+    """
+    at_once = setting.plan.config.records_at_once
+    entered: Floats = (since > 0).astype(np.float64) * at_once
+    return np.minimum(entered, np.maximum(since, 0)) if setting.late else entered
 
 
 def _one_server(setting: _Setting, entered: Floats, record: Floats, run: int) -> Floats:

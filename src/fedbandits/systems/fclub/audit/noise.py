@@ -16,6 +16,7 @@ from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.fclub.audit.contents import release_rows, row_counts
 from fedbandits.systems.fclub.audit.parties import small_plan
 from fedbandits.systems.fclub.config import FCLUB
+from fedbandits.systems.fclub.persons import released_sums
 from fedbandits.systems.fclub.plan import USERS, FCLUBPlan
 from fedbandits.systems.noisy_releases import (
     CompiledNoise,
@@ -92,7 +93,8 @@ class _Heard:
             sent: Any
             for sent in (m for m in messages if m.sender == server.name):
                 rows = np.frombuffer(sent.sums).reshape(-1, self._plan.size)
-                exact = server.state.sums[:, : self._plan.size]
+                exact = released_sums(server.state.sums, server.state.shared)
+                exact = exact[:, : self._plan.size]
                 places = server.users
                 if self._plan.releases != USERS:  # one cluster: what came in this phase
                     total, places = exact.sum(axis=0, keepdims=True), np.array([index])

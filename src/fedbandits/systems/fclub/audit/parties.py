@@ -16,6 +16,7 @@ from fedbandits.systems.fclub.config import FCLUB
 from fedbandits.systems.fclub.plan import USERS, FCLUBPlan
 from fedbandits.systems.games import Look, Neighbours, drawn_targets, packed_record
 from fedbandits.systems.party_games import PARTY_RUNS, SECURE_RUNS, MessagesGame, play_parties
+from fedbandits.systems.servers.audit import USERS as USERS_OF_WORLD
 from fedbandits.systems.servers.audit import WORLD, ServersRun
 
 ROUNDS = 64
@@ -32,7 +33,8 @@ def messages_games(system: System[Any], config: FCLUB) -> list[Game]:
     """Two servers on a log and reacting; with a later record of running sums; with secure noise."""
     small = small_plan(system, config)
     found: list[Game] = [_messages_game(system, kind, config) for kind in _KINDS]
-    if small.sums is not None and small.release_count > 1:
+    one = not config.protects_persons
+    if one and small.sums is not None and small.release_count > 1:
         found.append(_messages_game(system, "fixed log", config, late=True))
     found.append(_messages_game(system, "fixed log", config, secure=True))
     return found
@@ -49,16 +51,20 @@ def _messages_game(
     first = int(plan.constants.phase_ends[0]) + 1 if late else 1
     last = int(plan.constants.phase_ends[0]) if not (late or secure) else ROUNDS
     pair = record_pair(plan.constants.dimension, plan.constants.offset, late or secure)
+    play, what = FCLUBRun, ""
+    if config.protects_persons:
+        play, what, last = PersonRun, ", all records of a user", USERS_OF_WORLD
 
     def begin(run: int) -> FCLUBRun:
         (drawn,) = drawn_targets(run, 1, last - first + 1)
         parties = play_parties(system, plan, WORLD, run, secure)
-        return FCLUBRun(parties, run, pair, fixed, informed, first + int(drawn[0]))
+        return play(parties, run, pair, fixed, informed, first + int(drawn[0]))
 
     which = ", a record of a later phase" if late else " with secure noise" if secure else ""
+    looks_at = f"messages of 2 servers in {ROUNDS} rounds, of one drawn user{which}{what}"
     return MessagesGame(
-        neighbours, f"messages of 2 servers in {ROUNDS} rounds, of one drawn user{which}", ROUNDS,
-        begin, gaussian=informed, runs=SECURE_RUNS if secure else PARTY_RUNS,
+        neighbours, looks_at, ROUNDS, begin, gaussian=informed,
+        runs=SECURE_RUNS if secure else PARTY_RUNS,
     )  # fmt: skip
 
 
@@ -87,7 +93,7 @@ class FCLUBRun(ServersRun):
         self._informed = informed
         #: The rows of the record's user, less what its other records add.
         self._rows: list[Floats] = []
-        self._entered: list[bool] = []
+        self._entered: list[int] = []
 
     def play_round(self, world: int, round_: int) -> None:
         super().play_round(world, round_)
@@ -100,11 +106,19 @@ class FCLUBRun(ServersRun):
         sent = [m for _, m in self.network.transcript.deliveries if m.sender == server.name]
         place = int(np.searchsorted(server.users, self.user))
         row = np.frombuffer(sent[-1].sums).reshape(-1, self._plan.size)[place]
-        others = server.state.sums[place, : self._plan.size]
+        self._rows.append(row - self._known(server, place, world, round_))
+        self._entered.append(self._count(round_))
+
+    def _known(self, server: Any, place: int, world: int, round_: int) -> Floats:
+        """What the other records of the user add to its row."""
+        others: Floats = server.state.sums[place, : self._plan.size]
         if round_ >= self.record_round:
             others = others - packed_record(self.pair[world])
-        self._rows.append(row - others)
-        self._entered.append(round_ >= self.record_round)
+        return others
+
+    def _count(self, round_: int) -> int:
+        """How many replaced records are in the release after a round."""
+        return int(round_ >= self.record_round)
 
     def look(self) -> Look | None:
         """The likelihood ratio and numbers without noise, if others' records are known."""
@@ -116,3 +130,21 @@ class FCLUBRun(ServersRun):
         sees = attacker(self._plan.sums, moved, steps)
         scores = sees.scores(values, entered, np.ones(1))
         return Look(values.reshape(1, -1), scores, sees.bare(values, entered))
+
+
+class PersonRun(FCLUBRun):
+    """All records of one user are replaced, from its first one on; parameters as above.
+
+    What is known of the user's row is what it must be: k of the replaced records, and nothing else.
+    So it shows if more of them count.
+    """
+
+    def _replaces(self, round_: int) -> bool:
+        return (round_ - 1) % USERS_OF_WORLD == self.user
+
+    def _known(self, server: Any, place: int, world: int, round_: int) -> Floats:
+        return np.zeros(self._plan.size)
+
+    def _count(self, round_: int) -> int:
+        visits = (round_ - 1 - self.user) // USERS_OF_WORLD + 1
+        return min(visits, self._plan.constants.records_per_person)

@@ -25,6 +25,7 @@ from fedbandits.privacy.running_sum import ContinualState, draw_ahead
 from fedbandits.systems.fclub.kernels import learn
 from fedbandits.systems.fclub.limits import Limits, user_counts
 from fedbandits.systems.fclub.messages import Others, Release
+from fedbandits.systems.fclub.persons import first_shared, first_visits, released_sums
 from fedbandits.systems.fclub.phases import (
     Learned,
     find_clusters,
@@ -34,20 +35,13 @@ from fedbandits.systems.fclub.phases import (
     take_over,
 )
 from fedbandits.systems.fclub.plan import CLUSTERS, NEVER, USERS, FCLUBPlan
+from fedbandits.systems.fclub.roles.counting import Kept, counted
 from fedbandits.systems.fclub.state import new_scratch, prior_models
 from fedbandits.systems.servers.roles import OpenDecision, Server, ServerState
 from fedbandits.systems.servers.system import ServerSupply
 
 #: Of a server that releases no running sums.
 NO_SUMS = ContinualPlan("none", 0, 0.0)
-
-
-class Kept(NamedTuple):
-    """A record that does not count yet."""
-
-    place: int
-    context: Floats  # (d,)
-    reward: float
 
 
 class Told(NamedTuple):
@@ -63,7 +57,11 @@ class LocalState(ServerState, frozen=True, kw_only=True):
     Parameters
     ----------
     sums : (users, p + 2) float64
-        Of every user's records that count; see :func:`.kernels.learn`.
+        Of every user's records; see :func:`.kernels.learn`.
+    shared : (users, p + 2) float64
+        Of those that count for releases; no rows where all do.
+    visits : (users,) int64
+        How often each user has come; only where not all records count.
     models
         Of every user.
     cluster_of : (users,) int64
@@ -87,6 +85,8 @@ class LocalState(ServerState, frozen=True, kw_only=True):
     """
 
     sums: Floats
+    shared: Floats
+    visits: Ints
     models: Models
     cluster_of: Ints
     released: ContinualState
@@ -133,7 +133,9 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
         state = LocalState(
             stage="ready",
             sums=np.zeros((users, plan.size + 2)),
-            models=prior_models(users, d),
+            shared=first_shared(plan, users),
+            visits=first_visits(plan, users),
+            models=prior_models(plan, users),
             cluster_of=np.zeros(users, np.int64),
             released=running_sum.init(plan.sums or NO_SUMS, users * plan.size),
             before=np.zeros((users if plan.releases == CLUSTERS else 0, plan.size + 2)),
@@ -158,19 +160,23 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
         width, models = self._plan.constants.width, self._state.models
         scoring = self._scoring(situation.items, self._scratch.scoring)
         item = int(choose_arm(models, place, width, False, situation.items, scoring))
-        return self._decided(place, situation, item)
+        step, most = self._decided(place, situation, item), self._plan.constants.records_per_person
+        return counted(step, place, self._state.visits, most)
 
     def _learn(self, after: LocalState, found: OpenDecision, reward: float) -> Step:
         """Take in a record, and those that have waited, as far as they count in this phase."""
-        waiting = (*after.kept, Kept(found.place, found.context, reward))
+        waiting = (*after.kept, Kept(found.place, found.context, reward, found.counts))
         count = max(0, self._plan.records_of(after.phase) - after.fresh)
-        counted, kept = waiting[:count], waiting[count:]
-        after = msgspec.structs.replace(after, fresh=after.fresh + len(counted), kept=kept)
+        fresh, kept = waiting[:count], waiting[count:]
+        after = msgspec.structs.replace(after, fresh=after.fresh + len(fresh), kept=kept)
 
         def write() -> Sequence[Message]:
             constants, gain = self._plan.constants, self._scratch.gain
-            for place, context, earned in counted:
-                learn(constants, after.models, after.sums, place, context, earned, gain)
+            for place, context, earned, counts in fresh:
+                learn(
+                    constants, after.models, after.sums, after.shared, place, context, earned,
+                    counts, gain,
+                )  # fmt: skip
             return ()
 
         return Step(after, write=write)
@@ -183,7 +189,8 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
         plan, number = self._plan, after.phase + 1
         before, released = after.before.copy(), [after.released]
         release_rows = partial(self._release_rows, released)
-        rows = make_release(plan, after.sums, before, after.cluster_of, release_rows)
+        sums = released_sums(after.sums, after.shared)
+        rows = make_release(plan, sums, before, after.cluster_of, release_rows)
         stage = "ready" if plan.releases == NEVER else "waiting"
         after = msgspec.structs.replace(
             after, stage=stage, phase=number, fresh=0, before=before, rows=rows,
@@ -192,9 +199,9 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
         if plan.releases == NEVER:
             return self._learn_from(after)
         self._has_noise = False
-        sums = pack(rows.reshape(-1))
+        told = pack(rows.reshape(-1))
         return Step(
-            after, [Release(sender=self.name, receiver=self._hub, release=number, sums=sums)]
+            after, [Release(sender=self.name, receiver=self._hub, release=number, sums=told)]
         )
 
     def _release_rows(self, released: list[ContinualState], rows: Floats) -> Floats:
