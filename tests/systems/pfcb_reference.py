@@ -187,17 +187,41 @@ class Reference:
         alpha = w.threshold + c.quality_margin
         if c.purchases == "optimistic":
             return greedy(r, mean - alpha, k, 0.0)
-        caution, reserve = norm.ppf(c.quality_confidence), 0.0
-        for _ in range(3):
-            bought = greedy(r, mean - alpha, k, reserve)
-            if not bought.any():
-                break
-            reserve_needed = caution * np.linalg.norm(bought * spread)
-            if bought @ (mean - alpha) >= reserve_needed:
-                return bought
-            reserve = reserve_needed
-        bought = greedy(r, mean - caution * spread - alpha, k, 0.0)
+        caution = norm.ppf(c.quality_confidence)
+        bought = greedy(r, mean - alpha, k, 0.0)
+        if bought.any() and not self.safe(bought, mean - alpha, spread, caution):
+            bought = self.buy_safely(r, mean - alpha, spread, k, caution)
         return bought if bought.any() else greedy(r, high - alpha, k, 0.0)
+
+    @staticmethod
+    def safe(bought: np.ndarray, d: np.ndarray, spread: np.ndarray, caution: float) -> bool:
+        return bool(bought @ d + 1e-9 >= caution * np.linalg.norm(bought * spread))
+
+    def buy_safely(
+        self, r: np.ndarray, d: np.ndarray, spread: np.ndarray, k: np.ndarray, caution: float
+    ) -> np.ndarray:
+        """Unit by unit: the longest safe run of the surest, then what gains most, while safe."""
+        sure = [i for i in range(self.m) if d[i] > 0 or (d[i] == 0 and r[i] >= 0)]
+        surest = sorted(sure, key=lambda i: (-d[i] / spread[i], i))
+        start = np.zeros(self.m, np.int64)
+        for last in range(len(surest), 0, -1):
+            whole = np.zeros(self.m, np.int64)
+            whole[surest[:last]] = k[surest[:last]]
+            if self.safe(whole, d, spread, caution):
+                start = whole
+                break
+        gain = [math.inf if r[i] > 0 and d[i] >= 0 else -r[i] / d[i] if d[i] else 0.0
+                for i in range(self.m)]  # fmt: skip
+        bought = start.copy()
+        for i in sorted(range(self.m), key=lambda i: (-gain[i], i)):
+            step = 1 if r[i] > 0 else -1 if r[i] < 0 else 0
+            while step and 0 <= bought[i] + step <= k[i]:
+                tried = bought.copy()
+                tried[i] += step
+                if not self.safe(tried, d, spread, caution):
+                    break
+                bought = tried
+        return bought
 
     def report(self, j: int, z: int) -> np.ndarray:
         running = isinstance(self.c.privatizer, p.Continual)
@@ -223,7 +247,9 @@ class Reference:
         v = self.error(sender, z, i, inside)
         constant = isinstance(c.weighting, p.Constant)
         units = w if constant else self.units_in(sender, z, i, inside, w, y)
-        taken = units > 0
+        doubt = 0.0 if constant or c.local_view == "released" else 2.0
+        sure = units - doubt * math.sqrt(self.noise_of(sender, z, i)[0, 0])
+        taken = sure > 0
         own = isinstance(c.acceptance, p.WithinRadius) and c.acceptance.evidence == "own"
         V, Z = self.own[receiver, :, i] if own else (W, Y)
         if taken and V > 0 and not mine:
@@ -235,7 +261,7 @@ class Reference:
                 width = math.sqrt(0.25 / W + (0.25 * units + v) / units**2)
                 taken = away <= c.acceptance.deviations * width
         if taken:
-            weight = c.weighting.omega2 if constant else units / (units + 4 * v)
+            weight = c.weighting.omega2 if constant else sure / (sure + 4 * v)
             self.pool[receiver, :, i] += weight * np.array([w, y])
         if not mine:
             self.judged[receiver, 0 if taken else 1] += 1

@@ -12,10 +12,8 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.learners.exact_purchasing import buy
 from fedbandits.learners.purchasing import is_empty, total
 from fedbandits.systems.pfcb.kernels.books import Books, error_variance, worth
+from fedbandits.systems.pfcb.kernels.safely import buy_safely
 from fedbandits.systems.pfcb.plan import Constants
-
-#: How often a cautious purchase is tried anew with a larger reserve.
-_ATTEMPTS = 3
 
 
 class Scratch(NamedTuple):
@@ -116,10 +114,10 @@ def purchase_spread(spread: Floats, purchase: Ints) -> float:
 
 
 @compiled
-def _ask(constants: Constants, capacity: Ints, reserve: float, scratch: Scratch) -> None:
+def _ask(constants: Constants, capacity: Ints, scratch: Scratch) -> None:
     """Have the oracle buy at the estimates in ``scratch``."""
     buy(
-        constants.oracle, scratch.revenue, scratch.surplus, capacity, reserve, scratch.order,
+        constants.oracle, scratch.revenue, scratch.surplus, capacity, 0.0, scratch.order,
         scratch.ratio, scratch.purchase,
     )  # fmt: skip
 
@@ -128,27 +126,23 @@ def _ask(constants: Constants, capacity: Ints, reserve: float, scratch: Scratch)
 def choose_cautiously(constants: Constants, capacity: Ints, scratch: Scratch) -> None:
     """Buy so that Σ l (q̂ - α) ≥ z times its own standard deviation: nominal, and per round.
 
-    The deviation depends on the purchase: buy, look, and reserve as much. Where that does not
-    settle, every quality is lowered by z deviations of its own; by the triangle inequality that is
-    always enough. Where nothing is left to buy then, the optimistic purchase is made: nothing else
-    would ever teach better, and where no producer may reach α it is empty too.
+    What the oracle buys is taken if it is safe. If not, a purchase is put together that is. Where
+    nothing is safe, the optimistic purchase is made: nothing else would ever teach better, and
+    where no producer may reach α it is empty too.
     """
-    reserve = 0.0
-    for _ in range(_ATTEMPTS):
-        _ask(constants, capacity, reserve, scratch)
-        if is_empty(scratch.purchase):
-            break
+    _ask(constants, capacity, scratch)
+    if not is_empty(scratch.purchase):
         needed = constants.caution * purchase_spread(scratch.spread, scratch.purchase)
         if total(scratch.surplus, scratch.purchase) >= needed:
             return
-        reserve = needed
-    for i in range(capacity.size):
-        scratch.surplus[i] -= constants.caution * scratch.spread[i]
-    _ask(constants, capacity, 0.0, scratch)
+        buy_safely(
+            constants.caution, scratch.revenue, scratch.surplus, scratch.spread, capacity,
+            scratch.order, scratch.ratio, scratch.purchase,
+        )  # fmt: skip
     if is_empty(scratch.purchase):
         for i in range(capacity.size):
             scratch.surplus[i] = scratch.high[i] - constants.target
-        _ask(constants, capacity, 0.0, scratch)
+        _ask(constants, capacity, scratch)
 
 
 @compiled
@@ -165,4 +159,4 @@ def decide(
     if constants.caution >= 0.0:
         choose_cautiously(constants, capacity, scratch)
     else:
-        _ask(constants, capacity, 0.0, scratch)
+        _ask(constants, capacity, scratch)

@@ -22,6 +22,9 @@ from fedbandits.systems.pfcb.plan import (
 
 _draw_deviation = compiled(draw_deviation)
 
+#: By so many deviations of its noise a reported number of units is lowered before it is weighed.
+_DOUBT = 2.0
+
 
 @compiled
 def next_exchange(constants: Constants, round_: int) -> int:
@@ -139,7 +142,9 @@ def take_report(
 
     A report of no units says nothing and is refused. With a constant weight units are w̃, as
     printed; by inverse variance they are those of :func:`.decorrelated_units`, taken at q̂, or at
-    ½ where nothing is known yet.
+    ½ where nothing is known yet. To a buyer with purchases of its own to go by, the weight is that
+    of as many units as there are with some certainty: noise alone must not count as evidence for
+    q̂, by which the units are computed.
 
     Parameters
     ----------
@@ -167,17 +172,20 @@ def take_report(
         quality = combined[1, i] / known if known > 0.0 else 0.5
         clipped, noise = min(1.0, max(0.0, quality)), scale * capacity[i]
         error = error_variance(constants.covariance, noise, clipped)
-        counted = reported
+        counted = sure = reported
         if not constant:
             counted = decorrelated_units(
                 constants.covariance, noise, clipped, error, reported, good
             )
-        taken, judge = counted > 0.0, evidence[0, i]
+            sure = counted
+            if constants.raw_view:
+                sure -= _DOUBT * noise * math.sqrt(constants.covariance[0, 0])
+        taken, judge = sure > 0.0, evidence[0, i]
         if taken and judge > 0.0 and not mine:
             distance = good - evidence[1, i] / judge * reported
             taken = believes(constants, round_, judge, counted, distance, error)
         if taken:
-            weight = constants.omega2 if constant else worth(counted, error)
+            weight = constants.omega2 if constant else worth(sure, error)
             combined[0, i] += weight * reported
             combined[1, i] += weight * good
         if not mine:
