@@ -89,7 +89,7 @@ def test_every_field_refuses_what_is_none_of_its_values(kind, name):
         (lambda: FedUCB(schedule=Growing), "FedUCB.schedule: given <class"),
         (lambda: FedUCB(schedule="growin"), "FedUCB.schedule: given 'growin', allowed: every, "),
         (lambda: FedUCB(schedule={"kind": "every", "round": 1}), "did you mean 'rounds'?"),
-        (lambda: FedUCB(schedule=Determinant()), "FedUCB: the toeplitz privatizer needs"),
+        (lambda: FedUCB(schedule=Determinant()), "FedUCB: the optimal privatizer needs"),
         (lambda: pfcb.PFCB(window=[1]), "PFCB.window: given [1], allowed: a list of 2 or 'auto'"),
         (lambda: pfcb.PFCB(window=[1, "b"]), "PFCB.window[1]: given 'b', allowed: a whole number"),
     ],
@@ -133,7 +133,7 @@ def test_from_a_file_the_key_is_named_and_not_the_class():
     assert str(refusal.value) == "environment: theta has 2 entries, dim is 3"
     with pytest.raises(fb.ConfigError) as refusal:
         convert({"schedule": "determinant"}, FedUCB, "systems[0]")
-    assert str(refusal.value).startswith("systems[0]: the toeplitz privatizer needs")
+    assert str(refusal.value).startswith("systems[0]: the optimal privatizer needs")
 
 
 def test_what_a_class_cannot_name_stays_a_sentence():

@@ -92,7 +92,7 @@ def test_privacy_states_claims_before_anything_runs(folder, monkeypatch, capsys)
     shown = capsys.readouterr().out
     assert "feducb: ε = 1 at δ = 1e-05, interactive" in shown
     assert "no finite ε: which messages there are depends on raw data" in shown
-    assert "toeplitz running sum" in shown
+    assert "optimal running sum" in shown
     assert not (folder / "runs").exists()
 
 

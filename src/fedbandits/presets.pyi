@@ -25,7 +25,12 @@ _FedUCBSchedule: TypeAlias = (
     | Mapping[str, Any]
 )
 _FedUCBPrivatizer: TypeAlias = (
-    _agents_config.NoNoise | _agents_config.Toeplitz | _agents_config.Tree | str | Mapping[str, Any]
+    _agents_config.NoNoise
+    | _agents_config.Toeplitz
+    | _agents_config.Optimal
+    | _agents_config.Tree
+    | str
+    | Mapping[str, Any]
 )
 _PeerFedUCBSchedule: TypeAlias = (
     _agents_config.Every
@@ -37,7 +42,12 @@ _PeerFedUCBSchedule: TypeAlias = (
     | Mapping[str, Any]
 )
 _PeerFedUCBPrivatizer: TypeAlias = (
-    _agents_config.NoNoise | _agents_config.Toeplitz | _agents_config.Tree | str | Mapping[str, Any]
+    _agents_config.NoNoise
+    | _agents_config.Toeplitz
+    | _agents_config.Optimal
+    | _agents_config.Tree
+    | str
+    | Mapping[str, Any]
 )
 _PeerFedUCBGraph: TypeAlias = (
     _federation_graphs.Complete
@@ -121,8 +131,8 @@ def feducb(
     *,
     label: str | None = None,
     schedule: _FedUCBSchedule = "growing(1.5, auto)",
-    privatizer: _FedUCBPrivatizer = "toeplitz",
-    local_view: Literal["raw", "released"] = "released",
+    privatizer: _FedUCBPrivatizer = "optimal",
+    local_view: Literal["joint", "raw", "released"] = "released",
     confidence: Literal["adaptive", "published"] = "adaptive",
     exploration_scale: float = 1.0,
     epsilon: float | Sequence[float] = 1.0,
@@ -131,11 +141,14 @@ def feducb(
     reward_bound: float = 1.0,
     parameter_bound: float = 1.0,
     out_of_bounds: Literal["clip", "refuse"] = "refuse",
+    gram_noise: float | Literal["auto"] = "auto",
     noise_scale: float = 0.5,
     alpha: float = 0.01,
+    unit: Literal["person", "record"] = "record",
+    records_per_person: int = 1,
     regularization: float | Literal["auto"] = "auto",
 ) -> Variant:
-    """The sound variant: growing batches, Toeplitz noise, agents act only on releases.
+    """The sound variant: growing batches, optimal noise, agents act only on releases.
 
     A preset of the system 'feducb' (Dubey & Pentland 2020, Differentially-Private Federated Linear Bandits).
 
@@ -147,10 +160,11 @@ def feducb(
         When all agents sync: ``growing(1.5)``, ``every(B)``, ``evenly(n)``,
         ``determinant(D)``, ``never``.
     privatizer
-        How a running sum is released: ``toeplitz``, ``tree``, ``none``.
+        How a running sum is released: ``optimal``, ``toeplitz``, ``tree``, ``none``.
     local_view
         What an agent decides on. ``released``: only released statistics. ``raw``: also its
-        own records since the last sync.
+        own records since the last sync. ``joint``: one estimate from all its own records and
+        what others released, under the smaller of two bounds (docs/confidence.md).
     confidence
         How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or
         ``published`` (Proposition 2).
@@ -175,14 +189,110 @@ def feducb(
         θ*. Then it cuts the reward off at B. If rewards are cut off, the confidence bound no
         longer holds. NaN counts as 0. A context of infinite norm keeps its infinite entries,
         scaled to norm L.
+    gram_noise
+        ρ, the standard deviation of the noise of Σ x xᵀ relative to that of Σ x y. ``auto``:
+        the ρ with the least noise in the estimate of θ*, for calibrated noise
+        (:func:`~fedbandits.privacy.gaussian.best_gram_noise`). It is 1 for the noise of the
+        paper.
     noise_scale
         σ: rewards are σ-sub-Gaussian around their mean.
     alpha
         Probability with which the confidence bound may fail.
+    unit
+        What the guarantee is for. ``record``: one interaction. ``person``: all records of one
+        person at one agent together. The world must say who comes.
+    records_per_person
+        k, the number of records of one person that count for what an agent releases: those of
+        its first k visits. Noise is calibrated for k records at once, so it is k times as
+        large. Used with ``unit = "person"`` only.
     regularization
         λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound
-        on the operator norm of the pooled noise, because a smaller λ₁ would only make the
-        radius larger.
+        on the operator norm of pooled noise that has everywhere the deviation of that of Σ x
+        y. A smaller λ₁ would let more noise into estimates.
+    """
+
+def feducb_hybrid(
+    *,
+    label: str | None = None,
+    schedule: _FedUCBSchedule = "growing(1.5, auto)",
+    privatizer: _FedUCBPrivatizer = "optimal",
+    local_view: Literal["joint", "raw", "released"] = "joint",
+    confidence: Literal["adaptive", "published"] = "adaptive",
+    exploration_scale: float = 1.0,
+    epsilon: float | Sequence[float] = 1.0,
+    delta: float = 1e-05,
+    context_bound: float = 1.0,
+    reward_bound: float = 1.0,
+    parameter_bound: float = 1.0,
+    out_of_bounds: Literal["clip", "refuse"] = "refuse",
+    gram_noise: float | Literal["auto"] = "auto",
+    noise_scale: float = 0.5,
+    alpha: float = 0.01,
+    unit: Literal["person", "record"] = "record",
+    records_per_person: int = 1,
+    regularization: float | Literal["auto"] = "auto",
+) -> Variant:
+    """Own records and releases together, under the smaller bound: never worse than alone.
+
+    A preset of the system 'feducb' (Dubey & Pentland 2020, Differentially-Private Federated Linear Bandits).
+
+    Parameters
+    ----------
+    label
+        Its name in results; the preset's by default.
+    schedule
+        When all agents sync: ``growing(1.5)``, ``every(B)``, ``evenly(n)``,
+        ``determinant(D)``, ``never``.
+    privatizer
+        How a running sum is released: ``optimal``, ``toeplitz``, ``tree``, ``none``.
+    local_view
+        What an agent decides on. ``released``: only released statistics. ``raw``: also its
+        own records since the last sync. ``joint``: one estimate from all its own records and
+        what others released, under the smaller of two bounds (docs/confidence.md).
+    confidence
+        How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or
+        ``published`` (Proposition 2).
+    exploration_scale
+        Factor of the confidence radius. 1 is the value of the theorem.
+    epsilon
+        ε of the budget of every agent, for everything that it sends. A list gives each agent
+        its own ε.
+    delta
+        δ of the budget of every agent: the probability with which the guarantee of ε may
+        fail.
+    context_bound
+        L, the largest norm of a context. Every context is checked against it before it is
+        used.
+    reward_bound
+        B, the largest absolute reward. Every reward is checked against it before it is used.
+    parameter_bound
+        S, the largest norm that θ* may have.
+    out_of_bounds
+        What to do with a record beyond L or B. ``refuse`` stops the run. ``clip`` first
+        scales context and reward back by the same factor, so that the reward stays linear in
+        θ*. Then it cuts the reward off at B. If rewards are cut off, the confidence bound no
+        longer holds. NaN counts as 0. A context of infinite norm keeps its infinite entries,
+        scaled to norm L.
+    gram_noise
+        ρ, the standard deviation of the noise of Σ x xᵀ relative to that of Σ x y. ``auto``:
+        the ρ with the least noise in the estimate of θ*, for calibrated noise
+        (:func:`~fedbandits.privacy.gaussian.best_gram_noise`). It is 1 for the noise of the
+        paper.
+    noise_scale
+        σ: rewards are σ-sub-Gaussian around their mean.
+    alpha
+        Probability with which the confidence bound may fail.
+    unit
+        What the guarantee is for. ``record``: one interaction. ``person``: all records of one
+        person at one agent together. The world must say who comes.
+    records_per_person
+        k, the number of records of one person that count for what an agent releases: those of
+        its first k visits. Noise is calibrated for k records at once, so it is k times as
+        large. Used with ``unit = "person"`` only.
+    regularization
+        λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound
+        on the operator norm of pooled noise that has everywhere the deviation of that of Σ x
+        y. A smaller λ₁ would let more noise into estimates.
     """
 
 def feducb_published(
@@ -190,7 +300,7 @@ def feducb_published(
     label: str | None = None,
     schedule: _FedUCBSchedule = "determinant(M log T)",
     privatizer: _FedUCBPrivatizer = "tree(published)",
-    local_view: Literal["raw", "released"] = "raw",
+    local_view: Literal["joint", "raw", "released"] = "raw",
     confidence: Literal["adaptive", "published"] = "published",
     exploration_scale: float = 1.0,
     epsilon: float | Sequence[float] = 1.0,
@@ -199,8 +309,11 @@ def feducb_published(
     reward_bound: float = 1.0,
     parameter_bound: float = 1.0,
     out_of_bounds: Literal["clip", "refuse"] = "refuse",
+    gram_noise: float | Literal["auto"] = "auto",
     noise_scale: float = 0.5,
     alpha: float = 0.01,
+    unit: Literal["person", "record"] = "record",
+    records_per_person: int = 1,
     regularization: float | Literal["auto"] = "auto",
 ) -> Variant:
     """Dubey & Pentland 2020 as published: determinant trigger, tree noise, raw local view.
@@ -215,10 +328,11 @@ def feducb_published(
         When all agents sync: ``growing(1.5)``, ``every(B)``, ``evenly(n)``,
         ``determinant(D)``, ``never``.
     privatizer
-        How a running sum is released: ``toeplitz``, ``tree``, ``none``.
+        How a running sum is released: ``optimal``, ``toeplitz``, ``tree``, ``none``.
     local_view
         What an agent decides on. ``released``: only released statistics. ``raw``: also its
-        own records since the last sync.
+        own records since the last sync. ``joint``: one estimate from all its own records and
+        what others released, under the smaller of two bounds (docs/confidence.md).
     confidence
         How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or
         ``published`` (Proposition 2).
@@ -243,14 +357,26 @@ def feducb_published(
         θ*. Then it cuts the reward off at B. If rewards are cut off, the confidence bound no
         longer holds. NaN counts as 0. A context of infinite norm keeps its infinite entries,
         scaled to norm L.
+    gram_noise
+        ρ, the standard deviation of the noise of Σ x xᵀ relative to that of Σ x y. ``auto``:
+        the ρ with the least noise in the estimate of θ*, for calibrated noise
+        (:func:`~fedbandits.privacy.gaussian.best_gram_noise`). It is 1 for the noise of the
+        paper.
     noise_scale
         σ: rewards are σ-sub-Gaussian around their mean.
     alpha
         Probability with which the confidence bound may fail.
+    unit
+        What the guarantee is for. ``record``: one interaction. ``person``: all records of one
+        person at one agent together. The world must say who comes.
+    records_per_person
+        k, the number of records of one person that count for what an agent releases: those of
+        its first k visits. Noise is calibrated for k records at once, so it is k times as
+        large. Used with ``unit = "person"`` only.
     regularization
         λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound
-        on the operator norm of the pooled noise, because a smaller λ₁ would only make the
-        radius larger.
+        on the operator norm of pooled noise that has everywhere the deviation of that of Σ x
+        y. A smaller λ₁ would let more noise into estimates.
     """
 
 def feducb_nonprivate(
@@ -258,7 +384,7 @@ def feducb_nonprivate(
     label: str | None = None,
     schedule: _FedUCBSchedule = "growing(1.5, auto)",
     privatizer: _FedUCBPrivatizer = "none",
-    local_view: Literal["raw", "released"] = "released",
+    local_view: Literal["joint", "raw", "released"] = "released",
     confidence: Literal["adaptive", "published"] = "adaptive",
     exploration_scale: float = 1.0,
     epsilon: float | Sequence[float] = 1.0,
@@ -267,8 +393,11 @@ def feducb_nonprivate(
     reward_bound: float = 1.0,
     parameter_bound: float = 1.0,
     out_of_bounds: Literal["clip", "refuse"] = "refuse",
+    gram_noise: float | Literal["auto"] = "auto",
     noise_scale: float = 0.5,
     alpha: float = 0.01,
+    unit: Literal["person", "record"] = "record",
+    records_per_person: int = 1,
     regularization: float | Literal["auto"] = "auto",
 ) -> Variant:
     """The sound variant without noise; the difference is the cost of privacy.
@@ -283,10 +412,11 @@ def feducb_nonprivate(
         When all agents sync: ``growing(1.5)``, ``every(B)``, ``evenly(n)``,
         ``determinant(D)``, ``never``.
     privatizer
-        How a running sum is released: ``toeplitz``, ``tree``, ``none``.
+        How a running sum is released: ``optimal``, ``toeplitz``, ``tree``, ``none``.
     local_view
         What an agent decides on. ``released``: only released statistics. ``raw``: also its
-        own records since the last sync.
+        own records since the last sync. ``joint``: one estimate from all its own records and
+        what others released, under the smaller of two bounds (docs/confidence.md).
     confidence
         How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or
         ``published`` (Proposition 2).
@@ -311,14 +441,26 @@ def feducb_nonprivate(
         θ*. Then it cuts the reward off at B. If rewards are cut off, the confidence bound no
         longer holds. NaN counts as 0. A context of infinite norm keeps its infinite entries,
         scaled to norm L.
+    gram_noise
+        ρ, the standard deviation of the noise of Σ x xᵀ relative to that of Σ x y. ``auto``:
+        the ρ with the least noise in the estimate of θ*, for calibrated noise
+        (:func:`~fedbandits.privacy.gaussian.best_gram_noise`). It is 1 for the noise of the
+        paper.
     noise_scale
         σ: rewards are σ-sub-Gaussian around their mean.
     alpha
         Probability with which the confidence bound may fail.
+    unit
+        What the guarantee is for. ``record``: one interaction. ``person``: all records of one
+        person at one agent together. The world must say who comes.
+    records_per_person
+        k, the number of records of one person that count for what an agent releases: those of
+        its first k visits. Noise is calibrated for k records at once, so it is k times as
+        large. Used with ``unit = "person"`` only.
     regularization
         λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound
-        on the operator norm of the pooled noise, because a smaller λ₁ would only make the
-        radius larger.
+        on the operator norm of pooled noise that has everywhere the deviation of that of Σ x
+        y. A smaller λ₁ would let more noise into estimates.
     """
 
 def linucb_alone(
@@ -326,7 +468,7 @@ def linucb_alone(
     label: str | None = None,
     schedule: _FedUCBSchedule = "never",
     privatizer: _FedUCBPrivatizer = "none",
-    local_view: Literal["raw", "released"] = "raw",
+    local_view: Literal["joint", "raw", "released"] = "joint",
     confidence: Literal["adaptive", "published"] = "adaptive",
     exploration_scale: float = 1.0,
     epsilon: float | Sequence[float] = 1.0,
@@ -335,8 +477,11 @@ def linucb_alone(
     reward_bound: float = 1.0,
     parameter_bound: float = 1.0,
     out_of_bounds: Literal["clip", "refuse"] = "refuse",
+    gram_noise: float | Literal["auto"] = "auto",
     noise_scale: float = 0.5,
     alpha: float = 0.01,
+    unit: Literal["person", "record"] = "record",
+    records_per_person: int = 1,
     regularization: float | Literal["auto"] = "auto",
 ) -> Variant:
     """Agents without communication; the difference is the benefit of collaboration.
@@ -351,10 +496,11 @@ def linucb_alone(
         When all agents sync: ``growing(1.5)``, ``every(B)``, ``evenly(n)``,
         ``determinant(D)``, ``never``.
     privatizer
-        How a running sum is released: ``toeplitz``, ``tree``, ``none``.
+        How a running sum is released: ``optimal``, ``toeplitz``, ``tree``, ``none``.
     local_view
         What an agent decides on. ``released``: only released statistics. ``raw``: also its
-        own records since the last sync.
+        own records since the last sync. ``joint``: one estimate from all its own records and
+        what others released, under the smaller of two bounds (docs/confidence.md).
     confidence
         How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or
         ``published`` (Proposition 2).
@@ -379,14 +525,26 @@ def linucb_alone(
         θ*. Then it cuts the reward off at B. If rewards are cut off, the confidence bound no
         longer holds. NaN counts as 0. A context of infinite norm keeps its infinite entries,
         scaled to norm L.
+    gram_noise
+        ρ, the standard deviation of the noise of Σ x xᵀ relative to that of Σ x y. ``auto``:
+        the ρ with the least noise in the estimate of θ*, for calibrated noise
+        (:func:`~fedbandits.privacy.gaussian.best_gram_noise`). It is 1 for the noise of the
+        paper.
     noise_scale
         σ: rewards are σ-sub-Gaussian around their mean.
     alpha
         Probability with which the confidence bound may fail.
+    unit
+        What the guarantee is for. ``record``: one interaction. ``person``: all records of one
+        person at one agent together. The world must say who comes.
+    records_per_person
+        k, the number of records of one person that count for what an agent releases: those of
+        its first k visits. Noise is calibrated for k records at once, so it is k times as
+        large. Used with ``unit = "person"`` only.
     regularization
         λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound
-        on the operator norm of the pooled noise, because a smaller λ₁ would only make the
-        radius larger.
+        on the operator norm of pooled noise that has everywhere the deviation of that of Σ x
+        y. A smaller λ₁ would let more noise into estimates.
     """
 
 def linucb_pooled(
@@ -394,7 +552,7 @@ def linucb_pooled(
     label: str | None = None,
     schedule: _FedUCBSchedule = "every(1)",
     privatizer: _FedUCBPrivatizer = "none",
-    local_view: Literal["raw", "released"] = "released",
+    local_view: Literal["joint", "raw", "released"] = "released",
     confidence: Literal["adaptive", "published"] = "adaptive",
     exploration_scale: float = 1.0,
     epsilon: float | Sequence[float] = 1.0,
@@ -403,8 +561,11 @@ def linucb_pooled(
     reward_bound: float = 1.0,
     parameter_bound: float = 1.0,
     out_of_bounds: Literal["clip", "refuse"] = "refuse",
+    gram_noise: float | Literal["auto"] = "auto",
     noise_scale: float = 0.5,
     alpha: float = 0.01,
+    unit: Literal["person", "record"] = "record",
+    records_per_person: int = 1,
     regularization: float | Literal["auto"] = "auto",
 ) -> Variant:
     """All records are shared in clear after every round; a lower limit for regret.
@@ -419,10 +580,11 @@ def linucb_pooled(
         When all agents sync: ``growing(1.5)``, ``every(B)``, ``evenly(n)``,
         ``determinant(D)``, ``never``.
     privatizer
-        How a running sum is released: ``toeplitz``, ``tree``, ``none``.
+        How a running sum is released: ``optimal``, ``toeplitz``, ``tree``, ``none``.
     local_view
         What an agent decides on. ``released``: only released statistics. ``raw``: also its
-        own records since the last sync.
+        own records since the last sync. ``joint``: one estimate from all its own records and
+        what others released, under the smaller of two bounds (docs/confidence.md).
     confidence
         How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or
         ``published`` (Proposition 2).
@@ -447,14 +609,26 @@ def linucb_pooled(
         θ*. Then it cuts the reward off at B. If rewards are cut off, the confidence bound no
         longer holds. NaN counts as 0. A context of infinite norm keeps its infinite entries,
         scaled to norm L.
+    gram_noise
+        ρ, the standard deviation of the noise of Σ x xᵀ relative to that of Σ x y. ``auto``:
+        the ρ with the least noise in the estimate of θ*, for calibrated noise
+        (:func:`~fedbandits.privacy.gaussian.best_gram_noise`). It is 1 for the noise of the
+        paper.
     noise_scale
         σ: rewards are σ-sub-Gaussian around their mean.
     alpha
         Probability with which the confidence bound may fail.
+    unit
+        What the guarantee is for. ``record``: one interaction. ``person``: all records of one
+        person at one agent together. The world must say who comes.
+    records_per_person
+        k, the number of records of one person that count for what an agent releases: those of
+        its first k visits. Noise is calibrated for k records at once, so it is k times as
+        large. Used with ``unit = "person"`` only.
     regularization
         λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound
-        on the operator norm of the pooled noise, because a smaller λ₁ would only make the
-        radius larger.
+        on the operator norm of pooled noise that has everywhere the deviation of that of Σ x
+        y. A smaller λ₁ would let more noise into estimates.
     """
 
 def dislinucb(
@@ -462,7 +636,7 @@ def dislinucb(
     label: str | None = None,
     schedule: _FedUCBSchedule = "determinant(wang)",
     privatizer: _FedUCBPrivatizer = "none",
-    local_view: Literal["raw", "released"] = "raw",
+    local_view: Literal["joint", "raw", "released"] = "raw",
     confidence: Literal["adaptive", "published"] = "adaptive",
     exploration_scale: float = 1.0,
     epsilon: float | Sequence[float] = 1.0,
@@ -471,8 +645,11 @@ def dislinucb(
     reward_bound: float = 1.0,
     parameter_bound: float = 1.0,
     out_of_bounds: Literal["clip", "refuse"] = "refuse",
+    gram_noise: float | Literal["auto"] = "auto",
     noise_scale: float = 0.5,
     alpha: float = 0.01,
+    unit: Literal["person", "record"] = "record",
+    records_per_person: int = 1,
     regularization: float | Literal["auto"] = "auto",
 ) -> Variant:
     """Wang et al. 2020: no noise; all agents sync when a determinant has grown enough.
@@ -487,10 +664,11 @@ def dislinucb(
         When all agents sync: ``growing(1.5)``, ``every(B)``, ``evenly(n)``,
         ``determinant(D)``, ``never``.
     privatizer
-        How a running sum is released: ``toeplitz``, ``tree``, ``none``.
+        How a running sum is released: ``optimal``, ``toeplitz``, ``tree``, ``none``.
     local_view
         What an agent decides on. ``released``: only released statistics. ``raw``: also its
-        own records since the last sync.
+        own records since the last sync. ``joint``: one estimate from all its own records and
+        what others released, under the smaller of two bounds (docs/confidence.md).
     confidence
         How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or
         ``published`` (Proposition 2).
@@ -515,14 +693,26 @@ def dislinucb(
         θ*. Then it cuts the reward off at B. If rewards are cut off, the confidence bound no
         longer holds. NaN counts as 0. A context of infinite norm keeps its infinite entries,
         scaled to norm L.
+    gram_noise
+        ρ, the standard deviation of the noise of Σ x xᵀ relative to that of Σ x y. ``auto``:
+        the ρ with the least noise in the estimate of θ*, for calibrated noise
+        (:func:`~fedbandits.privacy.gaussian.best_gram_noise`). It is 1 for the noise of the
+        paper.
     noise_scale
         σ: rewards are σ-sub-Gaussian around their mean.
     alpha
         Probability with which the confidence bound may fail.
+    unit
+        What the guarantee is for. ``record``: one interaction. ``person``: all records of one
+        person at one agent together. The world must say who comes.
+    records_per_person
+        k, the number of records of one person that count for what an agent releases: those of
+        its first k visits. Noise is calibrated for k records at once, so it is k times as
+        large. Used with ``unit = "person"`` only.
     regularization
         λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound
-        on the operator norm of the pooled noise, because a smaller λ₁ would only make the
-        radius larger.
+        on the operator norm of pooled noise that has everywhere the deviation of that of Σ x
+        y. A smaller λ₁ would let more noise into estimates.
     """
 
 def ldp_silo(
@@ -530,7 +720,7 @@ def ldp_silo(
     label: str | None = None,
     schedule: _FedUCBSchedule = "every(auto)",
     privatizer: _FedUCBPrivatizer = "tree(calibrated)",
-    local_view: Literal["raw", "released"] = "raw",
+    local_view: Literal["joint", "raw", "released"] = "raw",
     confidence: Literal["adaptive", "published"] = "adaptive",
     exploration_scale: float = 1.0,
     epsilon: float | Sequence[float] = 1.0,
@@ -539,8 +729,11 @@ def ldp_silo(
     reward_bound: float = 1.0,
     parameter_bound: float = 1.0,
     out_of_bounds: Literal["clip", "refuse"] = "refuse",
+    gram_noise: float | Literal["auto"] = "auto",
     noise_scale: float = 0.5,
     alpha: float = 0.01,
+    unit: Literal["person", "record"] = "record",
+    records_per_person: int = 1,
     regularization: float | Literal["auto"] = "auto",
 ) -> Variant:
     """Zhou & Chowdhury 2024: equal batches, calibrated tree noise, raw local view.
@@ -555,10 +748,11 @@ def ldp_silo(
         When all agents sync: ``growing(1.5)``, ``every(B)``, ``evenly(n)``,
         ``determinant(D)``, ``never``.
     privatizer
-        How a running sum is released: ``toeplitz``, ``tree``, ``none``.
+        How a running sum is released: ``optimal``, ``toeplitz``, ``tree``, ``none``.
     local_view
         What an agent decides on. ``released``: only released statistics. ``raw``: also its
-        own records since the last sync.
+        own records since the last sync. ``joint``: one estimate from all its own records and
+        what others released, under the smaller of two bounds (docs/confidence.md).
     confidence
         How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or
         ``published`` (Proposition 2).
@@ -583,22 +777,34 @@ def ldp_silo(
         θ*. Then it cuts the reward off at B. If rewards are cut off, the confidence bound no
         longer holds. NaN counts as 0. A context of infinite norm keeps its infinite entries,
         scaled to norm L.
+    gram_noise
+        ρ, the standard deviation of the noise of Σ x xᵀ relative to that of Σ x y. ``auto``:
+        the ρ with the least noise in the estimate of θ*, for calibrated noise
+        (:func:`~fedbandits.privacy.gaussian.best_gram_noise`). It is 1 for the noise of the
+        paper.
     noise_scale
         σ: rewards are σ-sub-Gaussian around their mean.
     alpha
         Probability with which the confidence bound may fail.
+    unit
+        What the guarantee is for. ``record``: one interaction. ``person``: all records of one
+        person at one agent together. The world must say who comes.
+    records_per_person
+        k, the number of records of one person that count for what an agent releases: those of
+        its first k visits. Noise is calibrated for k records at once, so it is k times as
+        large. Used with ``unit = "person"`` only.
     regularization
         λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound
-        on the operator norm of the pooled noise, because a smaller λ₁ would only make the
-        radius larger.
+        on the operator norm of pooled noise that has everywhere the deviation of that of Σ x
+        y. A smaller λ₁ would let more noise into estimates.
     """
 
 def feducb_p2p(
     *,
     label: str | None = None,
     schedule: _PeerFedUCBSchedule = "growing(1.5, auto)",
-    privatizer: _PeerFedUCBPrivatizer = "toeplitz",
-    local_view: Literal["raw", "released"] = "released",
+    privatizer: _PeerFedUCBPrivatizer = "optimal",
+    local_view: Literal["joint", "raw", "released"] = "released",
     confidence: Literal["adaptive", "published"] = "adaptive",
     exploration_scale: float = 1.0,
     epsilon: float | Sequence[float] = 1.0,
@@ -607,8 +813,11 @@ def feducb_p2p(
     reward_bound: float = 1.0,
     parameter_bound: float = 1.0,
     out_of_bounds: Literal["clip", "refuse"] = "refuse",
+    gram_noise: float | Literal["auto"] = "auto",
     noise_scale: float = 0.5,
     alpha: float = 0.01,
+    unit: Literal["person", "record"] = "record",
+    records_per_person: int = 1,
     regularization: float | Literal["auto"] = "auto",
     graph: _PeerFedUCBGraph = "complete",
     gamma: int = 1,
@@ -627,10 +836,11 @@ def feducb_p2p(
         peers within γ hops. ``determinant`` is Algorithm 3: γ estimators take turns, and an
         agent can call for a sync in its clique.
     privatizer
-        How a running sum is released: ``toeplitz``, ``tree``, ``none``.
+        How a running sum is released: ``optimal``, ``toeplitz``, ``tree``, ``none``.
     local_view
         What an agent decides on. ``released``: only released statistics. ``raw``: also its
-        own records since the last sync.
+        own records since the last sync. ``joint``: one estimate from all its own records and
+        what others released, under the smaller of two bounds (docs/confidence.md).
     confidence
         How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or
         ``published`` (Proposition 2).
@@ -655,14 +865,119 @@ def feducb_p2p(
         θ*. Then it cuts the reward off at B. If rewards are cut off, the confidence bound no
         longer holds. NaN counts as 0. A context of infinite norm keeps its infinite entries,
         scaled to norm L.
+    gram_noise
+        ρ, the standard deviation of the noise of Σ x xᵀ relative to that of Σ x y. ``auto``:
+        the ρ with the least noise in the estimate of θ*, for calibrated noise
+        (:func:`~fedbandits.privacy.gaussian.best_gram_noise`). It is 1 for the noise of the
+        paper.
     noise_scale
         σ: rewards are σ-sub-Gaussian around their mean.
     alpha
         Probability with which the confidence bound may fail.
+    unit
+        What the guarantee is for. ``record``: one interaction. ``person``: all records of one
+        person at one agent together. The world must say who comes.
+    records_per_person
+        k, the number of records of one person that count for what an agent releases: those of
+        its first k visits. Noise is calibrated for k records at once, so it is k times as
+        large. Used with ``unit = "person"`` only.
     regularization
         λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound
-        on the operator norm of the pooled noise, because a smaller λ₁ would only make the
-        radius larger.
+        on the operator norm of pooled noise that has everywhere the deviation of that of Σ x
+        y. A smaller λ₁ would let more noise into estimates.
+    graph
+        Which agents are linked: ``complete``, ``ring``, ``line``, ``star``, ``grid``,
+        ``erdos-renyi(p)``, ``barabasi-albert(links)``, or the path of an edge list.
+    gamma
+        γ, the number of hops that a message travels, one in each round.
+    """
+
+def feducb_p2p_hybrid(
+    *,
+    label: str | None = None,
+    schedule: _PeerFedUCBSchedule = "growing(1.5, auto)",
+    privatizer: _PeerFedUCBPrivatizer = "optimal",
+    local_view: Literal["joint", "raw", "released"] = "joint",
+    confidence: Literal["adaptive", "published"] = "adaptive",
+    exploration_scale: float = 1.0,
+    epsilon: float | Sequence[float] = 1.0,
+    delta: float = 1e-05,
+    context_bound: float = 1.0,
+    reward_bound: float = 1.0,
+    parameter_bound: float = 1.0,
+    out_of_bounds: Literal["clip", "refuse"] = "refuse",
+    gram_noise: float | Literal["auto"] = "auto",
+    noise_scale: float = 0.5,
+    alpha: float = 0.01,
+    unit: Literal["person", "record"] = "record",
+    records_per_person: int = 1,
+    regularization: float | Literal["auto"] = "auto",
+    graph: _PeerFedUCBGraph = "complete",
+    gamma: int = 1,
+) -> Variant:
+    """Own records and what peers released, under the smaller bound: never worse than alone.
+
+    A preset of the system 'feducb_p2p' (Dubey & Pentland 2020, the same peer to peer (Algorithm 3)).
+
+    Parameters
+    ----------
+    label
+        Its name in results; the preset's by default.
+    schedule
+        When agents release. ``growing``, ``every``, ``evenly`` and ``never`` are fixed in
+        advance: all agents release in the same rounds, and add up the newest releases of all
+        peers within γ hops. ``determinant`` is Algorithm 3: γ estimators take turns, and an
+        agent can call for a sync in its clique.
+    privatizer
+        How a running sum is released: ``optimal``, ``toeplitz``, ``tree``, ``none``.
+    local_view
+        What an agent decides on. ``released``: only released statistics. ``raw``: also its
+        own records since the last sync. ``joint``: one estimate from all its own records and
+        what others released, under the smaller of two bounds (docs/confidence.md).
+    confidence
+        How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or
+        ``published`` (Proposition 2).
+    exploration_scale
+        Factor of the confidence radius. 1 is the value of the theorem.
+    epsilon
+        ε of the budget of every agent, for everything that it sends. A list gives each agent
+        its own ε.
+    delta
+        δ of the budget of every agent: the probability with which the guarantee of ε may
+        fail.
+    context_bound
+        L, the largest norm of a context. Every context is checked against it before it is
+        used.
+    reward_bound
+        B, the largest absolute reward. Every reward is checked against it before it is used.
+    parameter_bound
+        S, the largest norm that θ* may have.
+    out_of_bounds
+        What to do with a record beyond L or B. ``refuse`` stops the run. ``clip`` first
+        scales context and reward back by the same factor, so that the reward stays linear in
+        θ*. Then it cuts the reward off at B. If rewards are cut off, the confidence bound no
+        longer holds. NaN counts as 0. A context of infinite norm keeps its infinite entries,
+        scaled to norm L.
+    gram_noise
+        ρ, the standard deviation of the noise of Σ x xᵀ relative to that of Σ x y. ``auto``:
+        the ρ with the least noise in the estimate of θ*, for calibrated noise
+        (:func:`~fedbandits.privacy.gaussian.best_gram_noise`). It is 1 for the noise of the
+        paper.
+    noise_scale
+        σ: rewards are σ-sub-Gaussian around their mean.
+    alpha
+        Probability with which the confidence bound may fail.
+    unit
+        What the guarantee is for. ``record``: one interaction. ``person``: all records of one
+        person at one agent together. The world must say who comes.
+    records_per_person
+        k, the number of records of one person that count for what an agent releases: those of
+        its first k visits. Noise is calibrated for k records at once, so it is k times as
+        large. Used with ``unit = "person"`` only.
+    regularization
+        λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound
+        on the operator norm of pooled noise that has everywhere the deviation of that of Σ x
+        y. A smaller λ₁ would let more noise into estimates.
     graph
         Which agents are linked: ``complete``, ``ring``, ``line``, ``star``, ``grid``,
         ``erdos-renyi(p)``, ``barabasi-albert(links)``, or the path of an edge list.
@@ -675,7 +990,7 @@ def feducb_p2p_published(
     label: str | None = None,
     schedule: _PeerFedUCBSchedule = "determinant(M log T)",
     privatizer: _PeerFedUCBPrivatizer = "tree(published)",
-    local_view: Literal["raw", "released"] = "raw",
+    local_view: Literal["joint", "raw", "released"] = "raw",
     confidence: Literal["adaptive", "published"] = "published",
     exploration_scale: float = 1.0,
     epsilon: float | Sequence[float] = 1.0,
@@ -684,8 +999,11 @@ def feducb_p2p_published(
     reward_bound: float = 1.0,
     parameter_bound: float = 1.0,
     out_of_bounds: Literal["clip", "refuse"] = "refuse",
+    gram_noise: float | Literal["auto"] = "auto",
     noise_scale: float = 0.5,
     alpha: float = 0.01,
+    unit: Literal["person", "record"] = "record",
+    records_per_person: int = 1,
     regularization: float | Literal["auto"] = "auto",
     graph: _PeerFedUCBGraph = "complete",
     gamma: int = 1,
@@ -704,10 +1022,11 @@ def feducb_p2p_published(
         peers within γ hops. ``determinant`` is Algorithm 3: γ estimators take turns, and an
         agent can call for a sync in its clique.
     privatizer
-        How a running sum is released: ``toeplitz``, ``tree``, ``none``.
+        How a running sum is released: ``optimal``, ``toeplitz``, ``tree``, ``none``.
     local_view
         What an agent decides on. ``released``: only released statistics. ``raw``: also its
-        own records since the last sync.
+        own records since the last sync. ``joint``: one estimate from all its own records and
+        what others released, under the smaller of two bounds (docs/confidence.md).
     confidence
         How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or
         ``published`` (Proposition 2).
@@ -732,14 +1051,26 @@ def feducb_p2p_published(
         θ*. Then it cuts the reward off at B. If rewards are cut off, the confidence bound no
         longer holds. NaN counts as 0. A context of infinite norm keeps its infinite entries,
         scaled to norm L.
+    gram_noise
+        ρ, the standard deviation of the noise of Σ x xᵀ relative to that of Σ x y. ``auto``:
+        the ρ with the least noise in the estimate of θ*, for calibrated noise
+        (:func:`~fedbandits.privacy.gaussian.best_gram_noise`). It is 1 for the noise of the
+        paper.
     noise_scale
         σ: rewards are σ-sub-Gaussian around their mean.
     alpha
         Probability with which the confidence bound may fail.
+    unit
+        What the guarantee is for. ``record``: one interaction. ``person``: all records of one
+        person at one agent together. The world must say who comes.
+    records_per_person
+        k, the number of records of one person that count for what an agent releases: those of
+        its first k visits. Noise is calibrated for k records at once, so it is k times as
+        large. Used with ``unit = "person"`` only.
     regularization
         λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound
-        on the operator norm of the pooled noise, because a smaller λ₁ would only make the
-        radius larger.
+        on the operator norm of pooled noise that has everywhere the deviation of that of Σ x
+        y. A smaller λ₁ would let more noise into estimates.
     graph
         Which agents are linked: ``complete``, ``ring``, ``line``, ``star``, ``grid``,
         ``erdos-renyi(p)``, ``barabasi-albert(links)``, or the path of an edge list.
@@ -812,6 +1143,8 @@ def fclub(
     exploration_scale: float = 1.0,
     epsilon: float = 1.0,
     delta: float = 1e-05,
+    unit: Literal["person", "record"] = "record",
+    records_per_person: int = 1,
 ) -> Variant:
     """The sound variant: noisy sums of users in fixed rounds, clusters from a mixture model.
 
@@ -844,7 +1177,8 @@ def fclub(
         Gain that an additional cluster must bring, as a multiple of the Bayesian information
         criterion.
     trust
-        How far users of other servers may move the centre of a cluster; see
+        Prior odds that users of other servers who seem to fit a cluster belong there, as a
+        multiple of exp(-d/2). 0: they are ignored. See
         :func:`~fedbandits.learners.attachment.attach`.
     most_clusters
         Largest number of clusters of one server.
@@ -855,6 +1189,14 @@ def fclub(
         ε of the budget for all releases of one server about its users.
     delta
         δ of that budget: the probability with which the guarantee of ε may fail.
+    unit
+        What the guarantee is for. ``record``: one interaction. ``person``: all records of one
+        user together.
+    records_per_person
+        k, the number of records of one user that count for what its server releases: the
+        first k. Noise is calibrated for k records at once, so it is k times as large. The
+        server itself learns from all of them, if ``local_view`` is ``raw``. Used with ``unit
+        = "person"`` only.
     """
 
 def fclub_released(
@@ -872,6 +1214,8 @@ def fclub_released(
     exploration_scale: float = 1.0,
     epsilon: float = 1.0,
     delta: float = 1e-05,
+    unit: Literal["person", "record"] = "record",
+    records_per_person: int = 1,
 ) -> Variant:
     """Servers act only on releases, so the claim also holds for interactive data.
 
@@ -904,7 +1248,8 @@ def fclub_released(
         Gain that an additional cluster must bring, as a multiple of the Bayesian information
         criterion.
     trust
-        How far users of other servers may move the centre of a cluster; see
+        Prior odds that users of other servers who seem to fit a cluster belong there, as a
+        multiple of exp(-d/2). 0: they are ignored. See
         :func:`~fedbandits.learners.attachment.attach`.
     most_clusters
         Largest number of clusters of one server.
@@ -915,6 +1260,14 @@ def fclub_released(
         ε of the budget for all releases of one server about its users.
     delta
         δ of that budget: the probability with which the guarantee of ε may fail.
+    unit
+        What the guarantee is for. ``record``: one interaction. ``person``: all records of one
+        user together.
+    records_per_person
+        k, the number of records of one user that count for what its server releases: the
+        first k. Noise is calibrated for k records at once, so it is k times as large. The
+        server itself learns from all of them, if ``local_view`` is ``raw``. Used with ``unit
+        = "person"`` only.
     """
 
 def fclub_clusters(
@@ -932,6 +1285,8 @@ def fclub_clusters(
     exploration_scale: float = 1.0,
     epsilon: float = 1.0,
     delta: float = 1e-05,
+    unit: Literal["person", "record"] = "record",
+    records_per_person: int = 1,
 ) -> Variant:
     """One noisy sum for each cluster: less noise, but the claim treats clusters as public.
 
@@ -964,7 +1319,8 @@ def fclub_clusters(
         Gain that an additional cluster must bring, as a multiple of the Bayesian information
         criterion.
     trust
-        How far users of other servers may move the centre of a cluster; see
+        Prior odds that users of other servers who seem to fit a cluster belong there, as a
+        multiple of exp(-d/2). 0: they are ignored. See
         :func:`~fedbandits.learners.attachment.attach`.
     most_clusters
         Largest number of clusters of one server.
@@ -975,6 +1331,14 @@ def fclub_clusters(
         ε of the budget for all releases of one server about its users.
     delta
         δ of that budget: the probability with which the guarantee of ε may fail.
+    unit
+        What the guarantee is for. ``record``: one interaction. ``person``: all records of one
+        user together.
+    records_per_person
+        k, the number of records of one user that count for what its server releases: the
+        first k. Noise is calibrated for k records at once, so it is k times as large. The
+        server itself learns from all of them, if ``local_view`` is ``raw``. Used with ``unit
+        = "person"`` only.
     """
 
 def fclub_local(
@@ -992,6 +1356,8 @@ def fclub_local(
     exploration_scale: float = 1.0,
     epsilon: float = 1.0,
     delta: float = 1e-05,
+    unit: Literal["person", "record"] = "record",
+    records_per_person: int = 1,
 ) -> Variant:
     """Servers without communication; shows the benefit of clusters alone.
 
@@ -1024,7 +1390,8 @@ def fclub_local(
         Gain that an additional cluster must bring, as a multiple of the Bayesian information
         criterion.
     trust
-        How far users of other servers may move the centre of a cluster; see
+        Prior odds that users of other servers who seem to fit a cluster belong there, as a
+        multiple of exp(-d/2). 0: they are ignored. See
         :func:`~fedbandits.learners.attachment.attach`.
     most_clusters
         Largest number of clusters of one server.
@@ -1035,6 +1402,14 @@ def fclub_local(
         ε of the budget for all releases of one server about its users.
     delta
         δ of that budget: the probability with which the guarantee of ε may fail.
+    unit
+        What the guarantee is for. ``record``: one interaction. ``person``: all records of one
+        user together.
+    records_per_person
+        k, the number of records of one user that count for what its server releases: the
+        first k. Noise is calibrated for k records at once, so it is k times as large. The
+        server itself learns from all of them, if ``local_view`` is ``raw``. Used with ``unit
+        = "person"`` only.
     """
 
 def fclub_clear(
@@ -1052,6 +1427,8 @@ def fclub_clear(
     exploration_scale: float = 1.0,
     epsilon: float = 1.0,
     delta: float = 1e-05,
+    unit: Literal["person", "record"] = "record",
+    records_per_person: int = 1,
 ) -> Variant:
     """Sums of users without noise; the difference is the cost of privacy.
 
@@ -1084,7 +1461,8 @@ def fclub_clear(
         Gain that an additional cluster must bring, as a multiple of the Bayesian information
         criterion.
     trust
-        How far users of other servers may move the centre of a cluster; see
+        Prior odds that users of other servers who seem to fit a cluster belong there, as a
+        multiple of exp(-d/2). 0: they are ignored. See
         :func:`~fedbandits.learners.attachment.attach`.
     most_clusters
         Largest number of clusters of one server.
@@ -1095,6 +1473,14 @@ def fclub_clear(
         ε of the budget for all releases of one server about its users.
     delta
         δ of that budget: the probability with which the guarantee of ε may fail.
+    unit
+        What the guarantee is for. ``record``: one interaction. ``person``: all records of one
+        user together.
+    records_per_person
+        k, the number of records of one user that count for what its server releases: the
+        first k. Noise is calibrated for k records at once, so it is k times as large. The
+        server itself learns from all of them, if ``local_view`` is ``raw``. Used with ``unit
+        = "person"`` only.
     """
 
 def samba_ucb(

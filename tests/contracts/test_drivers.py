@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandits.environments import Classification, Linear
+from fedbandits.learners.joint import Joint
 from fedbandits.settings.experiment import system
 from fedbandits.systems.feducb import PRESETS
 from fedbandits.testing.plays import federate, simulate
@@ -35,8 +36,8 @@ variants = st.one_of(
              "exploration_scale": scale, **budget},
         ),
         st.sampled_from(["growing(1.3, 1)", "growing(2)", "every(3)", "never"]),
-        st.sampled_from(["toeplitz", "tree", "tree(published)", "none"]),
-        st.sampled_from(["raw", "released"]), st.sampled_from([0.1, 1.0]), budgets,
+        st.sampled_from(["optimal", "toeplitz", "tree", "tree(published)", "none"]),
+        st.sampled_from(["raw", "released", "joint"]), st.sampled_from([0.1, 1.0]), budgets,
     ),
     st.builds(
         lambda threshold, privatizer, budget: (
@@ -78,6 +79,10 @@ def test_both_drivers_agree_round_by_round(environment, variant, rounds, seed, r
         np.testing.assert_array_equal(compiled.state.pool.moment, agent.state.pool.moment)
         if len(agent.state.released.draws):
             np.testing.assert_array_equal(compiled.state.draws[index], agent.state.released.draws)
+        if compiled.plan.constants.joint_view:
+            for name in Joint._fields:
+                mine = getattr(compiled.state.joints, name)[index]
+                np.testing.assert_array_equal(mine, getattr(agent.state.joint, name), name)
 
 
 @pytest.mark.parametrize("name", PRESETS)

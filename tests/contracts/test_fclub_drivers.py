@@ -24,6 +24,7 @@ parts = st.fixed_dictionaries(
     },
     optional={
         "center_rewards": st.just(False),
+        "unit": st.just("person"),
         "clustering": st.just("population"),
         "strictness": st.sampled_from([0.1, 2.0]),
         "trust": st.sampled_from([0.0, 100.0]),

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandits.environments import Classification, Linear
+from fedbandits.learners.joint import Joint
 from fedbandits.settings.experiment import system
 from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.plan import TRIGGERED
@@ -40,12 +41,14 @@ variants = st.one_of(
                 "schedule": st.sampled_from(
                     ["growing(1.3, 1)", "growing(2)", "every(1)", "every(3)", "never"]
                 ),
-                "privatizer": st.sampled_from(["toeplitz", "tree", "tree(published)", "none"]),
-                "local_view": st.sampled_from(["raw", "released"]),
+                "privatizer": st.sampled_from(
+                    ["optimal", "toeplitz", "tree", "tree(published)", "none"]
+                ),
+                "local_view": st.sampled_from(["raw", "released", "joint"]),
                 "confidence": st.sampled_from(["adaptive", "published"]),
                 "epsilon": st.sampled_from([0.5, 30.0]),
             }
-        ),
+        ).filter(lambda v: (v["local_view"], v["confidence"]) != ("joint", "published")),
     ),
     st.tuples(
         st.just("feducb-p2p-published"),
@@ -85,6 +88,10 @@ def assert_same_knowledge(compiled, parties):
         for name in made:
             mine = getattr(compiled.state.pools, name)[cell]
             np.testing.assert_array_equal(mine, getattr(agent.pool(g), name), name)
+        if compiled.plan.constants.joint_view:
+            for name in Joint._fields:
+                mine = getattr(compiled.state.joints, name)[cell]
+                np.testing.assert_array_equal(mine, getattr(agent.joint(g), name), name)
         released = agent.state.estimators[g].released
         if len(released.draws):
             np.testing.assert_array_equal(compiled.state.draws[cell], released.draws)

@@ -24,7 +24,7 @@ from fedbandits.federation.roles import Roles
 from fedbandits.settings.experiment import system
 from fedbandits.systems.agents import views as act
 from fedbandits.systems.feducb.messages import TABLE, Pooled, SyncCall, SyncRequest, Upload
-from fedbandits.systems.feducb.roles.agent import basis_of
+from fedbandits.systems.feducb.roles.sums import basis_of
 from fedbandits.testing.plays import federate, plan_of, system_of
 from tests.federation.receiving import next_number, refused, refused_next, snapshot, stamped, taken
 

@@ -19,7 +19,7 @@ from fedbandits.random import Purpose, integer, normals, replicate_key, uniform
 from fedbandits.systems.agents.config import Determinant
 from fedbandits.systems.feducb_p2p import PeerFedUCB
 from fedbandits.systems.feducb_p2p.plan import make_plan
-from tests.systems.reference import narrowest
+from tests.systems.reference import gram_noise, narrowest, optimal_weights
 from tests.worlds import decision_set
 
 
@@ -110,9 +110,10 @@ class PeerReference:
             }:
                 sums += len({late for _, late in row})
         share = self.config.alpha / (4 * max(self.plan.release.releases, 1) * sums * self.J)
+        ratio = gram_noise(self.config)
         return (
-            least_eigenvalue_factor(self.d, share),
-            bias_norm_factor(self.d, self.config.parameter_bound, share),
+            ratio * least_eigenvalue_factor(self.d, share),
+            bias_norm_factor(self.d, self.config.parameter_bound, share, ratio),
         )
 
     @property
@@ -125,7 +126,7 @@ class PeerReference:
         if self.config.regularization != "auto":
             return self.config.regularization
         deviation = self.plan.release.largest_deviation() * math.sqrt(len(self.members[i]))
-        return max(1.0, self.b * deviation)
+        return max(1.0, self.b / gram_noise(self.config) * deviation)
 
     def log_term_of(self, i: int) -> float:
         fixed = self.d * math.log(self.base[i])
@@ -229,6 +230,7 @@ class PeerReference:
         rows, columns = np.triu_indices(self.d)
         for m, packed in enumerate(flat.reshape(self.J, size)):
             entries = packed[: len(rows)] * np.where(rows == columns, math.sqrt(2), 1.0)
+            entries *= gram_noise(self.config)
             blocks[m, rows, columns] = blocks[m, columns, rows] = entries
             blocks[m, :-1, -1] = blocks[m, -1, :-1] = packed[len(rows) :]
         return self.plan.release.scale * blocks
@@ -241,6 +243,9 @@ class PeerReference:
         if mechanism == "toeplitz":
             for j, c in enumerate(toeplitz_coefficients(k)[::-1], 1):
                 value += c * self.noise(i, g, j)
+        if mechanism == "optimal":
+            for j, weight in enumerate(optimal_weights(self.plan.release, k), 1):
+                value += weight * self.noise(i, g, j)
         end = k if mechanism == "tree" else 0
         while end:
             value += self.noise(i, g, end)

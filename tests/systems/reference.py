@@ -12,13 +12,30 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandits.environments import Environment
+from fedbandits.learners.joint import Noise
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.continual import toeplitz_coefficients
+from fedbandits.privacy.factorisation import encoder
 from fedbandits.random import Purpose, integer, normals, replicate_key, uniform
 from fedbandits.systems.agents.config import Determinant
+from fedbandits.systems.agents.joint_terms import POOLED_SHARE
 from fedbandits.systems.feducb import FedUCB
 from fedbandits.systems.feducb.plan import make_plan
+from tests.learners.joint_reference import JointView
 from tests.worlds import decision_set
+
+
+def gram_noise(config) -> float:
+    """Deviation of the Gram matrix's noise, relative to that of the moment's."""
+    if config.gram_noise != "auto":
+        return config.gram_noise
+    return 1.0 if config.uses_published_noise else math.sqrt(0.5)  # where L = B = S = 1
+
+
+def optimal_weights(release, k: int) -> np.ndarray:
+    """Row k of A C⁻¹, by a solver."""
+    matrix = encoder(release.releases, release.decay)
+    return np.linalg.solve(matrix.T, np.tril(np.ones_like(matrix))[k - 1])[:k]
 
 
 class Trace(NamedTuple):
@@ -71,6 +88,10 @@ class Reference:
         bias = self.published_bias() if self.published else config.parameter_bound * math.sqrt(base)
         self.inflation, self.correction = np.ones(self.J), np.zeros(self.J)
         self.bias = np.full(self.J, bias)
+        self.joints = [
+            [JointView(self.plan.constants.joint, self.d) for _ in range(self.J)]
+            for _ in range(self.M)
+        ]
 
     @property
     def published(self) -> bool:
@@ -91,6 +112,8 @@ class Reference:
         if self.published:
             return 2 * math.log(2 / self.config.alpha) - self.d * math.log(self.base())
         events = self.J * (self.M if self.config.local_view == "raw" else 1)
+        if self.config.local_view == "joint":
+            events /= POOLED_SHARE
         return 2 * math.log(2 * events / self.config.alpha) - self.d * math.log(self.base())
 
     def view(self, agent: int, model: int) -> tuple[np.ndarray, np.ndarray, float]:
@@ -111,10 +134,7 @@ class Reference:
         scores = []
         for arm in range(self.environment.arm_count):
             model, column = (0, arm) if self.J == 1 else (arm, 0)
-            V, theta, beta = self.view(agent, model)
-            x = features[:, column].astype(float)
-            width = self.config.exploration_scale * beta * math.sqrt(x @ np.linalg.solve(V, x))
-            scores.append(x @ theta + width)
+            scores.append(self.score(agent, model, features[:, column].astype(float)))
         scores = np.array(scores, np.float32)
         count = len(scores)
         first = integer(count, self.key, agent, round_, int(Purpose.TIE), 0)
@@ -126,7 +146,20 @@ class Reference:
         model = 0 if self.J == 1 else arm
         self.Q[agent, model] += np.outer(z, z)
         self.U[agent, model] += np.outer(z, z)
+        self.joints[agent][model].observe(z[:-1], reward)
         return arm, float(expected[best] - expected[arm]), reward
+
+    def score(self, agent: int, model: int, x: np.ndarray) -> float:
+        V, theta, beta = self.view(agent, model)
+        scale = self.config.exploration_scale
+        if self.config.local_view != "joint":
+            return x @ theta + scale * beta * math.sqrt(x @ np.linalg.solve(V, x))
+        joint = self.joints[agent][model]
+        if not joint.cuts:
+            return joint.score(x)
+        # Noise of privacy counts in full here, at any scale.
+        beta = scale * (beta - self.bias[model]) + self.bias[model]
+        return min(joint.score(x), x @ theta + beta * math.sqrt(x @ np.linalg.solve(V, x)))
 
     def noise(self, agent: int, k: int) -> np.ndarray:
         """Symmetrised noise of one step, unpacked from the packed draw that the run makes."""
@@ -138,6 +171,7 @@ class Reference:
             for i in range(self.d):
                 for j in range(i, self.d):
                     entry = packed[position] * (math.sqrt(2) if i == j else 1.0)
+                    entry *= gram_noise(self.config)
                     blocks[model, i, j] = blocks[model, j, i] = entry
                     position += 1
             blocks[model, :-1, -1] = blocks[model, -1, :-1] = packed[position:]
@@ -156,7 +190,8 @@ class Reference:
             levels = 1 + math.ceil(math.log2(max(release.releases, 1)))
             size = 4 * math.sqrt(levels) * (config.context_bound**2 + 1)
             return size * math.log(2 / config.delta) / self.epsilon(agent)
-        norm = config.context_bound**2 + config.reward_bound**2
+        ratio = gram_noise(config)
+        norm = config.context_bound**2 / ratio + ratio * config.reward_bound**2
         return (
             (1 + 2.0**-16)
             * release.sensitivity()
@@ -176,6 +211,9 @@ class Reference:
             c = toeplitz_coefficients(k)
             for j in range(1, k + 1):
                 total += c[k - j] * self.noise(agent, j)
+        if mechanism == "optimal":
+            for j, weight in enumerate(optimal_weights(self.plan.release, k), 1):
+                total += weight * self.noise(agent, j)
         if mechanism == "tree":
             end = k
             while end:
@@ -184,13 +222,32 @@ class Reference:
         return total
 
     def sync(self, k: int) -> np.ndarray:
-        released = sum(self.Q[i] + self.released_noise(i, k) for i in range(self.M))
+        each = [self.Q[i] + self.released_noise(i, k) for i in range(self.M)]
+        released = sum(each)
         self.U[:] = 0.0
         for model in range(self.J):
             gram, moment = released[model, :-1, :-1], released[model, :-1, -1]
             shift = self.choose_terms(model, gram, k)
             self.S[model], self.s[model] = gram + shift * np.eye(self.d), moment
+        if self.config.local_view == "joint":
+            for agent in range(self.M):
+                self.take_up(agent, released - each[agent], k)
         return released
+
+    def take_up(self, agent: int, others: np.ndarray, k: int) -> None:
+        """What others released, and whether the bound of all releases is worth looking at."""
+        constants, scale = self.plan.constants, self.config.exploration_scale
+        own = self.plan.release.deviation(k) / (self.plan.release.scale or 1.0) * self.scale(agent)
+        deviation = math.sqrt(max(self.pooled_deviation(k) ** 2 - own**2, 0.0))
+        factors = constants.joint.norm_factor, constants.joint.bias_factor
+        noise = Noise(deviation, *(factor * deviation for factor in factors))
+        for model, joint in enumerate(self.joints[agent]):
+            joint.load(others[model, :-1, :-1], others[model, :-1, -1], noise)
+            V, _, beta = self.view(agent, model)
+            beta = scale * (beta - self.bias[model]) + self.bias[model]
+            pooled = beta * math.sqrt(np.trace(np.linalg.inv(V)) / self.d)
+            mine = joint.typical_width
+            joint.cuts |= pooled < max(min(mine, self.config.parameter_bound), 0.8 * mine)
 
     def choose_terms(self, model: int, gram: np.ndarray, k: int) -> float:
         config, constants = self.config, self.plan.constants

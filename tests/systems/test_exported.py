@@ -74,7 +74,8 @@ def test_a_model_without_own_records_does_not_depend_on_them(preset, tmp_path):
     ("preset", "contains"),
     [
         ("feducb", False), ("feducb-published", True), ("feducb-nonprivate", True),
-        ("feducb-p2p", False), ("fedlinucb-async", True), ("fclub", True),
+        ("feducb-p2p", False), ("fedlinucb-async", True), ("fclub", True), ("linucb-alone", True),
+        ("feducb-hybrid", True), ("feducb-p2p-hybrid", True),
         ("fclub-released", False), ("fclub-clear", True), ("fclub-published", True),
         ("pfcb", True), ("pfcb-interactive", False),
     ],
@@ -115,6 +116,22 @@ def test_a_ridge_regression_goes_on_from_a_model():
                              + reward * context)  # fmt: skip
     np.testing.assert_allclose(np.linalg.solve(gram, moment), direct, rtol=1e-9)
     assert run.done == 53
+
+
+@pytest.mark.parametrize("preset", ["linucb-alone", "feducb-hybrid", "feducb-p2p-hybrid"])
+def test_a_joint_view_gives_the_estimate_that_arms_are_scored_with(preset):
+    """A record is in it once as soon as it is known: V grows by xxᵀ, and V θ by xy."""
+    run, party, before = played(preset)
+    known, situation = before.learned, run.stage.situation(54, 0)
+    now = party.joint() if hasattr(party, "joint") else party.state.joint
+    np.testing.assert_array_equal(known.estimate, now.estimate)
+    decision = party.decide(situation)
+    context = situation[:, decision.action].astype(np.float64)
+    party.observe(decision, 0.5)
+    after = run.system.export(run.plan, party).learned
+    np.testing.assert_allclose(after.gram[0] - known.gram[0], np.outer(context, context), atol=1e-6)
+    moved = after.gram[0] @ after.estimate[0] - known.gram[0] @ known.estimate[0]
+    np.testing.assert_allclose(moved, 0.5 * context, atol=1e-6)
 
 
 def test_a_buyers_model_is_of_qualities():

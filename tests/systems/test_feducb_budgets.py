@@ -159,7 +159,7 @@ class TestClaim:
     def test_what_is_spent_is_that_of_the_least_protected(self):
         run = played(config("feducb", BUDGETS))
         largest = make_plan(config("feducb", 8.0), ENVIRONMENT.facts, 150)
-        spent = gaussian.epsilon_of(largest.release.mu(2.0, run.syncs), 0.1)
+        spent = gaussian.epsilon_of(largest.release.mu(largest.record_norm, run.syncs), 0.1)
         assert run.epsilon == pytest.approx(spent, rel=1e-9)
 
 
@@ -244,5 +244,5 @@ def test_peers_fix_the_ridge_parameter_by_the_noise_they_can_hear():
     plan = plan_of(own, ENVIRONMENT, 80)
     each = [plan.of_agent(i).release.largest_deviation() for i in range(3)]
     heard = np.hypot.reduce(each[:2]), np.hypot.reduce(each), np.hypot.reduce(each[1:])
-    expected = plan.constants.norm_factor * np.array(heard)
+    expected = plan.constants.norm_factor / plan.constants.gram_noise * np.array(heard)
     np.testing.assert_allclose(plan.peers.base, np.maximum(expected, 1.0), rtol=1e-12)

@@ -134,8 +134,9 @@ class TestClaims:
         assert stated.epsilon <= 0.5 * (1 + 1e-12)
         assert stated.paper_claims is None
 
-    def test_a_raw_view_holds_for_a_fixed_log(self):
-        stated = claim(plan_of(system("feducb", local_view="raw").config, ENVIRONMENT, 1000))
+    @pytest.mark.parametrize("view", ["raw", "joint"])
+    def test_who_learns_at_once_has_a_claim_for_a_fixed_log(self, view):
+        stated = claim(plan_of(system("feducb", local_view=view).config, ENVIRONMENT, 1000))
         assert stated.holds_for == "fixed log"
         assert any("later decisions" in limit for limit in stated.limits)
 
@@ -192,7 +193,7 @@ def test_a_horizon_without_a_sync_costs_nothing():
     ],
 )
 def test_parts_that_do_not_go_together_are_refused(parts):
-    with pytest.raises(ConfigError, match=r"toeplitz|local_view|regularization"):
+    with pytest.raises(ConfigError, match=r"optimal|local_view|regularization"):
         system("feducb", **parts)
 
 
@@ -200,3 +201,8 @@ def test_too_many_toeplitz_releases_are_refused():
     with pytest.raises(ConfigError, match="tree"):
         make_plan(FedUCB(schedule=Every(1)), ENVIRONMENT.facts, 10**6)
     make_plan(FedUCB(schedule=Every(1), privatizer=Tree()), ENVIRONMENT.facts, 10**6)
+
+
+def test_a_schedule_that_grows_at_once_can_be_planned():
+    config = system("feducb", schedule="growing(1e20)").config
+    assert plan_of(config, Linear(agents=3, dim=3, arms=4), 100).release.releases == 1

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from fedbandits.environments.joins import decisions_of
 from fedbandits.experiments.intervals import FEWEST
 from fedbandits.experiments.numbers import spelled, spelled_epsilon
 from fedbandits.experiments.offline import BAND_NOTE, is_of_log, of_decision
@@ -58,7 +59,7 @@ def _columns(experiment: Experiment, rows: list[dict[str, Any]]) -> list[_Column
     environment = experiment.environment
     words, acting = environment.words, environment.acting
     several = f" per {words.party}" if acting > 1 else ""
-    decisions = acting * experiment.rounds
+    decisions = decisions_of(environment, experiment.rounds).total
     found = [
         _Column("runs", lambda row: str(row["replicates"]), 1),
         _Column("ε", lambda row: spelled_epsilon(row["epsilon_accounted"])),

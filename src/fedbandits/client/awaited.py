@@ -43,15 +43,16 @@ class AsyncClient:
         context: Numbers | None = None,
         user: int | None = None,
         items: Rows | None = None,
+        person: str | None = None,
     ) -> Decision:
         """Ask for a decision.
 
         Parameters
         ----------
-        actions, context, user, items
+        actions, context, user, items, person
             See :meth:`Client.decide`.
         """
-        decided: Decision = await self._call(Calls.decide(actions, context, user, items))
+        decided: Decision = await self._call(Calls.decide(actions, context, user, items, person))
         return decided
 
     async def reward(self, decision: Decision | str, reward: Any = None, **more: Any) -> None:

@@ -57,6 +57,7 @@ class Client:
         context: Numbers | None = None,
         user: int | None = None,
         items: Rows | None = None,
+        person: str | None = None,
     ) -> Decision:
         """Ask for a decision.
 
@@ -72,8 +73,11 @@ class Client:
             Number of the user who has arrived.
         items : (K, d) numbers
             One context for each item that this user can be shown.
+        person : str
+            Names the person for whom the decision is made, where the terms protect persons. The
+            name is the same in all visits.
         """
-        decided: Decision = self._call(Calls.decide(actions, context, user, items))
+        decided: Decision = self._call(Calls.decide(actions, context, user, items, person))
         return decided
 
     def reward(self, decision: Decision | str, reward: Any = None, **more: Any) -> None:

@@ -58,9 +58,15 @@ class Calls:
 
     @staticmethod
     def decide(
-        actions: Rows | None, context: Numbers | None, user: int | None, items: Rows | None
+        actions: Rows | None,
+        context: Numbers | None,
+        user: int | None,
+        items: Rows | None,
+        person: str | None,
     ) -> Call:
-        asked = {"actions": actions, "context": context, "user": user, "items": items}
+        asked = {
+            "actions": actions, "context": context, "user": user, "items": items, "person": person,
+        }  # fmt: skip
         body = {name: value for name, value in asked.items() if value is not None}
         return Call("POST", "/v1/decisions", body, Decision)
 

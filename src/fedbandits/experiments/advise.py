@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
+from fedbandits.environments.joins import decisions_of
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.experiments.advice_words import advice_how, advice_lines
 from fedbandits.experiments.baselines import Claimed, closest, stands_for
@@ -227,9 +228,8 @@ def _at(point: Point, value: Any, claimed: float, result: xr.Dataset) -> Tried:
 
     environment = point.experiment.environment
     index = dict.fromkeys(point.values, point.index[0])
-    found = measure(
-        environment.words, environment.acting, point.experiment.rounds, at_point(result, index)
-    )
+    decisions = decisions_of(environment, point.experiment.rounds)
+    found = measure(environment.words, decisions, at_point(result, index))
     differences = found.differences(1, 0)
     difference, both = paired(differences), np.isfinite(differences)
     base = float(found.totals[1][both].mean()) if both.any() else 0.0

@@ -161,7 +161,7 @@ class _Run(NamedTuple):
         labels = labels_of(result)
         claims = {label: _claimed(claim) for label, claim in labels.claims.items()}
         several = max(1, sum(claim.is_private for claim in claims.values()))
-        found = measure(labels.words, labels.acting, labels.rounds, result)
+        found = measure(labels.words, labels.decisions, result)
         syncs = np.asarray(result.syncs.isel(round=-1).values, np.float64)
         return cls(experiment, claims, found, syncs, 1.0 - (1.0 - LEVEL) / several)
 

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from fedbandits.environments.joins import decisions_of
 from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.errors import LongRunWarning, ResourceError
 from fedbandits.experiments.memory import available_memory
@@ -78,7 +79,7 @@ def estimate(experiment: Experiment, plans: Sequence[Plan], jobs: int | None = N
     environment = experiment.environment
     world = environment.needs(experiment.rounds)
     if environment.delay is not None:
-        slower = _BY_PARTIES * experiment.rounds * environment.acting
+        slower = _BY_PARTIES * decisions_of(environment, experiment.rounds).total
         world = Needs(world.parts, world.operations + slower)
     replicates = []
     for entry, plan in zip(experiment.systems, plans, strict=True):

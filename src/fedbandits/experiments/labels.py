@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import xarray as xr
 
+from fedbandits.environments.joins import Decisions, decisions_in
 from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
 
@@ -58,6 +59,8 @@ class Labels(NamedTuple):
         How many parties there are, and how many of them act in one round.
     rounds
         Rounds of every replicate.
+    first_rounds
+        The first round of each party; empty if all begin in the first one.
     real_data
         Whether rewards come from real data.
     stands_for
@@ -71,6 +74,7 @@ class Labels(NamedTuple):
     parties: int
     acting: int
     rounds: int
+    first_rounds: tuple[int, ...]
     real_data: bool
     stands_for: dict[str, str]
     claims: dict[str, dict[str, Any]]
@@ -79,6 +83,15 @@ class Labels(NamedTuple):
     def per_party(self) -> str:
         """What one party stands behind a quantity as; empty if one party acts in a round."""
         return f" per {self.words.party}" if self.acting > 1 else ""
+
+    @property
+    def decisions(self) -> Decisions:
+        """How many decisions there are in the run."""
+        return self.decisions_in(self.rounds)
+
+    def decisions_in(self, rounds: int) -> Decisions:
+        """How many decisions there are in its first ``rounds`` rounds."""
+        return decisions_in(rounds, self.acting, self.first_rounds)
 
     @property
     def loss(self) -> str:
@@ -120,6 +133,7 @@ def labels_of(result: xr.Dataset) -> Labels:
         parties=int(found["parties"]),
         acting=int(found["acting"]),
         rounds=int(found["rounds"]),
+        first_rounds=tuple(json.loads(found.get("first_rounds", "[]"))),
         real_data=bool(found["real_data"]),
         stands_for=json.loads(found["stands_for"]),
         claims=json.loads(found["claims"]),
@@ -139,6 +153,7 @@ def attributes(
         "rounds": experiment.rounds,
         "parties": environment.parties,
         "acting": environment.acting,
+        "first_rounds": json.dumps(environment.first_rounds),
         "words": json.dumps(environment.words._asdict()),
         "real_data": int(environment.REAL_DATA),
         "stands_for": json.dumps(_stands_for(experiment)),

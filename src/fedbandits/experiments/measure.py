@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from fedbandits._typing import Floats
+from fedbandits.environments.joins import Decisions
 from fedbandits.environments.words import Words
 from fedbandits.experiments.offline import ANSWERED_BY
 from fedbandits.offline.estimates import FEW
@@ -60,17 +61,15 @@ def _even(values: Floats, largest: float) -> Floats:
     return np.round(values, digits)
 
 
-def measure(words: Words, acting: int, rounds: int, result: xr.Dataset) -> Measure:
+def measure(words: Words, decisions: Decisions, result: xr.Dataset) -> Measure:
     """Regret at the end of a run; reward for each decision if regret is not known (NaN).
 
     Parameters
     ----------
     words
         Words of the environment.
-    acting
-        How many parties act in one round.
-    rounds
-        Rounds of the run.
+    decisions
+        How many decisions there are in the run.
     result
         Its result.
     """
@@ -82,12 +81,12 @@ def measure(words: Words, acting: int, rounds: int, result: xr.Dataset) -> Measu
     finished = np.isfinite(reward)
     if finished.any() and not np.isfinite(regret[finished]).all():
         unit = f"reward {with_article(words.turn)}"
-        return Measure(reward, reward.sum(axis=-1) / (acting * rounds), unit, "")
-    turns = f"in {rounds:,} {words.turn}{'s' if rounds != 1 else ''}"
-    if acting == 1:
+        return Measure(reward, reward.sum(axis=-1) / decisions.total, unit, "")
+    turns = f"in {decisions.each(words.turn)}"
+    if decisions.acting == 1:
         return Measure(regret, regret.sum(axis=-1), f"{words.loss} {turns}", words.loss)
     unit = f"{words.loss} {with_article(words.party)} {turns}"
-    return Measure(regret, regret.sum(axis=-1) / acting, unit, words.loss)
+    return Measure(regret, regret.sum(axis=-1) / decisions.acting, unit, words.loss)
 
 
 def _estimated(words: Words, last: xr.Dataset) -> Measure:

@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from fedbandits.environments.joins import decisions_of
 from fedbandits.experiments.intervals import interval
 from fedbandits.experiments.offline import estimated
 from fedbandits.experiments.result import own_metrics
@@ -65,7 +66,7 @@ def _summary_row(
     regret = last.regret.sum("party", skipna=False).dropna("replicate").values
     reward = last.reward.sum("party", skipna=False).dropna("replicate").values
     count, seconds = len(reward), float(result.seconds)
-    steps = count * experiment.rounds * experiment.environment.acting
+    steps = count * decisions_of(experiment.environment, experiment.rounds).total
     paper = claim.paper_claims[0] if claim.paper_claims else claim.epsilon
     row: dict[str, Any] = {
         "system": label,

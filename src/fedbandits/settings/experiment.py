@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from fedbandits._suggest import close_names
 from fedbandits.environments import Environment, environments, kind_of
+from fedbandits.environments.joins import refuse_late
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
 from fedbandits.settings.examples import experiment_file
 from fedbandits.settings.modules import Module, drop_module_keys, hold_texts, table_of, take_modules
@@ -226,6 +227,7 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
                 f"{kind_of(self.environment)!r}; allowed: {', '.join(fitting)}"
             )
         self.environment.facts  # noqa: B018 - what is wrong with its data is not the system's fault
+        refuse_late(self.environment, self.rounds)
         try:
             return plan_in(system, entry.config, self.environment, self.rounds)
         except (ConfigError, DataError) as error:

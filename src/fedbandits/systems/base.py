@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from fedbandits.environments.base import Environment
 from fedbandits.environments.facts import Facts
+from fedbandits.environments.joining import without_joins
 from fedbandits.environments.needs import Needs
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.memory import Route
@@ -59,6 +60,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def schedule(self) -> Schedule:
         """When parties make releases, and of how many records."""
         return Schedule(rounds=self.rounds)
+
+    @property
+    def counts_persons(self) -> bool:
+        """Whether parties must be told who comes, because records of persons are counted."""
+        return False
 
     @property
     def public(self) -> dict[str, Any]:
@@ -145,6 +151,8 @@ class System(ShownSystem, Generic[AnyPlan]):
     #: Whether a round's number means the same to all parties. If it does, a party that begins late
     #: ends the rounds that are over, one after the other, before it takes part.
     ROUNDS_ARE_SHARED: ClassVar[bool] = True
+    #: Whether it can play where some agents join late. Its compiled loop then asks ``turn_from``.
+    AGENTS_MAY_JOIN_LATE: ClassVar[bool] = False
     #: Secrets that one role hands to another before anything begins; most systems have none.
     SHARED: ClassVar[tuple[SharedSecret, ...]] = ()
 
@@ -295,6 +303,7 @@ class PartiesReplicate:
         terms = terms_of(system, plan, "simulated" if supplies is None else "secure")
         stage = environment.stage(replicate_key(seed, replicate))
         stage.delay = environment.delay
+        stage.tells_persons = plan.counts_persons
         brought = supplies or system.simulated_supplies(plan, stage.world, seed, replicate)
         self.run = PartiesRun(roles, brought, terms, stage, plan.rounds, route, lenient, embody)
         self.system, self.plan, self._environment = system, plan, environment
@@ -302,7 +311,7 @@ class PartiesReplicate:
     @property
     def metrics(self) -> Mapping[str, NDArray[Any]]:
         """What the world reports beside what all worlds do."""
-        return self._environment.measures(self.run.stage.world, self.run.done)
+        return self._environment.measures(without_joins(self.run.stage.world), self.run.done)
 
     @property
     def syncs(self) -> int:

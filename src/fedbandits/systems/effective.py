@@ -6,6 +6,28 @@ import msgspec
 
 #: Settings of a budget, which say nothing where no noise is added.
 BUDGET = ("epsilon", "delta")
+#: Settings of what is protected, which say nothing then either.
+UNIT = ("unit", "records_per_person")
+
+
+def refuse_unit(unit: str, records_per_person: int) -> None:
+    """Refuse a number of records a person where single records are protected.
+
+    Parameters
+    ----------
+    unit, records_per_person
+        The settings of that name.
+
+    Raises
+    ------
+    ValueError
+        If they do not fit together.
+    """
+    if unit == "record" and records_per_person != 1:
+        raise ValueError(
+            f"records_per_person: given {records_per_person}, but it has no effect with unit = "
+            '"record"; set unit = "person", or leave it out'
+        )
 
 
 def effective(config: msgspec.Struct) -> msgspec.Struct:

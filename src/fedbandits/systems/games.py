@@ -101,10 +101,13 @@ def drawn_targets(first: int, count: int, *bounds: int) -> tuple[Ints, ...]:
 
 
 def opposite_records(
-    dimension: int, context_bound: float, reward_bound: float
+    dimension: int, context_bound: float, reward_bound: float, gram_noise: float = 1.0
 ) -> tuple[Record, Record]:
-    """Two records within bounds that are as far apart as any: [x; B] ⊥ [x'; B], where B ≤ L."""
-    cosine = -min(1.0, (reward_bound / context_bound) ** 2)
+    """Two records within bounds that are as far apart as any: [x; ρB] ⊥ [x'; ρB], where ρB ≤ L.
+
+    ρ is ``gram_noise``, the deviation of the noise of x xᵀ relative to that of x y.
+    """
+    cosine = -min(1.0, (gram_noise * reward_bound / context_bound) ** 2)
     one, other = np.zeros(dimension), np.zeros(dimension)
     # A hair inside the ball: contexts are float32.
     length = context_bound * (1.0 - 1e-6)

@@ -39,7 +39,7 @@ def some_releases(releases: int, numbers: int, plan: ContinualPlan | None = None
         How running sums are released, if they are.
     """
     last = releases
-    if plan is not None and plan.mechanism == "toeplitz":
+    if plan is not None and plan.mechanism in ("toeplitz", "optimal"):
         last = min(releases, _MOST_RELEASES)
     count = min(last, _MOST_RELEASES, max(1, _MOST_NUMBERS // numbers))
     drawn = permutation(last, audit_key(0), 0, 0, Purpose.WORLD)[:count]

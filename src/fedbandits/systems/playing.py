@@ -1,7 +1,8 @@
 """A system in an environment: its plan, its simulation and its bounds under drift and delay.
 
 A system need not know of either. Drift is in the world that it is given. Delayed rewards are played
-by its parties, which can keep many decisions open.
+by its parties, which can keep many decisions open. Late joiners are in the world too, but a system
+must have said that it lets them begin when their time comes.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:  # a configuration is read without what prices it
 
 _DRIFTS = "Expected rewards change here (environment.drift)."
 _LATE = "Rewards are observed late here (environment.delay)."
+_JOINS = "Some agents join late here (environment.first_round)."
 
 
 def plan_in(system: System[Any], config: Any, environment: Environment, rounds: int) -> Plan:
@@ -37,6 +39,11 @@ def plan_in(system: System[Any], config: Any, environment: Environment, rounds: 
         The message begins with the key.
     """
     plan: Plan = system.plan(config, environment.facts, rounds)
+    if environment.first_rounds and not system.AGENTS_MAY_JOIN_LATE:
+        raise ConfigError(
+            f"preset: {system.name} cannot play where some agents join late; leave "
+            "environment.first_round out, or change the system (docs/drift-and-delay.md says how)"
+        )
     if environment.delay is not None:
         roles = system.roles(plan)
         if roles is None or not roles.outcomes_may_be_late:
@@ -72,10 +79,11 @@ def simulation_in(
 
 
 def bounds_in(system: System[Any], plan: Any, environment: Environment) -> Sequence[Bound]:
-    """The bounds of ``system``; drift and delay are named as conditions that are not met."""
+    """The bounds of ``system``; what departs from their conditions is named with them."""
     drifts = () if environment.drift is None else (_DRIFTS,)
     late = () if environment.delay is None else (_LATE,)
+    joins = (_JOINS,) if environment.first_rounds else ()
     return tuple(
-        bound._replace(departs=(*bound.departs, *drifts, *late))
+        bound._replace(departs=(*bound.departs, *drifts, *late, *joins))
         for bound in system.bounds(plan, environment)
     )

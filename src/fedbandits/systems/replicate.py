@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from fedbandits._typing import Floats
 from fedbandits.environments.base import Environment
+from fedbandits.environments.joining import joined, without_joins
 from fedbandits.random import Key, replicate_key
 from fedbandits.systems.base import Plan
 
@@ -47,7 +48,7 @@ class CompiledReplicate(Generic[AnyPlan]):
         del threads
         self.plan, self._environment = plan, environment
         self.key: Key = replicate_key(seed, replicate)
-        self.world: Any = environment.world(self.key)
+        self.world: Any = joined(environment, environment.world(self.key))
 
     def advance(self, stop: int) -> None:
         """Play until ``stop`` rounds are done."""
@@ -56,7 +57,7 @@ class CompiledReplicate(Generic[AnyPlan]):
     @property
     def metrics(self) -> Mapping[str, NDArray[Any]]:
         """What the system, or its world, reports beside what all report."""
-        return self._environment.measures(self.world, self.done)
+        return self._environment.measures(without_joins(self.world), self.done)
 
     @property
     def done(self) -> int:

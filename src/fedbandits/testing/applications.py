@@ -17,6 +17,7 @@ import numpy as np
 
 from fedbandits.environments import Environment
 from fedbandits.environments.arrivals import Arrival
+from fedbandits.environments.persons import Visit
 from fedbandits.errors import FedbanditsError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
@@ -105,6 +106,8 @@ def asked_of(situation: Any, application: Application[Any]) -> dict[str, Any]:
         return {"user": int(situation.user), "items": situation.items.T.tolist()}
     if situation is None or not application.ASKED.__struct_fields__:
         return {}
+    if isinstance(situation, Visit):
+        return {**asked_of(situation.situation, application), "person": situation.person}
     field = application.ASKED.__struct_fields__[0]
     rows = situation.T.tolist()
     return {field: rows if field == "actions" else rows[0]}

@@ -182,6 +182,7 @@ class Play:
     def __init__(self, deployed: DeployedFederation, environment: Environment, seed: int) -> None:
         self.deployed, self.federation = deployed, deployed.federation
         self.stage = environment.stage(replicate_key(seed, 0))
+        self.stage.tells_persons = self.federation.plan.counts_persons
         acting = self.federation.roles.acting
         self.players = list(self.federation.members[acting.name])
         self.done = 0

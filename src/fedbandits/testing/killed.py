@@ -165,11 +165,12 @@ class Killed:
         stage = self._environment.stage(replicate_key(_SEED, 0))
         application = self.federation.system.application(self.federation.plan)
         assert application is not None
+        stage.tells_persons = self.federation.plan.counts_persons
         for round_ in range(1, self._rounds + 1):
             if place not in stage.acting(round_):
                 continue
             asked = asked_of(stage.situation(round_, place), application)
-            asked = {name: np.array(value) if name != "user" else value
+            asked = {name: np.array(value) if name not in ("user", "person") else value
                      for name, value in asked.items()}  # fmt: skip
             async with self.deciding[member]:
                 decision = await self._until(member, partial(_decide, asked))

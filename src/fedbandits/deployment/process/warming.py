@@ -113,4 +113,6 @@ class _Rehearsal(Stage):
             return [0.1] + [0.0] * (self._facts.dimension - 1)
         if name in ("actions", "items"):
             return np.eye(self._facts.dimension)[:2].tolist()
+        if name == "person" and self._application.plan.counts_persons:
+            return "somebody"
         return None

@@ -134,8 +134,10 @@ def reward(
     if "estimator" in result.dims:
         title = f"{title} (estimated)"
         return _draw(axes, look, result, _estimated(result), title, "linear", [BAND_NOTE])
-    decisions = result["round"] * labels.acting
-    curves = curves_of(result.reward.sum("party", skipna=False) / decisions)
+    made = [labels.decisions_in(int(round_)).total for round_ in result["round"]]
+    decisions = xr.DataArray(made, dims="round")
+    mean = result.reward.sum("party", skipna=False) / decisions.where(decisions > 0)
+    curves = curves_of(mean)
     return _draw(axes, look, result, curves, title, "linear")
 
 

@@ -97,6 +97,8 @@ def _subtitle(experiment: Experiment, result: xr.Dataset) -> str:
         line += " The world drifts: rewards change in the course of a run."
     if environment.delay is not None:
         line += " Rewards are observed late."
+    if environment.first_rounds:
+        line += f" Some {environment.words.parties} join late."
     if result.attrs["interrupted"]:
         line += (
             " <span class=warning>Interrupted: only finished replicates are counted, and systems "

@@ -21,8 +21,9 @@ _WEAK_POWER = 0.5
 #: Visits of a person in an example, where it is not known how many there are.
 _EXAMPLE = 10
 _INTRO = (
-    "Each system below makes a promise about one record. Look at three things: whether the ε is "
-    "finite, what a person with several records costs, and what is not protected."
+    "Each system below makes a promise about one record, or about one person where it says so. "
+    "Look at three things: whether the ε is finite, what a person with several records costs, and "
+    "what is not protected."
 )
 _SIMULATED = (
     "This run is a simulation: its noise and keys come from the seed and protect nobody. What "
@@ -60,12 +61,13 @@ def officer_section(claims: Mapping[str, PrivacyClaim], audit: Audit | None) -> 
 
 def _row(label: str, claim: PrivacyClaim, verdict: Verdict | None) -> list[str]:
     accounted = math.nan if claim.encrypted else claim.epsilon
+    at_most = "at most " if claim.protects_persons else ""
     found = "–"
     if claim.is_private:
         found = f"{gaussian_power(_ALARMS, claim.mu):.1%}" if claim.events else f"{_ALARMS:.1%}"
     return [
         label,
-        spelled_epsilon(accounted),
+        at_most + spelled_epsilon(accounted),
         _person_cell(claim),
         found,
         "not yet" if verdict is None else verdict.outcome,
@@ -77,6 +79,8 @@ def _person_cell(claim: PrivacyClaim) -> str:
         return "encrypted"
     if not claim.is_private:
         return "∞"
+    if claim.protects_persons and claim.person is None:
+        return f"{claim.epsilon:.4g}"
     if claim.person is not None:
         return f"{claim.person.shown} ({claim.person.counted_visits})"
     return "not known" if claim.events else "0"
@@ -116,10 +120,12 @@ def _lines(claim: PrivacyClaim, verdict: Verdict | None) -> Iterator[tuple[str, 
     """Titles, and HTML of what stands beside them."""
     yield "who is protected", as_text(_sentence(claim.unit))
     yield "from whom", as_text(_sentence(claim.from_whom))
-    yield "how much, one record", as_text(_per_record(claim))
+    protected = "person" if claim.protects_persons else "record"
+    yield f"how much, one {protected}", as_text(_per_record(claim))
     person = _per_person(claim)
     if person:
-        yield "how much, one person", as_text(person)
+        everywhere = ", at all parties together" if claim.protects_persons else ""
+        yield f"how much, one person{everywhere}", as_text(person)
     limits = "".join(f"<li>{as_text(_sentence(limit))}</li>" for limit in claim.limits)
     yield "not protected", f"<ul>{limits}</ul>"
     yield "attacked?", as_text(_attacked(verdict))
@@ -132,11 +138,12 @@ def _per_record(claim: PrivacyClaim) -> str:
         return _no_promise(claim)
     if not claim.events:
         return "ε = 0: nothing is sent, so messages tell nothing."
+    protected = "person" if claim.protects_persons else "record"
     return (
         f"ε = {claim.epsilon:.4g} at δ = {claim.delta:g}. Whoever sees all messages changes the "
         f"odds of any guess by a factor of at most e^ε = {_factor(claim.epsilon)}, except with "
         f"probability about {claim.delta:g}. A test with {_ALARMS:.0%} false alarms finds the "
-        f"record in at most {gaussian_power(_ALARMS, claim.mu):.1%} of cases."
+        f"{protected} in at most {gaussian_power(_ALARMS, claim.mu):.1%} of cases."
     )
 
 
@@ -155,6 +162,8 @@ def _no_promise(claim: PrivacyClaim) -> str:
 
 def _per_person(claim: PrivacyClaim) -> str:
     if claim.encrypted or not claim.is_private or not claim.events or math.isinf(claim.mu):
+        return ""
+    if claim.protects_persons and claim.person is None:
         return ""
     if claim.person is not None:
         return f"{_sentence(str(claim.person))} {_worth(claim.person)}"

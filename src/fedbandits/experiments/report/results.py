@@ -74,7 +74,7 @@ def _seen(name: str, labels: Labels, rows: list[dict[str, Any]]) -> str:
     """A plot in words, for whoever cannot see it."""
     ends = {
         "regret": lambda row: spelled(row["regret_mean"] / labels.acting),
-        "reward": lambda row: spelled(of_decision(row, labels.acting * labels.rounds)[0]),
+        "reward": lambda row: spelled(of_decision(row, labels.decisions.total)[0]),
         "epsilon": lambda row: spelled_epsilon(row["epsilon_accounted"]),
         "syncs": lambda row: f"{row['syncs']:,.0f}",
     }
@@ -84,7 +84,7 @@ def _seen(name: str, labels: Labels, rows: list[dict[str, Any]]) -> str:
 
 def _table(labels: Labels, rows: list[dict[str, Any]]) -> str:
     lost, acting = any(math.isfinite(row["regret_mean"]) for row in rows), labels.acting
-    decisions = acting * labels.rounds
+    decisions = labels.decisions.total
     titles = [
         "system", "replicates", *([labels.loss] if lost else []),
         f"reward{labels.per_party}" if lost else labels.gain, "syncs", "messages", "bytes",

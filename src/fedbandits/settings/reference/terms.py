@@ -62,6 +62,13 @@ _TOGETHER = {
     "data, the time of a message tells of these data.",
     "controller": "The party that adds up the releases of agents, and hands out the sum.",
     "peer to peer": "Without a controller: parties on a graph send to their neighbours.",
+    "released view": "An agent decides on released statistics alone, also about its own records.",
+    "raw view": "An agent decides on released statistics, and on its own records since the last "
+    "sync, without noise.",
+    "joint view": "An agent decides by one estimate, from all its own records without noise and "
+    "from what others released.",
+    "hybrid": "A preset with a joint view, for parties that cannot know before whether learning "
+    "together pays. Its claim is for a fixed log.",
     "in clear": "Without noise and without encryption: who reads a message reads the statistics.",
     "contents": "What stands in messages, as against message times.",
     "message times": "Which messages exist, and at the end of which round each leaves.",
@@ -79,7 +86,8 @@ _PRIVACY = {
     "one visit, not one person.",
     "from whom": "Against whom the claim holds: who may look, and at what.",
     "relation": "How neighbouring data sets differ. replace-one: one record has another value. "
-    "add-remove: one record is there or not.",
+    "add-remove: one record is there or not. replace-person: all records of one person have other "
+    "values.",
     "ε": "How much one record can change what an observer sees: the smaller, the more private. "
     "An observer's odds in favour of any guess about the record change by a factor of at most "
     "e^ε, except with probability about δ.",

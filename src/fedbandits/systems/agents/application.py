@@ -8,12 +8,14 @@ import numpy as np
 from msgspec import Meta
 
 from fedbandits._typing import Floats32
+from fedbandits.environments.persons import Visit
+from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.privacy.bounds import contexts_fault, require_within
 from fedbandits.random import Key
+from fedbandits.systems.agents.decisions import Offer
 from fedbandits.systems.agents.held import ContextualPlan, Held
 from fedbandits.systems.agents.plan import AgentsPlan
-from fedbandits.systems.agents.player import Offer
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.application import (
     Asked,
@@ -24,25 +26,33 @@ from fedbandits.systems.application import (
 )
 from fedbandits.systems.simulated import simulated_tie
 
+#: A name of a person, as an application uses it.
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+
 
 class ActionsAsked(Asked, frozen=True):
     """A decision set: the context vector of every action that can be chosen.
 
     The answer is a row's number, from 0. There may be fewer rows than the terms have actions.
+    ``person`` names the person for whom the decision is made, where the terms protect persons; the
+    name is the same in all visits.
     """
 
     actions: list[list[float]]
+    person: Name | None = None
 
 
 class ContextAsked(Asked, frozen=True):
     """One context that all actions share, where each action has a model of its own.
 
     The answer is an action's number, from 0. ``available`` has the numbers of those that can be
-    chosen; all can if it is not given.
+    chosen; all can if it is not given. ``person`` names the person for whom the decision is made,
+    where the terms protect persons; the name is the same in all visits.
     """
 
     context: list[float]
     available: list[int] | None = None
+    person: Name | None = None
 
 
 class SharedModel(Choices[ContextualPlan]):
@@ -57,8 +67,19 @@ class SharedModel(Choices[ContextualPlan]):
         actions = list_type(row, 1, self.plan.facts.arms)
         return {"actions": actions, "reward": _reward(self.plan.held)}
 
-    def situation(self, party: ActingParty[Any], asked: ActionsAsked) -> Floats32:
-        return self._contexts(party, asked.actions)
+    def situation(self, party: ActingParty[Any], asked: ActionsAsked) -> Any:
+        return self._visit(party, asked.person, self._contexts(party, asked.actions))
+
+    def _visit(self, party: ActingParty[Any], person: str | None, situation: Any) -> Any:
+        """The situation, with the person for whom a decision is asked where the terms need it."""
+        if person is None:
+            return situation  # the party refuses it where persons are protected
+        if not self.plan.counts_persons:
+            raise LocalProtocolError(
+                f"{party.name}: the terms protect records, so nobody needs to know who comes; "
+                "leave out person"
+            )
+        return Visit(person, situation)
 
     def _contexts(self, party: ActingParty[Any], rows: list[list[float]]) -> Floats32:
         """Contexts as columns, held to their bound: a decision on others could earn nothing."""
@@ -85,7 +106,8 @@ class ModelEach(SharedModel):
 
     def situation(self, party: ActingParty[Any], asked: ContextAsked) -> Any:  # type: ignore[override]
         context = self._contexts(party, [asked.context])
-        return context if asked.available is None else Offer(context, asked.available)
+        offer = context if asked.available is None else Offer(context, asked.available)
+        return self._visit(party, asked.person, offer)
 
 
 def _reward(held: Held) -> Any:
@@ -111,4 +133,5 @@ def supply(plan: AgentsPlan, role: str, place: int, means: Means) -> AgentSupply
     own, arms = plan.of_agent(place), plan.facts.arms
     key = secret_key(means, "ties")
     noise = means.noise(own.event) if own.release.slots else lambda step: np.zeros(0)
-    return AgentSupply(noise, lambda number: simulated_tie(arms, key, place, number))
+    person_key = means.secret("persons") if plan.counts_persons else b""
+    return AgentSupply(noise, lambda number: simulated_tie(arms, key, place, number), person_key)

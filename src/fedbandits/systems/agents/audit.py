@@ -14,6 +14,7 @@ from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.systems.agents.audit_contents import contents_games
 from fedbandits.systems.agents.audit_noise import secure_numbers, simulated_numbers, small_world
+from fedbandits.systems.agents.audit_persons import PersonRun, facts_for
 from fedbandits.systems.agents.audit_run import (
     AGENTS,
     DIMENSION,
@@ -22,6 +23,7 @@ from fedbandits.systems.agents.audit_run import (
     Target,
 )
 from fedbandits.systems.agents.config import AgentsConfig, Determinant, Evenly, Every
+from fedbandits.systems.agents.noise import gram_noise
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.sync import next_sync
 from fedbandits.systems.base import PartiesReplicate, System
@@ -97,9 +99,10 @@ def messages_games(system: System[Any], config: AgentsConfig) -> list[Game]:
     if not rounds:
         return []
     bounds = DIMENSION, config.context_bound, config.reward_bound
-    opposite, different = opposite_records(*bounds), different_records(*bounds)
+    opposite = opposite_records(*bounds, gram_noise(config))
+    different = different_records(*bounds)
     triggered = isinstance(config.schedule, Determinant)
-    first = next_sync(system.plan(small, SMALL_WORLD.facts, rounds).constants, 0)
+    first = next_sync(system.plan(small, facts_for(small, SMALL_WORLD), rounds).constants, 0)
     # Of all rounds, where nobody knows which are in the first batch.
     early = (1, rounds if triggered else first)
     setting = _Setting(system, small, rounds, opposite, early)
@@ -136,7 +139,8 @@ def in_small_world(config: AgentsConfig, whole: bool = False) -> Any:
 def _rounds_of(system: System[Any], config: AgentsConfig, world: Environment) -> int:
     """Rounds until there are some releases; 0 if none of those tried has enough."""
     for rounds in _HORIZONS:
-        if system.plan(config, world.facts, rounds).release.releases >= _ENOUGH_RELEASES:
+        facts = facts_for(config, world)
+        if system.plan(config, facts, rounds).release.releases >= _ENOUGH_RELEASES:
             return rounds
     return 0
 
@@ -159,17 +163,20 @@ def _messages_game(setting: _Setting, neighbours: Any, looks_at: str) -> Message
     follows = fixed or config.local_view == "released"
     informed = follows and not isinstance(config.schedule, Determinant)
     first, last = setting.rounds_of_record
-    plan = setting.system.plan(config, SMALL_WORLD.facts, setting.rounds)
+    plan = setting.system.plan(config, facts_for(config, SMALL_WORLD), setting.rounds)
+    play = PersonRun if config.protects_persons else AgentsRun
 
     def begin(run: int) -> AgentsRun:
         agent, after = drawn_targets(run, 1, setting.agents, last - first + 1)
         target = Target(int(agent[0]), first + int(after[0]))
         played = play_parties(setting.system, plan, SMALL_WORLD, run, setting.secure)
-        return AgentsRun(played, setting.pair, target, fixed, informed, audit_key(run))
+        return play(played, setting.pair, target, fixed, informed, audit_key(run))
 
     whose = "one drawn of 2 agents" if setting.agents > 1 else "2 agents"
+    persons = " with all records of a person replaced" if config.protects_persons else ""
+    looks_at = f"{looks_at} of {whose} in {setting.rounds} rounds{persons}"
     return MessagesGame(
-        neighbours, f"{looks_at} of {whose} in {setting.rounds} rounds", setting.rounds, begin,
+        neighbours, looks_at, setting.rounds, begin,
         gaussian=informed, runs=SECURE_RUNS if setting.secure else PARTY_RUNS,
     )  # fmt: skip
 
@@ -178,7 +185,8 @@ def trigger_games(system: System[Any], config: AgentsConfig) -> list[Game]:
     """A trigger on raw data, with D set where one record decides whether it fires."""
     if not (config.is_private and isinstance(config.schedule, Determinant)):
         return []
-    small = in_small_world(config)
+    # One record is enough, also where all of a person's are protected.
+    small = msgspec.structs.replace(in_small_world(config), unit="record", records_per_person=1)
     nothing, something = np.zeros(DIMENSION), np.zeros(DIMENSION)
     something[0] = config.context_bound * (1.0 - 1e-6)
     pair = Record(nothing, 0.0), Record(something, 0.0)

@@ -18,7 +18,7 @@ from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.continual import TREE, draw_slot
 from fedbandits.privacy.likelihood import Attacker, attacker, telling_releases
 from fedbandits.random import Key, Purpose, fill_normal
-from fedbandits.systems.agents.noise import budgets, release_plan
+from fedbandits.systems.agents.noise import budgets, gram_noise, release_plan
 from fedbandits.systems.agents.plan import AgentsPlan, Constants
 from fedbandits.systems.agents.play import simulate_release
 from fedbandits.systems.games import (
@@ -54,9 +54,10 @@ def contents_games(plan: AgentsPlan) -> list[Game]:
     if not config.is_private or plan.release.releases == 0:
         return []
     bounds = plan.constants.dimension, config.context_bound, config.reward_bound
+    unequal = gram_noise(config)
     scales = stated_scales(plan)
     least = scales == scales.min()
-    first, late = opposite_records(*bounds), different_records(*bounds)
+    first, late = opposite_records(*bounds, unequal), different_records(*bounds)
     found: list[Game] = [_game(plan, np.flatnonzero(least), first, False)]
     if not least.all():
         found.append(_game(plan, np.flatnonzero(~least), first, False))
@@ -74,6 +75,7 @@ class _Setting(NamedTuple):
     steps: Ints  # releases that all runs look at
     drawn: int  # one more of so many is drawn, or 0
     late: bool
+    at_once: int  # records that are replaced: 1, or k of a person
     pair: tuple[Floats, Floats]
     attacker: Attacker
     slots: int
@@ -87,13 +89,17 @@ def _game(plan: AgentsPlan, agents: Ints, pair: tuple[Record, Record], late: boo
     if release.mechanism == "tree" and drawn:
         drawn = release.releases
     setting = _Setting(
-        constants, agents, scales / release.scale, steps, drawn, late, moved,
-        attacker(release, moved, steps), release.slots,
+        constants, agents, scales / release.scale, steps, drawn, late,
+        plan.config.records_at_once, moved,
+        attacker(release, moved, steps, gram_noise(plan.config)), release.slots,
     )  # fmt: skip
     count, size = len(steps), len(moved[0])
     seen = f"{count} of {release.releases}" if drawn else f"{release.releases}"
     more = " and a drawn one" if drawn else ""
     which = ", a record of a drawn batch" if late else ""
+    if plan.config.protects_persons:
+        of_each = " one by one from a drawn batch on" if late else ""
+        which = f", {plan.config.records_at_once} records of a person{of_each}"
     of = "one drawn agent" if constants.models == 1 else "a drawn agent and model"
     whose = "" if scales[agents[0]] == scales.min() else " of smaller budgets"
     looks_at = f"contents of {seen} releases{more} of {size} numbers, {of}{whose}{which}"
@@ -108,7 +114,7 @@ def _look(setting: _Setting, world: int, first: int, count: int) -> Look:
     agent = setting.agents[place]
     batch = batch + 2 if setting.late else np.ones_like(batch)
     at = np.tile(steps, (count, 1))
-    entered = (at >= batch[:, None]).astype(np.float64)
+    entered = _entered(setting, at, batch)
     record = setting.pair[world]
     targets = np.stack([agent, model], axis=1)
     values = _released(setting, at, entered, record, targets, audit_key(0), first)
@@ -116,10 +122,28 @@ def _look(setting: _Setting, world: int, first: int, count: int) -> Look:
     others = setting.attacker.bare(values, entered)
     if setting.drawn:
         at = drawn[:, None] + 1
-        entered = (at >= batch[:, None]).astype(np.float64)
+        entered = _entered(setting, at, batch)
         more = _released(setting, at, entered, record, targets, audit_key(1), first)
         others += setting.attacker.bare(more, entered)
     return Look(values.reshape(count, -1), scores, others)
+
+
+def _entered(setting: _Setting, at: Ints, batch: Ints) -> Floats:
+    """How many replaced records are in each release, (runs, n).
+
+    Parameters
+    ----------
+    setting
+        What is attacked.
+    at : (runs, n) int64
+        Numbers of the releases.
+    batch : (runs,) int64
+        Batches of the first replaced record. Of a late person each later batch has one more; of
+        others the first one has them all, which costs most.
+    """
+    since = at - batch[:, None] + 1
+    entered: Floats = (since > 0).astype(np.float64) * setting.at_once
+    return np.minimum(entered, np.maximum(since, 0)) if setting.late else entered
 
 
 def _released(

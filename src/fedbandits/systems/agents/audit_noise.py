@@ -16,7 +16,9 @@ from fedbandits.privacy.likelihood import stated_deviations, stated_pattern
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.random import Key
 from fedbandits.systems.agents.audit_contents import release_some, stated_scales
+from fedbandits.systems.agents.audit_persons import facts_for
 from fedbandits.systems.agents.config import AgentsConfig
+from fedbandits.systems.agents.noise import gram_noise
 from fedbandits.systems.agents.plan import AgentsPlan, Constants
 from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.games import audit_key
@@ -46,7 +48,7 @@ def simulated_numbers(plan: AgentsPlan) -> NoisyNumbers:
 
 def planned(plan: AgentsPlan, scales: Floats, relative: Floats) -> Floats:
     """Deviations of all numbers, (agents, releases, size), as they are stated."""
-    pattern = stated_pattern(plan.facts.models, plan.facts.dimension)
+    pattern = stated_pattern(plan.facts.models, plan.facts.dimension, gram_noise(plan.config))
     return scales[:, None, None] * relative[:, None] * pattern
 
 
@@ -105,7 +107,7 @@ def secure_numbers(
     rounds
         For how many rounds; by a schedule that is fixed in advance.
     """
-    plan = system.plan(config, world.facts, rounds)
+    plan = system.plan(config, facts_for(config, world), rounds)
     steps = np.arange(1, plan.release.releases + 1)
     relative = stated_deviations(plan.release, steps) / plan.release.scale
     deviations = planned(plan, stated_scales(plan), relative)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,8 +72,10 @@ class AgentsRun:
         """All agents decide and observe; then the round is over."""
         for index, agent in enumerate(self.run.players):
             features, replaced = self._decision_set(world, index, round_)
-            decision = agent.decide(features)
-            reward = self._reward(features[:, decision.action]) if replaced is None else replaced
+            decision = agent.decide(self._shown(features, index, round_))
+            context = features[:, decision.action]
+            reward = self._reward(context) if replaced is None else replaced
+            self._note(index, round_, context, reward)
             self.network.send(agent.observe(decision, reward))
         audited = self.run.players[self._target.agent]
 
@@ -83,7 +86,7 @@ class AgentsRun:
         self.run.end_round(round_, hear)
 
     def _decision_set(self, world: int, agent: int, round_: int) -> tuple[Floats32, float | None]:
-        if (agent, round_) == self._target:
+        if self._replaces(agent, round_):
             record = self._pair[world]
             return np.tile(record.context[:, None], ARMS).astype(np.float32), record.reward
         bound = self._config.context_bound * (1.0 if agent == self._target.agent else 0.5)
@@ -91,6 +94,29 @@ class AgentsRun:
         if self._fixed:
             drawn[:] = drawn[:, :1]
         return drawn.astype(np.float32), None
+
+    def _replaces(self, agent: int, round_: int) -> bool:
+        """Whether an agent's record of a round is a replaced one."""
+        return (agent, round_) == self._target
+
+    def _shown(self, features: Floats32, agent: int, round_: int) -> Any:
+        """What an agent decides on."""
+        del agent, round_
+        return features
+
+    def _note(self, agent: int, round_: int, context: Floats32, reward: float) -> None:
+        """A record, as it came about."""
+
+    def _others(self, agent: Any, world: int, round_: int) -> Floats:
+        """What all records but the replaced ones add to the agent's releases."""
+        others: Floats = agent.state.statistic.reshape(-1)
+        if round_ >= self._target.round_:
+            others = others - packed_record(self._pair[world])
+        return others
+
+    def _entered(self, ends: Sequence[int]) -> Floats:
+        """How many replaced records count for the releases at the ends of some rounds."""
+        return (np.array(ends) >= self._target.round_).astype(np.float64)
 
     def _reward(self, context: Floats32) -> float:
         """Linear, without noise: what matters is that other contexts earn other rewards."""
@@ -100,9 +126,7 @@ class AgentsRun:
         """Note what is released, less what all other records add to it."""
         releases = {m.release: m.statistic for m in messages if hasattr(m, "statistic")}  # type: ignore[attr-defined]
         for statistic in releases.values():
-            others = agent.state.statistic.reshape(-1)
-            if round_ >= self._target.round_:
-                others = others - packed_record(self._pair[world])
+            others = self._others(agent, world, round_)
             self._released.append(unpack(statistic, others.size) - others)
 
     def look(self) -> Look | None:
@@ -117,8 +141,8 @@ class AgentsRun:
         while len(ends) < plan.release.releases:
             sync = next_sync(plan.constants, sync)
             ends.append(sync)
-        entered = (np.array(ends) >= self._target.round_).astype(np.float64)[None, :]
+        entered = self._entered(ends)[None, :]
         steps = np.arange(1, len(ends) + 1)
-        sees = attacker(plan.release, moved, steps)
+        sees = attacker(plan.release, moved, steps, plan.constants.gram_noise)
         scores = sees.scores(values, entered, np.ones(1))
         return Look(values.reshape(1, -1), scores, sees.bare(values, entered))

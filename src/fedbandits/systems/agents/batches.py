@@ -12,6 +12,7 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.errors import BoundExceededError, FedbanditsError
 from fedbandits.privacy.bounds import CONTEXT_TOO_LONG, NOT_A_NUMBER, REWARD_TOO_LARGE
+from fedbandits.systems.agents.joint import joint_ratio
 from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan, Constants
 from fedbandits.systems.agents.play import Scratch, new_scratch
 from fedbandits.systems.agents.sync import next_sync
@@ -122,7 +123,10 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
         raise NotImplementedError
 
     def confidence_ratio(self, truth: Floats) -> float:
-        """The largest ‖θ* - θ̃‖_V / β over views and models; above 1 the bound has failed.
+        """The largest error of an estimate, as a multiple of its bound; above 1 that has failed.
+
+        It is ‖θ* - θ̃‖_V / β, the largest over views and models. With joint views every agent has a
+        bound √(xᵀWx) besides, so the largest ‖θ* - θ̂‖ in the norm of W⁻¹ counts too.
 
         Parameters
         ----------
@@ -138,6 +142,8 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
             terms, log_term = self._radius_terms(v)
             beta = view_radius(terms, views.log_det[v], m, reward_noise, log_term)
             worst = max(worst, distance / beta)
+        if self.plan.constants.joint_view:
+            worst = max(worst, joint_ratio(self.plan.constants, self.state.joints, truth))
         return worst
 
     @property

@@ -9,16 +9,20 @@ from fedbandits.environments.facts import ContextualFacts
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Event, total_mu
 from fedbandits.privacy.claims import Limit, PrivacyClaim
-from fedbandits.privacy.person import PersonCost, person_cost
+from fedbandits.privacy.person import Counted, PersonCost, person_cost
 from fedbandits.privacy.statements import (
     A_PERSON,
     AGENT_INTERACTION,
+    AGENT_PERSON,
     COMPUTING_SHOWS,
     IN_CLEAR,
     ON_A_CLOCK,
     OWN_RECORDS,
     SECURE_NOISE,
+    SEVERAL_AGENTS,
+    WHO_COMES,
     exact_sums,
+    first_visits,
 )
 from fedbandits.systems.agents.config import AgentsConfig, Determinant, Never
 from fedbandits.systems.agents.noise import budgets
@@ -64,9 +68,9 @@ def claim_towards(from_whom: str, plan: AgentsPlan, public: tuple[str, ...] = ()
     contents = gaussian.epsilon_of(mu, config.delta)
     leaks_timing = isinstance(config.schedule, Determinant)
     return PrivacyClaim(
-        unit=AGENT_INTERACTION,
+        unit=AGENT_PERSON if config.protects_persons else AGENT_INTERACTION,
         from_whom=from_whom,
-        relation="replace-one",
+        relation="replace-person" if config.protects_persons else "replace-one",
         holds_for=_holds_for(config, contents, leaks_timing),
         epsilon=math.inf if leaks_timing else contents,
         epsilon_contents=contents,
@@ -77,7 +81,9 @@ def claim_towards(from_whom: str, plan: AgentsPlan, public: tuple[str, ...] = ()
         paper_claims=_paper_claims(config, plan.facts.parties),
         events=events,
         epsilon_each=_each(plan),
-        person=per_person(plan.facts, plan.rounds, mu, config.delta),
+        person=_at_all_agents(plan, mu)
+        if config.protects_persons
+        else per_person(plan.facts, plan.rounds, mu, config.delta),
     )
 
 
@@ -104,6 +110,8 @@ def _conditions(plan: AgentsPlan) -> tuple[str, ...]:
     conditions = [_COUNTS, *plan.facts.public]
     if isinstance(config.epsilon, tuple):
         conditions.append(_BUDGETS)
+    if config.protects_persons:
+        conditions.append(first_visits(config.records_per_person))
     if config.out_of_bounds == "refuse":
         conditions.append(_REFUSAL)
     if config.is_private:
@@ -130,12 +138,30 @@ def _not_protected(plan: AgentsPlan, mu: float, leaks_timing: bool) -> tuple[Lim
     limits = [OWN_RECORDS, IN_CLEAR] if math.isinf(mu) else [OWN_RECORDS]
     if leaks_timing:
         limits.append(_TIMING)
-    if config.local_view == "raw" and not isinstance(config.schedule, Never):
+    if config.local_view != "released" and not isinstance(config.schedule, Never):
         limits.append(_LATER)
-    if 0.0 < mu < math.inf:
+    if config.protects_persons:
+        limits += [WHO_COMES, SEVERAL_AGENTS]
+    elif 0.0 < mu < math.inf:
         known = plan.facts.visits_per_person(plan.rounds) is not None
         limits.append(A_PERSON if known else _SERVED_BY_SEVERAL)
     return tuple(limits)
+
+
+def _at_all_agents(plan: AgentsPlan, mu: float) -> PersonCost | None:
+    """What a person's records cost where μ is for those at one agent; None if there is one agent.
+
+    Each agent counts k of them at most, and all together no more than there are.
+    """
+    most, facts = plan.config.records_per_person, plan.facts
+    visits = float(most * (facts.most_parties or facts.parties))
+    come = min(visits, facts.most_visits(plan.rounds) or visits)
+    if come <= most or not 0.0 < mu < math.inf:
+        return None
+    # Where visits are drawn, how many there are is no more than expected of anybody.
+    sure = come == visits or facts.most_rows is not None
+    counted: Counted = "to all parties" if sure else "at most"
+    return person_cost(come, mu / most, plan.config.delta, counted)
 
 
 def per_person(facts: ContextualFacts, rounds: int, mu: float, delta: float) -> PersonCost | None:

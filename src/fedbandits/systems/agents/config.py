@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from fedbandits._checked import Checked
-from fedbandits.systems.effective import BUDGET
+from fedbandits.systems.effective import BUDGET, UNIT, refuse_unit
 
 PositiveInt = Annotated[int, Meta(ge=1, le=4_000_000_000)]
 Positive = Annotated[float, Meta(gt=0.0)]
@@ -94,6 +94,13 @@ class Toeplitz(_Part, frozen=True, tag="toeplitz"):
     """Square-root Toeplitz mechanism, calibrated to (ε, δ) with Gaussian DP."""
 
 
+class Optimal(_Part, frozen=True, tag="optimal"):
+    """The factorisation with the least noise for the releases of the schedule.
+
+    It is calibrated to (ε, δ) with Gaussian DP. For more than 40 releases it is ``toeplitz``.
+    """
+
+
 class Tree(_Part, frozen=True, tag="tree"):
     """Binary tree mechanism; its noise is calibrated, or the constant of the paper.
 
@@ -106,12 +113,14 @@ class Tree(_Part, frozen=True, tag="tree"):
     noise: Literal["calibrated", "published"] = "calibrated"
 
 
-Privatizer = NoNoise | Toeplitz | Tree
+Privatizer = NoNoise | Toeplitz | Optimal | Tree
 
 
 #: L, B, S and σ: beyond these the arithmetic has no room.
 Bound = Annotated[float, Meta(ge=1e-6, le=1e6)]
 OpenUnit = Annotated[float, Meta(gt=0.0, lt=1.0)]
+#: Of two deviations of noise.
+Ratio = Annotated[float, Meta(ge=0.01, le=100.0)]
 
 
 class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -123,10 +132,11 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         When agents sync: ``growing(1.5)``, ``every(B)``, ``evenly(n)``, ``determinant(D)``,
         ``never``.
     privatizer
-        How a running sum is released: ``toeplitz``, ``tree``, ``none``.
+        How a running sum is released: ``optimal``, ``toeplitz``, ``tree``, ``none``.
     local_view
         What an agent decides on. ``released``: only released statistics. ``raw``: also its own
-        records since the last sync.
+        records since the last sync. ``joint``: one estimate from all its own records and what
+        others released, under the smaller of two bounds (docs/confidence.md).
     confidence
         How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or ``published``
         (Proposition 2).
@@ -148,18 +158,30 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         context and reward back by the same factor, so that the reward stays linear in θ*. Then it
         cuts the reward off at B. If rewards are cut off, the confidence bound no longer holds. NaN
         counts as 0. A context of infinite norm keeps its infinite entries, scaled to norm L.
+    gram_noise
+        ρ, the standard deviation of the noise of Σ x xᵀ relative to that of Σ x y. ``auto``: the ρ
+        with the least noise in the estimate of θ*, for calibrated noise
+        (:func:`~fedbandits.privacy.gaussian.best_gram_noise`). It is 1 for the noise of the paper.
     noise_scale
         σ: rewards are σ-sub-Gaussian around their mean.
     alpha
         Probability with which the confidence bound may fail.
+    unit
+        What the guarantee is for. ``record``: one interaction. ``person``: all records of one
+        person at one agent together. The world must say who comes.
+    records_per_person
+        k, the number of records of one person that count for what an agent releases: those of its
+        first k visits. Noise is calibrated for k records at once, so it is k times as large. Used
+        with ``unit = "person"`` only.
     regularization
         λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound on the
-        operator norm of the pooled noise, because a smaller λ₁ would only make the radius larger.
+        operator norm of pooled noise that has everywhere the deviation of that of Σ x y. A smaller
+        λ₁ would let more noise into estimates.
     """
 
     schedule: Schedule = msgspec.field(default_factory=Growing)
-    privatizer: Privatizer = msgspec.field(default_factory=Toeplitz)
-    local_view: Literal["released", "raw"] = "released"
+    privatizer: Privatizer = msgspec.field(default_factory=Optimal)
+    local_view: Literal["released", "raw", "joint"] = "released"
     confidence: Literal["adaptive", "published"] = "adaptive"
     exploration_scale: Annotated[float, Meta(ge=0.0)] = 1.0
     epsilon: Positive | tuple[Positive, ...] = 1.0
@@ -168,14 +190,21 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     reward_bound: Bound = 1.0
     parameter_bound: Bound = 1.0
     out_of_bounds: Literal["refuse", "clip"] = "refuse"
+    gram_noise: Ratio | Literal["auto"] = "auto"
     noise_scale: Bound = 0.5
     alpha: OpenUnit = 0.01
+    unit: Literal["record", "person"] = "record"
+    records_per_person: PositiveInt = 1
     regularization: Positive | Literal["auto"] = "auto"
 
     def validate(self) -> None:
-        if isinstance(self.schedule, Determinant) and isinstance(self.privatizer, Toeplitz):
+        refuse_unit(self.unit, self.records_per_person)
+        if isinstance(self.schedule, Determinant) and isinstance(
+            self.privatizer, Toeplitz | Optimal
+        ):
+            name = "toeplitz" if isinstance(self.privatizer, Toeplitz) else "optimal"
             raise ValueError(  # noqa: TRY004 - a wrong combination of values, not a wrong type
-                "the toeplitz privatizer needs the number of releases in advance, which a "
+                f"the {name} privatizer needs the number of releases in advance, which a "
                 "determinant schedule does not give; use growing, every, or the tree"
             )
         if isinstance(self.schedule, Determinant) and self.local_view == "released":
@@ -183,10 +212,23 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
                 "a determinant schedule reads raw records, but a released local_view uses only "
                 'releases; set local_view = "raw", or use growing or every'
             )
+        if self.local_view == "joint" and (
+            self.confidence == "published" or isinstance(self.schedule, Determinant)
+        ):
+            raise ValueError(
+                "a joint local_view has a bound of its own, for rounds of release that are fixed "
+                'in advance; set confidence = "adaptive" and a schedule such as growing, or '
+                'local_view = "raw"'
+            )
         if self.regularization != "auto" and self.is_private and self.confidence == "published":
             raise ValueError(
                 "with published confidence regularization has no effect, because the noise has "
                 'its own shift; leave it at "auto"'
+            )
+        if self.gram_noise != "auto" and self.uses_published_noise:
+            raise ValueError(
+                "gram_noise has no effect on the noise of the paper, which is equal for both sums; "
+                'leave it at "auto", or set privatizer = "tree"'
             )
 
     @property
@@ -197,7 +239,17 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     @property
     def idle(self) -> tuple[str, ...]:
         """Settings that change nothing in this configuration: a budget without noise."""
-        return () if self.is_private else BUDGET
+        return () if self.is_private else (*BUDGET, *UNIT, "gram_noise")
+
+    @property
+    def protects_persons(self) -> bool:
+        """Whether the noise is for all records of a person at once."""
+        return self.is_private and self.unit == "person"
+
+    @property
+    def records_at_once(self) -> int:
+        """Number of records that noise is calibrated for: 1, or k for a person."""
+        return self.records_per_person if self.protects_persons else 1
 
     @property
     def uses_published_noise(self) -> bool:

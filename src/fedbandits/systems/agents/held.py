@@ -34,5 +34,9 @@ class ContextualPlan(Protocol):
         """What is public of the world."""
 
     @property
+    def counts_persons(self) -> bool:
+        """Whether each decision needs the person for whom it is made."""
+
+    @property
     def held(self) -> Held:
         """What contexts and rewards are held to."""

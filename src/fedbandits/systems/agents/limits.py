@@ -49,7 +49,7 @@ class Limits:
         #: (size,) what one record can add.
         self.record: Floats = each.reshape(-1)
         #: How far noise moves an eigenvalue at most, in its deviations.
-        self.noise_factor = least_eigenvalue_factor(d, IMPROBABLE)
+        self.noise_factor = constants.gram_noise * least_eigenvalue_factor(d, IMPROBABLE)
         self._most_records, self._rounds = plan.schedule.most_records, plan.rounds
         self._constants = constants
         #: How far rounding moves an eigenvalue, a record; and what an agent's sum may lack anyway.

@@ -40,18 +40,25 @@ def agent_needs(
     d, models, agents = constants.dimension, constants.models, constants.agents
     square, packed = models * d * d, constants.release_size * F64
     columns = facts.features_shape[1]
+    persons = agents * (facts.persons or 0) if plan.counts_persons else 0
     # Arrays that are never written to take no memory: matrices of a trigger that there is not.
     trigger = F64 if constants.schedule == TRIGGERED else 0
+    joint = 5 * F64 + F32 if constants.joint_view else 0  # matrices of learners.joint.Joint
     parts = (
         Part("records of agents, added up", sums * packed, _SIZE),
         Part("noise that is kept for later releases", draws * packed, f"{_SIZE}, or sync less"),
         Part("releases that are in use", released * packed, f"{_SIZE}, or gamma"),
         Part("what agents act on", views * square * (F64 + F32 + trigger), _SIZE),
+        Part("joint estimates of agents", agents * square * joint, _SIZE),
         Part("what agents know", pools * square * (2 * F64 + trigger), _SIZE),
+        Part("visits of persons", persons * F64, "environment.agents, or set unit"),
         Part("a decision set", (d * columns + 4 * facts.arms) * F32, "environment.arms"),
     )
     learn = 6.0 * square if constants.raw_view else d * d
-    choose = 0.5 * d * d * max(columns, models) + learn
+    bounds = 2.0 if constants.joint_view else 1.0
+    if constants.joint_view:
+        learn = 24.0 * d * d
+    choose = 0.5 * bounds * d * d * max(columns, models) + learn
     mixing = min(draws / agents, constants.releases) + _DRAW
     pooling = syncs * (senders * (constants.release_size * mixing + _STEP) + _FACTOR * square * d)
     return Needs(parts, plan.rounds * agents * (choose + _STEP) + pooling)

@@ -17,10 +17,14 @@ from fedbandits.learners.confidence import (
     vector_norm_factor,
 )
 from fedbandits.privacy import gaussian
-from fedbandits.privacy.continual import ContinualPlan, Mechanism, calibrated
-from fedbandits.systems.agents.config import AgentsConfig, Toeplitz
+from fedbandits.privacy.continual import ContinualPlan, calibrated
+from fedbandits.privacy.factorisation import MOST_RELEASES
+from fedbandits.privacy.rounding import coarseness, require_room
+from fedbandits.systems.agents.config import AgentsConfig, Growing, Optimal, Tree
 
 _MOST_TOEPLITZ_RELEASES = 2**14
+#: With a schedule that grows faster there are two releases at most, whose weights hardly matter.
+_LEAST_DECAY = 1e-4
 
 
 def published_levels(releases: int) -> int:
@@ -61,6 +65,42 @@ def budgets(config: AgentsConfig, agents: int) -> tuple[float, ...]:
     return given
 
 
+def gram_noise(config: AgentsConfig) -> float:
+    """ρ, the deviation of the noise of Σ x xᵀ relative to that of Σ x y."""
+    if config.gram_noise != "auto":
+        return config.gram_noise
+    if config.uses_published_noise:
+        return 1.0
+    return gaussian.best_gram_noise(
+        config.context_bound, config.reward_bound, config.parameter_bound
+    )
+
+
+def record_norm(config: AgentsConfig) -> float:
+    """How far one replaced record can move a running sum, in the norm of the noise."""
+    return gaussian.record_sensitivity(
+        config.context_bound, config.reward_bound, gram_noise(config)
+    )
+
+
+def largest_product(config: AgentsConfig) -> float:
+    """Bound on the numbers that a record adds to sums: max(L², L B)."""
+    return config.context_bound * max(config.context_bound, config.reward_bound)
+
+
+def require_exact_sums(config: AgentsConfig, dimension: int, rounds: int, releases: int) -> None:
+    """Refuse so many rounds that rounding needs more than its margin in calibrated noise.
+
+    Raises
+    ------
+    ConfigError
+        See :func:`~fedbandits.privacy.rounding.require_room`.
+    """
+    if config.is_private and not config.uses_published_noise:
+        coarse = coarseness(largest_product(config), record_norm(config), gram_noise(config))
+        require_room(rounds, dimension, releases, coarse)
+
+
 def releases_of_all(
     config: AgentsConfig, agents: int, releases: int, record_norm: float
 ) -> Releases:
@@ -75,10 +115,14 @@ def releases_of_all(
 
 
 def published_scale(config: AgentsConfig, releases: int, epsilon: float) -> float:
-    """The deviation of Algorithm 2, line 5: s² = 16 m (L² + 1)² ln²(2/δ) / ε²."""
+    """The deviation of Algorithm 2, line 5: s² = 16 m (L² + 1)² ln²(2/δ) / ε².
+
+    For k records of a person it is k times as large.
+    """
     size = config.context_bound**2 + 1.0
     root = math.sqrt(16.0 * published_levels(releases))
-    return root * size * math.log(2.0 / config.delta) / epsilon
+    budget = epsilon / config.records_at_once
+    return root * size * math.log(2.0 / config.delta) / budget
 
 
 def release_plan(
@@ -89,11 +133,26 @@ def release_plan(
         return ContinualPlan("none", releases, 0.0)
     if config.uses_published_noise:
         return ContinualPlan("tree", releases, published_scale(config, releases, epsilon))
-    mechanism: Mechanism = "toeplitz" if isinstance(config.privatizer, Toeplitz) else "tree"
-    mu = gaussian.mu_of(epsilon, config.delta)
-    if mechanism == "toeplitz":
-        require_few(releases, 'sync less often, or set privatizer = "tree"')
-    return calibrated(mechanism, releases, mu, record_norm)
+    mu, norm = gaussian.mu_of(epsilon, config.delta), record_norm
+    if isinstance(config.privatizer, Tree):
+        return calibrated("tree", releases, mu, norm)
+    if isinstance(config.privatizer, Optimal) and releases <= MOST_RELEASES:
+        return calibrated("optimal", releases, mu, norm, release_decay(config))
+    require_few(releases, 'sync less often, or set privatizer = "tree"')
+    return calibrated("toeplitz", releases, mu, norm)
+
+
+def release_decay(config: AgentsConfig) -> float:
+    """How much the noise of a release counts, relative to the release before.
+
+    A release after t rounds weighs 1/√t. If regret grew with the width of confidence, all
+    variances of growing batches would weigh alike; if it grew with its square, 1/t. Batches of
+    equal length count alike.
+    """
+    schedule = config.schedule
+    if not isinstance(schedule, Growing):
+        return 1.0
+    return max(1.0 / math.sqrt(schedule.factor), _LEAST_DECAY)
 
 
 def require_few(releases: int, remedy: str) -> None:
@@ -134,13 +193,13 @@ def spectral_bounds(
             agents,
             facts.dimension,
             config.context_bound,
-            min(budgets(config, agents)),
+            min(budgets(config, agents)) / config.records_at_once,
             config.delta,
             config.alpha,
         )
     # Half of α goes to noise, half of that to each of two events an agent, release and model.
     alpha = config.alpha / (4.0 * releases * estimators * agents * facts.models)
-    norm = worst * operator_norm_factor(facts.dimension, alpha)
+    norm = worst * gram_noise(config) * operator_norm_factor(facts.dimension, alpha)
     vector = worst * vector_norm_factor(facts.dimension, alpha)
     return SpectralBounds(norm, 3.0 * norm, vector / math.sqrt(norm))
 

@@ -18,13 +18,25 @@ from fedbandits.learners.confidence import (
     bias_norm_factor,
     least_eigenvalue_factor,
 )
+from fedbandits.learners.joint_release import JointTerms
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event
 from fedbandits.privacy.continual import ContinualPlan, noise_pattern
-from fedbandits.privacy.rounding import require_room, rounding_constant
+from fedbandits.privacy.rounding import rounding_constant
 from fedbandits.systems.agents.config import AgentsConfig
 from fedbandits.systems.agents.held import Held
-from fedbandits.systems.agents.noise import Releases, releases_of_all, ridge, spectral_bounds
+from fedbandits.systems.agents.joint_terms import joint_terms
+from fedbandits.systems.agents.noise import (
+    Releases,
+    gram_noise,
+    largest_product,
+    record_norm,
+    releases_of_all,
+    require_exact_sums,
+    ridge,
+    spectral_bounds,
+)
+from fedbandits.systems.agents.persons import require_persons
 from fedbandits.systems.agents.schedule import NEVER, settled, sync_threshold, sync_times
 from fedbandits.systems.base import Plan
 
@@ -39,6 +51,8 @@ class Constants(NamedTuple):
     models: int  # parameter vectors: 1, or one an arm
     dimension: int  # d
     raw_view: bool
+    joint_view: bool
+    joint: JointTerms
     schedule: int  # FIXED or TRIGGERED
     period: int  # sync every so many rounds, or 0: see sync_times
     sync_times: Ints
@@ -62,7 +76,9 @@ class Constants(NamedTuple):
     log_term: float
     norm_factor: float  # N ⪰ -norm_factor · deviation of a sum's noise
     bias_factor: float  # ‖Nθ* - h‖ ≤ bias_factor · deviation of a sum's noise
+    gram_noise: float  # ρ: deviation of N's entries, off the diagonal, relative to that of h
     published_bias: float  # S√(Mρ_max) + κ√M
+    records_per_person: int  # records of a person that count for releases; 0 for all
 
     @property
     def statistic_shape(self) -> tuple[int, int]:
@@ -83,6 +99,8 @@ class Pooling(NamedTuple):
     orders: int  # different orders in which records enter pooled sums: one martingale each
     estimators: int = 1  # to which rounds are dealt in turn
     divisor: float = 1.0  # of the trigger's threshold
+    share: float = 1.0  # of α, that bounds on pooled sums have
+    others: int = 1  # with a joint view, the same as sums, of releases without one's own
 
 
 class AgentsPlan(Plan, frozen=True, kw_only=True):
@@ -95,7 +113,7 @@ class AgentsPlan(Plan, frozen=True, kw_only=True):
     release
         How a running sum is released; by the agent with the largest ε, where budgets differ.
     record_norm
-        How far one replaced record can move a running sum.
+        How far what is protected can move a running sum: one replaced record, or k of a person.
     bounds
         On the eigenvalues of one agent's shifted noise; with published confidence only.
     """
@@ -130,6 +148,10 @@ class AgentsPlan(Plan, frozen=True, kw_only=True):
         constants = self.constants
         most = constants.reward_bound
         return Held(constants.context_bound, -most, most, constants.clip)
+
+    @property
+    def counts_persons(self) -> bool:
+        return self.constants.records_per_person > 0
 
     @property
     def most_sums(self) -> int:
@@ -178,20 +200,20 @@ def plan_pooling(
     _check_bounds(config, facts)
     given, schedule = config, settled(config.schedule, rounds, facts.parties)
     config = msgspec.structs.replace(config, schedule=schedule)
-    record_norm = gaussian.record_sensitivity(config.context_bound, config.reward_bound)
-    times = sync_times(config, facts, rounds, record_norm, pooling.typical)
+    require_persons(config, facts)
+    norm = record_norm(config) * config.records_at_once
+    times = sync_times(config, facts, rounds, norm, pooling.typical)
     uses = -(-rounds // pooling.estimators)  # of one estimator
     count = uses if times is None else len(times)
-    release = releases_of_all(config, facts.parties, count, record_norm)
+    release = releases_of_all(config, facts.parties, count, norm)
     bounds = spectral_bounds(config, facts, release.most_noise, pooling.estimators)
-    if config.is_private and not config.uses_published_noise:
-        require_room(rounds, facts.dimension, count)
+    require_exact_sums(config, facts.dimension, rounds, count)
     constants = _constants(config, facts, rounds, release, bounds, times, pooling)
     threshold = sync_threshold(config, facts, uses, bounds, pooling.divisor)
     constants = constants._replace(threshold=threshold)
     return AgentsPlan(
         config=given, facts=facts, rounds=rounds, constants=constants, release=release.least_noise,
-        record_norm=record_norm, bounds=bounds,
+        record_norm=norm, bounds=bounds,
     )  # fmt: skip
 
 
@@ -220,8 +242,10 @@ def _constants(
     pooling: Pooling,
 ) -> Constants:
     agents, models, dimension = facts.parties, facts.models, facts.dimension
+    unequal = gram_noise(config)
     noisiest = release.most_noise
-    share = config.alpha / (4.0 * max(noisiest.releases, 1) * pooling.sums * models)
+    count = noisiest.releases
+    share = pooling.share * config.alpha / (4.0 * max(count, 1) * pooling.sums * models)
     bias = shift = trigger_shift = 0.0
     if bounds is not None:
         bias = config.parameter_bound * math.sqrt(agents * bounds.rho_max)
@@ -235,15 +259,17 @@ def _constants(
         models=models,
         dimension=dimension,
         raw_view=config.local_view == "raw",
+        joint_view=config.local_view == "joint",
+        joint=joint_terms(config, facts, unequal, count, pooling.others),
         schedule=TRIGGERED if times is None else FIXED,
         period=period,
         sync_times=np.array([*([] if times is None or period else times), NEVER], np.int64),
         threshold=0.0,
         mechanism=noisiest.code,
-        releases=noisiest.releases,
+        releases=count,
         noise_deviation=release.scales,
         coefficients=noisiest.coefficients(),
-        entry_scale=noise_pattern(models, dimension),
+        entry_scale=noise_pattern(models, dimension, unequal),
         published_confidence=bounds is not None,
         exploration_scale=float(config.exploration_scale),
         reward_noise=float(config.noise_scale),
@@ -251,16 +277,16 @@ def _constants(
         reward_bound=float(config.reward_bound),
         parameter_bound=float(config.parameter_bound),
         clip=config.out_of_bounds == "clip",
-        rounding=rounding_constant(
-            rounds, config.context_bound * max(config.context_bound, config.reward_bound)
-        ),
+        rounding=rounding_constant(rounds, largest_product(config)),
         base=0.0,
         shift=float(shift),
         trigger_shift=float(trigger_shift),
         log_term=0.0,
-        norm_factor=least_eigenvalue_factor(dimension, share),
-        bias_factor=bias_norm_factor(dimension, config.parameter_bound, share),
+        norm_factor=unequal * least_eigenvalue_factor(dimension, share),
+        bias_factor=bias_norm_factor(dimension, config.parameter_bound, share, unequal),
+        gram_noise=unequal,
         published_bias=float(bias),
+        records_per_person=config.records_per_person if config.protects_persons else 0,
     )
     pooled = agents * release.relative_deviation**2
     base, log_term = radius_base(config, constants, noisiest, bounds, pooling, pooled)
@@ -295,10 +321,10 @@ def radius_base(
     if bounds is not None:
         base = constants.agents * bounds.rho_min
         return base, 2.0 * math.log(2.0 / config.alpha) - constants.dimension * math.log(base)
-    noise = constants.norm_factor * math.sqrt(pooled) * release.largest_deviation()
+    # As if N were as noisy as h: a smaller λ₁ would let more of the noise of h into estimates.
+    factor = constants.norm_factor / constants.gram_noise
+    noise = factor * math.sqrt(pooled) * release.largest_deviation()
     base = ridge(config, noise)
     martingales = constants.models * pooling.orders
-    log_term = 2.0 * math.log(2.0 * martingales / config.alpha) - constants.dimension * math.log(
-        base
-    )
-    return base, log_term
+    log_term = 2.0 * math.log(2.0 * martingales / (pooling.share * config.alpha))
+    return base, log_term - constants.dimension * math.log(base)

@@ -8,15 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandits._compile import compiled, inlined
-from fedbandits._typing import Floats, Floats32, Ints
+from fedbandits._typing import Bools, Floats, Floats32, Ints
 from fedbandits.environments.base import draw_reward, fill_decision_set
 from fedbandits.environments.choices import note_choice
+from fedbandits.environments.joining import turn_from
+from fedbandits.environments.persons import person_of
 from fedbandits.learners.assign import flatten
-from fedbandits.learners.linucb import best_arm, score_arms
+from fedbandits.learners.joint import Joint, observe_joint
+from fedbandits.learners.linucb import best_arm, score_arms, take_smaller
 from fedbandits.learners.ridge import add_record
 from fedbandits.privacy.bounds import NO_FAULT, NOT_A_NUMBER, hold_contexts, record_fault
 from fedbandits.privacy.continual import NONE, add_release_noise, draw_slot
 from fedbandits.random import Key, Purpose, fill_normal, integer
+from fedbandits.systems.agents.persons import counts_visit
 from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan, Constants
 from fedbandits.systems.agents.views import (
     Views,
@@ -37,8 +41,10 @@ class Scratch(NamedTuple):
     expected: Floats32
     scores: Floats32
     work: Floats32
+    others: Floats32
     context: Floats
     gain: Floats
+    moved: Floats
     released: Floats
     noisy: Floats
 
@@ -52,8 +58,10 @@ def new_scratch(plan: AgentsPlan) -> Scratch:
         expected=np.zeros(arms, np.float32),
         scores=np.zeros(arms, np.float32),
         work=np.zeros((2, arms), np.float32),
+        others=np.zeros(arms, np.float32),
         context=np.zeros(constants.dimension),
         gain=np.zeros(constants.dimension),
+        moved=np.zeros(constants.dimension),
         released=np.zeros(constants.release_size),
         noisy=np.zeros(constants.release_size),
     )
@@ -95,6 +103,59 @@ def choose_arm(
 
 
 @inlined
+def choose_jointly(
+    features: Floats32, theta: Floats32, width: Floats32, cuts: Bools, pooled: Floats32,
+    pooled_width: Floats32, tie: int, most: float, scores: Floats32, others: Floats32,
+    work: Floats32,
+) -> int:  # fmt: skip
+    """The arm of the greatest upper bound, of two bounds the smaller one.
+
+    Parameters
+    ----------
+    features, tie, most, scores, work
+        See :func:`choose_arm`.
+    theta, width : float32
+        Of a joint estimate.
+    cuts : (models,) bool
+        Whether the second bound counts.
+    pooled, pooled_width : float32
+        Of the view of what was released, which has the second bound.
+    others : (arms,) float32
+        Receives the second bounds.
+
+    Returns
+    -------
+    int
+        The arm; -1 if scores are not numbers.
+    """
+    arm = choose_arm(features, theta, width, tie, most, scores, work)
+    if arm >= 0 and cuts.any():
+        score_arms(features, pooled, pooled_width, others, work)
+        take_smaller(scores, others, cuts)
+        arm = best_arm(scores, tie)
+    return arm
+
+
+@inlined
+def _learn(
+    constants: Constants, log_term: float, terms: Floats, view: Views, joint: Joint,
+    scratch: Scratch, model: int, context: Floats, reward: float, triggering: bool,
+) -> None:  # fmt: skip
+    """What is known takes up a record; ``triggering`` says whether a trigger does too."""
+    if constants.joint_view:
+        observe_joint(
+            constants.joint, joint, model, context, reward, constants.rounding,
+            scratch.gain, scratch.moved,
+        )  # fmt: skip
+    if constants.raw_view:
+        observe_raw(view, model, context, reward, triggering, scratch.gain)
+        beta = view_radius(terms, view.log_det, model, constants.reward_noise, log_term)
+        refresh_view(view, model, constants.exploration_scale * beta)
+    elif triggering:
+        observe_growth(view, model, context, scratch.gain)
+
+
+@inlined
 def play(
     world: Any,
     workspace: Any,
@@ -102,7 +163,10 @@ def play(
     log_term: float,
     terms: Floats,
     view: Views,
+    joint: Joint,
     statistic: Floats,
+    visits: Ints,
+    beyond: Floats,
     tally: Tally,
     faults: Ints,
     scratch: Scratch,
@@ -128,8 +192,14 @@ def play(
         Terms of the pool that the view was made from.
     view : Views
         The agent's own; a raw one takes up every record at once.
+    joint : Joint
+        What the agent makes of its own records and others' releases, with a joint view.
     statistic : (models, d (d + 3) / 2) float64
         Packed statistics of the agent's records; new records are added.
+    visits : (persons,) int64
+        How many visits of each person to this agent count, where persons are protected.
+    beyond : (models, d (d + 3) / 2) float64
+        The same statistics of records that count for no release, where a view takes them up.
     tally : Tally
         Receives the agent's regret and reward.
     faults : (agents, 2) int64
@@ -147,14 +217,24 @@ def play(
     triggered = constants.schedule == TRIGGERED
     longest = constants.context_bound if constants.clip else math.inf
     regret, earned = 0.0, 0.0
-    for round_ in range(first, end + 1, step):
+    for round_ in range(turn_from(world, agent, first, step), end + 1, step):
         best = fill_decision_set(world, workspace, key, agent, round_, features, expected)
         tie = integer(scores.size, key, agent, round_, _TIE, 0)
-        arm = choose_arm(features, view.theta, view.width, tie, longest, scores, work)
+        if constants.joint_view:
+            arm = choose_jointly(
+                features, joint.theta, joint.width, joint.cuts, view.theta, view.width, tie,
+                longest, scores, scratch.others, work,
+            )  # fmt: skip
+        else:
+            arm = choose_arm(features, view.theta, view.width, tie, longest, scores, work)
         if arm < 0:
             note_fault(faults, agent, NOT_A_NUMBER, round_)
             break
         note_choice(world, agent, round_, arm)
+        counts = True
+        if constants.records_per_person > 0:
+            person = person_of(world, key, agent, round_)
+            counts = counts_visit(visits, person, constants.records_per_person)
         reward = draw_reward(world, expected[arm], key, agent, round_)
         gap = expected[best] - expected[arm]
         if math.isnan(reward):  # not observed: there is no record
@@ -175,15 +255,16 @@ def play(
         if fault != NO_FAULT:
             note_fault(faults, agent, fault, round_)
             break
-        add_record(statistic, model, context, recorded, constants.rounding)
         regret += gap
         earned += reward
-        if raw:
-            observe_raw(view, model, context, recorded, triggered, scratch.gain)
-            beta = view_radius(terms, view.log_det, model, constants.reward_noise, log_term)
-            refresh_view(view, model, constants.exploration_scale * beta)
-        elif triggered:
-            observe_growth(view, model, context, scratch.gain)
+        if counts:
+            add_record(statistic, model, context, recorded, constants.rounding)
+        elif raw:
+            add_record(beyond, model, context, recorded, constants.rounding)
+        _learn(
+            constants, log_term, terms, view, joint, scratch, model, context, recorded,
+            triggered and counts,
+        )  # fmt: skip
     tally.regret[agent] += regret
     tally.reward[agent] += earned
 

@@ -4,50 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats, Floats32
+from fedbandits.environments.persons import Visit
 from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decide, Decision, LetGo, Observe
+from fedbandits.federation.messages import Message
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step
+from fedbandits.learners.joint import Joint, observe_joint
 from fedbandits.learners.ridge import Record, add_record
 from fedbandits.privacy.bounds import all_finite, as_reward, record_fault, require_within
 from fedbandits.privacy.running_sum import draw_ahead
 from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.decisions import Offer, OpenDecision
+from fedbandits.systems.agents.persons import digest_of_person
 from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan
-from fedbandits.systems.agents.play import choose_arm
+from fedbandits.systems.agents.play import choose_arm, choose_jointly
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.agents.views import Pool, Views
 from fedbandits.systems.terms import require_secure
-
-
-class Offer(NamedTuple):
-    """A situation in which not all arms can be chosen, where each has a model of its own.
-
-    Where arms share one, whoever has fewer shows fewer columns.
-
-    Parameters
-    ----------
-    context : (d, 1) float32
-        What all arms show.
-    arms
-        Numbers of those that can be chosen, from 0, each once.
-    """
-
-    context: Floats32
-    arms: Sequence[int]
-
-
-class OpenDecision(msgspec.Struct, frozen=True, gc=False):
-    """A decision whose reward has not come yet."""
-
-    arm: int
-    context: Floats  # (d,)
 
 
 class PlayerState(PartyState, frozen=True, kw_only=True):
@@ -61,12 +42,19 @@ class PlayerState(PartyState, frozen=True, kw_only=True):
         How many rewards have come.
     open
         Decisions whose rewards have not come, by their numbers.
+    joint
+        What it makes of its own records and others' releases, with a joint view.
+    visits
+        How many visits of each person count, by a keyed digest of the person, where persons are
+        protected. The guarantee rests on it.
     """
 
     stage: str = "ready"
     decisions: int = 0
     records: int = 0
     open: dict[int, OpenDecision] = msgspec.field(default_factory=dict)
+    joint: Joint
+    visits: dict[bytes, int] = msgspec.field(default_factory=dict)
 
 
 AnyPlayer = TypeVar("AnyPlayer", bound=PlayerState)
@@ -102,10 +90,11 @@ class Player(ActingParty[AnyPlayer]):
             require_secure(self.name, seat.terms, supply.noise)
         self._index, self._plan = seat.place, plan
         self._noise, self._ties = supply.noise, supply.ties
+        self._person_key = supply.person_key
         #: Whether the noise of the next release has been drawn; a state that was saved has none.
         self._has_noise = False
 
-    def _choose(self, event: Decide, view: Views) -> Step:
+    def _choose(self, event: Decide, view: Views, joint: Joint) -> Step:
         """Choose an arm of a decision set, (d, arms), or (d, 1) with a model an arm.
 
         There may be fewer arms than the terms have: confidence bounds hold for all contexts at
@@ -119,7 +108,8 @@ class Player(ActingParty[AnyPlayer]):
             If scores are not numbers.
         """
         state, constants = self._state, self._plan.constants
-        features, some = self._decision_set(event.situation)
+        situation, person = self._visit(event.situation)
+        features, some = self._decision_set(situation)
         theta, width = view.theta, view.width
         if some:
             theta, width = theta[some], width[some]
@@ -128,14 +118,48 @@ class Player(ActingParty[AnyPlayer]):
         scores, work = np.empty(arms, np.float32), np.empty((2, arms), np.float32)
         longest = constants.context_bound if constants.clip else math.inf
         first = self._ties(number) % arms
-        arm = int(choose_arm(features, theta, width, first, longest, scores, work))
+        if constants.joint_view:
+            sure, sure_width, cuts = joint.theta, joint.width, joint.cuts
+            if some:
+                sure, sure_width, cuts = sure[some], sure_width[some], cuts[some]
+            others = np.empty(arms, np.float32)
+            arm = int(
+                choose_jointly(
+                    features, sure, sure_width, cuts, theta, width, first, longest, scores, others,
+                    work,
+                )
+            )  # fmt: skip
+        else:
+            arm = int(choose_arm(features, theta, width, first, longest, scores, work))
         if arm < 0:
             raise BoundExceededError(f"{self.name}, decision {number}: scores are not numbers")
         context = features[:, arm if shared else 0].astype(np.float64)
         arm = some[arm] if some else arm
-        chosen = OpenDecision(arm, context)
         after, answer = self._after(decisions=number), Decision(number, arm)
-        return Step(after, answer=answer, opened=(number, chosen))
+        if person is None:
+            return Step(after, answer=answer, opened=(number, OpenDecision(arm, context)))
+        visits = state.visits.get(person, 0)
+        counts = visits < constants.records_per_person
+
+        def note_visit() -> Sequence[Message]:
+            if counts:
+                state.visits[person] = visits + 1
+            return ()
+
+        chosen = OpenDecision(arm, context, counts)
+        return Step(after, answer=answer, write=note_visit, opened=(number, chosen))
+
+    def _visit(self, situation: Any) -> tuple[Any, bytes | None]:
+        """What to decide on, and a digest of the person if persons are protected."""
+        named = type(situation) is Visit
+        if not self._plan.counts_persons:
+            return (situation.situation if named else situation), None
+        if not (named and situation.person):
+            raise LocalProtocolError(
+                f"{self.name}: the terms protect persons, so each decision needs the person for "
+                "whom it is made; give person, a name that is the same in all visits"
+            )
+        return situation.situation, digest_of_person(situation.person, self._person_key)
 
     def _decision_set(self, situation: Any) -> tuple[Floats32, list[int]]:
         """A copy of a decision set, which may be cut down, and the arms' numbers if not all are in.
@@ -194,6 +218,10 @@ class Player(ActingParty[AnyPlayer]):
         require_within(fault, place)
         return Record(context, recorded, 0 if constants.models == 1 else arm)
 
+    def _counts(self, event: Observe) -> bool:
+        """Whether the record of an open decision counts for releases."""
+        return self._state.open[event.decision.number].counts
+
     def _opened(self, decision: Decision) -> OpenDecision:
         """What is kept of an open decision; refuses one that is not open."""
         found = self._state.open.get(decision.number)
@@ -225,6 +253,30 @@ class Player(ActingParty[AnyPlayer]):
             )  # fmt: skip
         elif triggered:
             act.observe_growth(view, model, context, np.empty(constants.dimension))
+
+    def _learn_beyond(
+        self, record: Record, beyond: Floats, pool: Pool, view: Views, log_term: float
+    ) -> None:
+        """Take up a record that counts for no release: in a raw view alone. Cannot fail."""
+        constants = self._plan.constants
+        if not constants.raw_view:
+            return
+        context, reward, model = record
+        add_record(beyond, model, context, reward, constants.rounding)
+        act.observe_record(
+            view, pool.terms, model, context, reward, False, constants.reward_noise, log_term,
+            constants.exploration_scale,
+        )  # fmt: skip
+
+    def _learn_jointly(self, record: Record) -> None:
+        """Take up a record in a joint view, whenever it counts for a release. Cannot fail."""
+        constants, (context, reward, model) = self._plan.constants, record
+        if constants.joint_view:
+            gain, moved = np.empty((2, constants.dimension))
+            observe_joint(
+                constants.joint, self._state.joint, model, context, reward, constants.rounding,
+                gain, moved,
+            )  # fmt: skip
 
     def _draw_ahead(self, made: int, count: int = 1) -> None:
         """Have the noise of the next release, if there is one, before anybody waits for it.

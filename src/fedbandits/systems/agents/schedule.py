@@ -65,8 +65,8 @@ def first_useful_round(
     """The round by which pooled data can stand out from the noise, from public facts alone.
 
     M agents that explore evenly have seen M t L²/d in every direction by round t; the noise of
-    their sum has operator norm near 2√d · τ√M. The first sync is where the two meet, but not
-    later than a twentieth of the horizon.
+    their sum has operator norm near 2√d · τ√M, where all of it is equally noisy. The first sync is
+    where the two meet, but not later than a twentieth of the horizon.
     """
     meets = 2.0 * dimension**1.5 * deviation / (math.sqrt(agents) * context_bound**2)
     return int(min(max(1.0, math.ceil(meets)), max(1, rounds // 20)))

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from fedbandits.environments.facts import ContextualFacts
+from fedbandits.environments.joining import first_round_of
 from fedbandits.federation.roles import Supplies
 from fedbandits.random import replicate_key
 from fedbandits.systems.package import PackageSystem
@@ -29,27 +30,32 @@ class AgentSupply(NamedTuple):
         deployment it must be secure and what it gave saved.
     ties
         ``ties(round)`` is the arm from which equally good arms are looked for in that round.
+    person_key
+        A secret of its own, by which digests of persons are made. In a simulation it is empty.
     """
 
     noise: NoiseSource
     ties: Callable[[int], int]
+    person_key: bytes = b""
 
 
 class AgentsSystem(PackageSystem[AnyPlan]):
     """A system whose ``agent`` parties see a decision set each round."""
 
     facts_type = ContextualFacts
+    AGENTS_MAY_JOIN_LATE = True
 
     def simulated_supplies(self, plan: AnyPlan, world: Any, seed: int, replicate: int) -> Supplies:
-        del world
         key = replicate_key(seed, replicate)
         size, arms = plan.constants.release_size, plan.facts.arms
 
         def supply(role: str, place: int) -> AgentSupply | None:
             if role != "agent":
                 return None
+            first = first_round_of(world, place)
             return AgentSupply(
-                partial(simulated_noise, size, key, place), partial(simulated_tie, arms, key, place)
+                partial(simulated_noise, size, key, place),
+                lambda number: simulated_tie(arms, key, place, first + number - 1),
             )
 
         return supply

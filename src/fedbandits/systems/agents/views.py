@@ -233,7 +233,20 @@ def load_view(constants: Constants, log_term: float, pool: Pool, view: Views) ->
             copy_square(pool.trigger_inverse, m, view.trigger_inverse)
             view.trigger_log_det[m] = pool.trigger_log_det[m]
         beta = view_radius(pool.terms, view.log_det, m, constants.reward_noise, log_term)
-        refresh_view(view, m, constants.exploration_scale * beta)
+        refresh_view(view, m, scaled_radius(constants, beta, pool.terms[m, 2]))
+
+
+@compiled
+def scaled_radius(constants: Constants, radius: float, bias: float) -> float:
+    """The radius as agents act on it.
+
+    Beside a joint bound, this one only cuts scores down. So the part of it that covers privacy
+    noise is not scaled: a bound that does not hold would mislead.
+    """
+    scale = constants.exploration_scale
+    if constants.joint_view:
+        return scale * (radius - bias) + bias
+    return scale * radius
 
 
 @compiled

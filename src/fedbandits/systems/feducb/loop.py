@@ -13,10 +13,14 @@ from typing import Any
 from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats
 from fedbandits.environments.base import ContextualEnvironment, decision_set_workspace
+from fedbandits.environments.joining import turn_from
 from fedbandits.learners.assign import add_to, any_fault, fill
+from fedbandits.learners.joint import one_joint
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key
 from fedbandits.systems.agents.batches import BatchedReplicate
+from fedbandits.systems.agents.beyond import add_beyond
+from fedbandits.systems.agents.joint import joint_of, load_others
 from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan, Constants
 from fedbandits.systems.agents.play import Scratch, note_fault, play, simulate_release
 from fedbandits.systems.agents.sync import next_sync, rounds_without_sync, sync_due
@@ -24,6 +28,7 @@ from fedbandits.systems.agents.views import (
     basis_of_all,
     initial_pool,
     load_view,
+    noise_variance,
     one_view,
     pool_release,
 )
@@ -50,7 +55,10 @@ def _play(
         constants.log_term,
         state.pool.terms,
         one_view(state.views, agent if constants.raw_view else 0),
+        joint_of(constants, state.joints, agent),
         state.statistic[agent],
+        state.persons.visits[agent],
+        state.persons.beyond[agent],
         state.tally,
         state.faults,
         scratch,
@@ -74,6 +82,9 @@ def _sync(constants: Constants, state: State, scratch: Scratch, key: Key) -> Non
             constants, state.statistic[agent], state.draws[agent], k, key, agent, k, noisy
         )
         add_to(released, noisy)
+        if constants.joint_view:
+            for i in range(noisy.size):
+                state.newest[agent, i] = noisy[i]
     total = released.reshape(constants.models, -1)
     fault = pool_release(constants, basis_of_all(constants, k), total, state.pool)
     note_fault(state.faults, 0, fault, clock.round_[0])
@@ -83,12 +94,29 @@ def _sync(constants: Constants, state: State, scratch: Scratch, key: Key) -> Non
     clock.waited[0] = 0
     clock.messages[0] += 2 * constants.agents
     _load_views(constants, state)
+    if constants.joint_view:
+        _load_joints(constants, state, released, k)
+
+
+@inlined
+def _load_joints(constants: Constants, state: State, released: Floats, k: int) -> None:
+    """Every agent takes up what all others released: the sum without its own release."""
+    shape = (constants.models, released.size // constants.models)
+    variance = basis_of_all(constants, k).deviation ** 2
+    for agent in range(constants.agents):
+        others = (released - state.newest[agent]).reshape(shape)
+        noise = variance - noise_variance(constants, agent, k)
+        load_others(
+            constants, others, noise, one_view(state.views, 0), one_joint(state.joints, agent)
+        )
 
 
 @inlined
 def _load_views(constants: Constants, state: State) -> None:
     for v in range(state.views.theta.shape[0]):
-        load_view(constants, constants.log_term, state.pool, one_view(state.views, v))
+        view = one_view(state.views, v)
+        load_view(constants, constants.log_term, state.pool, view)
+        add_beyond(constants, constants.log_term, state.pool, state.persons.beyond[v], view)
 
 
 @compiled
@@ -128,7 +156,9 @@ def batch_end(constants: Constants, state: State, stop: int) -> int:
 
 
 @inlined
-def end_batch(constants: Constants, state: State, scratch: Scratch, key: Key, end: int) -> None:
+def end_batch(
+    world: Any, constants: Constants, state: State, scratch: Scratch, key: Key, end: int
+) -> None:
     """All agents have played up to ``end``: move the clock, and sync if that is due."""
     clock = state.clock
     start = clock.round_[0]
@@ -143,7 +173,9 @@ def end_batch(constants: Constants, state: State, scratch: Scratch, key: Key, en
         requests = 0
         for v in range(state.views.theta.shape[0]):
             grown = state.views.trigger_log_det[v]
-            asks = sync_due(constants.threshold, state.pool.terms, grown, clock.waited[0])
+            # An agent has waited since the last sync, or since it joined, if that was later.
+            waited = min(clock.waited[0], end - turn_from(world, v, 1, 1) + 1)
+            asks = waited > 0 and sync_due(constants.threshold, state.pool.terms, grown, waited)
             requests += 1 if asks else 0
         due = requests > 0
         if due:  # the requests, and the call to sync
@@ -163,7 +195,7 @@ def run_until(
         end = batch_end(constants, state, stop)
         for agent in range(constants.agents):
             _play(world, workspace, constants, state, scratch, key, agent, start, end)
-        end_batch(constants, state, scratch, key, end)
+        end_batch(world, constants, state, scratch, key, end)
 
 
 class Replicate(BatchedReplicate[AgentsPlan]):
@@ -193,7 +225,8 @@ class Replicate(BatchedReplicate[AgentsPlan]):
         play_agents(self.world, constants, state, scratch, self.key, first, last, start, end)
 
     def _end_batch(self, end: int) -> None:
-        end_batch(self.plan.constants, self.state, self._scratch[0], self.key, end)
+        constants, scratch = self.plan.constants, self._scratch[0]
+        end_batch(self.world, constants, self.state, scratch, self.key, end)
 
     def _radius_terms(self, v: int) -> tuple[Floats, float]:
         return self.state.pool.terms, self.plan.constants.log_term

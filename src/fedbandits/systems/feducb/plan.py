@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fedbandits.environments.facts import ContextualFacts
+from fedbandits.systems.agents.joint_terms import POOLED_SHARE
 from fedbandits.systems.agents.plan import AgentsPlan, Pooling, plan_pooling
 from fedbandits.systems.feducb.config import FedUCB
 
@@ -16,5 +17,7 @@ def make_plan(config: FedUCB, facts: ContextualFacts, rounds: int) -> AgentsPlan
         See :func:`~fedbandits.systems.agents.plan.plan_pooling`.
     """
     agents = facts.parties
-    orders = agents if config.local_view == "raw" else 1
-    return plan_pooling(config, facts, rounds, Pooling(agents, 1, orders))
+    pooling = Pooling(agents, sums=1, orders=agents if config.local_view == "raw" else 1)
+    if config.local_view == "joint":
+        pooling = pooling._replace(share=POOLED_SHARE, others=agents)
+    return plan_pooling(config, facts, rounds, pooling)

@@ -6,11 +6,18 @@ from fedbandits.systems.base import Preset
 
 _IN_CLEAR = {"privatizer": "none"}
 #: What is sent, when, and with which noise.
-_SHARING = ("schedule", "privatizer", "local_view", "epsilon", "delta")
+_SHARING = (
+    "schedule", "privatizer", "local_view", "epsilon", "delta", "unit", "records_per_person",
+    "gram_noise",
+)  # fmt: skip
 
 PRESETS: dict[str, Preset] = {
     "feducb": Preset(
-        "the sound variant: growing batches, Toeplitz noise, agents act only on releases", {}
+        "the sound variant: growing batches, optimal noise, agents act only on releases", {}
+    ),
+    "feducb-hybrid": Preset(
+        "own records and releases together, under the smaller bound: never worse than alone",
+        {"local_view": "joint"},
     ),
     "feducb-published": Preset(
         "Dubey & Pentland 2020 as published: determinant trigger, tree noise, raw local view",
@@ -26,7 +33,7 @@ PRESETS: dict[str, Preset] = {
     ),
     "linucb-alone": Preset(
         "agents without communication; the difference is the benefit of collaboration",
-        {**_IN_CLEAR, "schedule": "never", "local_view": "raw"},
+        {**_IN_CLEAR, "schedule": "never", "local_view": "joint"},
         stands_for="alone",
         sharing=_SHARING,
     ),

@@ -8,8 +8,11 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.needs import Needs
+from fedbandits.learners.joint import Joint
 from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.joint import first_joints
 from fedbandits.systems.agents.needs import agent_needs
+from fedbandits.systems.agents.persons import Persons, first_persons
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.views import Pool, Views
 from fedbandits.systems.replicate import Tally
@@ -34,6 +37,9 @@ class State(NamedTuple):
     draws: Floats  # (agents, slots, models · d (d + 3) / 2): noise draws in use
     pool: Pool
     views: Views  # one that all agents share, or a raw one of each
+    persons: Persons
+    joints: Joint  # of every agent with a joint view
+    newest: Floats  # (agents or 0, models · d (d + 3) / 2): with joint views, the last releases
 
 
 def initial_state(plan: AgentsPlan) -> State:
@@ -48,6 +54,9 @@ def initial_state(plan: AgentsPlan) -> State:
         draws=np.zeros((agents, plan.release.slots, constants.release_size)),
         pool=act.empty_pool(models, dimension),
         views=act.empty_views(agents if constants.raw_view else 1, models, dimension),
+        persons=first_persons(plan, agents),
+        joints=first_joints(constants, agents),
+        newest=np.zeros((agents if constants.joint_view else 0, constants.release_size)),
     )
 
 
@@ -57,7 +66,7 @@ def needs(plan: AgentsPlan) -> Needs:
     agents = constants.agents
     return agent_needs(
         plan,
-        sums=agents + 2,
+        sums=agents + 2 + (2 * agents if constants.joint_view else 0),
         draws=agents * plan.release.slots,
         released=0,
         views=agents if constants.raw_view else 1,

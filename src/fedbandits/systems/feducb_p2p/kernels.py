@@ -13,10 +13,14 @@ import numpy as np
 
 from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats
+from fedbandits.environments.joining import turn_from
 from fedbandits.learners.assign import add_to, fill
+from fedbandits.learners.joint import one_joint
 from fedbandits.learners.ridge import log_determinant, unpack
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key
+from fedbandits.systems.agents.beyond import add_beyond
+from fedbandits.systems.agents.joint import joint_of, load_others
 from fedbandits.systems.agents.plan import TRIGGERED, Constants
 from fedbandits.systems.agents.play import Scratch, note_fault, play, simulate_release
 from fedbandits.systems.agents.views import (
@@ -63,7 +67,10 @@ def play_cell(
         peers.log_term[agent],
         state.pools.terms[cell],
         one_view(state.views, cell),
+        joint_of(constants, state.joints, cell),
         state.statistic[cell],
+        state.persons.visits[agent],
+        state.persons.beyond[cell],
         state.tally,
         state.faults,
         scratch,
@@ -73,7 +80,8 @@ def play_cell(
         end,
         peers.estimators,
     )
-    state.waited[cell] += (end - first) // peers.estimators + 1
+    began = turn_from(world, agent, first, peers.estimators)
+    state.waited[cell] += max(0, (end - began) // peers.estimators + 1)
 
 
 @compiled
@@ -131,7 +139,33 @@ def refresh(
     )
     note_fault(state.faults, agent, fault, round_)
     if fault == NO_FAULT:
-        load_view(constants, peers.log_term[agent], pool, one_view(state.views, cell))
+        view = one_view(state.views, cell)
+        load_view(constants, peers.log_term[agent], pool, view)
+        beyond = state.persons.beyond[cell]
+        add_beyond(constants, peers.log_term[agent], pool, beyond, view)
+        if constants.joint_view:
+            others, variance = _others(constants, peers, state, cell, round_)
+            load_others(constants, others, variance, view, one_joint(state.joints, cell))
+
+
+@compiled
+def _others(
+    constants: Constants, peers: Peers, state: State, cell: int, round_: int
+) -> tuple[Floats, float]:
+    """The sum of the newest releases of others that a cell has heard, and its noise's variance."""
+    releases, depth = state.releases, state.releases.round_.shape[1]
+    others, variance = np.zeros(constants.entry_scale.size), 0.0
+    agent, estimator = cell // peers.estimators, cell % peers.estimators
+    for other in range(constants.agents):
+        lag = peers.lag[agent, other]
+        if lag == NOT_POOLED or other == agent:
+            continue
+        source = other * peers.estimators + estimator
+        k = newest(releases, source, round_ - lag)
+        if k > 0:
+            add_to(others, releases.value[source, (k - 1) % depth])
+            variance += releases.variance[source, (k - 1) % depth]
+    return others.reshape((constants.models, -1)), variance
 
 
 @compiled

@@ -15,6 +15,7 @@ from fedbandits.federation.topology import Topology, clique_cover, flood_sizes, 
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.systems.agents.config import Determinant
+from fedbandits.systems.agents.joint_terms import POOLED_SHARE
 from fedbandits.systems.agents.plan import (
     TRIGGERED,
     AgentsPlan,
@@ -142,7 +143,10 @@ def _pooling(config: PeerFedUCB, lag: Ints, pooled: Ints) -> Pooling:
         return Pooling(typical, sums, orders, estimators, divisor)
     rows = np.unique(lag, axis=0)
     orders = len(lag) if config.local_view == "raw" else len(rows)
-    return Pooling(typical, int((rows.max(axis=1) + 1).sum()), orders)
+    pooling = Pooling(typical, int((rows.max(axis=1) + 1).sum()), orders)
+    if config.local_view != "joint":
+        return pooling
+    return pooling._replace(share=POOLED_SHARE, others=int((lag.max(axis=1) + 1).sum()))
 
 
 def _depth(constants: Constants, longest: int) -> int:

@@ -9,6 +9,10 @@ PRESETS: dict[str, Preset] = {
         "the sound variant: growing batches; agents add up the newest releases of their peers",
         {},
     ),
+    "feducb-p2p-hybrid": Preset(
+        "own records and what peers released, under the smaller bound: never worse than alone",
+        {"local_view": "joint"},
+    ),
     "feducb-p2p-published": Preset(
         "Dubey & Pentland 2020, Algorithm 3: γ estimators, cliques, raw trigger, tree noise",
         {

@@ -14,8 +14,11 @@ import numpy as np
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.needs import Needs
+from fedbandits.learners.joint import Joint
 from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.joint import first_joints
 from fedbandits.systems.agents.needs import agent_needs
+from fedbandits.systems.agents.persons import Persons, first_persons
 from fedbandits.systems.agents.plan import TRIGGERED
 from fedbandits.systems.agents.views import Pool, Views
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
@@ -58,6 +61,8 @@ class State(NamedTuple):
     looked: Ints  # (cells,): the round after which it last looked for it
     pools: Pool  # one a cell
     views: Views  # one a cell
+    persons: Persons
+    joints: Joint  # of every agent with a joint view
 
 
 def initial_state(plan: PeerPlan) -> State:
@@ -87,6 +92,8 @@ def initial_state(plan: PeerPlan) -> State:
         looked=np.zeros(cells, np.int64),
         pools=Pool(*(np.zeros((cells, *array.shape)) for array in pool)),
         views=act.empty_views(cells, models, dimension),
+        persons=first_persons(plan, cells),
+        joints=first_joints(constants, cells),
     )
 
 
@@ -115,7 +122,7 @@ def needs(plan: PeerPlan) -> Needs:
     cells = constants.agents * peers.estimators
     return agent_needs(
         plan,
-        sums=cells * (2 if constants.raw_view else 1),
+        sums=cells * (1 + constants.raw_view + constants.joint_view),
         draws=cells * plan.release.slots,
         released=cells * peers.depth,
         views=cells,

@@ -26,7 +26,7 @@ def _call(constants: Constants, peers: Peers, state: State, round_: int) -> None
     estimator = round_ % peers.estimators
     for agent in range(constants.agents):
         cell = agent * peers.estimators + estimator
-        due = sync_due(
+        due = state.waited[cell] > 0 and sync_due(  # whoever has not joined calls for nothing
             constants.threshold,
             state.pools.terms[cell],
             state.views.trigger_log_det[cell],
@@ -88,6 +88,8 @@ def _quiet_until(
     The trigger's growth is bounded as in :func:`~fedbandits.systems.agents.sync.growth_bound`.
     """
     start, clock = state.clock.round_[0], state.clock
+    if constants.records_per_person > 0 and peers.estimators > 1:
+        return int(start)  # visits are counted in the order of rounds, whose estimator it is
     if (clock.asked[0] > 0 and start < clock.asked[0] + peers.gamma) or (
         start < state.awaited.max()
     ):

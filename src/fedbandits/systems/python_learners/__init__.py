@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedbandits.environments.base import Environment
 from fedbandits.environments.facts import ContextualFacts
+from fedbandits.environments.joining import first_round_of
 from fedbandits.federation.roles import Supplies
 from fedbandits.learners.learner import Learner
 from fedbandits.systems.base import Preset
@@ -34,6 +35,7 @@ class LearnerSystem(PackageSystem["LearnerPlan"]):
     """
 
     facts_type = ContextualFacts
+    AGENTS_MAY_JOIN_LATE = True
 
     def __init__(self, learner: type[Learner]) -> None:
         self.learner = learner
@@ -52,9 +54,10 @@ class LearnerSystem(PackageSystem["LearnerPlan"]):
     def simulated_supplies(
         self, plan: LearnerPlan, world: Any, seed: int, replicate: int
     ) -> Supplies:
-        del world
         simulated = self.room("application").simulated
-        return lambda role, place: simulated(plan, role, place, seed, replicate)
+        return lambda role, place: simulated(
+            plan, role, place, seed, replicate, first_round_of(world, place)
+        )
 
     def syncs(self, run: PartiesRun) -> int:
         return int(run.one("controller").state.totals)

@@ -30,15 +30,19 @@ def supply(plan: LearnerPlan, role: str, place: int, means: Means) -> LearnerSup
 
 
 def simulated(
-    plan: LearnerPlan, role: str, place: int, seed: int, replicate: int
+    plan: LearnerPlan, role: str, place: int, seed: int, replicate: int, first: int
 ) -> LearnerSupply | None:
-    """The same from a seed: it protects nobody."""
+    """The same from a seed: it protects nobody. The agent's draws are those of its rounds."""
     if role != "agent":
         return None
     key = replicate_key(seed, replicate)
     return LearnerSupply(
-        partial(_draws, key, place), partial(simulated_noise, plan.size, key, place)
+        partial(_draws_since, first, key, place), partial(simulated_noise, plan.size, key, place)
     )
+
+
+def _draws_since(first: int, key: Key, place: int, number: int) -> Draws:
+    return _draws(key, place, first + number - 1)
 
 
 def _draws(key: Key, place: int, number: int) -> Draws:

@@ -63,7 +63,7 @@ class ServersRun:
     def _arrival(self, world: int, round_: int) -> tuple[Arrival, float | None]:
         """Who comes and what is shown, and the reward where it is settled beforehand."""
         user = (round_ - 1) % USERS
-        if round_ == self.record_round:
+        if self._replaces(round_):
             record = self.pair[world]
             items = np.tile(record.context[:, None], ITEMS).astype(np.float32)
             return Arrival(round_, user, items), record.reward + self._offset
@@ -71,6 +71,10 @@ class ServersRun:
         if self._fixed:
             drawn[:] = drawn[:, :1]
         return Arrival(round_, user, drawn.astype(np.float32)), None
+
+    def _replaces(self, round_: int) -> bool:
+        """Whether the record of a round is a replaced one."""
+        return round_ == self.record_round
 
     def _taste(self, arrival: Arrival, item: int) -> float:
         """A reward in [0, 1], linear in the item."""

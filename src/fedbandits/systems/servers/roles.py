@@ -35,6 +35,7 @@ class OpenDecision(msgspec.Struct, frozen=True, gc=False):
     place: int
     item: int
     context: Floats  # (d,)
+    counts: bool = True  # for releases, where only so many records of a user do
 
 
 class ServerState(PartyState, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ from fedbandits.federation.state import Step, Transitions
 from fedbandits.learners.ridge import add_record
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.joint import first_joint
 from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.agents.player import Player, PlayerState
 from fedbandits.systems.agents.system import AgentSupply
@@ -94,6 +95,7 @@ class AsyncAgent(Player[AgentState]):
             uploaded=np.zeros(constants.statistic_shape),
             pool=pool,
             view=view,
+            joint=first_joint(constants),
         )
         super().__init__(seat, plan, supply, state)
         self._server = seat.one("server")
@@ -109,7 +111,7 @@ class AsyncAgent(Player[AgentState]):
     def _compute(self, event: Any) -> Step:
         match event:
             case Decide():
-                return self._choose(event, self._state.view)
+                return self._choose(event, self._state.view, self._state.joint)
             case Observe():
                 return self._observe(event)
             case LetGo():

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -17,24 +16,25 @@ from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.learners.ridge import Record
 from fedbandits.privacy import running_sum
-from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.privacy.running_sum import ContinualState
 from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.beyond import add_beyond
 from fedbandits.systems.agents.counting import countable, sum_to_release
+from fedbandits.systems.agents.joint import first_joint, load_others, no_release
 from fedbandits.systems.agents.limits import Limits
-from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan, Constants
+from fedbandits.systems.agents.persons import nothing_beyond
+from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan
 from fedbandits.systems.agents.player import Player, PlayerState
 from fedbandits.systems.agents.sync import planned_round, sync_due
 from fedbandits.systems.agents.system import AgentSupply
-from fedbandits.systems.agents.views import Basis, Pool, Views
+from fedbandits.systems.agents.views import Pool, Views
 from fedbandits.systems.feducb.messages import Pooled, SyncCall, SyncRequest, Upload
-
-
-class Released(NamedTuple):
-    """What an agent had when it released: what came later is in no sum yet."""
-
-    records: int  # that counted
-    statistic: Floats
+from fedbandits.systems.feducb.roles.sums import (
+    Released,
+    others_in_sum,
+    pool_of_sum,
+    records_after,
+)
 
 
 class AgentState(PlayerState, frozen=True, kw_only=True):
@@ -44,6 +44,8 @@ class AgentState(PlayerState, frozen=True, kw_only=True):
     ----------
     statistic : (models, d (d + 3) / 2) float64
         The sum of the records that count for the next release.
+    beyond : (models, d (d + 3) / 2) float64
+        The sum of own records that count for no release; nothing where none is learned from.
     pool, view
         What it knows of the last sum, and what it acts on.
     released
@@ -67,6 +69,7 @@ class AgentState(PlayerState, frozen=True, kw_only=True):
     """
 
     statistic: Floats
+    beyond: Floats
     pool: Pool
     view: Views
     released: ContinualState
@@ -114,6 +117,8 @@ class Agent(Player[AgentState]):
         pool, view = act.own_view(constants, constants.base, constants.log_term)
         state = AgentState(
             statistic=np.zeros(constants.statistic_shape),
+            beyond=nothing_beyond(plan, 1)[0],
+            joint=first_joint(constants),
             pool=pool,
             view=view,
             released=running_sum.init(plan.release, constants.release_size),
@@ -141,7 +146,7 @@ class Agent(Player[AgentState]):
         match event:
             case Decide():
                 self._draw_ahead(self._state.released.made)
-                return self._choose(event, self._state.view)
+                return self._choose(event, self._state.view, self._state.joint)
             case Observe():
                 return self._observe(event)
             case LetGo():
@@ -161,6 +166,8 @@ class Agent(Player[AgentState]):
         """Learn from a reward; ask for a sync, if data-dependent ones are due."""
         state = self._state
         record, number = self._checked_record(event), event.decision.number
+        if not self._counts(event):
+            return self._observe_beyond(record, number)
         counted, kept = countable(
             self._plan, self._most_records, state.released.made, {**state.kept, number: record}
         )
@@ -171,8 +178,24 @@ class Agent(Player[AgentState]):
 
         def learn() -> Sequence[Message]:
             log_term = self._plan.constants.log_term
+            self._learn_jointly(record)
             for each in counted:
                 self._learn(each, state.statistic, state.pool, state.view, log_term)
+            return self._requests(after)
+
+        return Step(after, write=learn, closed=number)
+
+    def _observe_beyond(self, record: Record, number: int) -> Step:
+        """Learn from a record that counts for no release: the trigger takes it for none."""
+        state = self._state
+        after = self._after(
+            records=state.records + 1, waited=state.waited + 1, fresh=state.fresh + 1
+        )
+
+        def learn() -> Sequence[Message]:
+            log_term = self._plan.constants.log_term
+            self._learn_jointly(record)
+            self._learn_beyond(record, state.beyond, state.pool, state.view, log_term)
             return self._requests(after)
 
         return Step(after, write=learn, closed=number)
@@ -233,7 +256,8 @@ class Agent(Player[AgentState]):
             self._noise,
         )
         self._has_noise = False
-        had = Released(state.records - len(kept), statistic)
+        left = noisy.copy() if plan.constants.joint_view else no_release()
+        had = Released(state.records - len(kept), statistic, left)
         after = self._after(
             stage="waiting", released=released, fresh=0, statistic=statistic.copy(), kept=kept,
             under_way={**state.under_way, released.made: had}, **changed,
@@ -256,16 +280,24 @@ class Agent(Player[AgentState]):
             heard = [agent for agent, release in enumerate(newest) if release]
         self._limits.check(self.name, values, heard, [newest[agent] for agent in heard])
         own, made = newest[self._index], state.released.made
-        pool = self._pool(newest, values, self._fresh(own))
+        had, fresh = state.under_way.get(own), None
+        if constants.raw_view:
+            fresh = records_after(had, state.statistic, state.records - len(state.kept))
+        pool = self._pool(newest, values, fresh)
         self._draw_ahead(made)  # of the noise nothing else rests: it may fail
         after = self._after(
             stage="ready", pool=pool, pooled=message.release, included=own,
             waited=state.fresh if own == made else state.waited,
-            under_way={k: had for k, had in state.under_way.items() if k >= own},
+            under_way={k: left for k, left in state.under_way.items() if k >= own},
         )  # fmt: skip
+
+        others, variance = others_in_sum(constants, self._index, newest, values, had)
 
         def load() -> Sequence[Message]:
             act.load_view(constants, constants.log_term, pool, state.view)
+            add_beyond(constants, constants.log_term, pool, state.beyond, state.view)
+            if constants.joint_view:
+                load_others(constants, others, variance, state.view, state.joint)
             return ()
 
         return Step(after, write=load)
@@ -288,34 +320,8 @@ class Agent(Player[AgentState]):
             raise ImplausibleError(f"{self.name}: the sum names releases that were never made")
         return newest
 
-    def _fresh(self, own: int) -> Floats | None:
-        """Own records that are not in the sum, where they count at once; None without any."""
-        state, constants = self._state, self._plan.constants
-        had = state.under_way.get(own)  # always there, but for own = 0
-        counted = state.records - len(state.kept)
-        if not constants.raw_view or (had is not None and had.records == counted):
-            return None
-        before = had.statistic if had is not None else np.zeros_like(state.statistic)
-        return state.statistic - before
-
     def _pool(self, newest: Sequence[int], values: Floats, fresh: Floats | None) -> Pool:
-        constants = self._plan.constants
-        pool = act.empty_pool(constants.models, constants.dimension)
-        alike = min(newest) == max(newest)
-        basis = act.basis_of_all(constants, newest[0]) if alike else basis_of(constants, newest)
-        sums = values.reshape(constants.models, -1)
-        if fresh is not None:
-            sums = sums + fresh
-        if act.pool_release(constants, basis, sums, pool) != NO_FAULT:
+        pool = pool_of_sum(self._plan.constants, newest, values, fresh)
+        if pool is None:
             raise RemoteProtocolError(f"{self.name}: the pooled Gram matrix is not positive")
         return pool
-
-
-def basis_of(constants: Constants, newest: Sequence[int]) -> Basis:
-    """The basis of the sum of some agents' releases, by their numbers, 0 where there is none."""
-    heard = [(agent, release) for agent, release in enumerate(newest) if release]
-    variance = sum(act.noise_variance(constants, agent, release) for agent, release in heard)
-    # As published: 2Λ for each one heard, ρ_min for each one that is not.
-    base = constants.base
-    shift = base + len(heard) * (constants.shift - base) / constants.agents
-    return Basis(base, constants.log_term, shift, math.sqrt(variance))

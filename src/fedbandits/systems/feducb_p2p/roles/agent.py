@@ -14,9 +14,13 @@ from fedbandits.federation.events import Decide, EndRound, LetGo, Observe
 from fedbandits.federation.messages import Message, pack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
+from fedbandits.learners.joint import Joint, copy_joint
+from fedbandits.learners.ridge import Record
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.running_sum import CoveringNoise, renamed
+from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.counting import countable, sum_to_release
+from fedbandits.systems.agents.joint import load_others
 from fedbandits.systems.agents.sync import planned_round, sync_due
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.agents.views import Pool
@@ -79,6 +83,10 @@ class PeerAgent(Listener):
         """What this agent makes of the releases that it has heard."""
         return self._refreshed(estimator).pool
 
+    def joint(self, estimator: int = 0) -> Joint:
+        """What this agent makes of its own records and the releases that it has heard."""
+        return self._joint_with(estimator, self._refreshed(estimator))
+
     def _compute(self, event: Any) -> Step:
         match event:
             case Decide():
@@ -99,10 +107,10 @@ class PeerAgent(Listener):
         state, g = self._state, (self._state.rounds + 1) % self._count
         self._have_noise()
         now = self._refreshed(g)
-        step = self._choose(event, now.view)
-        changed: dict[str, Any] = {}
+        joint, changed = self._joint_with(g, now), dict[str, Any]()
         if now is not state.estimators[g]:
-            changed["estimators"] = _with(state.estimators, g, now)
+            changed = {"estimators": _with(state.estimators, g, now), "joint": joint}
+        step = self._choose(event, now.view, joint)
         if self._count > 1:
             changed["used"] = {**state.used, step.answer.number: g}
         if not changed:
@@ -122,7 +130,26 @@ class PeerAgent(Listener):
         # Numbers of releases only grow, so an unchanged sum of them means nothing new.
         if numbers == now.pooled:
             return now
-        return refreshed(self._own, self._index, now, heard, state.statistic[g])
+        return refreshed(self._own, self._index, now, heard, state.statistic[g], state.beyond[g])
+
+    def _joint_with(self, g: int, now: Estimator) -> Joint:
+        """What a joint view makes of the newest releases of others that may be used by now.
+
+        ``now`` is an estimator with those releases. If it is the one in the state, so is the joint.
+        """
+        state, constants = self._state, self._plan.constants
+        if not constants.joint_view or now is state.estimators[g]:
+            return state.joint
+        others, variance = np.zeros(constants.release_size), 0.0
+        for cell in self._cells[g]:
+            origin, history = cell // self._count, state.known.get(cell, ())
+            newest = usable(history, state.rounds)
+            if origin != self._index and newest is not None:
+                others += newest.values
+                variance += act.noise_variance(constants, origin, newest.release)
+        joint = copy_joint(state.joint)
+        load_others(constants, others.reshape(constants.models, -1), variance, now.view, joint)
+        return joint
 
     def _observe(self, event: Observe) -> Step:
         """Learn from a reward, for the estimator that decided. Messages leave at a round's end."""
@@ -130,12 +157,15 @@ class PeerAgent(Listener):
         number = event.decision.number
         g, used = self._used(number)
         now = state.estimators[g]
+        if not self._counts(event):
+            return self._observe_beyond(record, number, g, used)
         counted, kept = countable(
             self._own, self._most_records, now.released.made, {**now.kept, number: record}
         )
         after = msgspec.structs.replace(now, waited=now.waited + len(counted), kept=kept)
 
         def learn() -> Sequence[Message]:
+            self._learn_jointly(record)
             for each in counted:
                 self._learn(each, state.statistic[g], now.pool, now.view, self._log_term)
             return ()
@@ -149,6 +179,21 @@ class PeerAgent(Listener):
             write=learn,
             closed=number,
         )
+
+    def _observe_beyond(self, record: Record, number: int, g: int, used: dict[int, int]) -> Step:
+        """Learn from a record that counts for no release: the trigger takes it for none."""
+        state, now = self._state, self._state.estimators[g]
+        after = msgspec.structs.replace(now, waited=now.waited + 1)
+
+        def learn() -> Sequence[Message]:
+            self._learn_jointly(record)
+            self._learn_beyond(record, state.beyond[g], now.pool, now.view, self._log_term)
+            return ()
+
+        changed = self._after(
+            records=state.records + 1, used=used, estimators=_with(state.estimators, g, after)
+        )
+        return Step(changed, write=learn, closed=number)
 
     def _let_go(self, event: LetGo) -> Step:
         """A decision without a record: it counts as a round in which nothing was learned."""

@@ -13,6 +13,7 @@ from fedbandits.privacy import running_sum
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.privacy.running_sum import ContinualState
 from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.beyond import add_beyond
 from fedbandits.systems.agents.views import Pool, Views
 from fedbandits.systems.feducb_p2p.kernels import pool_heard
 from fedbandits.systems.feducb_p2p.knowledge import Known
@@ -77,6 +78,7 @@ def refreshed(
     estimator: Estimator,
     heard: Sequence[tuple[int, Known]],
     statistic: Floats,
+    beyond: Floats,
 ) -> Estimator:
     """An estimator that has pooled what was heard; the pool before it, if that adds up to none.
 
@@ -91,7 +93,9 @@ def refreshed(
     heard
         The newest release of everybody who counts, by the agent's number, in order.
     statistic : (models, d (d + 3) / 2) float64
-        The sum of its records.
+        The sum of its records that count for releases.
+    beyond : (models, d (d + 3) / 2) float64
+        The sum of those that count for none.
     """
     numbers = sum(known.release for _, known in heard)
     pool = _pooled(plan, index, heard, statistic[: len(estimator.at_release)], estimator)
@@ -99,7 +103,9 @@ def refreshed(
         return msgspec.structs.replace(estimator, pooled=numbers, unusable=estimator.unusable + 1)
     constants = plan.constants
     view = act.one_view(act.empty_views(1, constants.models, constants.dimension), 0)
-    act.load_view(constants, float(plan.peers.log_term[index]), pool, view)
+    log_term = float(plan.peers.log_term[index])
+    act.load_view(constants, log_term, pool, view)
+    add_beyond(constants, log_term, pool, beyond, view)
     return msgspec.structs.replace(estimator, pooled=numbers, pool=pool, view=view)
 
 

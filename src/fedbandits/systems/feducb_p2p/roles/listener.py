@@ -11,7 +11,9 @@ from fedbandits._typing import Floats
 from fedbandits.federation.messages import Message, OutOfOrderError, unpack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step
+from fedbandits.systems.agents.joint import first_joint
 from fedbandits.systems.agents.limits import Limits
+from fedbandits.systems.agents.persons import nothing_beyond
 from fedbandits.systems.agents.plan import TRIGGERED
 from fedbandits.systems.agents.player import Player, PlayerState
 from fedbandits.systems.agents.sync import planned_round
@@ -39,6 +41,8 @@ class PeerState(PlayerState, frozen=True, kw_only=True):
         How many are over.
     statistic : (estimators, models, d (d + 3) / 2) float64
         The sums of the records that count for the next release of each estimator.
+    beyond : (estimators, models, d (d + 3) / 2) float64
+        The sums of own records that count for no release; nothing where none is learned from.
     estimators
         What else it keeps of each.
     used
@@ -55,6 +59,7 @@ class PeerState(PlayerState, frozen=True, kw_only=True):
 
     rounds: int = 0
     statistic: Floats
+    beyond: Floats
     estimators: tuple[Estimator, ...]
     used: dict[int, int] = msgspec.field(default_factory=dict)
     known: dict[int, History] = msgspec.field(default_factory=dict)
@@ -81,6 +86,8 @@ class Listener(Player[PeerState]):
         self._limits, self._most_records = Limits(plan), plan.schedule.most_records
         state = PeerState(
             statistic=np.zeros((self._count, *plan.constants.statistic_shape)),
+            beyond=nothing_beyond(plan, self._count),
+            joint=first_joint(plan.constants),
             estimators=tuple(first_estimator(own, index) for _ in range(self._count)),
         )
         super().__init__(seat, own, supply, state, self._neighbours)

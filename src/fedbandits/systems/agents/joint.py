@@ -1,0 +1,119 @@
+"""What agents with a joint view keep, and how they take up what others released."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats, Floats32
+from fedbandits.learners.joint import (
+    Joint,
+    begin_joint,
+    empty_joint,
+    load_joint,
+    one_joint,
+)
+from fedbandits.learners.joint_release import Noise
+from fedbandits.systems.agents.plan import Constants
+from fedbandits.systems.agents.views import Views
+
+#: A bound so much narrower counts even if it says no more than ‖θ*‖ ≤ S.
+_MUCH_NARROWER = 0.8
+
+
+def first_joints(constants: Constants, count: int) -> Joint:
+    """What so many agents know before the first round; without joint views, one of no size."""
+    if not constants.joint_view:
+        return empty_joint(1, constants.models, 0)
+    joint = empty_joint(count, constants.models, constants.dimension)
+    for agent in range(count):
+        begin_joint(constants.joint, one_joint(joint, agent))
+    return joint
+
+
+def first_joint(constants: Constants) -> Joint:
+    """What one agent knows before the first round."""
+    return one_joint(first_joints(constants, 1), 0)
+
+
+@compiled
+def joint_of(constants: Constants, joints: Joint, agent: int) -> Joint:
+    """What one agent knows; without joint views, the one of no size."""
+    return one_joint(joints, agent if constants.joint_view else 0)
+
+
+@compiled
+def load_others(
+    constants: Constants, sums: Floats, variance: float, view: Views, joint: Joint
+) -> None:
+    """Take up the sum of what others released.
+
+    The bound of the sum of all releases begins to count beside the joint one when it is narrower,
+    for a random direction, and says more than ‖θ*‖ ≤ S does. Where it says no more, it makes arms
+    alike, whatever is yet to be learned of them. That helps only an agent that knows much less.
+
+    Parameters
+    ----------
+    constants : Constants
+        What is constant in the run.
+    sums : (models, d (d + 3) / 2) float64
+        The sum.
+    variance : float
+        Variance of an entry of its moments' noise.
+    view : Views
+        What the sum of all releases says.
+    joint : Joint
+        What the agent knows; its own records stay.
+    """
+    deviation = math.sqrt(max(variance, 0.0))
+    norm, bias = deviation * constants.joint.norm_factor, deviation * constants.joint.bias_factor
+    load_joint(constants.joint, joint, sums, Noise(deviation, norm, bias))
+    for m in range(constants.models):
+        pooled, own = _typical_width(view.width, m), _typical_width(joint.width, m)
+        limit = max(min(own, constants.parameter_bound), _MUCH_NARROWER * own)
+        if pooled < limit:
+            joint.cuts[m] = True
+
+
+@compiled
+def _typical_width(widths: Floats32, m: int) -> float:
+    """Root mean square of the width over contexts of length 1."""
+    total, dimension = 0.0, widths.shape[1]
+    for i in range(dimension):
+        total += widths[m, i, i]
+    return math.sqrt(total / dimension)
+
+
+def others_of(values: Floats, own: Floats) -> Floats:
+    """The sum of what others released: all but one's own release, which may be missing."""
+    return values - own if own.size else values
+
+
+def no_release() -> Floats:
+    """In place of an own release that is not needed, or was not made."""
+    return np.zeros(0)
+
+
+def joint_ratio(constants: Constants, joints: Joint, truth: Floats) -> float:
+    """The largest error of joint estimates, as a multiple of their bounds at scale 1.
+
+    That |⟨x, θ̂ - θ*⟩| ≤ √(xᵀWx) for all x is ‖θ̂ - θ*‖ ≤ 1 in the norm of W⁻¹.
+
+    Parameters
+    ----------
+    constants : Constants
+        What is constant in the run.
+    joints : Joint
+        What all agents know.
+    truth : (models, d) float64
+        The true parameters θ*.
+    """
+    worst = 0.0
+    for agent, m in np.ndindex(joints.growth.shape):
+        entries = np.triu(joints.width[agent, m].astype(np.float64))
+        widths = 0.5 * (entries + entries.T) / constants.exploration_scale**2
+        error = truth[m] - joints.estimate[agent, m]
+        worst = max(worst, math.sqrt(error @ np.linalg.solve(widths, error)))
+    return worst

@@ -1,0 +1,102 @@
+"""What an agent keeps at a release, and what it makes of a sum of some agents' releases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fedbandits._typing import Floats
+from fedbandits.privacy.bounds import NO_FAULT
+from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.joint import no_release, others_of
+from fedbandits.systems.agents.plan import Constants
+from fedbandits.systems.agents.views import Basis, Pool
+
+
+class Released(NamedTuple):
+    """What an agent had when it released: what came later is in no sum yet."""
+
+    records: int  # that counted
+    statistic: Floats
+    noisy: Floats  # what left; nothing without a joint view
+
+
+def basis_of(constants: Constants, newest: Sequence[int]) -> Basis:
+    """The basis of the sum of some agents' releases, by their numbers, 0 where there is none."""
+    heard = [(agent, release) for agent, release in enumerate(newest) if release]
+    variance = sum(act.noise_variance(constants, agent, release) for agent, release in heard)
+    # As published: 2Λ for each one heard, ρ_min for each one that is not.
+    base = constants.base
+    shift = base + len(heard) * (constants.shift - base) / constants.agents
+    return Basis(base, constants.log_term, shift, math.sqrt(variance))
+
+
+def _basis_of_sum(constants: Constants, newest: Sequence[int]) -> Basis:
+    """The same; where all numbers are alike, bit for bit as the simulation's loop has it."""
+    alike = min(newest) == max(newest)
+    return act.basis_of_all(constants, newest[0]) if alike else basis_of(constants, newest)
+
+
+def records_after(had: Released | None, statistic: Floats, counted: int) -> Floats | None:
+    """The sum of records after a release; None if there are none.
+
+    Parameters
+    ----------
+    had
+        What the agent had at that release; None if there was no release.
+    statistic : (models, d (d + 3) / 2) float64
+        The sum of the records that count by now.
+    counted
+        How many there are.
+    """
+    if had is None:
+        return statistic.copy()
+    return statistic - had.statistic if had.records != counted else None
+
+
+def pool_of_sum(
+    constants: Constants, newest: Sequence[int], values: Floats, fresh: Floats | None
+) -> Pool | None:
+    """Estimates from a sum of releases; None if its Gram matrix is not positive definite.
+
+    Parameters
+    ----------
+    constants
+        What is constant in the run.
+    newest
+        The number of every agent's release in the sum, 0 where there is none.
+    values : (release_size,) float64
+        The sum.
+    fresh : (models, d (d + 3) / 2) float64, optional
+        Own records that are not in it and count at once.
+    """
+    pool = act.empty_pool(constants.models, constants.dimension)
+    sums = values.reshape(constants.models, -1)
+    if fresh is not None:
+        sums = sums + fresh
+    fault = act.pool_release(constants, _basis_of_sum(constants, newest), sums, pool)
+    return pool if fault == NO_FAULT else None
+
+
+def others_in_sum(
+    constants: Constants, agent: int, newest: Sequence[int], values: Floats, had: Released | None
+) -> tuple[Floats, float]:
+    """The sum of what others released, (models, d (d + 3) / 2), and the variance of its noise.
+
+    Parameters
+    ----------
+    constants
+        What is constant in the run.
+    agent
+        Whose release is left out.
+    newest, values
+        See :func:`pool_of_sum`.
+    had
+        What the agent had at its release in the sum; None if there is none.
+    """
+    variance = _basis_of_sum(constants, newest).deviation ** 2
+    if newest[agent]:
+        variance -= act.noise_variance(constants, agent, newest[agent])
+    own = had.noisy if had is not None else no_release()
+    return others_of(values, own).reshape(constants.models, -1), variance
