@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fedbandits.environments import Linear
 from fedbandits.learners import joint as learner
 from fedbandits.learners.joint import Joint, JointTerms, Noise, one_joint
-from fedbandits.learners.linucb import take_smaller
+from fedbandits.learners.linucb import best_arm, best_of_smaller, score_arms
 from fedbandits.learners.ridge import add_record, packed_size
 from fedbandits.settings.experiment import system
 from fedbandits.systems.agents import joint_terms as shares
@@ -349,20 +349,43 @@ def test_all_parts_of_alpha_add_up_to_alpha(preset, parts, alpha):
     assert own == pytest.approx(shares.OWN_SHARE * alpha)
 
 
-@pytest.mark.parametrize("count", [1, 5])
-def test_the_smaller_score_counts_and_what_is_no_number_stays(count):
-    scores = np.array([1.0, 2.0, np.nan, 3.0, 4.0], np.float32)
-    others = np.array([0.5, 9.0, 1.0, np.nan, 4.0], np.float32)
-    cuts = np.ones(count, np.bool_)
-    if count > 1:
-        cuts[0] = False
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("seed", range(40))
+def test_the_arm_is_the_best_by_the_smaller_of_two_scores(shared, seed):
+    """Against all scores computed; coarse numbers make many of them equal."""
+    rng = np.random.default_rng(seed)
+    arms, dim = int(rng.integers(1, 30)), 3
+    models = 1 if shared else arms
+    features = rng.integers(-2, 3, (dim, arms if shared else 1)).astype(np.float32)
+    theta = rng.integers(-1, 2, (models, dim)).astype(np.float32)
+    width = np.triu(rng.integers(0, 2, (models, dim, dim))).astype(np.float32)
+    known = rng.integers(-1, 6, arms).astype(np.float32)
+    if seed % 4 == 0:
+        known[rng.integers(arms)] = np.nan
+    first = int(rng.integers(arms))
+    counts = rng.random(models) < 0.7
+    arm = best_arm(known, first)
+    if arm < 0:
+        return
+    others = np.empty(arms, np.float32)
+    score_arms(features, theta, width, others, np.empty((2, arms), np.float32))
+    applies = np.broadcast_to(counts, arms) if shared else counts
+    smaller = np.where(applies & (others < known), others, known)
+    order = (first + np.arange(arms)) % arms
+    expected = order[np.nanargmax(smaller[order])]
 
-    def taken(scores):
-        take_smaller(scores, others, cuts)
+    found = best_of_smaller(features, theta, width, counts, first, arm, known.copy())
+    assert found == expected
 
-    taken(scores)
-    expected = [0.5 if count == 1 else 1.0, 2.0, np.nan, 3.0, 4.0]
-    np.testing.assert_array_equal(scores, np.array(expected, np.float32))
+
+def test_an_arm_that_cannot_win_is_not_scored_again():
+    known = np.array([9.0, 3.0, 5.0], np.float32)
+    features, theta = np.eye(3, dtype=np.float32), np.full((1, 3), 4.0, np.float32)
+    width = np.zeros((1, 3, 3), np.float32)
+    scores = known.copy()
+    found = best_of_smaller(features, theta, width, np.ones(1, np.bool_), 1, 0, scores)
+    assert found == 2  # the first of equals from arm 1 on: 4 with both
+    np.testing.assert_array_equal(scores, [4.0, 3.0, 4.0])
 
 
 def test_a_record_is_in_the_statistic_as_it_was_given():

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy import float32
 
-from fedbandits._compile import compiled, fma, inlined
+from fedbandits._compile import compiled, fma
 from fedbandits._typing import Bools, Floats, Floats32
 
 
@@ -141,34 +141,75 @@ def _estimates(features: Floats32, theta: Floats32, work: Floats32) -> None:
 
 @compiled
 def _score_disjoint(features: Floats32, theta: Floats32, width: Floats32, scores: Floats32) -> None:
-    models, dimension = theta.shape
-    for m in range(models):
-        estimate = float32(0)
-        quadratic = float32(0)
-        for i in range(dimension):
-            x = features[i, 0]
-            inner = float32(0)
-            for j in range(i, dimension):
-                inner = fma(width[m, i, j], features[j, 0], inner)
-            quadratic = fma(inner, x, quadratic)
-            estimate = fma(theta[m, i], x, estimate)
-        scores[m] = estimate + math.sqrt(max(quadratic, float32(0)))
+    for m in range(theta.shape[0]):
+        scores[m] = score_arm(features, 0, theta, width, m)
 
 
-@inlined
-def take_smaller(scores: Floats32, others: Floats32, counts: Bools) -> None:
-    """Make scores the smaller of two, where the others count; what is no number stays so.
+@compiled
+def score_arm(
+    features: Floats32, column: int, theta: Floats32, width: Floats32, model: int
+) -> float:
+    """The score of one arm, whose context is one column of ``features``, under one model."""
+    estimate = float32(0)
+    quadratic = float32(0)
+    for i in range(theta.shape[1]):
+        x = features[i, column]
+        inner = float32(0)
+        for j in range(i, theta.shape[1]):
+            inner = fma(width[model, i, j], features[j, column], inner)
+        quadratic = fma(inner, x, quadratic)
+        estimate = fma(theta[model, i], x, estimate)
+    return estimate + math.sqrt(max(quadratic, float32(0)))
+
+
+@compiled
+def best_of_smaller(
+    features: Floats32, theta: Floats32, width: Floats32, counts: Bools, first: int, arm: int,
+    scores: Floats32,
+) -> int:  # fmt: skip
+    """The arm whose smaller one of two scores is highest, where one score of each is known.
+
+    An arm whose known score is below what another arm is sure of cannot win. Its other score is
+    not computed.
 
     Parameters
     ----------
-    scores, others : (arms,) float32
+    features, theta, width
+        What the other scores are made from, see :func:`score_arms`.
     counts : (models,) bool
-        Whether the others count, for all arms or for each.
+        Whether the other score counts, for all arms or for each.
+    first : int
+        The arm that wins among equals, or the one met first after it, cyclic.
+    arm : int
+        The arm of the highest known score.
+    scores : (arms,) float32
+        The known scores; those that are computed make them smaller.
+
+    Returns
+    -------
+    int
+        The arm.
     """
-    shared = counts.size == 1
-    for k in range(scores.size):
-        if counts[0 if shared else k] and others[k] < scores[k]:
-            scores[k] = others[k]
+    shared = theta.shape[0] == 1
+    arms, best, reached = scores.size, -1, -math.inf
+    sure = scores[arm]
+    for step in range(-1, arms):  # the likely winner first: it says what others must reach
+        k = arm if step < 0 else first + step
+        if k >= arms:
+            k -= arms
+        if not scores[k] >= sure:
+            continue
+        column, model = (k, 0) if shared else (0, k)
+        if counts[model]:
+            other = score_arm(features, column, theta, width, model)
+            if other < scores[k]:
+                scores[k] = other
+        if step < 0:
+            sure = scores[k]
+        elif scores[k] > reached:
+            best, reached = k, scores[k]
+            sure = max(sure, reached)
+    return best
 
 
 @compiled

@@ -15,7 +15,7 @@ from fedbandits.environments.joining import turn_from
 from fedbandits.environments.persons import person_of
 from fedbandits.learners.assign import flatten
 from fedbandits.learners.joint import Joint, observe_joint
-from fedbandits.learners.linucb import best_arm, score_arms, take_smaller
+from fedbandits.learners.linucb import best_arm, best_of_smaller, score_arms
 from fedbandits.learners.ridge import add_record
 from fedbandits.privacy.bounds import NO_FAULT, NOT_A_NUMBER, hold_contexts, record_fault
 from fedbandits.privacy.continual import NONE, add_release_noise, draw_slot
@@ -41,7 +41,6 @@ class Scratch(NamedTuple):
     expected: Floats32
     scores: Floats32
     work: Floats32
-    others: Floats32
     context: Floats
     gain: Floats
     moved: Floats
@@ -58,7 +57,6 @@ def new_scratch(plan: AgentsPlan) -> Scratch:
         expected=np.zeros(arms, np.float32),
         scores=np.zeros(arms, np.float32),
         work=np.zeros((2, arms), np.float32),
-        others=np.zeros(arms, np.float32),
         context=np.zeros(constants.dimension),
         gain=np.zeros(constants.dimension),
         moved=np.zeros(constants.dimension),
@@ -105,8 +103,7 @@ def choose_arm(
 @inlined
 def choose_jointly(
     features: Floats32, theta: Floats32, width: Floats32, cuts: Bools, pooled: Floats32,
-    pooled_width: Floats32, tie: int, most: float, scores: Floats32, others: Floats32,
-    work: Floats32,
+    pooled_width: Floats32, tie: int, most: float, scores: Floats32, work: Floats32,
 ) -> int:  # fmt: skip
     """The arm of the greatest upper bound, of two bounds the smaller one.
 
@@ -120,8 +117,6 @@ def choose_jointly(
         Whether the second bound counts.
     pooled, pooled_width : float32
         Of the view of what was released, which has the second bound.
-    others : (arms,) float32
-        Receives the second bounds.
 
     Returns
     -------
@@ -130,9 +125,7 @@ def choose_jointly(
     """
     arm = choose_arm(features, theta, width, tie, most, scores, work)
     if arm >= 0 and cuts.any():
-        score_arms(features, pooled, pooled_width, others, work)
-        take_smaller(scores, others, cuts)
-        arm = best_arm(scores, tie)
+        arm = best_of_smaller(features, pooled, pooled_width, cuts, tie, arm, scores)
     return arm
 
 
@@ -223,7 +216,7 @@ def play(
         if constants.joint_view:
             arm = choose_jointly(
                 features, joint.theta, joint.width, joint.cuts, view.theta, view.width, tie,
-                longest, scores, scratch.others, work,
+                longest, scores, work,
             )  # fmt: skip
         else:
             arm = choose_arm(features, view.theta, view.width, tie, longest, scores, work)

@@ -122,13 +122,11 @@ class Player(ActingParty[AnyPlayer]):
             sure, sure_width, cuts = joint.theta, joint.width, joint.cuts
             if some:
                 sure, sure_width, cuts = sure[some], sure_width[some], cuts[some]
-            others = np.empty(arms, np.float32)
             arm = int(
                 choose_jointly(
-                    features, sure, sure_width, cuts, theta, width, first, longest, scores, others,
-                    work,
+                    features, sure, sure_width, cuts, theta, width, first, longest, scores, work
                 )
-            )  # fmt: skip
+            )
         else:
             arm = int(choose_arm(features, theta, width, first, longest, scores, work))
         if arm < 0:
