@@ -7,7 +7,10 @@ import sys
 import fedbandits as fb
 from fedbandits.environments import Linear
 
-PRESETS = ("feducb", "feducb-published", "feducb-nonprivate", "linucb-alone", "linucb-pooled")
+PRESETS = (
+    "feducb", "feducb-hybrid", "feducb-published", "feducb-nonprivate", "linucb-alone",
+    "linucb-pooled",
+)  # fmt: skip
 
 
 def main() -> None:

@@ -18,7 +18,10 @@ from fedbandits import system
 from fedbandits.environments import Linear
 from fedbandits.testing.plays import simulate
 
-PRESETS = ("feducb", "feducb-published", "feducb-nonprivate", "linucb-alone", "linucb-pooled")
+PRESETS = (
+    "feducb", "feducb-hybrid", "feducb-published", "feducb-nonprivate", "linucb-alone",
+    "linucb-pooled",
+)  # fmt: skip
 THREADS = os.cpu_count() or 1
 REPETITIONS = 5
 

@@ -232,7 +232,7 @@ def feducb_hybrid(
     records_per_person: int = 1,
     regularization: float | Literal["auto"] = "auto",
 ) -> Variant:
-    """Own records and releases together, under the smaller bound: never worse than alone.
+    """Own records and releases in one estimate, under the smaller of two bounds.
 
     A preset of the system 'feducb' (Dubey & Pentland 2020, Differentially-Private Federated Linear Bandits).
 
@@ -915,7 +915,7 @@ def feducb_p2p_hybrid(
     graph: _PeerFedUCBGraph = "complete",
     gamma: int = 1,
 ) -> Variant:
-    """Own records and what peers released, under the smaller bound: never worse than alone.
+    """Own records and what peers released in one estimate, under the smaller of two bounds.
 
     A preset of the system 'feducb_p2p' (Dubey & Pentland 2020, the same peer to peer (Algorithm 3)).
 

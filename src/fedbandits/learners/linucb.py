@@ -159,7 +159,7 @@ def score_arm(
             inner = fma(width[model, i, j], features[j, column], inner)
         quadratic = fma(inner, x, quadratic)
         estimate = fma(theta[model, i], x, estimate)
-    return estimate + math.sqrt(max(quadratic, float32(0)))
+    return float(estimate + math.sqrt(max(quadratic, float32(0))))
 
 
 @compiled

@@ -82,8 +82,8 @@ OUTSIDE_THE_SERVER = (
 ITEMS_BOUNDED = "‖x‖ ≤ 1 and 0 ≤ y ≤ 1. The environment makes sure of this."
 #: A condition, where users arrive.
 SAME_ARRIVALS = (
-    "Neighbours differ only in one recommended item and its reward: the same users arrive at the "
-    "same times."
+    "Neighbours differ only in one recommended item and its reward: the same users arrive, and "
+    "rewards come, at the same times."
 )
 
 

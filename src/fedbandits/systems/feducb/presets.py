@@ -16,7 +16,7 @@ PRESETS: dict[str, Preset] = {
         "the sound variant: growing batches, optimal noise, agents act only on releases", {}
     ),
     "feducb-hybrid": Preset(
-        "own records and releases together, under the smaller bound: never worse than alone",
+        "own records and releases in one estimate, under the smaller of two bounds",
         {"local_view": "joint"},
     ),
     "feducb-published": Preset(

@@ -291,12 +291,11 @@ class Agent(Player[AgentState]):
             under_way={k: left for k, left in state.under_way.items() if k >= own},
         )  # fmt: skip
 
-        others, variance = others_in_sum(constants, self._index, newest, values, had)
-
         def load() -> Sequence[Message]:
             act.load_view(constants, constants.log_term, pool, state.view)
             add_beyond(constants, constants.log_term, pool, state.beyond, state.view)
             if constants.joint_view:
+                others, variance = others_in_sum(constants, self._index, newest, values, had)
                 load_others(constants, others, variance, state.view, state.joint)
             return ()
 
