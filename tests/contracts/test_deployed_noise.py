@@ -112,11 +112,13 @@ PEERS = {"graph": "complete"}
 VARIANTS = {
     "agents": Variant("feducb", {}, LINEAR),
     "agents, a model an arm": Variant("feducb", {}, CLASSES),
+    "agents, own records too": Variant("feducb-hybrid", {}, LINEAR),
     "agents, trees": Variant("ldp-silo", {}, LINEAR),
     "agents, as published": Variant(
         "feducb-published", {"schedule": "determinant(3)"}, LINEAR
     ),
     "peers": Variant("feducb-p2p", PEERS, LINEAR),
+    "peers, own records too": Variant("feducb-p2p-hybrid", PEERS, LINEAR),
     "peers, raw": Variant("feducb-p2p", PEERS | {"local_view": "raw"}, LINEAR),
     "peers, as published": Variant(
         "feducb-p2p-published", PEERS | {"schedule": "determinant(3)", "gamma": 2},

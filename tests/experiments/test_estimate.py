@@ -114,9 +114,11 @@ def test_a_run_that_fits_is_not_refused(monkeypatch):
 
 
 def test_long_runs_are_warned_of_and_others_are_not():
-    long = experiment(Linear(dim=2_000, arms=65_535), "feducb", "linucb-alone", rounds=1_000)
+    long = experiment(
+        Linear(dim=2_000, arms=65_535), "linucb-alone", "feducb-nonprivate", rounds=1_000
+    )
     with pytest.warns(
-        LongRunWarning, match=r"may take about \d+ days \(a rough .* most of it feducb"
+        LongRunWarning, match=r"may take about \d+ days \(a rough .* most of it linucb-alone"
     ):
         warn_of_long_runs(long, estimate(long, long.check()))
     for preset in preset_names():

@@ -13,8 +13,10 @@ from tests.systems.private_learners import PrivateMeans
 
 PRIVATE = {
     "feducb": fb.environments.Linear(agents=3, dim=2, arms=3),
+    "feducb-hybrid": fb.environments.Linear(agents=3, dim=2, arms=3),
     "ldp-silo": fb.environments.Linear(agents=3, dim=2, arms=3),
     "feducb-p2p": fb.environments.Linear(agents=3, dim=2, arms=3),
+    "feducb-p2p-hybrid": fb.environments.Linear(agents=3, dim=2, arms=3),
     "fclub": fb.environments.Clustered(users=6, servers=2, clusters=2, dim=2),
     "fclub-released": fb.environments.Clustered(users=6, servers=2, clusters=2, dim=2),
     "pfcb": fb.environments.Procurement(agents=2, producers=3, max_capacity=4),

@@ -19,8 +19,9 @@ from fedbandits.learners.joint_release import Noise
 from fedbandits.systems.agents.plan import Constants
 from fedbandits.systems.agents.views import Views
 
-#: A bound so much narrower counts even if it says no more than ‖θ*‖ ≤ S.
-_MUCH_NARROWER = 0.8
+#: The widest second bound that counts once it is narrower, as a multiple of S; and how much
+#: narrower a still wider one must be.
+_WIDEST, _MUCH_NARROWER = 1.2, 0.8
 
 
 def first_joints(constants: Constants, count: int) -> Joint:
@@ -51,7 +52,7 @@ def load_others(
     """Take up the sum of what others released.
 
     The bound of the sum of all releases begins to count beside the joint one when it is narrower,
-    for a random direction, and says more than ‖θ*‖ ≤ S does. Where it says no more, it makes arms
+    for a random direction, and not much wider than ‖θ*‖ ≤ S alone allows. A wider one makes arms
     alike, whatever is yet to be learned of them. That helps only an agent that knows much less.
 
     Parameters
@@ -72,7 +73,7 @@ def load_others(
     load_joint(constants.joint, joint, sums, Noise(deviation, norm, bias))
     for m in range(constants.models):
         pooled, own = _typical_width(view.width, m), _typical_width(joint.width, m)
-        limit = max(min(own, constants.parameter_bound), _MUCH_NARROWER * own)
+        limit = max(min(own, _WIDEST * constants.parameter_bound), _MUCH_NARROWER * own)
         if pooled < limit:
             joint.cuts[m] = True
 
