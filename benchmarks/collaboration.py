@@ -4,7 +4,9 @@ Regret of one agent at ε = 1, means over replicates. The last column is the reg
 a multiple of the better of ``linucb-alone`` and ``feducb``, with a 95% interval of the paired
 difference (Student's t): the same replicate has the same contexts and draws of rewards.
 
-    .venv/bin/python benchmarks/collaboration.py [REPLICATES] [SEED]
+    .venv/bin/python benchmarks/collaboration.py [REPLICATES] [SEED] [TEXT]
+
+With a third argument, only rows whose world has that text are played.
 """
 
 from __future__ import annotations
@@ -65,11 +67,14 @@ def ratio(found: dict[str, Any]) -> str:
 def main() -> None:
     replicates = int(sys.argv[1]) if len(sys.argv) > 1 else 8
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    chosen = sys.argv[3] if len(sys.argv) > 3 else ""
     print(f"replicates: {replicates}, seed: {seed}\n")
     print("| world | scale |", " | ".join(f"`{name}`" for name in SYSTEMS), "| hybrid ÷ better |")
     print("| --- | ---: |", " | ".join("---:" for _ in SYSTEMS), "| ---: |")
     for scale in (1.0, 0.1):
         for name, world, rounds, delta in rows():
+            if chosen not in name:
+                continue
             found = regret(world, rounds, delta, scale, replicates, seed)
             cells = " | ".join(f"{found[key].mean():,.1f}" for key in SYSTEMS)
             print(f"| {name} | {scale:g} | {cells} | {ratio(found)} |", flush=True)

@@ -32,12 +32,15 @@ QUICKSTART = pathlib.Path(__file__).parents[1] / "examples" / "quickstart.toml"
 RECORDS = (1, 4, 16, 88)
 BUDGET = {"epsilon": 1.0, "delta": 1e-5}
 ALONE, RECORD = "linucb-alone", "feducb"
+#: What is played for persons, and what its rows are called.
+PERSONS = {"feducb": "", "feducb-hybrid": "hybrid, "}
 
 
 def systems() -> tuple[Variant, ...]:
-    """Learning alone, FedUCB for records, and for persons."""
+    """Learning alone, FedUCB for records, and FedUCB and the hybrid for persons."""
     persons = (
-        fb.system("feducb", label=f"k = {k}", unit="person", records_per_person=k, **BUDGET)
+        fb.system(name, label=f"{called}k = {k}", unit="person", records_per_person=k, **BUDGET)
+        for name, called in PERSONS.items()
         for k in RECORDS
     )
     return fb.system(ALONE), fb.system(RECORD, **BUDGET), *persons
@@ -56,7 +59,7 @@ def main() -> None:
             "| | ε: a record | a person anywhere | noise | first sync | mistakes | minus feducb |\n"
             "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
         )
-        last = fb.run(experiment, jobs=1).isel(round=-1)
+        last = fb.run(experiment).isel(round=-1)
         for entry in experiment.systems:
             show(entry, world, experiment, last)
 

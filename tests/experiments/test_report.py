@@ -155,6 +155,14 @@ def test_a_person_is_priced_beside_the_record():
     assert "how much, one person" not in cards(claims)["linucb-alone"]
 
 
+def test_what_persons_cost_is_said_where_they_are_protected():
+    world = Classification(agents=5, dataset="wine", components=3)
+    protected = fb.system("feducb", unit="person", records_per_person=2, label="persons")
+    found = cards(experiment(world, protected, fb.system("feducb")).claims())
+    assert "--sweep systems.N.records_per_person=1,4,16" in found["persons"]
+    assert "what that costs" not in found["feducb"]
+
+
 @pytest.mark.parametrize(
     ("visits", "said"),
     [(1, "A test with 5%"), (7, "weak protection"), (20, "practically no protection")],

@@ -25,6 +25,11 @@ _INTRO = (
     "Look at three things: whether the ε is finite, what a person with several records costs, and "
     "what is not protected."
 )
+_COST_OF_PERSONS = (
+    "Noise grows with the number of records of a person that count. What that costs in regret is "
+    "shown by the same experiment with --sweep systems.N.records_per_person=1,4,16, where N is the "
+    "system's place in the file, from 0: one table and one plot."
+)
 _SIMULATED = (
     "This run is a simulation: its noise and keys come from the seed and protect nobody. What "
     "stands here holds for a federation of real parties with the same settings and secure noise."
@@ -126,6 +131,8 @@ def _lines(claim: PrivacyClaim, verdict: Verdict | None) -> Iterator[tuple[str, 
     if person:
         everywhere = ", at all parties together" if claim.protects_persons else ""
         yield f"how much, one person{everywhere}", as_text(person)
+    if claim.protects_persons and claim.is_private and claim.events:
+        yield "what that costs", as_text(_COST_OF_PERSONS)
     limits = "".join(f"<li>{as_text(_sentence(limit))}</li>" for limit in claim.limits)
     yield "not protected", f"<ul>{limits}</ul>"
     yield "attacked?", as_text(_attacked(verdict))
