@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedbandits.environments import Linear
+from fedbandits.environments import Classification, Linear
 from fedbandits.learners import joint as learner
 from fedbandits.learners.joint import Joint, JointTerms, Noise, one_joint
 from fedbandits.learners.linucb import best_arm, best_of_smaller, score_arms
@@ -29,7 +29,7 @@ from tests.learners.joint_reference import (
 
 TERMS = JointTerms(
     ridge=3.0, martingale_ridge=5.0, own_log_term=11.0, others_log_term=15.0, reward_noise=0.5,
-    parameter_bound=1.0, scale=1.0, gram_noise=0.8, norm_factor=4.0, bias_factor=6.0,
+    parameter_bound=1.0, scale=1.0, gram_noise=0.8, norm_factor=4.0, bias_factor=6.0, second_bound=True,
 )  # fmt: skip
 NOBODY = Noise(0.0, 0.0, 0.0)
 
@@ -346,7 +346,22 @@ def test_all_parts_of_alpha_add_up_to_alpha(preset, parts, alpha):
     assert rewards == pytest.approx(0.5 * shares.OTHERS_SHARE * alpha)
     spent = shares.OWN_SHARE + shares.POOLED_SHARE + shares.OTHERS_SHARE
     assert spent <= 1.0 + 1e-12
-    assert own == pytest.approx(shares.OWN_SHARE * alpha)
+    second = shares.POOLED_SHARE if not terms.second_bound else 0.0
+    assert own == pytest.approx((shares.OWN_SHARE + second) * alpha)
+
+
+@pytest.mark.parametrize("preset", ["feducb-hybrid", "feducb-p2p-hybrid"])
+def test_a_sum_that_noise_hides_to_the_end_has_no_bound_that_counts(preset):
+    """Public facts decide: more rounds bring it back, more records of a person take it away."""
+    world = Classification(agents=40, dataset="wine", components=2, shards="shared")
+
+    def counts(rounds, **parts):
+        config = system(preset, delta=0.01, **parts).config
+        return plan_of(config, world, rounds).constants.joint.second_bound
+
+    assert counts(200) and not counts(20)
+    assert counts(200, unit="person", records_per_person=1)
+    assert not counts(200, unit="person", records_per_person=50)
 
 
 @pytest.mark.parametrize("shared", [True, False])

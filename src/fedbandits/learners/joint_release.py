@@ -35,6 +35,8 @@ class JointTerms(NamedTuple):
         Deviation of the noise of Gram matrices, relative to that of moments.
     norm_factor, bias_factor : float
         b and w of others' releases, as multiples of the deviation of a moment's noise.
+    second_bound : bool
+        Whether the bound of the sum of all releases may count too.
     """
 
     ridge: float
@@ -47,6 +49,7 @@ class JointTerms(NamedTuple):
     gram_noise: float
     norm_factor: float
     bias_factor: float
+    second_bound: bool
 
 
 class Noise(NamedTuple):

@@ -54,6 +54,7 @@ def load_others(
     The bound of the sum of all releases begins to count beside the joint one when it is narrower,
     for a random direction, and not much wider than ‖θ*‖ ≤ S alone allows. A wider one makes arms
     alike, whatever is yet to be learned of them. That helps only an agent that knows much less.
+    Where noise hides all that releases could ever say, it never counts.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ def load_others(
     for m in range(constants.models):
         pooled, own = _typical_width(view.width, m), _typical_width(joint.width, m)
         limit = max(min(own, _WIDEST * constants.parameter_bound), _MUCH_NARROWER * own)
-        if pooled < limit:
+        if constants.joint.second_bound and pooled < limit:
             joint.cuts[m] = True
 
 

@@ -260,7 +260,7 @@ def _constants(
         dimension=dimension,
         raw_view=config.local_view == "raw",
         joint_view=config.local_view == "joint",
-        joint=joint_terms(config, facts, unequal, count, pooling.others),
+        joint=joint_terms(config, facts, noisiest, unequal, pooling, rounds),
         schedule=TRIGGERED if times is None else FIXED,
         period=period,
         sync_times=np.array([*([] if times is None or period else times), NEVER], np.int64),
