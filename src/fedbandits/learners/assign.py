@@ -25,6 +25,15 @@ def add_to(total: Floats, values: Floats) -> None:
 
 
 @compiled
+def is_zero(values: Floats) -> bool:
+    """Whether all entries of a vector are zero."""
+    zero = True
+    for i in range(values.size):
+        zero &= values[i] == 0.0
+    return zero
+
+
+@compiled
 def flatten(rows: Floats, out: Floats) -> None:
     """Write the rows of a matrix, one after the other, into a vector."""
     place = 0
@@ -40,6 +49,14 @@ def copy_square(squares: Floats, m: int, out: Floats) -> None:
     for i in range(squares.shape[1]):
         for j in range(squares.shape[2]):
             out[m, i, j] = squares[m, i, j]
+
+
+@compiled
+def put_square(square: Floats, squares: Floats, m: int) -> None:
+    """Make the ``m``-th matrix of (models, d, d) a copy of another one."""
+    for i in range(square.shape[0]):
+        for j in range(square.shape[1]):
+            squares[m, i, j] = square[i, j]
 
 
 @compiled

@@ -27,7 +27,7 @@ import numpy as np
 
 from fedbandits._compile import compiled, fma, inlined
 from fedbandits._typing import Bools, Floats, Floats32
-from fedbandits.learners.assign import fill_diagonal
+from fedbandits.learners.assign import fill_diagonal, put_square
 from fedbandits.learners.joint_release import (
     WEIGHTS,
     JointTerms,
@@ -185,7 +185,7 @@ def _shrink(
             squares[m, i, j] = fma(b, moved[j], fma(a, gain[j], squares[m, i, j]))
 
 
-@compiled
+@inlined
 def load_joint(terms: JointTerms, joint: Joint, sums: Floats, noise: Noise) -> None:
     """Take up new sums of what others released; own records stay.
 
@@ -206,6 +206,7 @@ def load_joint(terms: JointTerms, joint: Joint, sums: Floats, noise: Noise) -> N
     dimension = joint.estimate.shape[1]
     gram, moment = np.zeros((dimension, dimension)), np.zeros(dimension)
     mine, mine_moment = np.zeros((dimension, dimension)), np.zeros(dimension)
+    total = np.zeros(dimension)
     for m in range(joint.growth.size):
         unpack(sums[m], gram, moment)
         unpack(joint.statistic[m], mine, mine_moment)
@@ -216,10 +217,11 @@ def load_joint(terms: JointTerms, joint: Joint, sums: Floats, noise: Noise) -> N
             found = weigh(terms, mine, joint.growth[m], released, noise, kappa, reward, weight)
             if found.cost < best:
                 best = found.cost
-                joint.inverse[m] = found.inverse
-                joint.own[m] = found.own
-                joint.others[m] = found.others
-                joint.shrinkage[m] = found.shrinkage
-                total = mine_moment + found.moment
+                put_square(found.inverse, joint.inverse, m)
+                put_square(found.own, joint.own, m)
+                put_square(found.others, joint.others, m)
+                put_square(found.shrinkage, joint.shrinkage, m)
+                for i in range(dimension):
+                    total[i] = mine_moment[i] + found.moment[i]
                 apply_symmetric(joint.inverse, m, total, joint.estimate[m])
         refresh_joint(terms, joint, m)

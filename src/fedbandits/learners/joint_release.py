@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import compiled
+from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats
 from fedbandits.learners.ridge import invert_spectrum
 
@@ -130,7 +130,7 @@ class Weighed(NamedTuple):
     moment: Floats  # (d,): Dũ
 
 
-@compiled
+@inlined
 def weigh(
     terms: JointTerms, gram: Floats, growth: float, released: Spectrum, noise: Noise,
     kappa: float, reward: float, weight: float,
@@ -157,49 +157,73 @@ def weigh(
     values, vectors = released.values, released.vectors
     weights = _weights(terms, values, kappa, noise, weight)
     dimension, ridge = values.size, terms.ridge
-    inverse = np.zeros((dimension, dimension))
-    found, basis = np.linalg.eigh(
-        gram + ridge * np.eye(dimension) + _recompose(vectors, weights * values)
-    )
-    invert_spectrum(found, basis, inverse)
-    own = _between(inverse, gram + terms.martingale_ridge * np.eye(dimension))
-    shrinkage = _between(inverse, np.eye(dimension))
+    inverse, identity = np.zeros((dimension, dimension)), np.zeros((dimension, dimension))
+    total, others = np.zeros((dimension, dimension)), np.zeros((dimension, dimension))
     lifted = max(noise.norm_bound, terms.martingale_ridge) + noise.norm_bound
-    squares = weights * weights
-    sizes = np.maximum(values, 0.0)
-    rewards = _between(inverse, _recompose(vectors, reward * reward * squares * (sizes + lifted)))
-    privacy = _between(inverse, _recompose(vectors, noise.bias_bound**2 * squares))
+    # The deviation of the estimate for a typical θ*, to which S belongs in every direction alike.
+    entry = (1.0 + (terms.parameter_bound * terms.gram_noise) ** 2) * noise.deviation**2
+    variance = terms.reward_noise**2
+    counted, by_rewards = np.zeros(dimension), np.zeros(dimension)
+    by_privacy, spreading = np.zeros(dimension), np.zeros(dimension)
+    for i in range(dimension):
+        square, size = weights[i] * weights[i], max(values[i], 0.0)
+        counted[i] = weights[i] * values[i]
+        by_rewards[i] = reward * reward * square * (size + lifted)
+        by_privacy[i] = noise.bias_bound**2 * square
+        spreading[i] = square * (variance * size + entry)
+    read = _recompose(vectors, counted)
+    for i in range(dimension):
+        for j in range(dimension):
+            total[i, j] = gram[i, j] + (ridge if i == j else 0.0) + read[i, j]
+    found, basis = np.linalg.eigh(total)
+    invert_spectrum(found, basis, inverse)
+    for i in range(dimension):
+        identity[i, i] = 1.0
+        for j in range(dimension):
+            total[i, j] = gram[i, j] + (terms.martingale_ridge if i == j else 0.0)
+    own, shrinkage = _between(inverse, total), _between(inverse, identity)
+    rewards = _between(inverse, _recompose(vectors, by_rewards))
+    privacy = _between(inverse, _recompose(vectors, by_privacy))
     a, b = math.sqrt(trace(rewards)), math.sqrt(trace(privacy))
     bias = terms.parameter_bound * ridge
     radius = reward_radius(terms.reward_noise, terms.own_log_term, growth)
     width = radius * math.sqrt(trace(own)) + a + b + bias * math.sqrt(trace(shrinkage))
-    # The deviation of the estimate for a typical θ*, to which S belongs in every direction alike.
-    entry = (1.0 + (terms.parameter_bound * terms.gram_noise) ** 2) * noise.deviation**2
-    variance = terms.reward_noise**2
-    spread = trace(_between(inverse, variance * gram))
-    spread += trace(_between(inverse, _recompose(vectors, squares * (variance * sizes + entry))))
+    for i in range(dimension):
+        for j in range(dimension):
+            total[i, j] = variance * gram[i, j]
+            # (a' + b')² ≤ (1 + b/a) a'² + (1 + a/b) b'², which is equal for a random direction.
+            if a > 0.0:
+                others[i, j] += (1.0 + b / a) * rewards[i, j]
+            if b > 0.0:
+                others[i, j] += (1.0 + a / b) * privacy[i, j]
+    spread = trace(_between(inverse, total))
+    spread += trace(_between(inverse, _recompose(vectors, spreading)))
     spread += bias * bias * trace(shrinkage) / dimension
-    # (a' + b')² ≤ (1 + b/a) a'² + (1 + a/b) b'², which is equal for a random direction.
-    others = np.zeros((dimension, dimension))
-    if a > 0.0:
-        others += (1.0 + b / a) * rewards
-    if b > 0.0:
-        others += (1.0 + a / b) * privacy
     cost = terms.scale * width + math.sqrt(spread)
-    moment = vectors @ (weights * (vectors.T @ released.moment))
-    return Weighed(cost, inverse, own, others, shrinkage, moment)
+    moment = vectors.T @ released.moment
+    for i in range(dimension):
+        moment[i] *= weights[i]
+    return Weighed(cost, inverse, own, others, shrinkage, vectors @ moment)
 
 
 @compiled
 def _recompose(vectors: Floats, values: Floats) -> Floats:
     """Q diag(values) Qᵀ."""
-    matrix: Floats = (vectors * values) @ vectors.T
+    dimension = values.size
+    scaled = np.empty((dimension, dimension))
+    for i in range(dimension):
+        for j in range(dimension):
+            scaled[i, j] = vectors[i, j] * values[j]
+    matrix: Floats = scaled @ vectors.T
     return matrix
 
 
 @compiled
 def _between(inverse: Floats, matrix: Floats) -> Floats:
     """R⁻¹BR⁻¹, exactly symmetric."""
-    product = inverse @ matrix @ inverse
-    symmetric: Floats = 0.5 * (product + product.T)
+    dimension, product = len(matrix), inverse @ matrix @ inverse
+    symmetric = np.empty((dimension, dimension))
+    for i in range(dimension):
+        for j in range(dimension):
+            symmetric[i, j] = 0.5 * (product[i, j] + product[j, i])
     return symmetric

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from fedbandits._compile import compiled
+from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats, Floats32
 from fedbandits.learners.joint import (
     Joint,
@@ -24,10 +24,10 @@ from fedbandits.systems.agents.views import Views
 _WIDEST, _MUCH_NARROWER = 1.2, 0.8
 
 
-def first_joints(constants: Constants, count: int) -> Joint:
-    """What so many agents know before the first round; without joint views, one of no size."""
+def first_joints(constants: Constants, count: int) -> Joint | None:
+    """What so many agents know before the first round; None without joint views."""
     if not constants.joint_view:
-        return empty_joint(1, constants.models, 0)
+        return None
     joint = empty_joint(count, constants.models, constants.dimension)
     for agent in range(count):
         begin_joint(constants.joint, one_joint(joint, agent))
@@ -35,17 +35,14 @@ def first_joints(constants: Constants, count: int) -> Joint:
 
 
 def first_joint(constants: Constants) -> Joint:
-    """What one agent knows before the first round."""
-    return one_joint(first_joints(constants, 1), 0)
+    """What one agent knows before the first round; without a joint view, arrays of no size."""
+    joints = first_joints(constants, 1)
+    if joints is None:
+        joints = empty_joint(1, constants.models, 0)
+    return Joint(*(array[0] for array in joints))
 
 
-@compiled
-def joint_of(constants: Constants, joints: Joint, agent: int) -> Joint:
-    """What one agent knows; without joint views, the one of no size."""
-    return one_joint(joints, agent if constants.joint_view else 0)
-
-
-@compiled
+@inlined
 def load_others(
     constants: Constants, sums: Floats, variance: float, view: Views, joint: Joint
 ) -> None:

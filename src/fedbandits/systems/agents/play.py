@@ -12,15 +12,15 @@ from fedbandits._typing import Bools, Floats, Floats32, Ints
 from fedbandits.environments.base import draw_reward, fill_decision_set
 from fedbandits.environments.choices import note_choice
 from fedbandits.environments.joining import turn_from
-from fedbandits.environments.persons import person_of
 from fedbandits.learners.assign import flatten
-from fedbandits.learners.joint import Joint, observe_joint
-from fedbandits.learners.linucb import best_arm, best_of_smaller, score_arms
+from fedbandits.learners.joint import Joint
+from fedbandits.learners.jointly import acted_on, best_cut, best_where_cut, learn_jointly
+from fedbandits.learners.linucb import best_arm, score_arms
 from fedbandits.learners.ridge import add_record
 from fedbandits.privacy.bounds import NO_FAULT, NOT_A_NUMBER, hold_contexts, record_fault
 from fedbandits.privacy.continual import NONE, add_release_noise, draw_slot
 from fedbandits.random import Key, Purpose, fill_normal, integer
-from fedbandits.systems.agents.persons import counts_visit
+from fedbandits.systems.agents.persons import Persons, note_beyond, visit_counts
 from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan, Constants
 from fedbandits.systems.agents.views import (
     Views,
@@ -105,7 +105,7 @@ def choose_jointly(
     features: Floats32, theta: Floats32, width: Floats32, cuts: Bools, pooled: Floats32,
     pooled_width: Floats32, tie: int, most: float, scores: Floats32, work: Floats32,
 ) -> int:  # fmt: skip
-    """The arm of the greatest upper bound, of two bounds the smaller one.
+    """The arm of the greatest upper bound, of two bounds the smaller one: for a party.
 
     Parameters
     ----------
@@ -124,22 +124,17 @@ def choose_jointly(
         The arm; -1 if scores are not numbers.
     """
     arm = choose_arm(features, theta, width, tie, most, scores, work)
-    if arm >= 0 and cuts.any():
-        arm = best_of_smaller(features, pooled, pooled_width, cuts, tie, arm, scores)
+    if arm >= 0:
+        arm = best_where_cut(cuts, pooled, pooled_width, features, tie, arm, scores)
     return arm
 
 
 @inlined
 def _learn(
-    constants: Constants, log_term: float, terms: Floats, view: Views, joint: Joint,
-    scratch: Scratch, model: int, context: Floats, reward: float, triggering: bool,
+    constants: Constants, log_term: float, terms: Floats, view: Views, scratch: Scratch,
+    model: int, context: Floats, reward: float, triggering: bool,
 ) -> None:  # fmt: skip
-    """What is known takes up a record; ``triggering`` says whether a trigger does too."""
-    if constants.joint_view:
-        observe_joint(
-            constants.joint, joint, model, context, reward, constants.rounding,
-            scratch.gain, scratch.moved,
-        )  # fmt: skip
+    """A view takes up a record; ``triggering`` says whether a trigger does too."""
     if constants.raw_view:
         observe_raw(view, model, context, reward, triggering, scratch.gain)
         beta = view_radius(terms, view.log_det, model, constants.reward_noise, log_term)
@@ -156,10 +151,9 @@ def play(
     log_term: float,
     terms: Floats,
     view: Views,
-    joint: Joint,
+    joint: Joint | None,
     statistic: Floats,
-    visits: Ints,
-    beyond: Floats,
+    persons: Persons | None,
     tally: Tally,
     faults: Ints,
     scratch: Scratch,
@@ -185,14 +179,12 @@ def play(
         Terms of the pool that the view was made from.
     view : Views
         The agent's own; a raw one takes up every record at once.
-    joint : Joint
-        What the agent makes of its own records and others' releases, with a joint view.
+    joint : Joint or None
+        What the agent makes of its own records and others' releases; None without a joint view.
     statistic : (models, d (d + 3) / 2) float64
         Packed statistics of the agent's records; new records are added.
-    visits : (persons,) int64
-        How many visits of each person to this agent count, where persons are protected.
-    beyond : (models, d (d + 3) / 2) float64
-        The same statistics of records that count for no release, where a view takes them up.
+    persons : Persons or None
+        What the agent keeps of persons; None where records are protected.
     tally : Tally
         Receives the agent's regret and reward.
     faults : (agents, 2) int64
@@ -206,28 +198,21 @@ def play(
     """
     features, expected = scratch.features, scratch.expected
     scores, work = scratch.scores, scratch.work
-    context, shared, raw = scratch.context, constants.models == 1, constants.raw_view
+    context, shared = scratch.context, constants.models == 1
     triggered = constants.schedule == TRIGGERED
     longest = constants.context_bound if constants.clip else math.inf
+    theta, width = acted_on(joint, view.theta, view.width)
     regret, earned = 0.0, 0.0
     for round_ in range(turn_from(world, agent, first, step), end + 1, step):
         best = fill_decision_set(world, workspace, key, agent, round_, features, expected)
         tie = integer(scores.size, key, agent, round_, _TIE, 0)
-        if constants.joint_view:
-            arm = choose_jointly(
-                features, joint.theta, joint.width, joint.cuts, view.theta, view.width, tie,
-                longest, scores, work,
-            )  # fmt: skip
-        else:
-            arm = choose_arm(features, view.theta, view.width, tie, longest, scores, work)
+        arm = choose_arm(features, theta, width, tie, longest, scores, work)
         if arm < 0:
             note_fault(faults, agent, NOT_A_NUMBER, round_)
             break
+        arm = best_cut(joint, view.theta, view.width, features, tie, arm, scores)
         note_choice(world, agent, round_, arm)
-        counts = True
-        if constants.records_per_person > 0:
-            person = person_of(world, key, agent, round_)
-            counts = counts_visit(visits, person, constants.records_per_person)
+        counts = visit_counts(persons, world, key, agent, round_, constants.records_per_person)
         reward = draw_reward(world, expected[arm], key, agent, round_)
         gap = expected[best] - expected[arm]
         if math.isnan(reward):  # not observed: there is no record
@@ -252,10 +237,14 @@ def play(
         earned += reward
         if counts:
             add_record(statistic, model, context, recorded, constants.rounding)
-        elif raw:
-            add_record(beyond, model, context, recorded, constants.rounding)
+        else:
+            note_beyond(persons, constants.raw_view, model, context, recorded, constants.rounding)
+        learn_jointly(
+            joint, constants.joint, model, context, recorded, constants.rounding,
+            scratch.gain, scratch.moved,
+        )  # fmt: skip
         _learn(
-            constants, log_term, terms, view, joint, scratch, model, context, recorded,
+            constants, log_term, terms, view, scratch, model, context, recorded,
             triggered and counts,
         )  # fmt: skip
     tally.regret[agent] += regret

@@ -12,7 +12,6 @@ from fedbandits._compile import compiled
 from fedbandits._typing import Floats
 from fedbandits.environments.base import ContextualEnvironment, decision_set_workspace
 from fedbandits.learners.assign import any_fault
-from fedbandits.learners.joint import one_joint
 from fedbandits.random import Key
 from fedbandits.systems.agents.batches import BatchedReplicate
 from fedbandits.systems.agents.plan import Constants
@@ -84,10 +83,9 @@ def run_until(
                 constants.log_term,
                 state.terms[agent],
                 one_view(state.views, agent),
-                one_joint(state.joints, 0),  # nobody has one
+                None,  # nobody has a joint view
                 state.local[agent],
-                state.faults[agent][:0],  # nobody's visits are counted
-                state.local[agent],
+                None,  # nor are persons protected
                 state.tally,
                 state.faults,
                 scratch,

@@ -9,9 +9,7 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.needs import Needs
-from fedbandits.learners.joint import Joint
 from fedbandits.systems.agents import views as act
-from fedbandits.systems.agents.joint import first_joints
 from fedbandits.systems.agents.needs import agent_needs
 from fedbandits.systems.agents.plan import AgentsPlan, Constants
 from fedbandits.systems.agents.views import Views
@@ -35,7 +33,6 @@ class State(NamedTuple):
     local: Floats  # (agents, models, d (d + 3) / 2): own records since the last exchange
     terms: Floats  # (agents, models, 4): of the pool that an agent's view comes from
     views: Views  # one an agent
-    joints: Joint  # of no size: nobody has one
 
 
 def initial_state(constants: Constants) -> State:
@@ -49,7 +46,6 @@ def initial_state(constants: Constants) -> State:
         local=np.zeros((agents, *shape)),
         terms=np.zeros((agents, constants.models, 4)),
         views=act.empty_views(agents, constants.models, constants.dimension),
-        joints=first_joints(constants, 1),
     )
 
 

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats
 from fedbandits.environments.base import ContextualEnvironment, decision_set_workspace
 from fedbandits.environments.joining import turn_from
 from fedbandits.learners.assign import add_to, any_fault, fill
 from fedbandits.learners.joint import one_joint
+from fedbandits.learners.jointly import joint_of
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key
 from fedbandits.systems.agents.batches import BatchedReplicate
-from fedbandits.systems.agents.beyond import add_beyond
-from fedbandits.systems.agents.joint import joint_of, load_others
+from fedbandits.systems.agents.beyond import take_up_beyond
+from fedbandits.systems.agents.joint import load_others
+from fedbandits.systems.agents.persons import persons_of
 from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan, Constants
 from fedbandits.systems.agents.play import Scratch, note_fault, play, simulate_release
 from fedbandits.systems.agents.sync import next_sync, rounds_without_sync, sync_due
@@ -55,10 +59,9 @@ def _play(
         constants.log_term,
         state.pool.terms,
         one_view(state.views, agent if constants.raw_view else 0),
-        joint_of(constants, state.joints, agent),
+        joint_of(state.joints, agent),
         state.statistic[agent],
-        state.persons.visits[agent],
-        state.persons.beyond[agent],
+        persons_of(state.persons, agent, agent),
         state.tally,
         state.faults,
         scratch,
@@ -94,17 +97,22 @@ def _sync(constants: Constants, state: State, scratch: Scratch, key: Key) -> Non
     clock.waited[0] = 0
     clock.messages[0] += 2 * constants.agents
     _load_views(constants, state)
-    if constants.joint_view:
-        _load_joints(constants, state, released, k)
 
 
-@inlined
-def _load_joints(constants: Constants, state: State, released: Floats, k: int) -> None:
-    """Every agent takes up what all others released: the sum without its own release."""
-    shape = (constants.models, released.size // constants.models)
+@compiled
+def load_joints(constants: Constants, state: State, released: Floats) -> None:
+    """After a sync every agent takes up what all others released: the sum without its own release.
+
+    Apart from the loop over rounds, which would compile it anew for every world.
+    """
+    k = state.clock.releases[0]
+    models, size = constants.models, released.size // constants.models
+    others = np.zeros((models, size))
     variance = basis_of_all(constants, k).deviation ** 2
     for agent in range(constants.agents):
-        others = (released - state.newest[agent]).reshape(shape)
+        for m in range(models):
+            for i in range(size):
+                others[m, i] = released[m * size + i] - state.newest[agent, m * size + i]
         noise = variance - noise_variance(constants, agent, k)
         load_others(
             constants, others, noise, one_view(state.views, 0), one_joint(state.joints, agent)
@@ -113,17 +121,20 @@ def _load_joints(constants: Constants, state: State, released: Floats, k: int) -
 
 @inlined
 def _load_views(constants: Constants, state: State) -> None:
+    """Every view becomes what the pool says."""
     for v in range(state.views.theta.shape[0]):
         view = one_view(state.views, v)
         load_view(constants, constants.log_term, state.pool, view)
-        add_beyond(constants, constants.log_term, state.pool, state.persons.beyond[v], view)
+        persons = persons_of(state.persons, v, v)
+        take_up_beyond(persons, constants, constants.log_term, state.pool, view)
 
 
-@compiled
 def begin(constants: Constants, state: State) -> None:
-    """Set up what every agent knows before the first round."""
+    """Set up what every agent knows before the first round: all know the same."""
     initial_pool(constants, constants.base, state.pool)
-    _load_views(constants, state)
+    load_view(constants, constants.log_term, state.pool, one_view(state.views, 0))
+    for array in state.views:
+        array[1:] = array[0]
 
 
 @compiled
@@ -188,9 +199,12 @@ def end_batch(
 def run_until(
     world: Any, constants: Constants, state: State, scratch: Scratch, key: Key, stop: int
 ) -> None:
-    """Play on until ``stop`` rounds are done or a fault is noted."""
+    """Play on until ``stop`` rounds are done, a fault is noted, or joint views are to be loaded."""
     workspace = decision_set_workspace(world)
+    made = state.clock.releases[0]
     while state.clock.round_[0] < stop and not any_fault(state.faults):
+        if constants.joint_view and state.clock.releases[0] > made:
+            break
         start = state.clock.round_[0]
         end = batch_end(constants, state, stop)
         for agent in range(constants.agents):
@@ -215,7 +229,11 @@ class Replicate(BatchedReplicate[AgentsPlan]):
         self._load_batch_kernels()
 
     def _run_until(self, stop: int) -> None:
-        run_until(self.world, self.plan.constants, self.state, self._scratch[0], self.key, stop)
+        constants, state, scratch = self.plan.constants, self.state, self._scratch[0]
+        while self.done < stop and not state.faults[:, 0].any():
+            before = self.syncs
+            run_until(self.world, constants, state, scratch, self.key, stop)
+            self._load_joints(before)
 
     def _batch_end(self, stop: int) -> int:
         return int(batch_end(self.plan.constants, self.state, stop))
@@ -225,8 +243,14 @@ class Replicate(BatchedReplicate[AgentsPlan]):
         play_agents(self.world, constants, state, scratch, self.key, first, last, start, end)
 
     def _end_batch(self, end: int) -> None:
-        constants, scratch = self.plan.constants, self._scratch[0]
+        constants, scratch, before = self.plan.constants, self._scratch[0], self.syncs
         end_batch(self.world, constants, self.state, scratch, self.key, end)
+        self._load_joints(before)
+
+    def _load_joints(self, before: int) -> None:
+        """Load joint views, if there has been a sync beyond so many."""
+        if self.plan.constants.joint_view and self.syncs > before:
+            load_joints(self.plan.constants, self.state, self._scratch[0].released)
 
     def _radius_terms(self, v: int) -> tuple[Floats, float]:
         return self.state.pool.terms, self.plan.constants.log_term

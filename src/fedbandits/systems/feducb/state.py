@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.needs import Needs
-from fedbandits.learners.joint import Joint
 from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.joint import first_joints
 from fedbandits.systems.agents.needs import agent_needs
-from fedbandits.systems.agents.persons import Persons, first_persons
+from fedbandits.systems.agents.persons import first_persons
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.views import Pool, Views
 from fedbandits.systems.replicate import Tally
@@ -37,8 +36,8 @@ class State(NamedTuple):
     draws: Floats  # (agents, slots, models · d (d + 3) / 2): noise draws in use
     pool: Pool
     views: Views  # one that all agents share, or a raw one of each
-    persons: Persons
-    joints: Joint  # of every agent with a joint view
+    persons: Any  # Persons; None where records are protected
+    joints: Any  # a Joint of every agent; None without joint views
     newest: Floats  # (agents or 0, models · d (d + 3) / 2): with joint views, the last releases
 
 

@@ -15,12 +15,12 @@ from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats
 from fedbandits.environments.joining import turn_from
 from fedbandits.learners.assign import add_to, fill
-from fedbandits.learners.joint import one_joint
+from fedbandits.learners.jointly import joint_of
 from fedbandits.learners.ridge import log_determinant, unpack
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key
-from fedbandits.systems.agents.beyond import add_beyond
-from fedbandits.systems.agents.joint import joint_of, load_others
+from fedbandits.systems.agents.beyond import take_up_beyond
+from fedbandits.systems.agents.persons import persons_of
 from fedbandits.systems.agents.plan import TRIGGERED, Constants
 from fedbandits.systems.agents.play import Scratch, note_fault, play, simulate_release
 from fedbandits.systems.agents.views import (
@@ -67,10 +67,9 @@ def play_cell(
         peers.log_term[agent],
         state.pools.terms[cell],
         one_view(state.views, cell),
-        joint_of(constants, state.joints, cell),
+        joint_of(state.joints, cell),
         state.statistic[cell],
-        state.persons.visits[agent],
-        state.persons.beyond[cell],
+        persons_of(state.persons, agent, cell),
         state.tally,
         state.faults,
         scratch,
@@ -96,8 +95,8 @@ def newest(releases: Releases, cell: int, round_: int) -> int:
 @compiled
 def refresh(
     constants: Constants, peers: Peers, state: State, scratch: Scratch, cell: int, round_: int
-) -> None:
-    """Pool what a cell has heard by the end of ``round_``, if there is anything new.
+) -> bool:
+    """Pool what a cell has heard by the end of ``round_``, and return whether there is a new pool.
 
     Releases are cumulative, so the newest one of a peer replaces those before. They are added in
     the order of agents. Numbers only grow, so an unchanged sum of them means nothing new.
@@ -111,7 +110,7 @@ def refresh(
         if lag != NOT_POOLED:
             heard += newest(releases, other * peers.estimators + estimator, round_ - lag)
     if heard == state.heard[cell]:
-        return
+        return False
     state.heard[cell] = heard
     released = scratch.released
     fill(released, 0.0)
@@ -141,31 +140,9 @@ def refresh(
     if fault == NO_FAULT:
         view = one_view(state.views, cell)
         load_view(constants, peers.log_term[agent], pool, view)
-        beyond = state.persons.beyond[cell]
-        add_beyond(constants, peers.log_term[agent], pool, beyond, view)
-        if constants.joint_view:
-            others, variance = _others(constants, peers, state, cell, round_)
-            load_others(constants, others, variance, view, one_joint(state.joints, cell))
-
-
-@compiled
-def _others(
-    constants: Constants, peers: Peers, state: State, cell: int, round_: int
-) -> tuple[Floats, float]:
-    """The sum of the newest releases of others that a cell has heard, and its noise's variance."""
-    releases, depth = state.releases, state.releases.round_.shape[1]
-    others, variance = np.zeros(constants.entry_scale.size), 0.0
-    agent, estimator = cell // peers.estimators, cell % peers.estimators
-    for other in range(constants.agents):
-        lag = peers.lag[agent, other]
-        if lag == NOT_POOLED or other == agent:
-            continue
-        source = other * peers.estimators + estimator
-        k = newest(releases, source, round_ - lag)
-        if k > 0:
-            add_to(others, releases.value[source, (k - 1) % depth])
-            variance += releases.variance[source, (k - 1) % depth]
-    return others.reshape((constants.models, -1)), variance
+        persons = persons_of(state.persons, agent, cell)
+        take_up_beyond(persons, constants, peers.log_term[agent], pool, view)
+    return fault == NO_FAULT
 
 
 @compiled

@@ -18,6 +18,7 @@ from fedbandits.systems.agents.batches import BatchedReplicate
 from fedbandits.systems.agents.plan import TRIGGERED, Constants
 from fedbandits.systems.agents.play import Scratch
 from fedbandits.systems.agents.sync import next_sync
+from fedbandits.systems.feducb_p2p.jointly import refresh_jointly
 from fedbandits.systems.feducb_p2p.kernels import (
     begin,
     play_cell,
@@ -122,10 +123,26 @@ class Replicate(BatchedReplicate[PeerPlan]):
     def _run_until(self, stop: int) -> None:
         play_on = run_triggered_until if self._triggered else run_until
         constants, peers, scratch = self.plan.constants, self.plan.peers, self._scratch[0]
-        play_on(self.world, constants, peers, self.state, scratch, self.key, stop)
+        while self.done < stop and not self.state.faults[:, 0].any():
+            until = self._until_heard(stop)
+            play_on(self.world, constants, peers, self.state, scratch, self.key, until)
+            self._load_joints()
+
+    def _until_heard(self, stop: int) -> int:
+        """The round at whose end joint views may be loaded, or ``stop`` if that comes before."""
+        constants = self.plan.constants
+        if not constants.joint_view:
+            return stop
+        longest = int(self.plan.peers.reach.max())
+        return min(int(next_arrival(constants, longest, self.done)), stop)
+
+    def _load_joints(self) -> None:
+        """Load what agents with joint views have heard, as they would before the next round."""
+        if self.plan.constants.joint_view:
+            refresh_jointly(self.plan.constants, self.plan.peers, self.state, self._scratch[0])
 
     def _batch_end(self, stop: int) -> int:
-        return int(batch_end(self.plan.constants, self.state, stop))
+        return int(batch_end(self.plan.constants, self.state, self._until_heard(stop)))
 
     def _play_slice(self, scratch: Scratch, first: int, last: int, start: int, end: int) -> None:
         constants, peers, state = self.plan.constants, self.plan.peers, self.state
@@ -134,6 +151,7 @@ class Replicate(BatchedReplicate[PeerPlan]):
     def _end_batch(self, end: int) -> None:
         constants, peers, state = self.plan.constants, self.plan.peers, self.state
         end_batch(constants, peers, state, self._scratch[0], self.key, end)
+        self._load_joints()
 
     def arrivals(self) -> list[int]:
         """Rounds at whose end some agent has something new to pool; empty if the data decides."""
@@ -148,7 +166,9 @@ class Replicate(BatchedReplicate[PeerPlan]):
         return rounds
 
     def refresh(self) -> None:
-        refresh_all(self.plan.constants, self.plan.peers, self.state, self._scratch[0])
+        constants, peers, scratch = self.plan.constants, self.plan.peers, self._scratch[0]
+        bring = refresh_jointly if constants.joint_view else refresh_all
+        bring(constants, peers, self.state, scratch)
 
     def _radius_terms(self, v: int) -> tuple[Floats, float]:
         peers = self.plan.peers

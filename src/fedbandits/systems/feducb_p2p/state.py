@@ -7,18 +7,17 @@ who has heard it, and a flood's messages are scheduled for the rounds in which t
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.needs import Needs
-from fedbandits.learners.joint import Joint
 from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.joint import first_joints
 from fedbandits.systems.agents.needs import agent_needs
-from fedbandits.systems.agents.persons import Persons, first_persons
+from fedbandits.systems.agents.persons import first_persons
 from fedbandits.systems.agents.plan import TRIGGERED
 from fedbandits.systems.agents.views import Pool, Views
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
@@ -61,8 +60,8 @@ class State(NamedTuple):
     looked: Ints  # (cells,): the round after which it last looked for it
     pools: Pool  # one a cell
     views: Views  # one a cell
-    persons: Persons
-    joints: Joint  # of every agent with a joint view
+    persons: Any  # Persons; None where records are protected
+    joints: Any  # a Joint of every agent; None without joint views
 
 
 def initial_state(plan: PeerPlan) -> State:

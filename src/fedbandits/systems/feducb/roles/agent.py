@@ -293,7 +293,8 @@ class Agent(Player[AgentState]):
 
         def load() -> Sequence[Message]:
             act.load_view(constants, constants.log_term, pool, state.view)
-            add_beyond(constants, constants.log_term, pool, state.beyond, state.view)
+            if state.beyond.size:
+                add_beyond(constants, constants.log_term, pool, state.beyond, state.view)
             if constants.joint_view:
                 others, variance = others_in_sum(constants, self._index, newest, values, had)
                 load_others(constants, others, variance, state.view, state.joint)

@@ -105,7 +105,8 @@ def refreshed(
     view = act.one_view(act.empty_views(1, constants.models, constants.dimension), 0)
     log_term = float(plan.peers.log_term[index])
     act.load_view(constants, log_term, pool, view)
-    add_beyond(constants, log_term, pool, beyond, view)
+    if beyond.size:
+        add_beyond(constants, log_term, pool, beyond, view)
     return msgspec.structs.replace(estimator, pooled=numbers, pool=pool, view=view)
 
 

@@ -1,0 +1,52 @@
+"""What agents with joint views make of the releases that they have heard, compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats
+from fedbandits.learners.assign import add_to
+from fedbandits.learners.joint import one_joint
+from fedbandits.systems.agents.joint import load_others
+from fedbandits.systems.agents.plan import Constants
+from fedbandits.systems.agents.play import Scratch
+from fedbandits.systems.agents.views import one_view
+from fedbandits.systems.feducb_p2p.kernels import newest, refresh
+from fedbandits.systems.feducb_p2p.plan import NOT_POOLED, Peers
+from fedbandits.systems.feducb_p2p.state import State
+
+
+@compiled
+def refresh_jointly(constants: Constants, peers: Peers, state: State, scratch: Scratch) -> None:
+    """Like :func:`~.kernels.refresh_all`, where views are joint.
+
+    Apart from the loop over rounds, which would compile it anew for every world.
+    """
+    round_ = state.clock.round_[0]
+    for cell in range(state.heard.size):
+        looks = state.looked[cell] < state.awaited[cell]
+        if looks and refresh(constants, peers, state, scratch, cell, round_):
+            others, variance = _others(constants, peers, state, cell, round_)
+            view, joint = one_view(state.views, cell), one_joint(state.joints, cell)
+            load_others(constants, others, variance, view, joint)
+
+
+@compiled
+def _others(
+    constants: Constants, peers: Peers, state: State, cell: int, round_: int
+) -> tuple[Floats, float]:
+    """The sum of the newest releases of others that a cell has heard, and its noise's variance."""
+    releases, depth = state.releases, state.releases.round_.shape[1]
+    others, variance = np.zeros(constants.entry_scale.size), 0.0
+    agent, estimator = cell // peers.estimators, cell % peers.estimators
+    for other in range(constants.agents):
+        lag = peers.lag[agent, other]
+        if lag == NOT_POOLED or other == agent:
+            continue
+        source = other * peers.estimators + estimator
+        k = newest(releases, source, round_ - lag)
+        if k > 0:
+            add_to(others, releases.value[source, (k - 1) % depth])
+            variance += releases.variance[source, (k - 1) % depth]
+    return others.reshape((constants.models, -1)), variance
