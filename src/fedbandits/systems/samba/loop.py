@@ -1,88 +1,37 @@
-"""SAMBA's steps in one compiled loop: plain, distributed, or sealed by a stream cipher.
-
-Where every packet is to be sealed by itself, :mod:`.sealed_steps` plays the steps instead.
-"""
+"""A SAMBA run without parties: the first pulls, the steps of its player, the sum, and counts."""
 
 from __future__ import annotations
 
 import math
 import time
-from typing import Any
+from collections.abc import Callable
 
-import numpy as np
-
-from fedbandits._compile import compiled
-from fedbandits._typing import Floats, Ints
+from fedbandits._typing import Floats
 from fedbandits.crypto import paillier
-from fedbandits.crypto.aead import StreamCipher, counter_blocks
-from fedbandits.crypto.keystream import permute
 from fedbandits.environments.base import Environment
 from fedbandits.errors import FedbanditsError
-from fedbandits.learners.index_rules import explores
-from fedbandits.random import Key
+from fedbandits.learners.largest_scores import first_memory
 from fedbandits.systems.replicate import CompiledReplicate
 from fedbandits.systems.samba.agreement import channel_cipher
-from fedbandits.systems.samba.kernels import (
-    Pads,
-    Scratch,
-    list_drawn,
-    new_scratch,
-    open_scores,
-    owners_score,
-    owners_take,
-    pull,
-    select_arm,
-    select_drawn,
-    send_bits,
-    send_scores,
-)
-from fedbandits.systems.samba.packets import BITS, SCORES, packet_bytes
+from fedbandits.systems.samba.kernels import pull
+from fedbandits.systems.samba.packets import packet_bytes
 from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.sealed_steps import ROLES, Observer, SealedSteps, Timer
-from fedbandits.systems.samba.state import Owners, State, initial_state
-from fedbandits.systems.samba.streams import Batch, SimulatedSecrets, Streams, fill_owner_keys
+from fedbandits.systems.samba.players import PlainSilentPlayer, Player, PublishedPlayer, Setting
+from fedbandits.systems.samba.sealed_steps import ROLES, Observer, Timer
+from fedbandits.systems.samba.state import State, initial_state
+from fedbandits.systems.samba.streams import SimulatedSecrets, fill_owner_keys
 
 #: Numbers of key stream that are made at once: more, and the memory costs more than the cipher.
 _CHUNK = 1 << 15
 #: Bytes of a sum of rewards, or of a score that the Controller drew, in clear.
 _NUMBER_BYTES = 8
-
-
-@compiled
-def play_steps(
-    world: Any, rule: Any, comparisons: Ints, owners: Owners, key: Key, first: int, draws: Batch,
-    pads: Pads, scratch: Scratch, explored: Ints,
-) -> int:  # fmt: skip
-    """Play as many steps as there are draws; returns 0, or the step whose scores were refused."""
-    arms, iterations = scratch.places.size, comparisons.size
-    for s in range(draws.exploration.size):
-        step = first + s
-        exploring = explores(rule, step, arms, draws.exploration[s])
-        explored[0] += exploring
-        row = min(s, pads.scores.shape[0] - 1)
-        for i in range(iterations):
-            permute(draws.places[s, i], scratch.places)
-            if exploring and draws.drawn.shape[1] > 0:
-                list_drawn(draws.drawn[s], scratch.places, scratch.opened)
-                place = select_drawn(scratch.opened)
-            else:
-                mask = draws.masks[s, i]
-                owners_score(rule, i + 1, step, exploring, mask, owners, scratch.masked)
-                pad = pads.scores[row, i]
-                send_scores(scratch.masked.view(np.uint64), scratch.places, pad, scratch.listed)
-                open_scores(scratch.listed, pad, scratch.opened.view(np.uint64))
-                place = select_arm(
-                    comparisons[i],
-                    scratch.opened,
-                    draws.ties[s, i],
-                    draws.waits[s, i],
-                    scratch.waits,
-                )
-            if place < 0:
-                return step
-            arm = send_bits(place, scratch.places, pads.bits[row, i], scratch.bits)
-            owners_take(world, rule, i + 1, iterations, step, arm, owners, key)
-    return 0
+#: Who plays the steps of a run, by how it is executed and how scores are compared.
+_PLAYERS: dict[tuple[str, str], Callable[[Setting], Player]] = {
+    ("plain", "published"): PublishedPlayer,
+    ("distributed", "published"): PublishedPlayer,
+    ("secure", "published"): PublishedPlayer,
+    ("plain", "silent"): PlainSilentPlayer,
+}
 
 
 class Replicate(CompiledReplicate[SambaPlan]):
@@ -120,22 +69,18 @@ class Replicate(CompiledReplicate[SambaPlan]):
         self.agreement = plan.agreement(secrets.run)
         #: Seconds that each role has worked; the compiled loop does not tell roles apart.
         self.seconds = dict.fromkeys(ROLES, 0.0)
-        self.state: State = initial_state(plan.arms)
+        memory = first_memory(self.agreement.rule, plan.arms) if config.is_silent else None
+        self.state: State = initial_state(plan.arms, memory)
         #: The customer's own key; made with the sum if it has brought none.
         self.customer_key: paillier.PrivateKey | None = None
         self._clock = clock
         fill_owner_keys(self.key, secrets.run, self.state.owners.keys)
         self._cipher = channel_cipher(config.packet_cipher, secrets.channel, self.agreement)
-        self._streams = Streams(
-            secrets, self.agreement, config.tie_breaking == "random", plan.drawn_scores
-        )
-        self._sealed: SealedSteps | None = None
-        if observer is not None or config.packet_cipher == "aes-gcm":
-            silent = config.exploration_shortcut != "none"
-            self._sealed = SealedSteps(
-                self.agreement, self._cipher, silent, self.seconds, observer, clock
-            )
-        self._scratch = new_scratch(plan.arms)
+        setting = Setting(
+            plan, self.agreement, secrets, self._cipher, self.world, self.key, self.state.clock,
+            self.state.owners, self.seconds, observer, clock,
+        )  # fmt: skip
+        self._player = _PLAYERS[config.execution, config.comparison](setting)
         self._gaps: Floats = self.world.means.max() - self.world.means
         self._play(plan.arms + 1, 0)  # compiles what it needs
 
@@ -155,36 +100,12 @@ class Replicate(CompiledReplicate[SambaPlan]):
             self.state.total[0] = self._sum()
 
     def _play(self, first: int, count: int) -> None:
-        """Play some steps, whichever way."""
-        draws, rule = self._streams.batch(first, count), self.agreement.rule
-        owners, explored = self.state.owners, self.state.clock.explored
-        if self._sealed is not None:
-            refused = self._sealed.play(
-                self.world, owners, self.key, first, draws, self._scratch, explored
-            )
-        else:
-            refused = play_steps(
-                self.world, rule, np.array(self.agreement.comparisons), owners, self.key,
-                first, draws, self._pads(first, count), self._scratch, explored,
-            )  # fmt: skip
+        """Play some steps."""
+        refused = self._player.play(first, count)
         if refused:
             raise FedbanditsError(
                 f"step {refused}: a score is not a finite number; correct the index rule"
             )
-
-    def _pads(self, first: int, count: int) -> Pads:
-        """Key stream of the stream cipher, whose nonces are left out here; zeros without one."""
-        iterations, arms = self.agreement.iterations, self.plan.arms
-        if not isinstance(self._cipher, StreamCipher):
-            shape = (1, iterations, arms)
-            return Pads(np.zeros(shape, np.uint64), np.zeros(shape, np.uint8))
-        scores, bits = (
-            self._cipher.keystream(counter_blocks(direction, first, count, iterations, arms))
-            for direction in (SCORES, BITS)
-        )
-        return Pads(
-            np.ascontiguousarray(scores[..., 0]), (bits[..., 0] & np.uint64(0xFF)).astype(np.uint8)
-        )
 
     def _sum(self) -> float:
         """Steps 6 and 7: the customer gets the sum of all rewards, and nobody else does."""

@@ -37,12 +37,20 @@ class State(NamedTuple):
     total: Floats  # (1,) what the customer has decrypted; NaN until the end
 
 
-def initial_state(arms: int) -> State:
-    """The state before the first round, with keys that are still to be filled in."""
+def initial_state(arms: int, memory: float | None = None) -> State:
+    """The state before the first round, with keys that are still to be filled in.
+
+    Parameters
+    ----------
+    arms
+        K.
+    memory
+        What an owner's rule remembers before the first step; 1 / K if it is not given.
+    """
     owners = Owners(
         pulls=np.zeros(arms, np.int64),
         rewards=np.zeros(arms),
-        memory=np.full((arms, 1), 1.0 / arms),
+        memory=np.full((arms, 1), 1.0 / arms if memory is None else memory),
         keys=np.zeros((arms, 2), np.uint64),
         regret=np.zeros(arms),
     )
