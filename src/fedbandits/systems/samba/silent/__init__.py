@@ -1,6 +1,5 @@
-"""SAMBA in which neither server learns more than the budget, the number of arms, the algorithm.
+"""SAMBA in which no server learns anything: scores are shared between the two and compared so.
 
-Scores are shared between both servers, shuffled by both, and compared in the open
-(:mod:`fedbandits.crypto.shares`). ``views`` is what a server has of a selection, and
-``simulator`` makes such a view of nothing but random numbers.
+The first server is the Controller, the second one Comp. A turn is an iteration of a step.
+``views`` is what a server has of a turn, ``simulator`` makes such a view of random numbers alone.
 """
