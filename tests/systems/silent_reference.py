@@ -40,14 +40,14 @@ DEALT = (
     "r again", "short r", "mask again", "one seed", "block again",
 )  # fmt: skip
 SENT = ("pads kept", "answer pad is the pad", "winner told")
-SCORED = ("ties equal", "short packets")
+SCORED = ("ties equal",)
 
 
 class Turn(NamedTuple):
     first: FirstView
     second: SecondView
     winners: np.ndarray  # (runs,) by owner: who reads 1
-    lengths: np.ndarray  # (runs, arms) bytes of the owners' packets
+    told: np.ndarray  # (runs, arms) what the Controller sends the owners
 
 
 def uniform(draws, *shape) -> np.ndarray:
@@ -150,8 +150,7 @@ class Servers:
         bits_read = told - answer_pads
         assert set(np.unique(bits_read)) <= {0, 1}
         assert (bits_read.sum(axis=1) == 1).all()
-        lengths = np.full((self.runs, self.arms), 8)
-        return Turn(one, two, bits_read.argmax(axis=1), lengths)
+        return Turn(one, two, bits_read.argmax(axis=1), told)
 
 
 class Owners:
@@ -163,7 +162,6 @@ class Owners:
         self.pulls = np.ones(self.means.shape)
         self.rewards = (draws.random(self.means.shape) < self.means).astype(float)
         self.step = len(means)
-        self.explores = np.zeros(runs, bool)
 
     def words(self) -> np.ndarray:
         """Their scores of the next step as words, (runs, arms)."""
@@ -174,8 +172,8 @@ class Owners:
         elif self.algorithm == "thompson":
             scores = self.draws.beta(1 + self.rewards, 1 + self.pulls - self.rewards)
         else:
-            self.explores = self.draws.random(len(means)) < 0.3
-            scores = np.where(self.explores[:, None], self.draws.random(shape), means)
+            explores = self.draws.random((len(means), 1)) < 0.3
+            scores = np.where(explores, self.draws.random(shape), means)
         ties = np.argsort(self.draws.random(shape), axis=1)
         if self.flaw == "ties equal":
             ties[:] = 0
@@ -197,8 +195,6 @@ def play(means, runs, turns, arity, seed, algorithm="ucb", flaw="") -> list[Turn
         turn = servers.select(words)
         if flaw != "ties equal":
             np.testing.assert_array_equal(turn.winners, words.argmax(axis=1))
-        if flaw == "short packets":
-            turn.lengths[owners.explores] = 0
         owners.pull(turn.winners)
         played.append(turn)
     return played

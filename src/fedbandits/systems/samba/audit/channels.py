@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbandits._typing import Ints, Words64
+from fedbandits._typing import Floats, Ints, Words64
 from fedbandits.crypto.shares.comparison import OPENING_BITS, OPENINGS
 from fedbandits.systems.samba.silent.views import (
     RESULT,
@@ -123,3 +123,18 @@ def _sorted(words: Words64, places: Ints) -> Words64:
 def _by_run(turns: Sequence[NDArray[np.uint64]]) -> Words64:
     """(runs, turns, words)."""
     return np.stack(turns, axis=1)
+
+
+def published_channels(masked: Floats, chosen: Ints) -> Channels:
+    """What Comp sees of the published variant: masked scores in a random order, and its choice.
+
+    Parameters
+    ----------
+    masked
+        (runs, turns, arms), by place. The bits of a positive number are, nearly, a multiple of its
+        logarithm, so that a factor in common falls out of differences.
+    chosen
+        (runs, turns) places.
+    """
+    words = np.ascontiguousarray(masked).view(np.uint64)
+    return Channels({"scores": Channel(words, by_owner=True)}, {"chosen": chosen[..., None]})

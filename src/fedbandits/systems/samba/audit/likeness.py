@@ -13,7 +13,7 @@ being taken times the number of features (Bonferroni).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from fedbandits.systems.samba.audit.channels import Channel, Channels
 FEATURES = 500
 #: Where the fixed list of single pairs begins; any number does.
 _LIST = 20_260_101
+_WHOLE = 64
 #: Two-sided, of a normal variable.
 _Z99 = float(stats.norm.ppf(0.995))
 
@@ -66,28 +67,28 @@ def features(seen: Channels) -> tuple[tuple[str, ...], Floats]:
     return names, np.stack([made[name] for name in names], axis=1)
 
 
-def compare(one: Channels, other: Channels) -> Likeness:
+def compare(names: Sequence[str], a: Floats, b: Floats) -> Likeness:
     """Try to tell two sets of runs apart.
 
     Parameters
     ----------
-    one, other
-        What the same party saw in runs of two worlds; the same number of runs, at least 20.
+    names
+        The features' names.
+    a, b
+        Their values in runs of two worlds, (runs, features); as many runs of both, at least 20.
     """
-    names, a = features(one)
-    _, b = features(other)
     half = len(a) // 2
     found = [_threshold(x, y) for x, y in zip(a[:half].T, b[:half].T, strict=True)]
     best = max(range(len(names)), key=lambda i: found[i][0])
     _, at, sign = found[best]
     right = (sign * (a[half:, best] - at) <= 0).sum() + (sign * (b[half:, best] - at) > 0).sum()
-    p_values = [_p_value(x, y) for x, y in zip(a.T, b.T, strict=True)]
-    least = int(np.argmin(p_values))
+    apart = [2.0 * _threshold(x, y)[0] - 1.0 for x, y in zip(a.T, b.T, strict=True)]
+    least = int(np.argmax(apart))  # twice the best share less 1 is how far distributions differ
     return Likeness(
         accuracy=float(right) / (2 * (len(a) - half)),
         of=2 * (len(a) - half),
         feature=names[best],
-        p_value=min(1.0, p_values[least] * len(names)),
+        p_value=min(1.0, float(stats.kstwo.sf(apart[least], len(a) // 2)) * len(names)),
         differs=names[least],
     )
 
@@ -126,11 +127,15 @@ def _counted(places: Ints) -> Iterator[tuple[str, Floats]]:
 
 def _derived(channel: Channel) -> Iterator[tuple[str, Words64]]:
     """Words, and how they differ; the highest bit of each moved to the top."""
-    words = channel.values << np.uint64(64 - channel.bits)
+    words = channel.values << np.uint64(_WHOLE - channel.bits)
     yield "word", words
     if words.shape[2] > 1:
         yield "from neighbour", words[:, :, 1:] - words[:, :, :-1]
         yield "with neighbour", words[:, :, 1:] ^ words[:, :, :-1]
+    if words.shape[2] > 1 and channel.bits == _WHOLE:
+        ordered = np.sort(words, axis=2)
+        yield "from largest to next", ordered[:, :, -1:] - ordered[:, :, -2:-1]
+        yield "from largest to least", ordered[:, :, -1:] - ordered[:, :, :1]
     if words.shape[1] > 1:
         yield "from turn before", words[:, 1:] - words[:, :-1]
         yield "with turn before", words[:, 1:] ^ words[:, :-1]
@@ -156,7 +161,7 @@ def _log_size(words: Words64) -> Floats:
 
 def _singles(words: dict[str, Channel], count: int) -> dict[str, Floats]:
     """Differences and exclusive ors of single pairs of words of a channel, from a fixed list."""
-    wide = [(name, channel.values) for name, channel in words.items() if channel.bits == 64]
+    wide = [(name, channel.values) for name, channel in words.items() if channel.bits == _WHOLE]
     made, k = dict[str, Floats](), 0
     while len(made) < count:
         name, values = wide[k % len(wide)]
@@ -180,9 +185,3 @@ def _threshold(a: Floats, b: Floats) -> tuple[float, float, float]:
     best, at, sign = max((share[up], up, 1.0), (1 - share[down], down, -1.0))
     middle = values[at] if at + 1 == len(values) else (values[at] + values[at + 1]) / 2
     return float(best), float(middle), sign
-
-
-def _p_value(a: Floats, b: Floats) -> float:
-    if a.min() == a.max() == b.min() == b.max():
-        return 1.0
-    return float(stats.ks_2samp(a, b, method="asymp").pvalue)

@@ -170,9 +170,10 @@ def expanded_first(view: FirstView, arity: int) -> First:
 def expanded_second(view: SecondView, arity: int) -> Second:
     """What the second server has been dealt, each array with an axis of selections in front."""
     count, arms = view.pads.shape
-    four = np.empty((4, count, arms), np.uint64)
+    mask, share, back, share_back = np.empty((4, count, arms), np.uint64)
     dealt = _new_correlations(count, comparisons(arms, arity))
-    had = Second(*four, np.empty((count, arms), np.int64), view.shuffled.copy(), dealt)
+    places = np.empty((count, arms), np.int64)
+    had = Second(mask, share, back, share_back, places, view.shuffled.copy(), dealt)
     _expand_second(view.words, view.bits, view.products, view.joined, had)
     return had
 
