@@ -13,10 +13,10 @@ from fedbandits.errors import ConfigError, LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
 from fedbandits.random import Key
-from fedbandits.systems.application import Application, Asked, Means, Told
+from fedbandits.systems.application import Application, Asked, Means, SharedSecret, Told
 from fedbandits.systems.samba.agreement import RUN_BYTES
 from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.roles import COMP, CONTROLLER, CUSTOMER
+from fedbandits.systems.samba.roles import COMP, CONTROLLER, CUSTOMER, OWNER
 from fedbandits.systems.samba.roles.supplies import (
     CompSupply,
     ControllerSupply,
@@ -24,7 +24,7 @@ from fedbandits.systems.samba.roles.supplies import (
     OwnerSupply,
 )
 
-#: Of it Comp and the owners make the key of scores and bits; see ``SambaSystem.SHARED``.
+#: Of it Comp and the owners make the key of scores and bits.
 _CHANNEL = "channel"
 
 
@@ -69,6 +69,12 @@ class Pulls(Application[SambaPlan]):
 def application(plan: SambaPlan) -> Pulls | None:
     """How applications ask a data owner; nobody is asked in a plain run."""
     return None if plan.config.execution == "plain" else Pulls(plan)
+
+
+def shared(plan: SambaPlan) -> tuple[SharedSecret, ...]:
+    """What Comp makes for the owners; the Controller never has it."""
+    del plan
+    return (SharedSecret(_CHANNEL, COMP, OWNER),)
 
 
 def supply(plan: SambaPlan, role: str, place: int, means: Means) -> Any:

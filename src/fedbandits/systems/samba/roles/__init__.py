@@ -17,6 +17,7 @@ from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.roles.comp import Comp
 from fedbandits.systems.samba.roles.controller import Controller
 from fedbandits.systems.samba.roles.customer import Customer
+from fedbandits.systems.samba.roles.names import COMP, CONTROLLER, CUSTOMER, OWNER
 from fedbandits.systems.samba.roles.owner import DataOwner
 from fedbandits.systems.samba.roles.supplies import (
     CompSupply,
@@ -26,8 +27,7 @@ from fedbandits.systems.samba.roles.supplies import (
 )
 from fedbandits.systems.samba.streams import SimulatedSecrets
 
-#: Roles that one party has each, which is called the same.
-CUSTOMER, CONTROLLER, COMP = "customer", "controller", "comp"
+__all__ = ["COMP", "CONTROLLER", "CUSTOMER", "OWNER", "roles", "simulated_supplies"]
 
 
 def roles(plan: SambaPlan) -> Roles:
@@ -37,7 +37,7 @@ def roles(plan: SambaPlan) -> Roles:
     # says why. An owner may wait for the slowest score, then for Comp; the customer for the run.
     return Roles(
         (
-            Role("owner", owners, lambda seat, own: DataOwner(seat, plan, own), True, 3.0),
+            Role(OWNER, owners, lambda seat, own: DataOwner(seat, plan, own), True, 3.0),
             Role(CONTROLLER, (CONTROLLER,), lambda seat, own: Controller(seat, plan, own)),
             Role(COMP, (COMP,), lambda seat, own: Comp(seat, plan, own), patience=2.0),
             Role(CUSTOMER, (CUSTOMER,), lambda seat, own: Customer(seat, plan, own), False, inf),
