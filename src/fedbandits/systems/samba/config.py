@@ -191,7 +191,7 @@ class Samba(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def is_silent(self) -> bool:
-        """Whether neither server learns anything by which it could tell arms apart."""
+        """Whether scores are compared so that no server learns anything about them."""
         return self.comparison == "silent"
 
     @property

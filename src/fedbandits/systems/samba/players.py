@@ -123,18 +123,15 @@ class PublishedPlayer:
 
     def play(self, first: int, count: int) -> int:
         """Play some steps, whichever way."""
-        draws, (owners, explored) = self._streams.batch(first, count), self._changing
-        world, key = self._setting.world, self._setting.key
+        draws, setting = self._streams.batch(first, count), self._setting
+        world, key, owners = setting.world, setting.key, setting.owners
+        explored = setting.clock.explored
         if self.sealed is not None:
             return self.sealed.play(world, owners, key, first, draws, self._scratch, explored)
         return play_steps(
             world, self.agreed.rule, np.array(self.agreed.comparisons), owners, key, first, draws,
             self._pads(first, count), self._scratch, explored,
         )  # fmt: skip
-
-    @property
-    def _changing(self) -> tuple[Owners, Ints]:
-        return self._setting.owners, self._setting.clock.explored
 
     def _pads(self, first: int, count: int) -> Pads:
         """Key stream of the stream cipher, whose nonces are left out here; zeros without one."""
