@@ -1,4 +1,4 @@
-"""SAMBA's messages, numbered as the steps of Figure 5; the last ones end a run that cannot go on."""
+"""SAMBA's messages, numbered as the steps of Figure 5; the last end a run that cannot go on."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ when it knows the winner, and may have no items.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import msgspec
 import numpy as np
@@ -24,9 +25,10 @@ from fedbandits.crypto.shares.comparison import (
     open_next,
     take_opening,
 )
-from fedbandits.crypto.shares.openings import opening_bytes, pack_opening, unpack_opening
+from fedbandits.crypto.shares.openings import pack_opening, unpack_opening
 from fedbandits.errors import RemoteProtocolError
 from fedbandits.systems.samba.plan import SambaPlan
+from fedbandits.systems.samba.silent.blocks import make_turn
 
 
 class OpeningError(RemoteProtocolError):
@@ -77,17 +79,18 @@ class Contests:
     def __init__(self, plan: SambaPlan, name: str, first: bool) -> None:
         self._arms, self._arity = plan.arms, plan.config.arity
         self._name, self._first = name, first
+        self._turn = make_turn(plan.arms, plan.config.arity)
         self._pairs = [
             tournament.pairs(size, self._arity)
             for size in tournament.stage_sizes(self._arms, self._arity)
         ]
         ends = np.cumsum([0, *map(len, self._pairs)]).tolist()
         #: Which of a turn's dealt comparisons each stage uses.
-        self._dealt = [slice(*each) for each in zip(ends, ends[1:], strict=False)]
+        self._dealt = [slice(*each) for each in pairwise(ends)]
         #: Items of a turn.
         self.items = OPENINGS * len(self._pairs)
-        #: Messages that either server sends in a turn.
-        self.messages = self.items // 2 + 1
+        #: Messages that either server sends in a turn, its parts.
+        self.parts = self.items // 2 + 1
 
     def items_of(self, number: int, first: bool) -> range:
         """Which items there are in a message of a turn, of the Controller's or of Comp's."""
@@ -181,8 +184,7 @@ class Contests:
         return (item - 1) % OPENINGS
 
     def _bytes(self, item: int) -> int:
-        pairs = self._pairs[(item - 1) // OPENINGS]
-        return opening_bytes(self._opening(item), len(pairs))
+        return self._turn.opening_bytes(item - 1)
 
 
 def _of(dealt: Correlation, part: slice) -> Correlation:

@@ -1,7 +1,7 @@
 """Messages of a silent run. Everything but the endings is sealed for the one who receives it.
 
-A turn is an iteration of a step. Servers send one another numbered messages within a turn: the
-Controller 1, 2, …, and Comp as many. Comp's number 0 is what it makes ahead of the first turn.
+A turn is an iteration of a step. Servers send one another its parts: the Controller 1, 2, …, and
+Comp as many. Comp's part 0 is what it makes ahead of the first turn.
 """
 
 from __future__ import annotations
@@ -83,15 +83,15 @@ class Word(_OfTurn, frozen=True, kw_only=True, tag="samba.silent-word"):
 
 
 class ToSecond(_OfTurn, frozen=True, kw_only=True, tag="samba.silent-to-second"):
-    """What the Controller opens: with number 1 all scores in its order, masked."""
+    """What the Controller opens: with part 1 all scores in its order, masked."""
 
-    number: int
+    part: int  # of the turn
 
 
 class ToFirst(_OfTurn, frozen=True, kw_only=True, tag="samba.silent-to-first"):
     """What Comp opens; with the last of a turn the winner, masked, and scores made ahead."""
 
-    number: int
+    part: int  # of the turn
 
 
 class Answer(_OfTurn, frozen=True, kw_only=True, tag="samba.silent-answer"):

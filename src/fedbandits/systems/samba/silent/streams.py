@@ -10,6 +10,7 @@ secret         made by         held by     keys
 ``second``     dealer          Comp        words dealt to it, seal of what corrects them
 ``bill``       Controller      customer    seal of the Controller's share of the total
 ``receipt``    Comp            customer    seal of Comp's share of the total
+``owners``     owner 0         owners      exploration, see :class:`.samba.streams.OwnersKeys`
 =============  ==============  ==========  ==================================================
 
 Of ``channel`` and ``packets`` every owner has a secret of its own, see :func:`owners_secret`. Every
@@ -31,7 +32,7 @@ from fedbandits.systems.samba.streams import SimulatedSecrets, position
 
 #: Names of the secrets, as parties make them and hand them over.
 CHANNEL, PACKETS, LINK, FIRST, SECOND = "channel", "packets", "link", "first", "second"
-BILL, RECEIPT = "bill", "receipt"
+BILL, RECEIPT, OWNERS = "bill", "receipt", "owners"
 #: Directions of packets, the first byte of a position: owners to the Controller and back, the
 #: servers to one another, the dealer to a server. Each has a key of its own beside.
 UP, DOWN, TO_SECOND, TO_FIRST, DEALT, TOTAL = 3, 4, 5, 6, 7, 8

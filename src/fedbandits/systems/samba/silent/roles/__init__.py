@@ -7,6 +7,7 @@ from typing import Any
 
 from fedbandits.federation.roles import Role
 from fedbandits.systems.samba.plan import SambaPlan
+from fedbandits.systems.samba.roles import names
 from fedbandits.systems.samba.roles.customer import Customer
 from fedbandits.systems.samba.roles.names import COMP, CONTROLLER, CUSTOMER, DEALER, OWNER
 from fedbandits.systems.samba.silent.roles import supplies
@@ -33,9 +34,7 @@ def silent_roles(plan: SambaPlan, owners: tuple[str, ...]) -> tuple[Role, ...]:
     )
 
 
-def simulated_supply(
-    simulated: SimulatedSecrets, role: str, owner: str, draws: Any, private_key: Any
-) -> Any:
+def simulated_supply(simulated: SimulatedSecrets, role: str, owner: str, draws: Any) -> Any:
     """What a party brings to a simulation: secrets that protect nobody.
 
     Parameters
@@ -46,21 +45,21 @@ def simulated_supply(
         Which party it is; an owner by its name.
     draws
         Key of an owner's own draws.
-    private_key
-        Makes what a customer brings who decrypts the total; None where sums are shared.
     """
     secrets = SilentSecrets.simulated(simulated)
     channel, packets, link, first, second, bill, receipt = secrets
     match role:
-        case "controller":
+        case names.CONTROLLER:
             return supplies.ControllerSupply(
                 simulated.controller, simulated.run, packets, link, first, bill
             )
-        case "comp":
+        case names.COMP:
             return supplies.CompSupply(channel, link, second, receipt)
-        case "dealer":
+        case names.DEALER:
             return supplies.DealerSupply(first, second)
-        case "customer":
+        case names.CUSTOMER:
             return supplies.CustomerSupply(bill, receipt)
-    own = (owners_secret(each, name, owner) for each, name in ((channel, CHANNEL), (packets, PACKETS)))
-    return supplies.OwnerSupply(*own, simulated.owners, draws)
+    return supplies.OwnerSupply(
+        owners_secret(channel, CHANNEL, owner), owners_secret(packets, PACKETS, owner),
+        simulated.owners, draws,
+    )  # fmt: skip

@@ -19,7 +19,7 @@ from fedbandits.systems.samba.messages import CompGaveUp, EndForComp, Reason, St
 from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.roles.ending import Member, RunState, endings
 from fedbandits.systems.samba.silent.contest import Contest, Contests
-from fedbandits.systems.samba.silent.dealt import Blocks, SecondHand
+from fedbandits.systems.samba.silent.dealt import Deals, SecondHand
 from fedbandits.systems.samba.silent.messages import DealtSecond, SecondTotal, ToFirst, ToSecond
 from fedbandits.systems.samba.silent.packets import WORD_BYTES, Line, to_bytes, to_words, word_bytes
 from fedbandits.systems.samba.silent.roles.supplies import CompSupply
@@ -44,7 +44,7 @@ class SilentCompState(RunState, frozen=True, kw_only=True):
         The run's name; empty before it begins.
     step, iteration
         The turn that is under way.
-    number
+    part
         The Controller's message of that turn that comes next.
     contest
         Where its comparisons stand, once they have begun.
@@ -57,7 +57,7 @@ class SilentCompState(RunState, frozen=True, kw_only=True):
     run: bytes = b""
     step: int = 0
     iteration: int = 1
-    number: int = 1
+    part: int = 1
     contest: Contest | None = None
     dealt: int = 0
     blocks: dict[int, bytes] = msgspec.field(default_factory=dict)
@@ -67,14 +67,14 @@ class _Tools:
     """What follows from Comp's secrets and the run's name."""
 
     def __init__(
-        self, plan: SambaPlan, supply: CompSupply, owners: Sequence[str], run: bytes, blocks: Blocks
+        self, plan: SambaPlan, supply: CompSupply, owners: Sequence[str], run: bytes, deals: Deals
     ) -> None:
         self.agreed = plan.agreement(run)
         keys = SecondKeys.derive(supply.channel, supply.link, supply.second, owners, self.agreed)
         cipher = plan.config.packet_cipher
         self.to_second = Line(cipher, keys.link.to_second, TO_SECOND)
         self.to_first = Line(cipher, keys.link.to_first, TO_FIRST)
-        self.hand = SecondHand(blocks, cipher, keys.dealt)
+        self.hand = SecondHand(deals, cipher, keys.dealt)
         self.receipt = Line(cipher, total_key(supply.receipt, self.agreed), TOTAL)
         self.total = sum(int(total_pad(each.total)) for each in keys.owners)
         self._words = [Pads(each.words, self.agreed) for each in keys.owners]
@@ -117,7 +117,7 @@ class SilentComp(Member[SilentCompState]):
     def __init__(self, seat: Seat, plan: SambaPlan, supply: CompSupply) -> None:
         super().__init__(seat, SilentCompState())
         self._plan, self._supply, self._owners = plan, supply, seat.names("owner")
-        self._customer, self._blocks = seat.one("customer"), Blocks(plan)
+        self._customer, self._deals = seat.one("customer"), Deals(plan)
         self._contests = Contests(plan, self.name, False)
 
     @property
@@ -131,14 +131,14 @@ class SilentComp(Member[SilentCompState]):
         state = self._state
         if state.stage not in ("dealing", "ready"):
             return super().awaited
-        return self._turn * (self._contests.messages + 1) + state.number
+        return self._turn * (self._contests.parts + 1) + state.part
 
     def _resume(self) -> None:
         if self._state.run:
             self._tools = self._made(self._state.run)
 
     def _made(self, run: bytes) -> _Tools:
-        return _Tools(self._plan, self._supply, self._owners, run, self._blocks)
+        return _Tools(self._plan, self._supply, self._owners, run, self._deals)
 
     @property
     def _turn(self) -> int:
@@ -148,15 +148,15 @@ class SilentComp(Member[SilentCompState]):
         """What ends a turn is kept until the words of the next one have been dealt."""
         state = self._state
         if type(message) is ToSecond and state.stage == "ready":
-            found = (message.step, message.iteration, message.number)
-            ends = state.number == self._contests.messages
-            expected = (state.step, state.iteration, state.number)
+            found = (message.step, message.iteration, message.part)
+            ends = state.part == self._contests.parts
+            expected = (state.step, state.iteration, state.part)
             if ends and found == expected and self._lacks_block(self._turn + 1):
                 return None
         return super()._take(message)
 
     def _lacks_block(self, turn: int) -> bool:
-        return turn < self._blocks.turns and self._blocks.of(turn) not in self._state.blocks
+        return turn < self._deals.turns and self._deals.of(turn) not in self._state.blocks
 
     def _compute(self, event: Any) -> Step:
         match event:
@@ -183,7 +183,7 @@ class SilentComp(Member[SilentCompState]):
         tools = self._made(start.run)
         after = self._after(stage="dealing", run=start.run, step=start.arms + 1)
         outgoing: list[Message] = []
-        if not self._blocks.turns:
+        if not self._deals.turns:
             after, outgoing = self._finished(after, tools)
 
         def keep() -> Sequence[Message]:
@@ -195,10 +195,10 @@ class SilentComp(Member[SilentCompState]):
     def _keep_block(self, message: DealtSecond) -> Step:
         """A block has come; with the first one the run can begin."""
         state, block = self._state, message.block
-        ahead = self._blocks.of(self._turn) + 1
-        if block != state.dealt or block >= min(ahead + 1, self._blocks.count):
+        ahead = self._deals.of(self._turn) + 1
+        if block != state.dealt or block >= min(ahead + 1, self._deals.count):
             raise OutOfOrderError(
-                f"{self.name}: block {block} was dealt, {state.dealt} of {self._blocks.count} have "
+                f"{self.name}: block {block} was dealt, {state.dealt} of {self._deals.count} have "
                 "come"
             )
         self._tools.hand.open(block, message.sealed)
@@ -215,24 +215,22 @@ class SilentComp(Member[SilentCompState]):
         dealt = self._tools.hand.of(
             turn_number(self.agreement, state.step, state.iteration), state.blocks
         )
-        made = np.empty(self._blocks.entries, np.uint64)
+        made = np.empty(self._deals.entries, np.uint64)
         masked_share(self._tools.words(state.step, state.iteration), dealt.mask, made)
         return made
 
     def _go_on(self, message: ToSecond) -> Step:
-        state, contests, number = self._state, self._contests, message.number
-        found, expected = (
-            (each.step, each.iteration, each.number) for each in (message, state)
-        )
+        state, contests, part = self._state, self._contests, message.part
+        found, expected = ((each.step, each.iteration, each.part) for each in (message, state))
         if found != expected:
             raise OutOfOrderError(
                 f"{self.name}: asked for message {found} of a turn, this is {expected}"
             )
-        entries = self._blocks.entries
-        begins = WORD_BYTES * entries if number == 1 else 0
+        entries = self._deals.entries
+        begins = WORD_BYTES * entries if part == 1 else 0
         opened = self._tools.to_second.open(
-            state.step, state.iteration, number, message.sealed,
-            begins + contests.bytes_of(number, True),
+            state.step, state.iteration, part, message.sealed,
+            begins + contests.bytes_of(part, True),
         )  # fmt: skip
         dealt = self._tools.hand.of(self._turn, state.blocks)
         contest, sent = state.contest, b""
@@ -243,34 +241,34 @@ class SilentComp(Member[SilentCompState]):
             )
             contest = contests.begin(share, dealt.comparisons)
             sent = contests.packed(contest)
-        items = contests.split(opened[begins:], number, True)
+        items = contests.split(opened[begins:], part, True)
         contest, more = contests.exchange(contest, items, dealt.comparisons)
-        if number == contests.messages:
+        if part == contests.parts:
             return self._end_turn(contest, sent + more)
-        told = self._told(state.step, state.iteration, number, sent + more)
-        return Step(self._after(contest=contest, number=number + 1), [told])
+        told = self._told(state.step, state.iteration, part, sent + more)
+        return Step(self._after(contest=contest, part=part + 1), [told])
 
     def _end_turn(self, contest: Contest, sent: bytes) -> Step:
         """Tell the winner, which the Controller alone can turn back; and go on to the next turn."""
         state, tools, turn = self._state, self._tools, self._turn
-        dealt, entries = tools.hand.of(turn, state.blocks), self._blocks.entries
+        dealt, entries = tools.hand.of(turn, state.blocks), self._deals.entries
         winner, back = np.empty((2, entries), np.uint64)
         unit_vector(int(np.flatnonzero(dealt.places == contest.contenders[0])[0]), winner)
         masked_share(winner, dealt.returned_mask, back)
         padded = dealt.returned_share + tools.answers(state.step, state.iteration)
         sent += to_bytes(back) + to_bytes(padded)
         step, iteration = self.agreement.next_turn(state.step, state.iteration)
-        begun = self._blocks.of(turn + 1)
+        begun = self._deals.of(turn + 1)
         after = self._after(
-            step=step, iteration=iteration, number=1, contest=None,
+            step=step, iteration=iteration, part=1, contest=None,
             blocks={block: each for block, each in state.blocks.items() if block >= begun},
         )  # fmt: skip
         outgoing: list[Message] = []
-        if turn + 1 < self._blocks.turns:
+        if turn + 1 < self._deals.turns:
             sent += to_bytes(self._ahead(after))
         else:
             after, outgoing = self._finished(after, tools)
-        told = self._told(state.step, state.iteration, state.number, sent)
+        told = self._told(state.step, state.iteration, state.part, sent)
         return Step(after, [told, *outgoing])
 
     def _finished(self, after: SilentCompState, tools: _Tools) -> tuple[Any, list[Message]]:
@@ -279,13 +277,11 @@ class SilentComp(Member[SilentCompState]):
         if self._plan.config.total == "paillier":
             return after, []
         sealed = tools.receipt.seal(after.step, 1, 1, word_bytes(tools.total))
-        total = SecondTotal(
-            sender=self.name, receiver=self._customer, run=after.run, sealed=sealed
-        )
+        total = SecondTotal(sender=self.name, receiver=self._customer, run=after.run, sealed=sealed)
         return after, [total]
 
-    def _told(self, step: int, iteration: int, number: int, payload: bytes) -> ToFirst:
+    def _told(self, step: int, iteration: int, part: int, payload: bytes) -> ToFirst:
         return ToFirst(
             sender=self.name, receiver=self._controller, step=step, iteration=iteration,
-            number=number, sealed=self._tools.to_first.seal(step, iteration, number, payload),
+            part=part, sealed=self._tools.to_first.seal(step, iteration, part, payload),
         )  # fmt: skip

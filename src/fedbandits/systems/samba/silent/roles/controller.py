@@ -19,7 +19,7 @@ from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.roles.conducting import Conductor, ConductorState
 from fedbandits.systems.samba.roles.ending import GAVE_UP
 from fedbandits.systems.samba.silent.contest import Contest, Contests
-from fedbandits.systems.samba.silent.dealt import Blocks, FirstHand
+from fedbandits.systems.samba.silent.dealt import Deals, FirstHand
 from fedbandits.systems.samba.silent.messages import (
     Answer,
     Ask,
@@ -62,7 +62,7 @@ class SilentControllerState(ConductorState, frozen=True, kw_only=True):
     ----------
     masked
         Comp's shares of the scores of the turn, masked; empty before they have come.
-    number
+    part
         Comp's message of the turn that comes next.
     contest
         Where the comparisons of the turn stand, while they are made.
@@ -73,7 +73,7 @@ class SilentControllerState(ConductorState, frozen=True, kw_only=True):
     """
 
     masked: bytes = b""
-    number: int = 0
+    part: int = 0
     contest: Contest | None = None
     dealt: int = 0
     blocks: dict[int, bytes] = msgspec.field(default_factory=dict)
@@ -88,7 +88,7 @@ class _Tools:
         supply: ControllerSupply,
         owners: Sequence[str],
         run: bytes,
-        blocks: Blocks,
+        deals: Deals,
     ) -> None:
         self.agreed = plan.agreement(run)
         keys = FirstKeys.derive(supply.packets, supply.link, supply.first, owners, self.agreed)
@@ -97,7 +97,7 @@ class _Tools:
         self.down = [Line(cipher, each.down, DOWN) for each in keys.owners]
         self.to_second = Line(cipher, keys.link.to_second, TO_SECOND)
         self.to_first = Line(cipher, keys.link.to_first, TO_FIRST)
-        self.hand = FirstHand(blocks, cipher, keys.dealt)
+        self.hand = FirstHand(deals, cipher, keys.dealt)
         self.bill = Line(cipher, total_key(supply.bill, self.agreed), TOTAL)
         places = ControllerKeys.derive(supply.secret, run).places
         self.places = Places(places, plan.arms, plan.iterations)
@@ -106,6 +106,10 @@ class _Tools:
 _AWAITED = {
     "collecting": Reason.SCORES, "comparing": Reason.SHARES, "summing": Reason.SUMS
 }  # fmt: skip
+
+
+#: What comes before comparisons can begin, in any order.
+_COLLECTED = (Word, ToFirst, DealtFirst)
 
 
 class SilentController(Conductor[SilentControllerState]):
@@ -130,9 +134,7 @@ class SilentController(Conductor[SilentControllerState]):
 
     TRANSITIONS: ClassVar[Transitions] = {
         ("idle", Order): ("collecting", "summing"),
-        **{
-            ("collecting", kind): ("collecting", "comparing") for kind in (Word, ToFirst, DealtFirst)
-        },
+        **{("collecting", kind): ("collecting", "comparing") for kind in _COLLECTED},
         ("comparing", ToFirst): ("comparing", "collecting", "summing"),
         ("comparing", DealtFirst): ("comparing",),
         **{("summing", kind): ("summing", "done") for kind in (Sum, SumShare)},
@@ -148,11 +150,11 @@ class SilentController(Conductor[SilentControllerState]):
         super().__init__(seat, plan, supply.run, SilentControllerState())
         self._supply, self._dealer = supply, seat.one("dealer")
         self._place = {owner: place for place, owner in enumerate(self._owners)}
-        self._blocks, self._contests = Blocks(plan), Contests(plan, self.name, True)
+        self._deals, self._contests = Deals(plan), Contests(plan, self.name, True)
         self._tools = self._made(self._run)
 
     def _made(self, run: bytes) -> _Tools:
-        return _Tools(self._plan, self._supply, self._owners, run, self._blocks)
+        return _Tools(self._plan, self._supply, self._owners, run, self._deals)
 
     def _resume(self) -> None:
         if self._state.run:
@@ -169,8 +171,8 @@ class SilentController(Conductor[SilentControllerState]):
         state = self._state
         if state.stage not in _AWAITED:
             return super().awaited
-        number = state.number if state.stage == "comparing" else 0
-        return self.turns * (self._contests.messages + 1) + number + 1
+        part = state.part if state.stage == "comparing" else 0
+        return self.turns * (self._contests.parts + 1) + part + 1
 
     @property
     def _missing(self) -> Reason:
@@ -185,7 +187,7 @@ class SilentController(Conductor[SilentControllerState]):
 
     @property
     def _lacks_block(self) -> bool:
-        return self._blocks.of(self._turn) not in self._state.blocks
+        return self._deals.of(self._turn) not in self._state.blocks
 
     def _compute(self, event: Any) -> Step:
         match event:
@@ -212,7 +214,7 @@ class SilentController(Conductor[SilentControllerState]):
         accept(self.name, plan, ordered, self._run)
         SumCipher.agreed(self.name, plan.config, order.public_key)
         after = self._after(
-            stage="collecting" if self._blocks.turns else "summing", run=self._run,
+            stage="collecting" if self._deals.turns else "summing", run=self._run,
             public_key=order.public_key, step=step,
         )  # fmt: skip
         told = self._told(ordered)
@@ -238,10 +240,10 @@ class SilentController(Conductor[SilentControllerState]):
 
     def _keep_block(self, message: DealtFirst) -> Step:
         state, block = self._state, message.block
-        most = min(self._blocks.of(self._turn) + 2, self._blocks.count)
+        most = min(self._deals.of(self._turn) + 2, self._deals.count)
         if block != state.dealt or block >= most:
             raise OutOfOrderError(
-                f"{self.name}: block {block} was dealt, {state.dealt} of {self._blocks.count} have "
+                f"{self.name}: block {block} was dealt, {state.dealt} of {self._deals.count} have "
                 "come"
             )
         self._tools.hand.open(block, message.sealed)
@@ -250,68 +252,66 @@ class SilentController(Conductor[SilentControllerState]):
 
     def _once_complete(self, after: SilentControllerState) -> Step:
         """Begin the comparisons if nothing is missing any more."""
-        has_block = self._blocks.of(self._turn) in after.blocks
+        has_block = self._deals.of(self._turn) in after.blocks
         complete = len(after.collected) == len(self._owners) and after.masked and has_block
         return self._compare(after) if after.stage == "collecting" and complete else Step(after)
 
     def _compare(self, after: SilentControllerState) -> Step:
         """Bring all scores into an own order, and open what is to be compared first."""
-        dealt, entries = self._tools.hand.of(self._turn, after.blocks), self._blocks.entries
+        dealt, entries = self._tools.hand.of(self._turn, after.blocks), self._deals.entries
         shares = to_words(b"".join(after.collected[owner] for owner in self._owners))
         permuted, masked = np.empty((2, entries), np.uint64)
         permuted_share(shares, to_words(after.masked), dealt.places, dealt.shuffled, permuted)
         masked_share(permuted, dealt.mask, masked)
         contest = self._contests.begin(dealt.share.copy(), dealt.comparisons)
         told = self._opened(1, to_bytes(masked) + self._contests.packed(contest))
-        begun = self._blocks.of(self._turn)
+        begun = self._deals.of(self._turn)
         asks: list[Message] = []
-        if self._turn == begun * self._blocks.selections and begun + 1 < self._blocks.count:
+        if self._turn == begun * self._deals.selections and begun + 1 < self._deals.count:
             asks = [Ask(sender=self.name, receiver=self._dealer, block=begun + 1)]
         after = msgspec.structs.replace(
-            after, stage="comparing", collected={}, masked=b"", number=1, contest=contest
+            after, stage="comparing", collected={}, masked=b"", part=1, contest=contest
         )
         return Step(after, [told, *asks])
 
     def _go_on(self, message: ToFirst) -> Step:
         """Comp's next message of a turn: what it has opened, or in the end who won."""
-        state, contests, number = self._state, self._contests, message.number
-        found, expected = (
-            (each.step, each.iteration, each.number) for each in (message, state)
-        )
+        state, contests, part = self._state, self._contests, message.part
+        found, expected = ((each.step, each.iteration, each.part) for each in (message, state))
         # Number 0 comes before the first turn alone: later ones come with the end of a turn.
         if found != expected or (state.stage == "collecting" and (self._turn or state.masked)):
             raise OutOfOrderError(
                 f"{self.name}: {message.sender} sent message {found} of a turn, this is {expected}"
             )
-        vectors = WORD_BYTES * self._blocks.entries * self._vectors(number)
-        items = contests.bytes_of(number, False) if number else 0
+        vectors = WORD_BYTES * self._deals.entries * self._vectors(part)
+        items = contests.bytes_of(part, False) if part else 0
         opened = self._tools.to_first.open(
-            state.step, state.iteration, number, message.sealed, items + vectors
+            state.step, state.iteration, part, message.sealed, items + vectors
         )
-        if number == 0:
+        if part == 0:
             return self._once_complete(self._after(masked=opened))
         assert state.contest is not None  # noqa: S101 - the stage says so
         dealt = self._tools.hand.of(self._turn, state.blocks)
         contest, sent = contests.exchange(
-            state.contest, contests.split(opened[:items], number, False), dealt.comparisons
+            state.contest, contests.split(opened[:items], part, False), dealt.comparisons
         )
-        if number == contests.messages:
+        if part == contests.parts:
             return self._hand_out(opened[items:])
-        after = self._after(contest=contest, number=number + 1)
-        return Step(after, [self._opened(number + 1, sent)])
+        after = self._after(contest=contest, part=part + 1)
+        return Step(after, [self._opened(part + 1, sent)])
 
-    def _vectors(self, number: int) -> int:
+    def _vectors(self, part: int) -> int:
         """How many words an owner end a message of Comp's."""
-        if number == 0:
+        if part == 0:
             return 1
-        if number < self._contests.messages:
+        if part < self._contests.parts:
             return 0
-        return 3 if self._turn + 1 < self._blocks.turns else 2
+        return 3 if self._turn + 1 < self._deals.turns else 2
 
     def _hand_out(self, vectors: bytes) -> Step:
         """Turn the winner's place back into the owners' order; each is told its own entry."""
         state, agreed, tools, turn = self._state, self.agreement, self._tools, self._turn
-        words = to_words(vectors).reshape(-1, self._blocks.entries)
+        words = to_words(vectors).reshape(-1, self._deals.entries)
         dealt, answers = tools.hand.of(turn, state.blocks), np.empty_like(words[0])
         returned_share(words[0], dealt.places, dealt.returned, answers)
         answers += words[1]
@@ -327,20 +327,20 @@ class SilentController(Conductor[SilentControllerState]):
             )
             for i, owner in enumerate(self._owners)
         ]  # fmt: skip
-        goes_on, begun = turn + 1 < self._blocks.turns, self._blocks.of(turn + 1)
+        goes_on, begun = turn + 1 < self._deals.turns, self._deals.of(turn + 1)
         after = self._after(
             stage="collecting" if goes_on else "summing", step=step, iteration=iteration,
-            number=0, contest=None, masked=to_bytes(words[2]) if goes_on else b"",
+            part=0, contest=None, masked=to_bytes(words[2]) if goes_on else b"",
             blocks={n: block for n, block in state.blocks.items() if goes_on and n >= begun},
         )  # fmt: skip
         return Step(after, told)
 
-    def _opened(self, number: int, payload: bytes) -> ToSecond:
+    def _opened(self, part: int, payload: bytes) -> ToSecond:
         state = self._state
         return ToSecond(
             sender=self.name, receiver=self._comp, step=state.step, iteration=state.iteration,
-            number=number,
-            sealed=self._tools.to_second.seal(state.step, state.iteration, number, payload),
+            part=part,
+            sealed=self._tools.to_second.seal(state.step, state.iteration, part, payload),
         )  # fmt: skip
 
     def _add_share(self, message: SumShare) -> Step:

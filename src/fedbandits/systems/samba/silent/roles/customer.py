@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import msgspec
-
 from fedbandits.federation.events import Deadline, Start
 from fedbandits.federation.messages import DuplicateError, OutOfOrderError
 from fedbandits.federation.seats import Seat

@@ -13,7 +13,7 @@ from fedbandits.systems.samba.agreement import Ordered, accept
 from fedbandits.systems.samba.messages import DealerGaveUp, EndForDealer
 from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.roles.ending import Member, RunState, endings
-from fedbandits.systems.samba.silent.dealt import Blocks
+from fedbandits.systems.samba.silent.dealt import Deals
 from fedbandits.systems.samba.silent.messages import Ask, Dealing, DealtFirst, DealtSecond
 from fedbandits.systems.samba.silent.packets import Line
 from fedbandits.systems.samba.silent.roles.supplies import DealerSupply
@@ -66,7 +66,7 @@ class Dealer(Member[DealerState]):
 
     def __init__(self, seat: Seat, plan: SambaPlan, supply: DealerSupply) -> None:
         super().__init__(seat, DealerState())
-        self._plan, self._supply, self._blocks = plan, supply, Blocks(plan)
+        self._plan, self._supply, self._deals = plan, supply, Deals(plan)
         self._comp = seat.one("comp")
 
     @property
@@ -82,7 +82,7 @@ class Dealer(Member[DealerState]):
         keys = DealerKeys.derive(*self._supply, self._plan.agreement(run))
         first, second = (
             DealtWords(each.words, width)
-            for each, width in zip(keys, self._blocks.widths, strict=True)
+            for each, width in zip(keys, self._deals.widths, strict=True)
         )
         cipher = self._plan.config.packet_cipher
         one, other = (Line(cipher, each.sealed, DEALT) for each in keys)
@@ -108,7 +108,7 @@ class Dealer(Member[DealerState]):
             self._tools = tools
             return ()
 
-        if not self._blocks.count:
+        if not self._deals.count:
             return Step(self._after(stage="done", run=dealing.run), write=keep)
         after = self._after(stage=self._next_stage(1), run=dealing.run, dealt=1)
         return Step(after, self._dealt(0, tools), write=keep)
@@ -123,13 +123,13 @@ class Dealer(Member[DealerState]):
         return Step(after, self._dealt(block, self._tools))
 
     def _next_stage(self, dealt: int) -> str:
-        return "dealing" if dealt < self._blocks.count else "done"
+        return "dealing" if dealt < self._deals.count else "done"
 
     def _dealt(self, block: int, tools: _Tools) -> list[Message]:
         first, second = (
             line.seal(block, 1, 0, payload)
             for line, payload in zip(
-                tools.lines, self._blocks.deal(*tools.words, block), strict=True
+                tools.lines, self._deals.deal(*tools.words, block), strict=True
             )
         )
         return [

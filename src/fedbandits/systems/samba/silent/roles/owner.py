@@ -159,7 +159,8 @@ class SilentOwner(PullingOwner[SilentOwnerState]):
         return self._send_word(self._after(stage="waiting"))
 
     def _sum(self) -> Message:
-        rewards, told = self._state.rewards, {"sender": self.name, "receiver": self._controller}
+        rewards = self._state.rewards
+        told: dict[str, Any] = {"sender": self.name, "receiver": self._controller}
         if self._config.total == "paillier":
             sums = SumCipher.agreed(self.name, self._config, self._state.public_key)
             return Sum(ciphertext=sums.encrypt(rewards), **told)
