@@ -116,11 +116,11 @@ class GcmCipher:
 
 
 class StreamCipher:
-    """AES-256 in counter mode, one block a packet: for simulation, **not authenticated**.
+    """AES-256 in counter mode: for simulation, **not authenticated**.
 
     It hides as much as AES-GCM does (both are IND-CPA), at a fraction of the time, but nobody
-    notices a changed packet. Packets hold at most 16 bytes. A counter block is the packet's
-    position, XORed with its random nonce, and four zero bytes.
+    notices a changed packet. A counter block is the packet's position, XORed with its random nonce,
+    and the block's number in four bytes.
     """
 
     overhead = NONCE_BYTES
@@ -134,8 +134,6 @@ class StreamCipher:
         return np.frombuffer(raw, "<u8").astype(np.uint64).reshape(*counters.shape[:-1], 2)
 
     def seal(self, positions: Sequence[bytes], payloads: Sequence[bytes]) -> list[bytes]:
-        if any(len(payload) > _BLOCK for payload in payloads):
-            raise ValueError(f"a packet of this cipher holds at most {_BLOCK} bytes")
         nonces = fresh_nonces(len(payloads))
         return list(map(add, nonces, self._added(positions, nonces, payloads)))
 
@@ -147,15 +145,17 @@ class StreamCipher:
         self, positions: Sequence[bytes], nonces: Sequence[bytes], texts: Sequence[bytes]
     ) -> list[bytes]:
         """Texts with their key stream added."""
+        counts = [-(-len(text) // _BLOCK) for text in texts]
         blocks = (
-            _xor(place, nonce) + bytes(4) for place, nonce in zip(positions, nonces, strict=True)
+            _xor(place, nonce) + number.to_bytes(4, "big")
+            for place, nonce, count in zip(positions, nonces, counts, strict=True)
+            for number in range(count)
         )
-        stream = self._blocks.update(b"".join(blocks))
-        starts = range(0, len(stream), _BLOCK)
-        return [
-            _xor(text, stream[start : start + len(text)])
-            for text, start in zip(texts, starts, strict=True)
-        ]
+        stream, added, at = self._blocks.update(b"".join(blocks)), [], 0
+        for text, count in zip(texts, counts, strict=True):
+            added.append(_xor(text, stream[at : at + len(text)]))
+            at += _BLOCK * count
+        return added
 
 
 def _xor(one: bytes, other: bytes) -> bytes:
@@ -194,9 +194,9 @@ def counter_blocks(
 ) -> NDArray[np.uint8]:
     """Counter blocks of all packets of some steps, (steps, iterations, slots, 16) uint8.
 
-    Iterations are counted from 1. A block is the packet's position and four zero bytes:
-    :meth:`StreamCipher.keystream` of it is what :meth:`StreamCipher.seal` uses under a nonce of
-    zeros. For simulations, which keep no packet that somebody could see.
+    Iterations are counted from 1. A block is the packet's position and four zero bytes: of packets
+    of 16 bytes at most, :meth:`StreamCipher.keystream` of it is what :meth:`StreamCipher.seal` uses
+    under a nonce of zeros. For simulations, which keep no packet that somebody could see.
     """
     blocks = np.zeros((steps, iterations, slots, _BLOCK), np.uint8)
     blocks[..., 0] = direction
