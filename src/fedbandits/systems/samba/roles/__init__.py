@@ -26,8 +26,6 @@ from fedbandits.systems.samba.roles.supplies import (
     CustomerSupply,
     OwnerSupply,
 )
-from fedbandits.systems.samba.silent.messages import TABLES
-from fedbandits.systems.samba.silent.roles import silent_roles, simulated_supply
 from fedbandits.systems.samba.streams import SimulatedSecrets
 
 __all__ = ["COMP", "CONTROLLER", "CUSTOMER", "OWNER", "roles", "simulated_supplies"]
@@ -37,8 +35,8 @@ def roles(plan: SambaPlan) -> Roles:
     """Who takes part in a run that exchanges messages; owner i has arm i."""
     owners = tuple(f"owner-{i}" for i in range(plan.arms))
     if plan.config.is_silent:
-        table = TABLES[plan.config.total]
-        return Roles(silent_roles(plan, owners), table, True, _rounds_done)
+        made, table = _silent().roles_and_table(plan, owners)
+        return Roles(made, table, messages_set_pace=True, rounds_done=_rounds_done)
     # All wait for the Controller, which waits for one of them at a time: it gives up first, and
     # says why. An owner may wait for the slowest score, then for Comp; the customer for the run.
     return Roles(
@@ -52,6 +50,13 @@ def roles(plan: SambaPlan) -> Roles:
         messages_set_pace=True,
         rounds_done=_rounds_done,
     )
+
+
+def _silent() -> Any:
+    """The parties of a silent run, which are made of modules of this package."""
+    from fedbandits.systems.samba.silent import roles
+
+    return roles
 
 
 def _step(owner: PullingOwner[Any]) -> int:
@@ -83,7 +88,7 @@ def simulated_supplies(plan: SambaPlan, seed: int, replicate: int) -> Supplies:
     def supply(role: str, place: int) -> Any:
         if config.is_silent and (role != CUSTOMER or shares):
             own = Key(*draws[place]) if role == OWNER else None
-            return simulated_supply(secrets, role, f"owner-{place}", own)
+            return _silent().simulated_supply(secrets, role, f"owner-{place}", own)
         if role == CONTROLLER:
             return ControllerSupply(secrets.controller, secrets.run)
         if role == COMP:
