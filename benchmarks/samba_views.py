@@ -34,7 +34,7 @@ SERVERS = {
 }
 #: Arms, algorithm, and steps after the first pulls.
 CASES = ((5, "ucb", 60), (5, "thompson", 60), (5, "egreedy", 60), (50, "ucb", 20))
-PUBLISHED = ((5, "ucb", 100), (50, "ucb", 250))
+PUBLISHED = ((5, "ucb", 100), (50, "ucb", 400))
 
 
 def means(good: bool, arms: int) -> np.ndarray:

@@ -99,7 +99,7 @@ def test_a_view_made_of_nothing_looks_like_a_real_one(who, arms, arity):
     assert alike(real, made(who, arms, arity)).at_chance
 
 
-@pytest.mark.parametrize(("arms", "turns"), [(5, 100), (50, 250)])
+@pytest.mark.parametrize(("arms", "turns"), [(5, 100), (50, 400)])
 def test_the_same_features_find_the_published_variant(arms, turns):
     found = alike(published(False, arms, turns), published(True, arms, turns))
     assert found.accuracy >= 0.99
