@@ -18,11 +18,10 @@ from fedbandits.systems.samba.packets import packet_bytes
 from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.players import PlainSilentPlayer, Player, PublishedPlayer, Setting
 from fedbandits.systems.samba.sealed_steps import ROLES, Observer, Timer
+from fedbandits.systems.samba.silent.loop import SilentPlayer
 from fedbandits.systems.samba.state import State, initial_state
 from fedbandits.systems.samba.streams import SimulatedSecrets, fill_owner_keys
 
-#: Numbers of key stream that are made at once: more, and the memory costs more than the cipher.
-_CHUNK = 1 << 15
 #: Bytes of a sum of rewards, or of a score that the Controller drew, in clear.
 _NUMBER_BYTES = 8
 #: Who plays the steps of a run, by how it is executed and how scores are compared.
@@ -31,6 +30,8 @@ _PLAYERS: dict[tuple[str, str], Callable[[Setting], Player]] = {
     ("distributed", "published"): PublishedPlayer,
     ("secure", "published"): PublishedPlayer,
     ("plain", "silent"): PlainSilentPlayer,
+    ("distributed", "silent"): SilentPlayer,
+    ("secure", "silent"): SilentPlayer,
 }
 
 
@@ -91,9 +92,8 @@ class Replicate(CompiledReplicate[SambaPlan]):
         while self.done < min(stop, arms):
             pull(self.world, self.state.owners, self.key, self.done, self.done + 1)
             clock.round_[0] += 1
-        most = max(1, _CHUNK // (arms * self.agreement.iterations))
         while self.done < stop:
-            count = min(most, stop - self.done)
+            count = min(self._player.at_once, stop - self.done)
             self._play(self.done + 1, count)
             clock.round_[0] += count
         if self.done == budget and math.isnan(self.state.total[0]):
