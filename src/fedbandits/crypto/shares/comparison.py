@@ -208,18 +208,19 @@ def take_opening(number: int, others: Words64, dealt: Correlation, held: Held, f
 
 
 class Both(NamedTuple):
-    """Buffers of both servers' comparisons in a simulation, each an array of so many uint64."""
+    """Buffers of both servers' comparisons in a simulation."""
 
-    to_second: Words64  # the first server's opening, sealed
-    to_first: Words64  # the second server's, sealed
-    opened: Words64
+    to_second: Words64  # (OPENINGS, comparisons) the first server's openings, sealed
+    to_first: Words64  # (OPENINGS, comparisons) the second server's, sealed
+    opened: Words64  # (comparisons,)
     mine: Held
     theirs: Held
 
 
 def new_both(comparisons: int) -> Both:
     """Arrays for so many comparisons."""
-    first, second, opened = np.zeros((3, comparisons), np.uint64)
+    first, second = np.zeros((2, OPENINGS, comparisons), np.uint64)
+    opened = np.zeros(comparisons, np.uint64)
     return Both(first, second, opened, new_held(comparisons), new_held(comparisons))
 
 
@@ -231,7 +232,7 @@ def _exchange(
     word, start = _SEAL_WORD[number], np.uint64(_SEAL_FROM[number])
     every = _EVERY if number == 0 else (_ONE << np.uint64(OPENING_BITS[number])) - _ONE
     own, others = both.mine.sent, both.theirs.sent
-    to_second, to_first, opened = both.to_second, both.to_first, both.opened
+    to_second, to_first, opened = both.to_second[number], both.to_first[number], both.opened
     pad, other_pad = seal_second[word][at : at + n], seal_first[word][at : at + n]
     for k in range(n):
         to_second[k] = own[k] ^ ((pad[k] >> start) & every)
@@ -307,7 +308,7 @@ def compare_both(
         Which of the dealt comparisons is used up first, and how many are.
     both : Both
         ``sent`` of either side has its shares of x - y. Afterwards ``opened`` has the results, 1
-        where x < y.
+        where x < y, and ``to_second`` and ``to_first`` what was sent.
     """
     # Every loop writes one array only, so that it vectorises.
     mine, theirs = _some(mine, at, n), _some(theirs, at, n)

@@ -19,6 +19,7 @@ from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.players import PlainSilentPlayer, Player, PublishedPlayer, Setting
 from fedbandits.systems.samba.sealed_steps import ROLES, Observer, Timer
 from fedbandits.systems.samba.silent.loop import SilentPlayer
+from fedbandits.systems.samba.silent.sealed_turns import SealedSilentPlayer
 from fedbandits.systems.samba.state import State, initial_state
 from fedbandits.systems.samba.streams import SimulatedSecrets, fill_owner_keys
 
@@ -31,7 +32,11 @@ _PLAYERS: dict[tuple[str, str], Callable[[Setting], Player]] = {
     ("secure", "published"): PublishedPlayer,
     ("plain", "silent"): PlainSilentPlayer,
     ("distributed", "silent"): SilentPlayer,
-    ("secure", "silent"): SilentPlayer,
+    ("secure", "silent"): lambda setting: (
+        SilentPlayer(setting)
+        if setting.plan.config.cipher == "stream"
+        else SealedSilentPlayer(setting)
+    ),
 }
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Ints, Words64
-from fedbandits.crypto.shares.comparison import Both, compare_both, new_both
+from fedbandits.crypto.shares.comparison import OPENINGS, SEAL_WORDS, Both, compare_both, new_both
 from fedbandits.crypto.shares.dealing import (
     First,
     ForFirst,
@@ -24,6 +25,7 @@ from fedbandits.crypto.shares.dealing import (
     new_first,
     new_second,
 )
+from fedbandits.crypto.shares.openings import write_opening
 from fedbandits.crypto.shares.shuffle import (
     masked_share,
     permuted_share,
@@ -68,6 +70,12 @@ class Links(NamedTuple):
     to_first: Words64  # (turns or 1, 3 arms + SEAL_WORDS comparisons)
 
 
+def make_links(arms: int, comparisons: int, turns: int) -> Links:
+    """Zeros for so many turns."""
+    openings = SEAL_WORDS * comparisons
+    return Links(*(np.zeros((turns, n * arms + openings), np.uint64) for n in (1, 3)))
+
+
 class OwnerWords(NamedTuple):
     """Words of every owner's streams, (arms, turns) each; (arms, 1) zeros if nothing is sealed."""
 
@@ -87,21 +95,37 @@ class Rooms(NamedTuple):
     shares: Words64  # (arms,) what the Controller has of it, then its share by place
     others: Words64  # (arms,) what Comp has
     permuted: Words64  # (arms,) the Controller's share by π₀
-    masked: Words64  # (arms,) on its way from one server to the other
+    ahead: Words64  # (arms,) Comp's shares, masked, on their way
+    masked: Words64  # (arms,) the Controller's permuted shares, masked, on their way
     chosen: Words64  # (arms,) 1 for the winner
+    returned: Words64  # (arms,) that, masked, on its way
     padded: Words64  # (arms,) what Comp adds to answers, on its way
     answers: Words64  # (arms,) by owner, sealed
     places: Ints  # (arms,) of those who are still in
+    openings: NDArray[np.uint8]  # (2, bytes) what either server opens, packed; (2, 0) if unused
 
 
-def new_rooms(arms: int, bracket: Bracket) -> Rooms:
-    """Buffers for one run."""
+def new_rooms(arms: int, bracket: Bracket, opening_bytes: int = 0) -> Rooms:
+    """Buffers for one run.
+
+    Parameters
+    ----------
+    arms
+        K.
+    bracket
+        The tournament of every turn.
+    opening_bytes
+        Bytes of all openings of one server in a turn, where they are to be kept.
+    """
     comparisons = len(bracket.pairs)
     stage = int(np.diff(bracket.begins).max())
-    sent, shares, others, permuted, masked, chosen, padded, answers = np.zeros((8, arms), np.uint64)
+    sent, shares, others, permuted, ahead, masked, chosen, returned, padded, answers = np.zeros(
+        (10, arms), np.uint64
+    )
     return Rooms(
         new_first(arms, comparisons), new_second(arms, comparisons), new_both(stage), sent, shares,
-        others, permuted, masked, chosen, padded, answers, np.zeros(arms, np.int64),
+        others, permuted, ahead, masked, chosen, returned, padded, answers,
+        np.zeros(arms, np.int64), np.zeros((2, opening_bytes), np.uint8),
     )  # fmt: skip
 
 
@@ -173,13 +197,22 @@ def travel(words: Words64, pad: Words64) -> None:
 def shuffle_twice(rooms: Rooms, to_first: Words64, to_second: Words64) -> None:
     """Shares by owner become shares by place, in an order that neither server knows."""
     first, second = rooms.first, rooms.second
-    masked_share(rooms.others, second.mask, rooms.masked)
-    travel(rooms.masked, to_first)
-    permuted_share(rooms.shares, rooms.masked, first.places, first.shuffled, rooms.permuted)
+    masked_share(rooms.others, second.mask, rooms.ahead)
+    travel(rooms.ahead, to_first)
+    permuted_share(rooms.shares, rooms.ahead, first.places, first.shuffled, rooms.permuted)
     masked_share(rooms.permuted, first.mask, rooms.masked)
     travel(rooms.masked, to_second)
     permuted_share(second.share, rooms.masked, second.places, second.shuffled, rooms.others)
     rooms.shares[:] = first.share
+
+
+@compiled
+def _write_openings(both: Both, n: int, openings: NDArray[np.uint8], at: int) -> int:
+    """Write what both opened in a stage; returns where the next stage's begins."""
+    for number in range(OPENINGS):
+        write_opening(number, both.to_second[number], n, openings[0], at)
+        at = write_opening(number, both.to_first[number], n, openings[1], at)
+    return at
 
 
 @compiled
@@ -191,7 +224,7 @@ def find_winner(bracket: Bracket, rooms: Rooms, seal_second: Words64, seal_first
     places, both, pair = rooms.places, rooms.both, bracket.pairs
     for i in range(places.size):
         places[i] = i
-    left = places.size
+    left, written = places.size, 0
     mine, theirs = rooms.first.comparisons, rooms.second.comparisons
     for stage in range(bracket.sizes.size):
         at = bracket.begins[stage]
@@ -201,6 +234,8 @@ def find_winner(bracket: Bracket, rooms: Rooms, seal_second: Words64, seal_first
             both.mine.sent[k] = rooms.shares[one] - rooms.shares[other]
             both.theirs.sent[k] = rooms.others[one] - rooms.others[other]
         compare_both(mine, theirs, seal_second, seal_first, at, n, both)
+        if rooms.openings.size > 0:
+            written = _write_openings(both, n, rooms.openings, written)
         left = winners(places, left, bracket.arity, both.opened)
         if left < 0:
             return -1
@@ -221,12 +256,12 @@ def tell_owners(
         if second.places[v] == place:
             entry = v
     unit_vector(entry, rooms.chosen)
-    masked_share(rooms.chosen, second.returned_mask, rooms.masked)
-    travel(rooms.masked, to_first[:arms])
+    masked_share(rooms.chosen, second.returned_mask, rooms.returned)
+    travel(rooms.returned, to_first[:arms])
     for i in range(arms):
         rooms.padded[i] = second.returned_share[i] + streams.answers[i, turn]
     travel(rooms.padded, to_first[arms:])
-    returned_share(rooms.masked, first.places, first.returned, rooms.answers)
+    returned_share(rooms.returned, first.places, first.returned, rooms.answers)
     for i in range(arms):
         rooms.answers[i] = (rooms.answers[i] + rooms.padded[i]) ^ streams.down[i, row]
     told = -1

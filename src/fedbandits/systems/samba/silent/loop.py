@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from fedbandits._compile import compiled
-from fedbandits._typing import Words64
 from fedbandits.crypto.keystream import KeyStream, permute
-from fedbandits.crypto.shares.comparison import SEAL_WORDS
 from fedbandits.crypto.shares.dealing import first_width, second_width
 from fedbandits.errors import FedbanditsError
 from fedbandits.learners.index_rules import explores
@@ -24,10 +20,12 @@ from fedbandits.systems.samba.silent.kernels import (
     OwnerWords,
     Rooms,
     make_bracket,
+    make_links,
     new_rooms,
     owners_send,
     select,
 )
+from fedbandits.systems.samba.silent.owners import OwnerStreams
 from fedbandits.systems.samba.silent.streams import SilentSecrets, turn_number
 from fedbandits.systems.samba.silent_kernels import (
     SilentScratch,
@@ -96,31 +94,25 @@ class SilentPlayer:
         self._scratch = new_silent_scratch(arms)
         #: Steps that may be played in one call.
         self.at_once = max(_LEAST_TURNS, _OWNERS_AT_ONCE // arms) // self._iterations
-        comparisons, sealed = len(self._bracket.pairs), config.packet_cipher == "stream"
+        comparisons, cipher = len(self._bracket.pairs), config.packet_cipher
         width = first_width(arms, comparisons) + second_width(arms, comparisons)
         self._dealt_at_once = max(1, _DEALT_AT_ONCE // (width * self._iterations))
-        secrets = SilentSecrets.simulated(setting.secrets)
-        self._dealer = Dealer(
-            secrets.dealer(self.agreed), arms, comparisons, self._dealt_at_once * self._iterations,
-            sealed, setting.timer,
-        )  # fmt: skip
-        self._open_streams(secrets, comparisons, sealed)
-
-    def _open_streams(self, secrets: SilentSecrets, comparisons: int, sealed: bool) -> None:
-        """The streams of owners by purpose, and of the servers' links by direction."""
-        arms, most = self.agreed.arms, self._dealt_at_once * self._iterations
+        secrets, most = SilentSecrets.simulated(setting.secrets), self._dealt_at_once
         keys = [secrets.owner(f"owner-{i}", self.agreed) for i in range(arms)]
-        pads = [[KeyStream(key, 1) for key in (k.pads.words, k.pads.answers)] for k in keys]
-        seals = [[KeyStream(key, 1) for key in k.seals] for k in keys] if sealed else []
-        self._purposes = [
-            list(streams) for made in (pads, seals) for streams in zip(*made, strict=True)
-        ]
-        widths = arms + SEAL_WORDS * comparisons, 3 * arms + SEAL_WORDS * comparisons
-        link = secrets.controller((), self.agreed).link
-        self._links = (
-            [KeyStream(key, w) for key, w in zip(link, widths, strict=True)] if sealed else []
-        )
-        self._link_words = Links(*(np.zeros((most if sealed else 1, w), np.uint64) for w in widths))
+        self._streams = OwnerStreams(keys, self.agreed, cipher == "stream")
+        self._dealer = Dealer(
+            secrets.dealer(self.agreed), arms, comparisons, most * self._iterations, cipher,
+            setting.timer,
+        )  # fmt: skip
+        self._links: list[KeyStream] = []
+        if cipher == "stream":
+            self._pads = make_links(arms, comparisons, most * self._iterations)
+            link = secrets.controller((), self.agreed).link
+            self._links = [
+                KeyStream(key, rows.shape[1]) for key, rows in zip(link, self._pads, strict=True)
+            ]
+        else:
+            self._pads = make_links(arms, comparisons, 1)
 
     def play(self, first: int, count: int) -> int:
         """Play some steps; see :class:`~fedbandits.systems.samba.players.Player`.
@@ -135,7 +127,7 @@ class SilentPlayer:
             self._setting,
             self._iterations,
         )
-        streams = self._owner_words(first, count)
+        streams = self._streams.words(turn_number(self.agreed, first, 1), count * iterations)
         for begin in range(0, max(1, count), self._dealt_at_once):
             steps = min(self._dealt_at_once, count - begin)
             number = turn_number(self.agreed, first + begin, 1)
@@ -155,24 +147,11 @@ class SilentPlayer:
         setting.seconds["dealer"] = self._dealer.seconds
         return 0
 
-    def _owner_words(self, first: int, count: int) -> OwnerWords:
-        """Words of all owners' streams for some steps."""
-        arms, turns = self.agreed.arms, count * self._iterations
-        number = turn_number(self.agreed, first, 1)
-        made: list[Words64] = []
-        for streams in self._purposes:
-            words = np.empty((arms, turns), np.uint64)
-            for stream, row in zip(streams, words, strict=True):
-                stream.fill(number, row[:, None])
-            made.append(words)
-        unsealed = np.zeros((arms, 1), np.uint64)
-        return OwnerWords(*made, *[unsealed] * (4 - len(made)))
-
     def _sealed_links(self, number: int, turns: int) -> Links:
         """Key stream of what the servers send each other in some turns."""
         if not self._links:
-            return self._link_words
-        words = Links(*(memory[:turns] for memory in self._link_words))
-        for stream, rows in zip(self._links, words, strict=True):
+            return self._pads
+        pads = Links(*(rows[:turns] for rows in self._pads))
+        for stream, rows in zip(self._links, pads, strict=True):
             stream.fill(number, rows)
-        return words
+        return pads
