@@ -8,6 +8,9 @@ secret         made by         held by     keys
 ``link``       Controller      Comp        seals of what the servers send each other
 ``first``      dealer          Controller  words dealt to it, seal of what corrects them
 ``second``     dealer          Comp        words dealt to it, seal of what corrects them
+``bill``       Controller      customer    seal of the Controller's share of the total
+``receipt``    Comp            customer    seal of Comp's share of the total
+``owners``     owner 0         owners      exploration, see :class:`.samba.streams.OwnersKeys`
 =============  ==============  ==========  ==================================================
 
 Of ``channel`` and ``packets`` every owner has a secret of its own, see :func:`owners_secret`. Every
@@ -29,9 +32,10 @@ from fedbandits.systems.samba.streams import SimulatedSecrets, position
 
 #: Names of the secrets, as parties make them and hand them over.
 CHANNEL, PACKETS, LINK, FIRST, SECOND = "channel", "packets", "link", "first", "second"
+BILL, RECEIPT, OWNERS = "bill", "receipt", "owners"
 #: Directions of packets, the first byte of a position: owners to the Controller and back, the
 #: servers to one another, the dealer to a server. Each has a key of its own beside.
-UP, DOWN, TO_SECOND, TO_FIRST, DEALT = 3, 4, 5, 6, 7
+UP, DOWN, TO_SECOND, TO_FIRST, DEALT, TOTAL = 3, 4, 5, 6, 7, 8
 
 
 def owners_secret(secret: bytes, name: str, owner: str) -> bytes:
@@ -169,13 +173,17 @@ class SilentSecrets(NamedTuple):
     link: bytes
     first: bytes
     second: bytes
+    bill: bytes
+    receipt: bytes
 
     @classmethod
     def simulated(cls, secrets: SimulatedSecrets) -> Self:
         """Made of what the published variant's parties have in a simulation."""
-        packets, link = (derive_key(secrets.controller, name) for name in (PACKETS, LINK))
+        own = (PACKETS, LINK, BILL)
+        packets, link, bill = (derive_key(secrets.controller, name) for name in own)
         first, second = (derive_key(secrets.comp, f"dealer {name}") for name in (FIRST, SECOND))
-        return cls(secrets.channel, packets, link, first, second)
+        receipt = derive_key(secrets.comp, RECEIPT)
+        return cls(secrets.channel, packets, link, first, second, bill, receipt)
 
     def owner(self, owner: str, agreed: Agreement) -> OwnerKeys:
         """The keys of the owner of that name."""
@@ -217,6 +225,11 @@ class Pads:
     def block(self, first: int, turns: int) -> Words64:
         """The words of so many turns from turn number ``first`` on, (turns,)."""
         return self._stream.block(first, turns)[:, 0]
+
+
+def total_key(secret: bytes, agreed: Agreement) -> bytes:
+    """Seals a server's share of the total, from the secret that it shares with the customer."""
+    return _key(secret, "total", agreed)
 
 
 def total_pad(key: bytes) -> np.uint64:
