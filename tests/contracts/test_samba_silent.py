@@ -1,173 +1,188 @@
-"""A silent run that parties play is the plain run: over any network, and after any restart."""
+"""A silent run is its plain run, arm for arm, however it is executed; what it sends is counted."""
 
 from __future__ import annotations
 
-from collections import Counter
+import math
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fedbandits.crypto.aead import GcmCipher, PairCiphers
 from fedbandits.environments import Bernoulli
-from fedbandits.federation.messages import Message
-from fedbandits.random import Key, uniform
-from fedbandits.systems.base import PartiesReplicate
-from fedbandits.systems.samba import SYSTEM
-from fedbandits.systems.samba.silent import blocks
-from fedbandits.systems.samba.silent.messages import (
-    Answer,
-    Ask,
-    DealtFirst,
-    DealtSecond,
-    ToFirst,
-    ToSecond,
-    Word,
-)
+from fedbandits.systems.samba.config import Samba
+from fedbandits.systems.samba.silent.theory import Counts
+from fedbandits.systems.samba.silent.totals import TotalError, opened_total
+from fedbandits.systems.samba.theory import Operations, silent_operations
 from fedbandits.testing.plays import plan_of, simulate
-from fedbandits.testing.restored import MortalParty
-from tests.systems.samba_worlds import ALGORITHMS, customer_key, federated, silent
+from tests.contracts.test_samba import means, pulls_by_round
+from tests.systems.samba_worlds import ALGORITHMS, customer_key, variant
+
+#: Ways to execute a silent run.
+EXECUTIONS = (
+    {"execution": "distributed"}, {"cipher": "stream"}, {"cipher": "aes-gcm"},
+)  # fmt: skip
 
 
-def plain(algorithm, arms, budget, seed, means="uniform"):
-    """The arm of every round, the rewards of all arms, and the total."""
-    run = simulate(silent(algorithm, "plain"), Bernoulli(arms=arms, means=means), budget, seed, 0)
-    pulled = []
-    for stop in range(1, budget + 1):
-        before = run.state.owners.pulls.copy()
-        run.advance(stop)
-        pulled.append(int(np.flatnonzero(run.state.owners.pulls - before)[0]))
-    return pulled, run.reward.tolist(), run.cumulative_reward
+def silent(algorithm, **parts) -> Samba:
+    published = variant(algorithm)
+    shared = {"algorithm": published.algorithm, "comparison": "silent", "total": "shares"}
+    return Samba(**(shared | {"paillier_bits": 2048} | parts))
 
 
-def found(run, budget):
-    """The same of a run that parties play to its end."""
-    run.advance(budget)
-    assert {party.stage for party in run.parties} == {"done"}
-    assert not [party for party in run.parties if any(link.held for link in party.links.values())]
-    pulled = [arm for _, arm, _ in sorted(run.stage.pulled)]
-    return pulled, run.reward.tolist(), run.one("customer").state.cumulative_reward
+def played(config, environment, budget, seed=0, replicate=0):
+    run = simulate(config, environment, budget, seed, replicate)
+    run.customer_key = customer_key()
+    return run
+
+
+def same(run, plain):
+    np.testing.assert_array_equal(run.state.owners.pulls, plain.state.owners.pulls)
+    np.testing.assert_array_equal(run.reward, plain.reward)
+    np.testing.assert_array_equal(run.state.owners.memory, plain.state.owners.memory)
+    assert run.cumulative_reward == plain.cumulative_reward == plain.reward.sum()
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize(
-    ("arms", "arity", "budget", "total"),
-    [
-        (2, 4, 2, "shares"), (2, 2, 30, "paillier"), (3, 2, 30, "shares"), (3, 4, 30, "paillier"),
-        (5, 2, 35, "shares"), (5, 4, 30, "shares"), (7, 2, 30, "paillier"), (7, 3, 30, "shares"),
-        (7, 8, 30, "shares"),
-    ],
-)  # fmt: skip
-def test_the_parties_play_the_plain_run(algorithm, arms, arity, budget, total):
-    run = federated(silent(algorithm, arity=arity, total=total), arms, budget, seed=arity)
-    assert found(run, budget) == plain(algorithm, arms, budget, arity)
+    ("arms", "budget", "arity"), [(2, 2, 2), (2, 30, 4), (3, 30, 2), (5, 40, 4), (17, 40, 16)]
+)
+def test_the_same_arm_in_every_round(algorithm, arms, budget, arity):
+    found = []
+    for own in ({"execution": "plain"}, *EXECUTIONS):
+        run = played(silent(algorithm, arity=arity, **own), Bernoulli(arms=arms), budget, 3)
+        assert math.isnan(run.cumulative_reward)
+        found.append((*pulls_by_round(run, budget), run.cumulative_reward))
+    for pulled, rewards, total in found:
+        assert pulled == found[0][0]
+        np.testing.assert_array_equal(rewards, found[0][1])
+        assert total == rewards.sum()
 
 
-@settings(max_examples=12)
+@settings(max_examples=40)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 @given(
-    st.sampled_from(ALGORITHMS), st.integers(2, 6), st.integers(0, 25), st.integers(2, 9),
-    st.integers(0, 2**63 - 1), st.sampled_from(["aes-gcm", "stream"]),
-    st.sampled_from(["samba", "distributed"]),
+    means, st.integers(2, 6), st.integers(0, 30), st.integers(0, 2**63 - 1), st.integers(0, 9),
+    st.integers(2, 16), st.sampled_from(EXECUTIONS),
 )  # fmt: skip
-def test_the_parties_play_the_plain_run_at_random(
-    algorithm, arms, more, arity, seed, cipher, execution
+def test_random_runs_equal_their_plain_run(
+    algorithm, given_means, arms, more, seed, replicate, arity, own
 ):
-    parts = {"cipher": cipher} if execution == "samba" else {}
-    config = silent(algorithm, execution, arity=arity, **parts)
-    run = federated(config, arms, arms + more, seed)
-    assert found(run, arms + more) == plain(algorithm, arms, arms + more, seed)
+    environment, budget = Bernoulli(means=given_means, arms=arms), arms + more
+    runs = [
+        played(silent(algorithm, arity=arity, **each), environment, budget, seed, replicate)
+        for each in ({"execution": "plain"}, own)
+    ]
+    for run in runs:
+        run.advance(budget)
+    same(runs[1], runs[0])
+
+
+@pytest.mark.parametrize("arity", range(2, 17))
+def test_any_arity_finds_the_same_arms(arity):
+    environment = Bernoulli(arms=33)
+    plain = played(silent("thompson", execution="plain"), environment, 73)
+    run = played(silent("thompson", cipher="stream", arity=arity), environment, 73)
+    for one in (plain, run):
+        one.advance(73)
+    same(run, plain)
+
+
+@pytest.mark.parametrize("algorithm", ["ucb", "pursuit"])
+@pytest.mark.parametrize("own", EXECUTIONS)
+def test_the_customer_gets_the_same_either_way(algorithm, own):
+    totals = []
+    for total in ("paillier", "shares"):
+        run = played(silent(algorithm, total=total, **own), Bernoulli(arms=4), 30, 1)
+        run.advance(30)
+        totals.append(run.cumulative_reward)
+        assert run.cumulative_reward == run.reward.sum() > 0
+    assert totals[0] == totals[1]
+
+
+def test_a_total_that_no_run_can_have_is_refused():
+    assert opened_total(2**64 - 3, 10, 7) == 7
+    for first in (2**64 - 4, 2**64 - 2):
+        with pytest.raises(TotalError, match="no reward of 1 pulls"):
+            opened_total(first, 1, 1)
+
+
+@pytest.mark.parametrize("algorithm", ["thompson", "pursuit", "egreedy"])
+@pytest.mark.parametrize("own", EXECUTIONS)
+@pytest.mark.parametrize("stops", [(3, 7, 8, 40), (23, 24, 25), (39,)])
+def test_a_run_goes_on_from_its_state(algorithm, own, stops):
+    """Another object with the state of the first plays what the first would have played."""
+    config, environment = silent(algorithm, **own), Bernoulli(arms=7)
+    whole = played(config, environment, 40)
+    whole.advance(40)
+    run = played(config, environment, 40)
+    for stop in stops:
+        run.advance(stop)
+        again = played(config, environment, 40)
+        for here, there in zip(arrays(again.state), arrays(run.state), strict=True):
+            here[...] = there
+        run = again
+    run.advance(40)
+    same(run, whole)
+    assert (run.messages, run.bytes, run.syncs) == (whole.messages, whole.bytes, whole.syncs)
+
+
+def arrays(state):
+    return [*state.clock, *state.owners, state.total]
 
 
 @pytest.fixture
-def small_blocks(monkeypatch):
-    """Blocks of a few selections, so that a run has many."""
-    blocks.make_turn.cache_clear()
-    monkeypatch.setattr(blocks, "_BLOCK_BYTES", 300)
+def counted(monkeypatch):
+    """Packets that are really sealed and opened by themselves, and their bytes."""
+    counts = dict.fromkeys(("sealed", "opened", "bytes"), 0)
+    for owner in (GcmCipher, PairCiphers):
+
+        def seal(self, positions, payloads, original=owner.seal):
+            sealed = original(self, positions, payloads)
+            counts["sealed"] += len(sealed)
+            counts["bytes"] += sum(map(len, sealed))
+            return sealed
+
+        def open_(self, positions, sealed, original=owner.open):
+            counts["opened"] += len(sealed)
+            return original(self, positions, sealed)
+
+        monkeypatch.setattr(owner, "seal", seal)
+        monkeypatch.setattr(owner, "open", open_)
+    return counts
 
 
-class Slow:
-    """A route on which each message takes a while of its own; those of a kind longer.
-
-    It reorders messages of different pairs, and those of one pair too.
-    """
-
-    def __init__(self, seed, kind=(), longer=0):
-        self.key, self.kind, self.longer, self.sent = Key(seed, 0), kind, longer, 0
-
-    def __call__(self, message):
-        self.sent += 1
-        ticks = int(9 * uniform(self.key, 0, self.sent, 0, 0))
-        return ticks + self.longer * isinstance(message, self.kind)
-
-
-@pytest.mark.parametrize("algorithm", ["thompson", "egreedy", "pursuit"])
-@pytest.mark.parametrize(
-    ("kind", "longer"),
-    [((), 0), (DealtFirst, 3000), (DealtSecond, 3000), (ToFirst, 50), (Word, 50), (Ask, 3000)],
-)
-def test_a_slow_network_changes_nothing(algorithm, kind, longer, small_blocks):
-    arms, budget = 5, 40
-    for seed in (0, 1):
-        run = federated(silent(algorithm), arms, budget, seed, route=Slow(seed, kind, longer))
-        assert found(run, budget) == plain(algorithm, arms, budget, seed)
-        assert run.network.clock > (9 * longer if kind in (DealtFirst, DealtSecond, Ask) else 50)
+@pytest.mark.parametrize("algorithm", ["ucb", "pursuit"])
+@pytest.mark.parametrize("total", ["paillier", "shares"])
+@pytest.mark.parametrize(("arms", "arity"), [(2, 2), (3, 2), (5, 4), (9, 3)])
+def test_what_is_counted_is_what_is_sealed(algorithm, total, arms, arity, counted):
+    config = silent(algorithm, total=total, arity=arity)
+    run = played(config, Bernoulli(arms=arms), arms + 20, 1)
+    counted.update(dict.fromkeys(counted, 0))
+    run.advance(arms + 20)
+    plan = plan_of(config, Bernoulli(arms=arms), arms + 20)
+    expected, counts = silent_operations(plan), Counts(plan)
+    paillier = (arms, 1) if total == "paillier" else (0, 0)
+    assert Operations(counted["sealed"], counted["opened"], *paillier) == expected
+    sums = (arms + 1) * 512 if total == "paillier" else 0
+    # Half a word a selection stands for an odd number of products of 32 bits.
+    odd = sum(counts._turn.comparisons) % 2 * 4 * counts.turns
+    assert run.bytes == counted["bytes"] - odd + sums
+    assert run.messages == counts.messages(run.syncs, True).all
 
 
-@pytest.mark.parametrize("algorithm", ["ucb", "egreedy", "pursuit"])
-@pytest.mark.parametrize("total", ["shares", "paillier"])
-def test_a_party_that_is_killed_at_any_event_goes_on(algorithm, total, small_blocks):
-    arms, budget, events = 3, 30, Counter()
-    config, world = silent(algorithm, total=total), Bernoulli(arms=arms)
-    plan = plan_of(config, world, budget)
-    assert budget > 9 * blocks.make_blocks(budget, arms, config.arity).size
-    simulated = SYSTEM.simulated_supplies(plan, None, 2, 0)
-
-    def supplies(role, place):
-        brought = simulated(role, place)
-        is_payer = hasattr(brought, "private_key")
-        return brought._replace(private_key=customer_key()) if is_payer else brought
-
-    run = PartiesReplicate(
-        SYSTEM, plan, world, 2, 0, route=Slow(5), supplies=supplies,
-        embody=lambda make: MortalParty(make, events),
-    )  # fmt: skip
-    assert found(run, budget) == plain(algorithm, arms, budget, 2)
-    assert {name.partition(".")[0] for name in events} == {
-        "SilentOwner", "SilentController", "SilentComp", "Dealer",
-        "SharesCustomer" if total == "shares" else "Customer",
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(("arms", "arity", "messages"), [(2, 4, 8), (5, 4, 16), (5, 8, 8)])
-def test_a_turn_takes_as_many_messages_as_stages_say(arms, arity, messages):
-    """One message of every owner, one to every owner, and 7 a stage and 1 between the servers."""
-    turns, run = 20, federated(silent("ucb", arity=arity), arms, arms + 20)
-    run.advance(arms + turns)
-    sent = Counter(type(message) for _, message in run.network.transcript.deliveries)
-    assert sent[Word] == sent[Answer] == turns * arms
-    assert sent[ToSecond] == turns * messages // 2
-    assert sent[ToFirst] == turns * messages // 2 + 1  # what is made ahead of the first turn
-
-
-def test_every_packet_is_as_long_in_steps_that_explore():
-    config = silent("egreedy", algorithm="epsilon-greedy(0.5)")
-    run = federated(config, 4, 60)
-    run.advance(60)
-    kinds = (Word, ToSecond, ToFirst, Answer)
-    sizes = {}
-    for _, message in run.network.transcript.deliveries:
-        if isinstance(message, kinds):
-            place = type(message), getattr(message, "part", 0), message.step == 60
-            sizes.setdefault(place, set()).add(len(message.sealed))
-    assert len(sizes) > 9
-    assert all(len(found) == 1 for found in sizes.values())
-
-
-def test_every_sealed_byte_is_counted(small_blocks):
-    run = federated(silent("ucb"), 3, 20)
-    run.advance(20)
-    total = 0
-    for _, message in run.network.transcript.deliveries:
-        assert isinstance(message, Message)
-        total += len(getattr(message, "sealed", b""))
-    assert total == run.bytes
+def test_counts_by_hand():
+    """K = 5, arity 4, N = 7: two stages of 3 + 1 and one comparisons, so 14 openings."""
+    run = played(silent("ucb", execution="distributed", arity=4), Bernoulli(arms=5), 7)
+    run.advance(6)
+    # Order, dealing, start and 5 setups; Comp's first; one block for either; 10 words and answers;
+    # 16 between the servers.
+    assert run.messages == 8 + 1 + 2 + 10 + 16
+    openings = 2 * ((64 * 4 + 48 * 4 + 24 * 4 + 12 * 4 + 6 * 4 + 2 * 4 + 4 + 4) // 8)
+    small = 2 * (8 + 6 + 3 + 2 + 1 + 1 + 1)
+    block = 2 * (2 * 40 + 40 + 20 * 5)
+    assert run.bytes == 40 + block + 80 + 40 + openings + small + 120
+    run.advance(7)
+    assert run.messages == 11 + 2 * 26 + 5 + 2
+    assert run.bytes == 40 + block + 2 * (80 + 40 + openings + small + 80) + 40 + 7 * 8

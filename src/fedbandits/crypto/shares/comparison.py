@@ -28,6 +28,11 @@ from fedbandits._typing import Words64
 #: Openings of one comparison: of z, of five levels, and of the result; and the bits of each.
 OPENING_BITS = (64, 48, 24, 12, 6, 2, 1)
 OPENINGS = len(OPENING_BITS)
+#: Words of key stream that seal a server's openings of a comparison, and in which of them, from
+#: which bit on, those of an opening are.
+SEAL_WORDS = 3
+_SEAL_WORD = (0, 1, 2, 2, 2, 2, 2)
+_SEAL_FROM = (0, 0, 0, 24, 36, 42, 44)
 #: Words that a server makes of its seed for a comparison: whoever is first, and the other one.
 FIRST_WORDS, SECOND_WORDS = 6, 3
 #: Bytes that the dealer sends the second server for a comparison: its bits of r, products of the
@@ -39,6 +44,7 @@ _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 _SIGN = np.uint64(63)
 _BELOW_SIGN = np.uint64(0x7FFFFFFFFFFFFFFF)
+_EVERY = np.uint64(0xFFFFFFFFFFFFFFFF)
 #: Places of binary digits a and b of an index are swapped: those with digit a only, how far.
 _SWAP_05, _BY_05 = np.uint64(0x00000000AAAAAAAA), np.uint64(31)
 _SWAP_14, _BY_14 = np.uint64(0x0000CCCC0000CCCC), np.uint64(14)
@@ -201,30 +207,128 @@ def take_opening(number: int, others: Words64, dealt: Correlation, held: Held, f
             held.opened[k] = held.sent[k] ^ others[k]
 
 
+class Both(NamedTuple):
+    """Buffers of both servers' comparisons in a simulation."""
+
+    to_second: Words64  # (OPENINGS, comparisons) the first server's openings, sealed
+    to_first: Words64  # (OPENINGS, comparisons) the second server's, sealed
+    opened: Words64  # (comparisons,)
+    mine: Held
+    theirs: Held
+
+
+def new_both(comparisons: int) -> Both:
+    """Arrays for so many comparisons."""
+    first, second = np.zeros((2, OPENINGS, comparisons), np.uint64)
+    opened = np.zeros(comparisons, np.uint64)
+    return Both(first, second, opened, new_held(comparisons), new_held(comparisons))
+
+
 @compiled
-def is_smaller(
-    own: np.uint64, other: np.uint64, mine: Correlation, theirs: Correlation, k: int
-) -> bool:
-    """Both sides at once, for a simulation: whether x < y, from both servers' shares of x - y.
+def _exchange(
+    number: int, seal_second: Words64, seal_first: Words64, at: int, n: int, both: Both
+) -> None:
+    """Both send their shares of an opening, sealed, and open what they are sent."""
+    word, start = _SEAL_WORD[number], np.uint64(_SEAL_FROM[number])
+    every = _EVERY if number == 0 else (_ONE << np.uint64(OPENING_BITS[number])) - _ONE
+    own, others = both.mine.sent, both.theirs.sent
+    to_second, to_first, opened = both.to_second[number], both.to_first[number], both.opened
+    pad, other_pad = seal_second[word][at : at + n], seal_first[word][at : at + n]
+    for k in range(n):
+        to_second[k] = own[k] ^ ((pad[k] >> start) & every)
+    for k in range(n):
+        to_first[k] = others[k] ^ ((other_pad[k] >> start) & every)
+    if number == 0:
+        for k in range(n):
+            opened[k] = (to_second[k] ^ pad[k]) + (to_first[k] ^ other_pad[k])
+        return
+    for k in range(n):
+        opened[k] = to_second[k] ^ to_first[k] ^ (((pad[k] ^ other_pad[k]) >> start) & every)
+
+
+@inlined
+def _begin_side(opened: Words64, dealt: Correlation, held: Held, first: bool, n: int) -> None:
+    """One server's first level, for all comparisons."""
+    for k in range(n):
+        held.borrow[k] = _first_level(opened[k], dealt.bits[k], dealt.products[k], first)[0]
+    for k in range(n):
+        held.passes[k] = _first_level(opened[k], dealt.bits[k], dealt.products[k], first)[1]
+
+
+@inlined
+def _mask_side(number: int, dealt: Correlation, held: Held, n: int) -> None:
+    """One server's shares of what a level opens, for all comparisons."""
+    for k in range(n):
+        held.sent[k] = _masked(
+            number, held.borrow[k], held.passes[k], dealt.masks[k], dealt.passed[k]
+        )
+
+
+@inlined
+def _join_side(
+    number: int, opened: Words64, dealt: Correlation, held: Held, first: bool, n: int
+) -> None:
+    """One server's way one level up, for all comparisons."""
+    for k in range(n):
+        held.borrow[k] = _joined(
+            number, opened[k], held.borrow[k], held.passes[k], dealt.masks[k], dealt.passed[k],
+            dealt.joined[k], first,
+        )[0]  # fmt: skip
+    for k in range(n):
+        held.passes[k] = _joined(
+            number, opened[k], held.borrow[k], held.passes[k], dealt.masks[k], dealt.passed[k],
+            dealt.joined[k], first,
+        )[1]  # fmt: skip
+
+
+@compiled
+def _some(dealt: Correlation, at: int, n: int) -> Correlation:
+    end = at + n
+    return Correlation(
+        dealt.share[at:end], dealt.bits[at:end], dealt.products[at:end], dealt.masks[at:end],
+        dealt.passed[at:end], dealt.joined[at:end],
+    )  # fmt: skip
+
+
+@compiled
+def compare_both(
+    mine: Correlation, theirs: Correlation, seal_second: Words64, seal_first: Words64, at: int,
+    n: int, both: Both,
+) -> None:  # fmt: skip
+    """Both sides at once, for a simulation: what :func:`open_next` and :func:`take_opening` do.
 
     Parameters
     ----------
-    own, other : uint64
-        Shares of x - y, of the first and of the second server.
     mine, theirs : Correlation
-        What they were dealt.
-    k : int
-        Which of the dealt comparisons is used up.
+        What the first and the second server were dealt.
+    seal_second, seal_first : (SEAL_WORDS, comparisons) uint64
+        Key stream of what the first server sends the second, and of what comes back; zeros where
+        nothing is sealed.
+    at, n : int
+        Which of the dealt comparisons is used up first, and how many are.
+    both : Both
+        ``sent`` of either side has its shares of x - y. Afterwards ``opened`` has the results, 1
+        where x < y, and ``to_second`` and ``to_first`` what was sent.
     """
-    opened = own + mine.share[k] + other + theirs.share[k]
-    g0, p0 = _first_level(opened, mine.bits[k], mine.products[k], True)
-    g1, p1 = _first_level(opened, theirs.bits[k], theirs.products[k], False)
+    # Every loop writes one array only, so that it vectorises.
+    mine, theirs = _some(mine, at, n), _some(theirs, at, n)
+    own, others = both.mine, both.theirs
+    for k in range(n):
+        own.sent[k] += mine.share[k]
+    for k in range(n):
+        others.sent[k] += theirs.share[k]
+    _exchange(0, seal_second, seal_first, at, n, both)
+    own.opened[:n] = both.opened[:n]
+    _begin_side(both.opened, mine, own, True, n)
+    _begin_side(both.opened, theirs, others, False, n)
     for number in range(1, OPENINGS - 1):
-        sent = _masked(number, g0, p0, mine.masks[k], mine.passed[k])
-        sent ^= _masked(number, g1, p1, theirs.masks[k], theirs.passed[k])
-        g0, p0 = _joined(number, sent, g0, p0, mine.masks[k], mine.passed[k], mine.joined[k], True)
-        g1, p1 = _joined(
-            number, sent, g1, p1, theirs.masks[k], theirs.passed[k], theirs.joined[k], False
-        )
-    result = _result(opened, mine.bits[k], g0, True) ^ _result(opened, theirs.bits[k], g1, False)
-    return bool(result)
+        _mask_side(number, mine, own, n)
+        _mask_side(number, theirs, others, n)
+        _exchange(number, seal_second, seal_first, at, n, both)
+        _join_side(number, both.opened, mine, own, True, n)
+        _join_side(number, both.opened, theirs, others, False, n)
+    for k in range(n):
+        own.sent[k] = _result(own.opened[k], mine.bits[k], own.borrow[k], True)
+    for k in range(n):
+        others.sent[k] = _result(own.opened[k], theirs.bits[k], others.borrow[k], False)
+    _exchange(OPENINGS - 1, seal_second, seal_first, at, n, both)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from fedbandits._compile import compiled
 from fedbandits._typing import Words64
 from fedbandits.crypto.shares.comparison import OPENING_BITS
 
-_WORD_BITS = 64
+_WORD_BITS, _WORD_BYTES = 64, 8
+_BYTE = np.uint64(0xFF)
 
 
 def opening_bytes(number: int, comparisons: int) -> int:
@@ -26,6 +28,36 @@ def pack_opening(number: int, words: Words64) -> bytes:
     words : (comparisons,) uint64
     """
     return np.packbits(_bits(words)[:, : OPENING_BITS[number]], bitorder="little").tobytes()
+
+
+@compiled
+def write_opening(
+    number: int, words: Words64, comparisons: int, out: NDArray[np.uint8], at: int
+) -> int:
+    """:func:`pack_opening` for compiled code: write the bytes from ``at`` on.
+
+    Returns
+    -------
+    int
+        Where the next bytes go.
+    """
+    width, filled, bits = OPENING_BITS[number], 0, np.uint64(0)
+    # Whole words first; where they begin is no multiple of eight bytes.
+    for k in range(comparisons):
+        bits |= words[k] << np.uint64(filled)
+        filled += width
+        if filled >= _WORD_BITS:
+            at = _write_bytes(bits, _WORD_BYTES, out, at)
+            filled -= _WORD_BITS
+            bits = words[k] >> np.uint64(width - filled) if filled > 0 else np.uint64(0)
+    return _write_bytes(bits, (filled + 7) // 8, out, at)
+
+
+@compiled
+def _write_bytes(bits: np.uint64, count: int, out: NDArray[np.uint8], at: int) -> int:
+    for b in range(count):
+        out[at + b] = (bits >> np.uint64(8 * b)) & _BYTE
+    return at + count
 
 
 def unpack_opening(number: int, packed: bytes, comparisons: int) -> Words64:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 
 from fedbandits._typing import Floats
 from fedbandits.crypto import paillier
@@ -18,20 +17,28 @@ from fedbandits.systems.samba.packets import packet_bytes
 from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.players import PlainSilentPlayer, Player, PublishedPlayer, Setting
 from fedbandits.systems.samba.sealed_steps import ROLES, Observer, Timer
+from fedbandits.systems.samba.silent.loop import SilentPlayer
+from fedbandits.systems.samba.silent.sealed_turns import SealedSilentPlayer
+from fedbandits.systems.samba.silent.streams import SilentSecrets
+from fedbandits.systems.samba.silent.theory import Counts
+from fedbandits.systems.samba.silent.totals import SharedTotal
 from fedbandits.systems.samba.state import State, initial_state
 from fedbandits.systems.samba.streams import SimulatedSecrets, fill_owner_keys
 
-#: Numbers of key stream that are made at once: more, and the memory costs more than the cipher.
-_CHUNK = 1 << 15
 #: Bytes of a sum of rewards, or of a score that the Controller drew, in clear.
 _NUMBER_BYTES = 8
-#: Who plays the steps of a run, by how it is executed and how scores are compared.
-_PLAYERS: dict[tuple[str, str], Callable[[Setting], Player]] = {
-    ("plain", "published"): PublishedPlayer,
-    ("distributed", "published"): PublishedPlayer,
-    ("secure", "published"): PublishedPlayer,
-    ("plain", "silent"): PlainSilentPlayer,
-}
+
+
+def _player(setting: Setting) -> Player:
+    """Who plays the steps of a run, by how scores are compared and what seals packets."""
+    config = setting.plan.config
+    if not config.is_silent:
+        return PublishedPlayer(setting)
+    if config.execution == "plain":
+        return PlainSilentPlayer(setting)
+    return (
+        SealedSilentPlayer(setting) if config.packet_cipher == "aes-gcm" else SilentPlayer(setting)
+    )
 
 
 class Replicate(CompiledReplicate[SambaPlan]):
@@ -73,14 +80,15 @@ class Replicate(CompiledReplicate[SambaPlan]):
         self.state: State = initial_state(plan.arms, memory)
         #: The customer's own key; made with the sum if it has brought none.
         self.customer_key: paillier.PrivateKey | None = None
-        self._clock = clock
+        self._clock, self._secrets = clock, secrets
         fill_owner_keys(self.key, secrets.run, self.state.owners.keys)
         self._cipher = channel_cipher(config.packet_cipher, secrets.channel, self.agreement)
         setting = Setting(
             plan, self.agreement, secrets, self._cipher, self.world, self.key, self.state.clock,
             self.state.owners, self.seconds, observer, clock,
         )  # fmt: skip
-        self._player = _PLAYERS[config.execution, config.comparison](setting)
+        self._player = _player(setting)
+        self._counts = Counts(plan) if config.is_silent else None
         self._gaps: Floats = self.world.means.max() - self.world.means
         self._play(plan.arms + 1, 0)  # compiles what it needs
 
@@ -91,9 +99,8 @@ class Replicate(CompiledReplicate[SambaPlan]):
         while self.done < min(stop, arms):
             pull(self.world, self.state.owners, self.key, self.done, self.done + 1)
             clock.round_[0] += 1
-        most = max(1, _CHUNK // (arms * self.agreement.iterations))
         while self.done < stop:
-            count = min(most, stop - self.done)
+            count = min(self._player.at_once, stop - self.done)
             self._play(self.done + 1, count)
             clock.round_[0] += count
         if self.done == budget and math.isnan(self.state.total[0]):
@@ -110,11 +117,16 @@ class Replicate(CompiledReplicate[SambaPlan]):
     def _sum(self) -> float:
         """Steps 6 and 7: the customer gets the sum of all rewards, and nobody else does."""
         rewards = self.state.owners.rewards
-        if self.plan.config.execution != "secure":
+        config = self.plan.config
+        if config.execution != "plain" and config.total == "shares":
+            secrets = SilentSecrets.simulated(self._secrets)
+            shared = SharedTotal(secrets, self.agreement, config.packet_cipher)
+            return float(shared.add(rewards, self.seconds, self._clock))
+        if config.execution != "secure":
             return float(rewards.sum())
         clock = self._clock
         began = clock()
-        private = self.customer_key or paillier.generate(self.plan.config.paillier_bits)
+        private = self.customer_key or paillier.generate(config.paillier_bits)
         made = clock()
         public = private.public_key
         ciphertexts = [public.encrypt(int(reward)) for reward in rewards]
@@ -158,10 +170,13 @@ class Replicate(CompiledReplicate[SambaPlan]):
     def messages(self) -> int:
         """Messages so far: setup, 2 K + 2 an iteration, and at the end one an owner and one.
 
-        Owners send none where the Controller draws their scores.
+        Owners send none where the Controller draws their scores. A silent run's are counted by
+        :mod:`.silent.theory`.
         """
         if not self._communicates:
             return 0
+        if self._counts is not None:
+            return self._counts.messages(self.syncs, self.done == self.plan.rounds).all
         arms = self.plan.arms
         last = arms + 1 if self.done == self.plan.rounds else 0
         return arms + 2 + self.syncs * (2 * arms + 2) - arms * self._drawn_steps + last
@@ -176,6 +191,8 @@ class Replicate(CompiledReplicate[SambaPlan]):
         """Bytes of ciphertexts so far (of numbers, where nothing is encrypted)."""
         if not self._communicates:
             return 0
+        if self._counts is not None:
+            return self._counts.bytes(self.syncs, self.done == self.plan.rounds).all
         arms, config = self.plan.arms, self.plan.config
         score, bit = packet_bytes(self._cipher)
         number = config.paillier_bits // 4 if config.execution == "secure" else _NUMBER_BYTES

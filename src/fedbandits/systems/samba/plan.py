@@ -15,7 +15,7 @@ from fedbandits.systems.samba.agreement import Agreement, agree
 from fedbandits.systems.samba.config import Samba
 
 #: Executions whose loop and parties can compare scores silently.
-_SILENT_EXECUTIONS = ("secure", "distributed", "plain")
+_SILENT_EXECUTIONS = ("plain", "distributed", "secure")
 
 
 class SambaPlan(Plan, frozen=True, kw_only=True):

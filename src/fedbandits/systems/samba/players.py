@@ -35,6 +35,9 @@ from fedbandits.systems.samba.silent_streams import SilentStreams
 from fedbandits.systems.samba.state import Clock, Owners
 from fedbandits.systems.samba.streams import Batch, SimulatedSecrets, Streams
 
+#: Numbers of key stream that are made at once: more, and the memory costs more than the cipher.
+_CHUNK = 1 << 15
+
 
 class Setting(NamedTuple):
     """What a player goes by, and what it changes: the clock's counters, owners and seconds."""
@@ -52,8 +55,16 @@ class Setting(NamedTuple):
     timer: Timer
 
 
+def usual_steps(agreed: Agreement) -> int:
+    """Steps that are played at once where a step draws about one number for each arm."""
+    return max(1, _CHUNK // (agreed.arms * agreed.iterations))
+
+
 class Player(Protocol):
     """Plays steps in which owners' scores decide on an arm, which is pulled."""
+
+    #: Steps that may be played in one call.
+    at_once: int
 
     def play(self, first: int, count: int) -> int:
         """Play ``count`` steps from ``first`` on; returns 0, or the step that was refused."""
@@ -120,6 +131,7 @@ class PublishedPlayer:
                 setting.timer,
             )  # fmt: skip
         self._scratch = new_scratch(plan.arms)
+        self.at_once = usual_steps(self.agreed)
 
     def play(self, first: int, count: int) -> int:
         """Play some steps, whichever way."""
@@ -163,6 +175,7 @@ class PlainSilentPlayer:
         self._streams = SilentStreams(setting.secrets, self.agreed)
         self._tie_bits = bits_for_ties(self.agreed.arms)
         self._scratch = new_silent_scratch(self.agreed.arms)
+        self.at_once = usual_steps(self.agreed)
 
     def play(self, first: int, count: int) -> int:
         """Play some steps."""

@@ -36,11 +36,11 @@ class Blocks(NamedTuple):
         return min(self.size, self.turns - number * self.size)
 
     def asked(self, done: int) -> int:
-        """How many blocks have been asked for after so many turns.
+        """How many blocks have been dealt or asked for after so many turns.
 
-        The one that the next turn uses, and the one after it.
+        The first one is dealt at once, any other when the first turn of the one before begins.
         """
-        return min(self.blocks, done // self.size + 2)
+        return min(self.blocks, 1 + -(-done // self.size))
 
 
 def make_blocks(turns: int, arms: int, arity: int) -> Blocks:
