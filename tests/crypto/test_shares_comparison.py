@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedbandits._compile import compiled
 from fedbandits.crypto.shares.comparison import (
     DEALT_BYTES,
     FIRST_WORDS,
     OPENING_BITS,
     OPENINGS,
+    SEAL_WORDS,
     SECOND_WORDS,
     Correlation,
-    is_smaller,
+    compare_both,
+    new_both,
     new_held,
     open_next,
     swap_digits,
@@ -36,7 +37,12 @@ from fedbandits.crypto.shares.dealing import (
     new_second,
     second_width,
 )
-from fedbandits.crypto.shares.openings import opening_bytes, pack_opening, unpack_opening
+from fedbandits.crypto.shares.openings import (
+    opening_bytes,
+    pack_opening,
+    unpack_opening,
+    write_opening,
+)
 
 COMPARISONS = 500_000
 #: Numbers whose differences stay below 2⁶³.
@@ -59,10 +65,18 @@ def dealt(count: int, draws) -> tuple[Correlation, Correlation]:
     return mine.comparisons, theirs.comparisons
 
 
-@compiled
-def all_smaller(own, other, mine, theirs, out):
-    for k in range(own.size):
-        out[k] = is_smaller(own[k], other[k], mine, theirs, k)
+def simulated(own, other, mine, theirs, seal_second, seal_first, piece: int = 1000):
+    """Both sides by the simulation's kernel, some comparisons at a time: results and packets."""
+    results, to_second, to_first = [], [], []
+    for at in range(0, own.size, piece):
+        n = min(piece, own.size - at)
+        both = new_both(piece)
+        both.mine.sent[:n], both.theirs.sent[:n] = own[at : at + n], other[at : at + n]
+        compare_both(mine, theirs, seal_second, seal_first, at, n, both)
+        results.append(both.opened[:n].copy())
+        to_second.append(both.to_second[:, :n].copy())
+        to_first.append(both.to_first[:, :n].copy())
+    return np.concatenate(results), np.hstack(to_second), np.hstack(to_first)
 
 
 def numbers(draws, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -107,13 +121,13 @@ def test_half_a_million_comparisons_are_those_of_plain_integers():
     x, y = numbers(draws, COMPARISONS)
     own, other = shared(draws, x, y)
     mine, theirs = dealt(COMPARISONS, draws)
-    found = np.empty(COMPARISONS, np.bool_)
-    all_smaller(own, other, mine, theirs, found)
+    unsealed = np.zeros((SEAL_WORDS, COMPARISONS), np.uint64)
+    found, _, _ = simulated(own, other, mine, theirs, unsealed, unsealed, piece=100_000)
     np.testing.assert_array_equal(found, x < y)
     assert (x == y).sum() > COMPARISONS // 20  # equal ones were among them
 
 
-def test_parties_find_what_the_simulation_finds():
+def test_parties_find_and_send_what_the_simulation_does():
     draws = np.random.default_rng(2)
     x, y = numbers(draws, 20_000)
     own, other = shared(draws, x, y)
@@ -122,6 +136,37 @@ def test_parties_find_what_the_simulation_finds():
     np.testing.assert_array_equal(opened, (x < y).astype(np.uint64))
     for bits, both in zip(OPENING_BITS, sent, strict=True):
         assert all(int(words.max()) < 2**bits for words in both)
+    unsealed = np.zeros((SEAL_WORDS, x.size), np.uint64)
+    found, to_second, to_first = simulated(own, other, mine, theirs, unsealed, unsealed)
+    np.testing.assert_array_equal(found, opened)
+    for number, (from_first, from_second) in enumerate(sent):
+        np.testing.assert_array_equal(to_second[number], from_first)
+        np.testing.assert_array_equal(to_first[number], from_second)
+
+
+def test_no_bit_of_a_seal_is_used_twice():
+    """What seals one opening of a comparison seals no other one, and all bits are sealed."""
+    draws = np.random.default_rng(13)
+    x, y = numbers(draws, 5)
+    own, other = shared(draws, x, y)
+    mine, theirs = dealt(x.size, draws)
+    unsealed = np.zeros((SEAL_WORDS, x.size), np.uint64)
+    _, *plain = simulated(own, other, mine, theirs, unsealed, unsealed)
+    sealed_bits = np.zeros((2, OPENINGS, x.size), np.uint64)
+    for side in (0, 1):
+        for word in range(SEAL_WORDS):
+            for bit in range(64):
+                seals = [unsealed.copy(), unsealed.copy()]
+                seals[side][word] = np.uint64(1 << bit)
+                results, *packets = simulated(own, other, mine, theirs, *seals)
+                np.testing.assert_array_equal(results, x < y)
+                differs = packets[side] ^ plain[side]
+                np.testing.assert_array_equal(packets[1 - side], plain[1 - side])
+                assert (np.bitwise_count(differs).sum(axis=0) <= 1).all()
+                assert not (sealed_bits[side] & differs).any()
+                sealed_bits[side] |= differs
+    every = np.array([2**bits - 1 for bits in OPENING_BITS], np.uint64)
+    np.testing.assert_array_equal(sealed_bits, np.broadcast_to(every[:, None], sealed_bits.shape))
 
 
 def test_every_bit_of_a_random_number_matters():
@@ -312,6 +357,11 @@ def test_openings_are_packed_and_unpacked(number, count):
     packed = pack_opening(number, words)
     assert len(packed) == opening_bytes(number, count) == -(-bits * count // 8)
     np.testing.assert_array_equal(unpack_opening(number, packed, count), words)
+    out = np.full(len(packed) + 7, 255, np.uint8)
+    assert write_opening(number, words, count, out, 3) == 3 + len(packed)
+    assert out[3 : 3 + len(packed)].tobytes() == packed
+    assert (out[:3] == 255).all()
+    assert (out[3 + len(packed) :] == 255).all()
 
 
 def test_packed_openings_of_a_wrong_form_are_refused():
