@@ -10,6 +10,7 @@ import pytest
 
 from fedbandits.environments import Bernoulli
 from fedbandits.systems.samba import SYSTEM
+from fedbandits.systems.samba.audit.attack import Observation, recover_statistics
 from fedbandits.systems.samba.audit.channels import first_channels, second_channels
 from fedbandits.systems.samba.audit.likeness import features
 from fedbandits.systems.samba.audit.transcripts import first_views, second_views
@@ -85,6 +86,22 @@ def test_features_are_made_of_transcripts_too(who):
     assert values.shape == (1, 500)
     assert np.isfinite(values).all()
     assert len(set(names)) == 500
+
+
+@pytest.mark.parametrize("words", ["moved", "opened", "share"])
+def test_the_attack_on_comp_explains_nothing(words):
+    """It rebuilds all (s, n) of the published variant; here no history fits what Comp sees."""
+    run, _, seconds = played("ucb", 5, 8, 30)
+    observations = []
+    for turn, view in enumerate(seconds):
+        opened = open_second(view, expanded_second(view, 8), 8)
+        seen = {"moved": view.moved, "opened": opened.values[0][:, :5], "share": opened.share}
+        values = seen[words][0].astype(np.float64) / 2.0**64
+        observations.append(Observation(6 + turn, values, int(opened.won[0])))
+    rule = run.one("controller").agreement.rule
+    found = list(recover_statistics(observations, 5, rule))
+    assert len(found) == len(observations)
+    assert not any(recovery.candidates for recovery in found)
 
 
 # -- numbers and lengths of messages
