@@ -11,7 +11,7 @@ from fedbandits.crypto.keystream import derive_key
 from fedbandits.environments import Bernoulli
 from fedbandits.systems.samba.silent import blocks
 from fedbandits.testing.applications import Setting
-from fedbandits.testing.brokered import Brokered, InOrder
+from fedbandits.testing.brokered import Brokered
 from fedbandits.testing.deployed import DeployedFederation, Play, federation_from, table_from
 from fedbandits.testing.deployed_systems import does_as_simulated
 from fedbandits.testing.killed import Killed, killing, settled, states
@@ -20,10 +20,8 @@ SILENT = {"comparison": "silent", "total": "shares"}
 OWNERS = [f"owner-{i}" for i in range(4)]
 
 
-@pytest.mark.parametrize("total", ["shares", "paillier"])
-def test_members_do_as_simulated(total, tmp_path):
-    parts = {**SILENT, "total": total, "paillier_bits": 2048}
-    does_as_simulated("samba-ucb", tmp_path, restarts=True, **parts)
+def test_members_do_as_simulated(tmp_path):
+    does_as_simulated("samba-ucb", tmp_path, restarts=True, **SILENT)
 
 
 def test_members_hand_over_what_they_share(tmp_path):
@@ -112,22 +110,10 @@ def test_nobody_is_handed_what_is_anothers(tmp_path):
     assert "customer" in federation.peers_of("comp")
 
 
-def test_members_meet_at_a_broker(tmp_path):
-    with Brokered(table_from(Setting("samba-ucb", **SILENT)), tmp_path) as here:
-
-        def make(federation, folder, supplies, held):
-            order = InOrder(here.transport)
-            return DeployedFederation(
-                federation, folder, seals=here.seals, supplies=supplies, order=order
-            )
-
-        does_as_simulated("samba-ucb", tmp_path, make=make, **SILENT)
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="forks members")
 def test_whoever_is_killed_goes_on_where_it_was(tmp_path):
     """Owner, servers, dealer and broker at random instants, with secrets of their own."""
-    rounds = 24
+    rounds = 12
     table = table_from(
         Setting("samba-thompson", **SILENT), rounds=rounds, noise="secure",
         facts={"parties": 3}, clock={"kind": "rounds"},
@@ -138,14 +124,14 @@ def test_whoever_is_killed_goes_on_where_it_was(tmp_path):
         async def play():
             with Killed(here, Bernoulli(arms=3), rounds) as killed:
                 killed.start()
-                victims = ["controller", "comp", "owner-1", "dealer", "broker"]
-                made = await killing(killed, victims, 10, False, 1, rounds)
+                victims = ["controller", "comp", "owner-1", "dealer", "customer", "broker"]
+                made = await killing(killed, victims, 6, False, 1, rounds)
                 await settled(killed)
                 await killed.stop()
                 return made, dict(killed.told), await states(killed)
 
         made, told, found = asyncio.run(play())
-    assert made >= 8
+    assert made >= 4
     assert len(told) == rounds
     assert found["customer"].cumulative_reward == sum(told.values())
     assert {state.stage for state in found.values()} == {"done"}

@@ -34,6 +34,7 @@ from fedbandits.systems.samba.silent.messages import (
 )
 from fedbandits.systems.samba.silent.packets import word_bytes, word_of
 from fedbandits.systems.samba.silent.roles.supplies import ControllerSupply
+from fedbandits.systems.samba.silent.totals import TotalError
 from fedbandits.systems.samba.sums import WeakKeyError
 from fedbandits.testing.plays import plan_of
 from tests.federation.receiving import refused, refused_next, stamped, taken
@@ -207,7 +208,7 @@ def test_the_customer_adds_up_two_shares_and_no_more():
         first = bool(customer.state.sender)
         if first:  # the other share is there: the total would be too large
             most = word_bytes(word_of(good.sealed) + BUDGET + 1)
-            refused_next(customer, change(good, sealed=most), aead.TamperedPacketError)
+            refused_next(customer, change(good, sealed=most), TotalError)
             refused_next(customer, change(good, run=bytes(16)), m.OutOfOrderError)
         refused_next(customer, change(good, run=b""), _OF_NO_RUN[first])
         taken(customer, good)

@@ -68,12 +68,6 @@ class Payer(Member[AnyCustomer]):
         )
         return Step(self._after(stage="waiting"), [order])
 
-    def _check_total(self, reward: int) -> None:
-        if reward > self._plan.rounds:
-            raise TamperedPacketError(
-                f"{self.name}: the total is larger than the number of pulls that were paid for"
-            )
-
 
 class Customer(Payer[CustomerState]):
     """Pays for N pulls and gets their cumulative reward, which nobody else can read.
@@ -122,5 +116,8 @@ class Customer(Payer[CustomerState]):
 
     def _read(self, message: Total) -> Step:
         reward = decrypt(self._private_key, message.ciphertext)
-        self._check_total(reward)
+        if reward > self._plan.rounds:
+            raise TamperedPacketError(
+                f"{self.name}: the total is larger than the number of pulls that were paid for"
+            )
         return Step(self._after(stage="done", cumulative_reward=reward))

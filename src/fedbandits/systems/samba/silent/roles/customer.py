@@ -17,6 +17,7 @@ from fedbandits.systems.samba.silent.messages import FirstTotal, SecondTotal
 from fedbandits.systems.samba.silent.packets import WORD_BYTES, Line, word_of
 from fedbandits.systems.samba.silent.roles.supplies import CustomerSupply
 from fedbandits.systems.samba.silent.streams import TOTAL, total_key
+from fedbandits.systems.samba.silent.totals import opened_total
 
 
 class SharesState(CustomerState, frozen=True, kw_only=True):
@@ -80,8 +81,7 @@ class SharesCustomer(Payer[SharesState]):
         share = self._open(message)
         if not state.sender:
             return Step(self._after(run=message.run, share=share, sender=sender))
-        reward = (state.share + share) % (1 << 64)
-        self._check_total(reward)
+        reward = opened_total(state.share, share, self._plan.rounds)
         after = self._after(stage="done", share=0, sender="", cumulative_reward=reward)
         return Step(after)
 
