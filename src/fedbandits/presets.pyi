@@ -1492,6 +1492,9 @@ def samba_ucb(
     paillier_bits: Literal[2048, 3072, 4096] = 3072,
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
+    comparison: Literal["published", "silent"] = "published",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """UCB by SAMBA: scores and bits are encrypted, and servers see masked ones.
 
@@ -1526,6 +1529,17 @@ def samba_ucb(
         How Comp chooses among equal scores or empty packets. ``random``: at random, with its
         own draws. ``first``: the first in the order of the Controller, as in the paper. The
         Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
     """
 
 def samba_thompson(
@@ -1537,6 +1551,9 @@ def samba_thompson(
     paillier_bits: Literal[2048, 3072, 4096] = 3072,
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
+    comparison: Literal["published", "silent"] = "published",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Thompson sampling by SAMBA: scores and bits are encrypted, and servers see masked ones.
 
@@ -1571,6 +1588,17 @@ def samba_thompson(
         How Comp chooses among equal scores or empty packets. ``random``: at random, with its
         own draws. ``first``: the first in the order of the Controller, as in the paper. The
         Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
     """
 
 def samba_egreedy(
@@ -1582,6 +1610,9 @@ def samba_egreedy(
     paillier_bits: Literal[2048, 3072, 4096] = 3072,
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
+    comparison: Literal["published", "silent"] = "published",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Ε-greedy by SAMBA: scores and bits are encrypted, and servers see masked ones.
 
@@ -1616,6 +1647,17 @@ def samba_egreedy(
         How Comp chooses among equal scores or empty packets. ``random``: at random, with its
         own draws. ``first``: the first in the order of the Controller, as in the paper. The
         Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
     """
 
 def samba_egreedy_decreasing(
@@ -1627,6 +1669,9 @@ def samba_egreedy_decreasing(
     paillier_bits: Literal[2048, 3072, 4096] = 3072,
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
+    comparison: Literal["published", "silent"] = "published",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Ε-greedy with decreasing ε by SAMBA: scores and bits are encrypted, and servers see masked ones.
 
@@ -1661,6 +1706,17 @@ def samba_egreedy_decreasing(
         How Comp chooses among equal scores or empty packets. ``random``: at random, with its
         own draws. ``first``: the first in the order of the Controller, as in the paper. The
         Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
     """
 
 def samba_softmax(
@@ -1672,6 +1728,9 @@ def samba_softmax(
     paillier_bits: Literal[2048, 3072, 4096] = 3072,
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
+    comparison: Literal["published", "silent"] = "published",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Softmax by SAMBA: scores and bits are encrypted, and servers see masked ones.
 
@@ -1706,6 +1765,17 @@ def samba_softmax(
         How Comp chooses among equal scores or empty packets. ``random``: at random, with its
         own draws. ``first``: the first in the order of the Controller, as in the paper. The
         Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
     """
 
 def samba_pursuit(
@@ -1717,6 +1787,9 @@ def samba_pursuit(
     paillier_bits: Literal[2048, 3072, 4096] = 3072,
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
+    comparison: Literal["published", "silent"] = "published",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Pursuit by SAMBA: scores and bits are encrypted, and servers see masked ones.
 
@@ -1751,6 +1824,17 @@ def samba_pursuit(
         How Comp chooses among equal scores or empty packets. ``random``: at random, with its
         own draws. ``first``: the first in the order of the Controller, as in the paper. The
         Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
     """
 
 def distributed_ucb(
@@ -1762,6 +1846,9 @@ def distributed_ucb(
     paillier_bits: Literal[2048, 3072, 4096] = 3072,
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
+    comparison: Literal["published", "silent"] = "published",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """UCB with SAMBA's messages in clear; shows the cost of encryption.
 
@@ -1796,6 +1883,17 @@ def distributed_ucb(
         How Comp chooses among equal scores or empty packets. ``random``: at random, with its
         own draws. ``first``: the first in the order of the Controller, as in the paper. The
         Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
     """
 
 def distributed_thompson(
@@ -1807,6 +1905,9 @@ def distributed_thompson(
     paillier_bits: Literal[2048, 3072, 4096] = 3072,
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
+    comparison: Literal["published", "silent"] = "published",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Thompson sampling with SAMBA's messages in clear; shows the cost of encryption.
 
@@ -1841,6 +1942,17 @@ def distributed_thompson(
         How Comp chooses among equal scores or empty packets. ``random``: at random, with its
         own draws. ``first``: the first in the order of the Controller, as in the paper. The
         Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
     """
 
 def distributed_egreedy(
@@ -1852,6 +1964,9 @@ def distributed_egreedy(
     paillier_bits: Literal[2048, 3072, 4096] = 3072,
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
+    comparison: Literal["published", "silent"] = "published",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Ε-greedy with SAMBA's messages in clear; shows the cost of encryption.
 
@@ -1886,6 +2001,17 @@ def distributed_egreedy(
         How Comp chooses among equal scores or empty packets. ``random``: at random, with its
         own draws. ``first``: the first in the order of the Controller, as in the paper. The
         Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
     """
 
 def distributed_egreedy_decreasing(
@@ -1897,6 +2023,9 @@ def distributed_egreedy_decreasing(
     paillier_bits: Literal[2048, 3072, 4096] = 3072,
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
+    comparison: Literal["published", "silent"] = "published",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Ε-greedy with decreasing ε with SAMBA's messages in clear; shows the cost of encryption.
 
@@ -1931,6 +2060,17 @@ def distributed_egreedy_decreasing(
         How Comp chooses among equal scores or empty packets. ``random``: at random, with its
         own draws. ``first``: the first in the order of the Controller, as in the paper. The
         Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
     """
 
 def distributed_softmax(
@@ -1942,6 +2082,9 @@ def distributed_softmax(
     paillier_bits: Literal[2048, 3072, 4096] = 3072,
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
+    comparison: Literal["published", "silent"] = "published",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Softmax with SAMBA's messages in clear; shows the cost of encryption.
 
@@ -1976,6 +2119,17 @@ def distributed_softmax(
         How Comp chooses among equal scores or empty packets. ``random``: at random, with its
         own draws. ``first``: the first in the order of the Controller, as in the paper. The
         Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
     """
 
 def distributed_pursuit(
@@ -1987,6 +2141,9 @@ def distributed_pursuit(
     paillier_bits: Literal[2048, 3072, 4096] = 3072,
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
+    comparison: Literal["published", "silent"] = "published",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Pursuit with SAMBA's messages in clear; shows the cost of encryption.
 
@@ -2021,6 +2178,17 @@ def distributed_pursuit(
         How Comp chooses among equal scores or empty packets. ``random``: at random, with its
         own draws. ``first``: the first in the order of the Controller, as in the paper. The
         Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
     """
 
 def plain_ucb(
@@ -2032,6 +2200,9 @@ def plain_ucb(
     paillier_bits: Literal[2048, 3072, 4096] = 3072,
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
+    comparison: Literal["published", "silent"] = "published",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """UCB on one machine; SAMBA must return the same.
 
@@ -2066,6 +2237,17 @@ def plain_ucb(
         How Comp chooses among equal scores or empty packets. ``random``: at random, with its
         own draws. ``first``: the first in the order of the Controller, as in the paper. The
         Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
     """
 
 def plain_thompson(
@@ -2077,6 +2259,9 @@ def plain_thompson(
     paillier_bits: Literal[2048, 3072, 4096] = 3072,
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
+    comparison: Literal["published", "silent"] = "published",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Thompson sampling on one machine; SAMBA must return the same.
 
@@ -2111,6 +2296,17 @@ def plain_thompson(
         How Comp chooses among equal scores or empty packets. ``random``: at random, with its
         own draws. ``first``: the first in the order of the Controller, as in the paper. The
         Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
     """
 
 def plain_egreedy(
@@ -2122,6 +2318,9 @@ def plain_egreedy(
     paillier_bits: Literal[2048, 3072, 4096] = 3072,
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
+    comparison: Literal["published", "silent"] = "published",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Ε-greedy on one machine; SAMBA must return the same.
 
@@ -2156,6 +2355,17 @@ def plain_egreedy(
         How Comp chooses among equal scores or empty packets. ``random``: at random, with its
         own draws. ``first``: the first in the order of the Controller, as in the paper. The
         Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
     """
 
 def plain_egreedy_decreasing(
@@ -2167,6 +2377,9 @@ def plain_egreedy_decreasing(
     paillier_bits: Literal[2048, 3072, 4096] = 3072,
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
+    comparison: Literal["published", "silent"] = "published",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Ε-greedy with decreasing ε on one machine; SAMBA must return the same.
 
@@ -2201,6 +2414,17 @@ def plain_egreedy_decreasing(
         How Comp chooses among equal scores or empty packets. ``random``: at random, with its
         own draws. ``first``: the first in the order of the Controller, as in the paper. The
         Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
     """
 
 def plain_softmax(
@@ -2212,6 +2436,9 @@ def plain_softmax(
     paillier_bits: Literal[2048, 3072, 4096] = 3072,
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
+    comparison: Literal["published", "silent"] = "published",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Softmax on one machine; SAMBA must return the same.
 
@@ -2246,6 +2473,17 @@ def plain_softmax(
         How Comp chooses among equal scores or empty packets. ``random``: at random, with its
         own draws. ``first``: the first in the order of the Controller, as in the paper. The
         Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
     """
 
 def plain_pursuit(
@@ -2257,6 +2495,9 @@ def plain_pursuit(
     paillier_bits: Literal[2048, 3072, 4096] = 3072,
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
+    comparison: Literal["published", "silent"] = "published",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Pursuit on one machine; SAMBA must return the same.
 
@@ -2291,6 +2532,17 @@ def plain_pursuit(
         How Comp chooses among equal scores or empty packets. ``random``: at random, with its
         own draws. ``first``: the first in the order of the Controller, as in the paper. The
         Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
     """
 
 def samba_egreedy_printed(
@@ -2302,6 +2554,9 @@ def samba_egreedy_printed(
     paillier_bits: Literal[2048, 3072, 4096] = 2048,
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "published",
     tie_breaking: Literal["first", "random"] = "first",
+    comparison: Literal["published", "silent"] = "published",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Ε-greedy by SAMBA as printed: the Controller draws the scores of exploring steps.
 
@@ -2336,6 +2591,17 @@ def samba_egreedy_printed(
         How Comp chooses among equal scores or empty packets. ``random``: at random, with its
         own draws. ``first``: the first in the order of the Controller, as in the paper. The
         Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
     """
 
 def pfcb(

@@ -35,6 +35,7 @@ class Purpose(enum.IntEnum):
     LEARNER = 8  #: what a learner in plain Python decides by
     DRIFT = 9  #: how the rewards of a replicate change
     DELAY = 10  #: when a reward is observed
+    SCORE = 11  #: what an arm's score has of chance
 
 
 class Key(NamedTuple):

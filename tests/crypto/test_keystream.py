@@ -93,3 +93,22 @@ def test_extreme_words_stay_in_range():
     exponentials(ends, waits)
     assert (waits > 0).all()
     assert np.isfinite(waits).all()
+
+
+@given(st.integers(1, 5), st.lists(st.tuples(st.integers(0, 300), st.integers(0, 60)), max_size=6))
+def test_a_stream_goes_on_where_it_ended_or_anywhere_else(width, asked):
+    """Positions that follow on the last ones are not begun anew: the words are the same."""
+    stream, expected = KeyStream(KEY, width), KeyStream(KEY, width).block(0, 800)
+    at = 0
+    for jump, count in asked:
+        for first in (at, jump):
+            out = np.zeros((count, width), np.uint64)
+            stream.fill(first, out)
+            np.testing.assert_array_equal(out, expected[first : first + count])
+            at = first + count
+
+
+def test_long_blocks_are_made_in_pieces():
+    whole = Cipher(AES(KEY), CTR(bytes(16))).encryptor().update(bytes(8 * 3 * 5000))
+    expected = np.frombuffer(whole, "<u8").reshape(5000, 3)
+    np.testing.assert_array_equal(KeyStream(KEY, 3).block(0, 5000), expected)

@@ -29,12 +29,18 @@ def variant(name: str, execution: str = "samba", **parts) -> Samba:
     return config
 
 
+def silent(name: str, execution: str = "samba", **parts) -> Samba:
+    """A variant in which neither server learns anything."""
+    return variant(name, execution, comparison="silent", **{"total": "shares", **parts})
+
+
 def federated(config: Samba, arms: int, budget: int, seed: int = 0, route=None) -> PartiesReplicate:
     world = Bernoulli(arms=arms)
     simulated = SYSTEM.simulated_supplies(plan_of(config, world, budget), None, seed, 0)
 
     def supplies(role, place):
-        if role == "customer" and config.execution == "secure":
+        secure = config.execution == "secure" and config.total == "paillier"
+        if role == "customer" and secure:
             return CustomerSupply(customer_key())
         return simulated(role, place)
 

@@ -209,7 +209,7 @@ def test_secrets_of_samba_go_to_whom_they_belong(preset, tmp_path):
             for role, parties in setting.roles.parties.items()
             for place, party in enumerate(parties)
         }
-    (shared,) = setting.system.SHARED
+    (shared,) = setting.system.shared(setting.plan)
     channel = workplace.of(shared.maker, 0).secret(shared.name)
     owners = [brought[party] for party in setting.roles.parties["owner"]]
     assert [owner.key for owner in owners] == [channel] * len(owners)

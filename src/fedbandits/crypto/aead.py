@@ -11,8 +11,10 @@ are equal with probability below q² / 2⁹⁷.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
-from operator import add
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+from operator import add, call
+from struct import Struct
 from typing import Literal, Protocol
 
 import numpy as np
@@ -87,6 +89,16 @@ class PacketCipher(Protocol):
         """
 
 
+def _decrypted(packets: Iterable[bytes]) -> list[bytes]:
+    """All packets, or the error that says that one does not open."""
+    try:
+        return list(packets)
+    except InvalidTag:
+        raise TamperedPacketError(
+            "a packet does not open: wrong key, altered on its way, or sent for another step"
+        ) from None
+
+
 class GcmCipher:
     """AES-256-GCM with the packet's position as associated data.
 
@@ -107,20 +119,69 @@ class GcmCipher:
     def open(self, positions: Sequence[bytes], sealed: Sequence[bytes]) -> list[bytes]:
         nonces = [packet[:NONCE_BYTES] for packet in sealed]
         bodies = [packet[NONCE_BYTES:] for packet in sealed]
-        try:
-            return list(map(self._decrypt, nonces, bodies, positions))
-        except InvalidTag:
-            raise TamperedPacketError(
-                "a packet does not open: wrong key, altered on its way, or sent for another step"
-            ) from None
+        return _decrypted(map(self._decrypt, nonces, bodies, positions))
+
+
+class PairCiphers:
+    """AES-256-GCM between one party and many others, one packet for each, under a key of its own.
+
+    Packets of one call are equally long, and at the same position: their keys tell them apart.
+
+    Parameters
+    ----------
+    keys
+        One for each of the others.
+    size
+        Bytes of what a packet holds.
+    """
+
+    def __init__(self, keys: Sequence[bytes], size: int) -> None:
+        ciphers = [AESGCM(key) for key in keys]
+        self._encrypts = [cipher.encrypt for cipher in ciphers]
+        self._decrypts = [cipher.decrypt for cipher in ciphers]
+        self._payloads = Struct(f"{size}s" * len(keys))
+        self._nonces = Struct(f"{NONCE_BYTES}s" * len(keys))
+        self._packets = Struct(f"{NONCE_BYTES}s{size + TAG_BYTES}s" * len(keys))
+
+    def seal(self, position: bytes, data: bytes) -> list[bytes]:
+        """One packet for each of the others.
+
+        Parameters
+        ----------
+        position : bytes
+            12 bytes, as of :class:`PacketCipher`.
+        data : bytes
+            What packets hold, one after the other.
+        """
+        nonces = self._nonces.unpack(secrets.token_bytes(self._nonces.size))
+        payloads = self._payloads.unpack(data)
+        sealed = map(call, self._encrypts, nonces, payloads, repeat(position))
+        return list(map(add, nonces, sealed))
+
+    def open(self, position: bytes, sealed: Sequence[bytes]) -> bytes:
+        """What the packets of all others hold, one after the other.
+
+        Raises
+        ------
+        PacketLengthError
+            If all together are longer or shorter than they must be.
+        TamperedPacketError
+            If one of them was not sealed under the key of its place and for this position.
+        """
+        data = b"".join(sealed)
+        if len(data) != self._packets.size:
+            raise PacketLengthError(f"packets have {len(data)} bytes, not {self._packets.size}")
+        parts = self._packets.unpack(data)
+        opened = map(call, self._decrypts, parts[::2], parts[1::2], repeat(position))
+        return b"".join(_decrypted(opened))
 
 
 class StreamCipher:
-    """AES-256 in counter mode, one block a packet: for simulation, **not authenticated**.
+    """AES-256 in counter mode: for simulation, **not authenticated**.
 
     It hides as much as AES-GCM does (both are IND-CPA), at a fraction of the time, but nobody
-    notices a changed packet. Packets hold at most 16 bytes. A counter block is the packet's
-    position, XORed with its random nonce, and four zero bytes.
+    notices a changed packet. A counter block is the packet's position, XORed with its random nonce,
+    and the block's number in four bytes.
     """
 
     overhead = NONCE_BYTES
@@ -134,8 +195,6 @@ class StreamCipher:
         return np.frombuffer(raw, "<u8").astype(np.uint64).reshape(*counters.shape[:-1], 2)
 
     def seal(self, positions: Sequence[bytes], payloads: Sequence[bytes]) -> list[bytes]:
-        if any(len(payload) > _BLOCK for payload in payloads):
-            raise ValueError(f"a packet of this cipher holds at most {_BLOCK} bytes")
         nonces = fresh_nonces(len(payloads))
         return list(map(add, nonces, self._added(positions, nonces, payloads)))
 
@@ -147,15 +206,17 @@ class StreamCipher:
         self, positions: Sequence[bytes], nonces: Sequence[bytes], texts: Sequence[bytes]
     ) -> list[bytes]:
         """Texts with their key stream added."""
+        counts = [-(-len(text) // _BLOCK) for text in texts]
         blocks = (
-            _xor(place, nonce) + bytes(4) for place, nonce in zip(positions, nonces, strict=True)
+            _xor(place, nonce) + number.to_bytes(4, "big")
+            for place, nonce, count in zip(positions, nonces, counts, strict=True)
+            for number in range(count)
         )
-        stream = self._blocks.update(b"".join(blocks))
-        starts = range(0, len(stream), _BLOCK)
-        return [
-            _xor(text, stream[start : start + len(text)])
-            for text, start in zip(texts, starts, strict=True)
-        ]
+        stream, added, at = self._blocks.update(b"".join(blocks)), [], 0
+        for text, count in zip(texts, counts, strict=True):
+            added.append(_xor(text, stream[at : at + len(text)]))
+            at += _BLOCK * count
+        return added
 
 
 def _xor(one: bytes, other: bytes) -> bytes:
@@ -194,9 +255,9 @@ def counter_blocks(
 ) -> NDArray[np.uint8]:
     """Counter blocks of all packets of some steps, (steps, iterations, slots, 16) uint8.
 
-    Iterations are counted from 1. A block is the packet's position and four zero bytes:
-    :meth:`StreamCipher.keystream` of it is what :meth:`StreamCipher.seal` uses under a nonce of
-    zeros. For simulations, which keep no packet that somebody could see.
+    Iterations are counted from 1. A block is the packet's position and four zero bytes: of packets
+    of 16 bytes at most, :meth:`StreamCipher.keystream` of it is what :meth:`StreamCipher.seal` uses
+    under a nonce of zeros. For simulations, which keep no packet that somebody could see.
     """
     blocks = np.zeros((steps, iterations, slots, _BLOCK), np.uint8)
     blocks[..., 0] = direction

@@ -6,6 +6,9 @@ they are indistinguishable from uniform ones as long as AES is (Bellare et al. 1
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
@@ -20,6 +23,8 @@ KEY_BYTES = 32
 _BLOCK = 16
 #: Words that are made at once when single positions are asked for.
 _AHEAD = 4096
+#: What is encrypted: few enough bytes to stay in the processor's cache.
+_ZEROS = memoryview(bytes(1 << 15))
 
 
 def derive_key(secret: bytes, label: str) -> bytes:
@@ -47,6 +52,9 @@ class KeyStream:
         self._width = width
         self._ahead: Words64 = np.empty((0, width), np.uint64)
         self._first = 0
+        #: Goes on with the position after the last one that was made.
+        self._running: Any = None
+        self._next = -1
 
     def words(self, position: int) -> Words64:
         """The words of one position, (width,) uint64."""
@@ -61,16 +69,35 @@ class KeyStream:
         """The words of ``count`` positions from ``first`` on, (count, width) uint64."""
         if first < 0 or count < 0:
             raise ValueError("positions are counted from 0")
-        skip = first * self._width * 8
-        start = (skip // _BLOCK).to_bytes(_BLOCK, "big")
-        encryptor = Cipher(AES(self._key), CTR(start)).encryptor()
-        before = skip % _BLOCK // 8
-        length = before + count * self._width
-        # Two words to spare: older releases of the cipher's library ask for them.
-        words = np.empty(length + 2, "<u8")
-        encryptor.update_into(bytes(8 * length), words.data.cast("B"))
-        asked = words[before:length].astype(np.uint64, copy=False)
-        return asked.reshape(count, self._width)
+        out: Words64 = np.empty((count, self._width), np.uint64)
+        self.fill(first, out)
+        return out
+
+    def fill(self, first: int, out: Words64) -> None:
+        """Write the words of positions from ``first`` on into memory that is there already.
+
+        Parameters
+        ----------
+        first
+            Where to begin. To go on where the last call ended is fastest.
+        out : (count, width) uint64
+            Contiguous; overwritten.
+        """
+        if first != self._next:
+            skip = first * self._width * 8
+            start = (skip // _BLOCK).to_bytes(_BLOCK, "big")
+            self._running = Cipher(AES(self._key), CTR(start)).encryptor()
+            self._running.update(_ZEROS[: skip % _BLOCK])
+        self._next = first + len(out)
+        raw = out.reshape(-1).view(np.uint8).data
+        # Older releases of the cipher's library ask for a block of room to spare: none is left at
+        # the end, so the last bytes are copied.
+        last = max(0, len(raw) - _BLOCK)
+        for at in range(0, last, len(_ZEROS)):
+            self._running.update_into(_ZEROS[: min(len(_ZEROS), last - at)], raw[at:])
+        raw[last:] = self._running.update(_ZEROS[: len(raw) - last])
+        if sys.byteorder == "big":
+            out.byteswap(inplace=True)
 
 
 @compiled

@@ -127,13 +127,14 @@ def _never(rule: Any, step: Any, arms: Any) -> Any:
 
 
 @compiled
-def _mean(arm: Arm) -> float:
+def empirical_mean(arm: Arm) -> float:
+    """μ̂ of one arm, which was pulled at least once."""
     return arm.rewards / arm.pulls
 
 
 @implements(compute_score, UCB)
 def _ucb(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
-    return _mean(arm) + math.sqrt(rule.scale * math.log(step) / arm.pulls)
+    return empirical_mean(arm) + math.sqrt(rule.scale * math.log(step) / arm.pulls)
 
 
 @implements(compute_score, Thompson)
@@ -142,7 +143,7 @@ def _thompson(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> An
 
 
 def _greedy(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
-    return _mean(arm)
+    return empirical_mean(arm)
 
 
 @implements(exploration_rate, EpsilonGreedy)
@@ -159,12 +160,12 @@ def _decreasing(rule: Any, step: Any, arms: Any) -> Any:
 
 @implements(compute_score, Softmax)
 def _softmax(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
-    return math.exp(_mean(arm) / rule.temperature)
+    return math.exp(empirical_mean(arm) / rule.temperature)
 
 
 @implements(compute_score, Pursuit)
 def _pursuit(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
-    return _mean(arm) if iteration == 1 else memory[0]
+    return empirical_mean(arm) if iteration == 1 else memory[0]
 
 
 @implements(receive_bit, Pursuit)

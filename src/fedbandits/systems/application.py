@@ -16,6 +16,7 @@ from msgspec import Meta
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Floats32
+from fedbandits.crypto.keystream import derive_key
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
@@ -171,11 +172,11 @@ class Means(Protocol):
     def secret(self, name: str) -> bytes:
         """32 random bytes of the party's own, drawn when they are first asked for, and kept.
 
-        What a party makes for others (:attr:`.System.SHARED`) is its secret of that name.
+        What a party makes for others (:meth:`.System.shared`) is its secret of that name.
         """
 
     def shared(self, name: str) -> bytes:
-        """32 random bytes that the party was given by another: see :attr:`.System.SHARED`."""
+        """32 random bytes that the party was given by another: see :meth:`.System.shared`."""
 
     def paillier(self, bits: int) -> Any:
         """A private Paillier key of the party's own, made when it is first asked for, and kept."""
@@ -191,17 +192,42 @@ class Means(Protocol):
 
 
 class SharedSecret(msgspec.Struct, frozen=True):
-    """32 random bytes that one role makes and hands, sealed, to the parties of another.
+    """32 random bytes that one party makes and hands, sealed, to parties of a role.
 
     Parameters
     ----------
     name
-        Names it: the maker has it as its ``means.secret(name)``, the others as their
-        ``means.shared(name)``.
+        Names it, and no other of the system: the maker has it as its ``means.secret(name)``, the
+        others as their ``means.shared(name)``.
     maker, takers
-        The role whose only party makes it, and the role whose parties are given it.
+        The role whose first party makes it, and the role whose parties are given it. They may be
+        the same role: its first party makes it for the others.
+    each
+        Whether every taker is given a secret of its own, made of the maker's: see
+        :meth:`gift`. Takers then cannot read one another's messages.
     """
 
     name: str
     maker: str
     takers: str
+    each: bool = False
+
+    def gift(self, secret: bytes, party: str) -> bytes:
+        """What a taker is handed.
+
+        Parameters
+        ----------
+        secret : bytes
+            What the maker has.
+        party : str
+            The taker's name in the protocol, such as ``owner-0``.
+        """
+        return derive_key(secret, f"{self.name} {party}") if self.each else secret
+
+    def is_made_by(self, role: str, place: int) -> bool:
+        """Whether the party at that place of a role makes it."""
+        return (role, place) == (self.maker, 0)
+
+    def is_taken_by(self, role: str, place: int) -> bool:
+        """Whether the party at that place of a role is given it."""
+        return role == self.takers and not self.is_made_by(role, place)

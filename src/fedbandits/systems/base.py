@@ -153,8 +153,6 @@ class System(ShownSystem, Generic[AnyPlan]):
     ROUNDS_ARE_SHARED: ClassVar[bool] = True
     #: Whether it can play where some agents join late. Its compiled loop then asks ``turn_from``.
     AGENTS_MAY_JOIN_LATE: ClassVar[bool] = False
-    #: Secrets that one role hands to another before anything begins; most systems have none.
-    SHARED: ClassVar[tuple[SharedSecret, ...]] = ()
 
     def plan(self, config: Any, facts: Any, rounds: int) -> AnyPlan:
         """Compute the plan from ``config``, the public ``facts`` and the horizon ``rounds``.
@@ -195,6 +193,11 @@ class System(ShownSystem, Generic[AnyPlan]):
         """The roles of the parties under ``plan``; None if no messages are exchanged."""
         del plan
         return None
+
+    def shared(self, plan: AnyPlan) -> tuple[SharedSecret, ...]:
+        """Secrets that parties hand to others before anything begins; most systems have none."""
+        del plan
+        return ()
 
     def simulated_supplies(self, plan: AnyPlan, world: Any, seed: int, replicate: int) -> Supplies:
         """What the parties bring to a simulation; by default nothing.

@@ -55,7 +55,7 @@ class Setting:
     def __init__(self, preset: str, **parts: Any) -> None:
         found = find_preset(preset)
         assert found is not None, f"no preset is called {preset!r}"
-        self.preset = preset
+        self.preset, self.parts = preset, parts
         self.system: System[Any] = found
         self.world: Environment = small_world(found)
         self.stated: Any = self.world.stage(replicate_key(1, 0)).world

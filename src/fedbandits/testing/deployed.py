@@ -307,7 +307,7 @@ def table_from(setting: Setting, **table: Any) -> dict[str, Any]:
         "name": "test",
         "rounds": setting.plan.rounds,
         "noise": "simulated",
-        "system": {"preset": setting.preset},
+        "system": {"preset": setting.preset, **setting.parts},
         "facts": {
             key: value for key, value in facts.items() if key != "type" and value is not None
         },

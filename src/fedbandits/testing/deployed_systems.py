@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import pathlib
 from collections.abc import Callable
+from typing import Any
 
 from fedbandits.federation import snapshots
 from fedbandits.federation.roles import Supplies
@@ -19,6 +20,7 @@ def does_as_simulated(
     folder: pathlib.Path,
     restarts: bool = False,
     make: Callable[..., DeployedFederation] = DeployedFederation,
+    **parts: Any,
 ) -> None:
     """Durable members do what parties in one process do, and are where those are, bit for bit.
 
@@ -32,8 +34,10 @@ def does_as_simulated(
         Whether one member after the other is stopped and started on the way.
     make
         Makes the members, given federation, folder and supplies.
+    **parts
+        Settings that differ from the preset's.
     """
-    setting = Setting(preset)
+    setting = Setting(preset, **parts)
     if setting.roles is None:
         return
     supplies = setting.system.simulated_supplies(setting.plan, setting.stated, _SEED, 0)

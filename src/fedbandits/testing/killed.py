@@ -29,6 +29,7 @@ from fedbandits.deployment.process.running import RunningParty, read_running
 from fedbandits.deployment.process.simulated import simulated_supply
 from fedbandits.deployment.storage.store import Store
 from fedbandits.environments.base import Environment
+from fedbandits.errors import DeploymentError
 from fedbandits.random import Key, replicate_key, uniform
 from fedbandits.testing.applications import asked_of, told_of
 from fedbandits.testing.brokered import Brokered
@@ -158,6 +159,8 @@ class Killed:
 
     async def play(self) -> None:
         """Play all rounds, every player at its own pace."""
+        if "customer" in self.federation.members:
+            await self._order()
         pace = self._pull if self.federation.roles.messages_set_pace else self._play
         await asyncio.gather(*(pace(place, member) for place, member in enumerate(self.players)))
 
@@ -193,6 +196,17 @@ class Killed:
                 self.unanswered += 1
             else:
                 self.rewarded.append((member, pull, reward))
+
+    async def _order(self) -> None:
+        """Have the customer order: nothing begins before."""
+        (customer,) = self.federation.members["customer"]
+        asking = Asking(load_party(self.here.folder / customer))
+        async with asyncio.timeout(_PATIENCE):
+            while True:
+                with suppress(DeploymentError):
+                    if (await asyncio.to_thread(asking.order))["stage"]:
+                        return
+                await asyncio.sleep(_AGAIN)
 
     def _door(self, member: str) -> AsyncClient:
         """A client of where its door was opened last."""

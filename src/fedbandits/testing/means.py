@@ -86,9 +86,9 @@ class MemoryMeans:
 
     def shared(self, name: str) -> bytes:
         """What the maker has as its secret; only for those whom the system hands it."""
-        for each in self._workplace.system.SHARED:
-            if (each.name, each.takers) == (name, self._role):
-                return self._workplace.of(each.maker, 0).secret(name)
+        for each in self._workplace.system.shared(self._workplace.plan):
+            if each.name == name and each.is_taken_by(self._role, self._place):
+                return each.gift(self._workplace.of(each.maker, 0).secret(name), self.party)
         raise LocalProtocolError(f"{self.party}: is given no secret called {name!r}")
 
     def paillier(self, bits: int) -> Any:

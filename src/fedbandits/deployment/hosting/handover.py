@@ -43,17 +43,22 @@ class Handover:
 
     def gift(self, peer: str, name: str) -> bytes | None:
         """A secret for a peer; None if it is not for that one."""
-        role = self._seat.federation.seat_of(peer).role.name
-        handed = any(s.name == name and s.takers == role for s in self._seat.makes)
-        return self._gifts.get(name) if handed else None
+        taker = self._seat.federation.seat_of(peer)
+        for secret in self._seat.makes:
+            if secret.name == name and secret.is_taken_by(taker.role.name, taker.place):
+                made = self._gifts.get(name)
+                return None if made is None else secret.gift(made, taker.party)
+        return None
 
     def takes(self, peer: str, name: str, value: bytes) -> bool:
         """Whether a secret that has come is one that is waited for, and its maker's.
 
         If it is, :meth:`keep` is to be called: until then no other is taken in its place.
         """
-        role = self._seat.federation.seat_of(peer).role.name
-        made = any(s.name == name and s.maker == role for s in self._seat.takes)
+        maker = self._seat.federation.seat_of(peer)
+        made = any(
+            s.name == name and s.is_made_by(maker.role.name, maker.place) for s in self._seat.takes
+        )
         expected = name in self.wants and name not in self._coming
         if not (made and expected and len(value) == _SECRET_BYTES):
             return False

@@ -107,12 +107,14 @@ class HostedSeat(NamedTuple):
     @property
     def takes(self) -> tuple[SharedSecret, ...]:
         """Secrets that others hand to this party."""
-        return tuple(s for s in self.federation.system.SHARED if s.takers == self.role.name)
+        shared = self.federation.shared
+        return tuple(s for s in shared if s.is_taken_by(self.role.name, self.place))
 
     @property
     def makes(self) -> tuple[SharedSecret, ...]:
         """Secrets that this party hands to others."""
-        return tuple(s for s in self.federation.system.SHARED if s.maker == self.role.name)
+        shared = self.federation.shared
+        return tuple(s for s in shared if s.is_made_by(self.role.name, self.place))
 
     def make(self, means: Means) -> Party[Any]:
         """The party, before anything has happened."""

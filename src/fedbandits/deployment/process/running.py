@@ -87,9 +87,14 @@ class CustomerNode(PartyNode):
         return await super()._begin()
 
     async def order(self) -> None:
-        """Order a run, if that was not done yet, and read how it has ended, once it has."""
+        """Order a run, if that was not done yet, and read how it has ended, once it has.
+
+        While secrets of others are missing nothing is ordered yet: it is done when they come.
+        """
         if not self._begun.is_set():
             self._ordered = True
+            if self.wants:
+                return
             self._sent(await self._begin())
             self.delivery.begin_anew()
             self._wake()
@@ -100,7 +105,8 @@ class CustomerNode(PartyNode):
         """Whether it can order, its store works, and it can reach others."""
         if self._begun.is_set():
             return super().ready
-        return self.failed is None and not self.host.problem and self.delivery.transport.connected
+        problem = self.failed is not None or self.host.problem or self.wants
+        return not problem and self.delivery.transport.connected
 
     def status(self) -> dict[str, Any]:
         """What can be seen of it, and the total."""

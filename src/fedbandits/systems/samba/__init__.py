@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from fedbandits.environments.facts import ArmFacts
 from fedbandits.federation.roles import Roles, Supplies
 from fedbandits.federation.run import PartiesRun
-from fedbandits.systems.application import SharedSecret
 from fedbandits.systems.package import PackageSystem
 from fedbandits.systems.samba.config import Samba
 from fedbandits.systems.samba.presets import PRESETS
@@ -16,6 +15,7 @@ from fedbandits.systems.samba.presets import PRESETS
 if TYPE_CHECKING:
     from fedbandits.environments.base import Environment
     from fedbandits.privacy.examined import Examined
+    from fedbandits.systems.application import SharedSecret
     from fedbandits.systems.samba.plan import SambaPlan
 
 
@@ -30,7 +30,11 @@ class SambaSystem(PackageSystem["SambaPlan"]):
     config_type = Samba
     presets = PRESETS
     facts_type = ArmFacts
-    SHARED = (SharedSecret("channel", "comp", "owner"),)
+
+    def shared(self, plan: SambaPlan) -> tuple[SharedSecret, ...]:
+        """Comp's keys for owners; in a silent run a secret for every two that seal messages."""
+        shared: tuple[SharedSecret, ...] = self.room("application").shared(plan)
+        return shared
 
     def roles(self, plan: SambaPlan) -> Roles | None:
         """Customer, Controller, Comp and data owners; nobody exchanges anything in a plain run."""

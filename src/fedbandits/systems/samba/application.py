@@ -1,8 +1,9 @@
 """How applications pull a data owner's arm, and what each party of SAMBA brings.
 
 Comp makes the secret that the key of scores and bits comes of, and hands it to the owners; the
-Controller never has it. The run's name is the Controller's, drawn once and kept with its secret:
-one federation is one run, and another run is another federation, with new folders.
+Controller never has it. (Secrets of a silent run are in :mod:`.silent.secrets`.) The run's name is
+the Controller's, drawn once and kept with its secret: one federation is one run, and another run is
+another federation, with new folders.
 """
 
 from __future__ import annotations
@@ -12,19 +13,20 @@ from typing import Any, Literal
 from fedbandits.errors import ConfigError, LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
-from fedbandits.random import Key
-from fedbandits.systems.application import Application, Asked, Means, Told
+from fedbandits.systems.application import Application, Asked, Means, SharedSecret, Told
 from fedbandits.systems.samba.agreement import RUN_BYTES
 from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.roles import COMP, CONTROLLER, CUSTOMER
+from fedbandits.systems.samba.roles import COMP, CONTROLLER, CUSTOMER, OWNER
 from fedbandits.systems.samba.roles.supplies import (
     CompSupply,
     ControllerSupply,
     CustomerSupply,
     OwnerSupply,
+    own_draws,
 )
+from fedbandits.systems.samba.silent import secrets as silent_secrets
 
-#: Of it Comp and the owners make the key of scores and bits; see ``SambaSystem.SHARED``.
+#: Of it Comp and the owners make the key of scores and bits.
 _CHANNEL = "channel"
 
 
@@ -71,9 +73,17 @@ def application(plan: SambaPlan) -> Pulls | None:
     return None if plan.config.execution == "plain" else Pulls(plan)
 
 
+def shared(plan: SambaPlan) -> tuple[SharedSecret, ...]:
+    """What Comp makes for the owners; the Controller never has it."""
+    if plan.config.is_silent:
+        return silent_secrets.shared(plan)
+    return (SharedSecret(_CHANNEL, COMP, OWNER),)
+
+
 def supply(plan: SambaPlan, role: str, place: int, means: Means) -> Any:
-    """What a party brings: keys, and nothing that another has but the channel's."""
-    del place
+    """What a party brings: keys, and nothing that another has but what is shared."""
+    if plan.config.is_silent and not (role == CUSTOMER and plan.config.total == "paillier"):
+        return silent_secrets.supply(role, place, means)
     if role == CONTROLLER:
         return ControllerSupply(means.secret("controller"), means.secret("run")[:RUN_BYTES])
     if role == COMP:
@@ -81,6 +91,4 @@ def supply(plan: SambaPlan, role: str, place: int, means: Means) -> Any:
     if role == CUSTOMER:
         secure = plan.config.execution == "secure"
         return CustomerSupply(means.paillier(plan.config.paillier_bits) if secure else None)
-    draws = means.secret("draws")
-    own = Key(int.from_bytes(draws[:4], "big"), int.from_bytes(draws[4:8], "big"))
-    return OwnerSupply(means.shared(_CHANNEL), own)
+    return OwnerSupply(means.shared(_CHANNEL), own_draws(means))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from fedbandits.privacy.accounting import Clear, Encrypted
 from fedbandits.privacy.claims import Limit, PrivacyClaim
@@ -114,6 +115,63 @@ _TWO_OWNERS = Limit(
     "An owner's own bits count the other's pulls, and compare its score with the other's. With "
     "UCB they give the exact sum before 99% of steps in most runs (measured, docs/samba.md).",
 )
+_NOTHING = (
+    "From what they are sent, Comp and the Controller learn nothing about rewards, pulls and "
+    "scores. What they see can be made from the budget N, the number of arms K, the algorithm and "
+    "the setting arity alone (docs/samba-silent.md)."
+)
+_APART = (
+    "All parties follow the protocol (honest but curious). Comp and the Controller do not pool "
+    "what they see. Their machines, stores and backups are apart, too."
+)
+_DEALER = (
+    "The dealer does not pool what it knows with Comp or the Controller. It neither hosts one of "
+    "them nor reads what they send each other."
+)
+_LINKS = (
+    "Every link between two parties is sealed from all others, by keys that only these two have. "
+    "So neither server reads what the other one exchanges with data owners."
+)
+_NEVER_BACK = (
+    "No party is restored to a state that is older than what it has sent. After such a loss the "
+    "run ends, and a new one begins, whose name and keys are fresh."
+)
+_HARD_SILENT = "AES is a pseudo-random permutation."
+_PUBLIC_SILENT = (
+    "These are public: who takes part, the budget N, the number of arms K, the algorithm with its "
+    "parameters, and all other settings."
+)
+_SERVERS_TOGETHER = Limit(
+    "everything, from Comp and the Controller together",
+    "Each has one share of every score. With both they read all scores, by name.",
+)
+_DEALER_TOGETHER = Limit(
+    "everything, from the dealer and one server together",
+    "The dealer knows the masks of both servers. With Comp or the Controller, or with a record of "
+    "what these send each other, it reads all scores, by name.",
+)
+_OWNER_TOGETHER = Limit(
+    "one owner's own scores and bits, from a server together with that owner",
+    "The two learn nothing about the other owners, but for what that owner learns by itself.",
+)
+_DEVIATION = Limit(
+    "anything, from a server that does not follow the protocol",
+    "Nothing proves that shares and openings are right. A server that lies can choose the arm, and "
+    "can find out how far apart scores are.",
+)
+_EXPLORES_SILENTLY = Limit(
+    "which steps explore, from the owners",
+    "They share the draw that decides it. It depends on nobody's data.",
+)
+_SUMS_LISTENED = Limit(
+    "every owner's sum, from a customer who listens between owners and Controller",
+    "Sums are encrypted for the customer. The setting total = shares ends it.",
+)
+_TWO_OWNERS_SILENT = Limit(
+    "the other owner's sums, from an owner, as there are two",
+    "The owner that is not chosen knows that the other one is. So its own bits count the other's "
+    "pulls, and compare its score with the other's.",
+)
 _ONE_MACHINE = Limit("anything, from whoever runs the one machine", "It holds everything in clear.")
 _DISTRIBUTED = Limit(
     "anything", "Both servers and every observer read scores, bits and sums in clear."
@@ -142,17 +200,28 @@ def claim(plan: SambaPlan) -> PrivacyClaim:
 def _encrypted(config: Samba) -> str:
     if config.execution != "secure":
         return ""
+    if config.is_silent:
+        return f"encrypted, no ε: {_ciphers(config)}; Comp and Controller learn nothing"
     return f"encrypted, no ε: {_ciphers(config)}; Comp sees masked, permuted scores"
 
 
 def _ciphers(config: Samba) -> str:
     cipher = "AES-256-GCM" if config.cipher == "aes-gcm" else "AES-256-CTR, not authenticated"
+    if config.is_silent:
+        sums = "too" if config.total == "shares" else f"Paillier {config.paillier_bits} bits"
+        return f"scores and bits shared by two servers, links {cipher}, sums {sums}"
     return f"scores and bits {cipher}, sums Paillier {config.paillier_bits} bits"
 
 
 def _conditions(config: Samba) -> tuple[str, ...]:
     if config.execution != "secure":
         return ()
+    if config.is_silent:
+        hard = (_HARD_SILENT,) if config.total == "shares" else (_HARD_SILENT, _HARD)
+        return (
+            _NOTHING, _APART, _DEALER, _LINKS, _PLACES, _BEAT, _NEVER_BACK, *hard, _PUBLIC_SILENT,
+            _SECURE_KEYS,
+        )  # fmt: skip
     return (_FOLLOWED, _PLACES, _BEAT, _HARD, _PUBLIC, _SECURE_KEYS)
 
 
@@ -161,6 +230,8 @@ def _not_protected(config: Samba, arms: int) -> tuple[Limit, ...]:
         return (_ONE_MACHINE,)
     if config.execution == "distributed":
         return (_DISTRIBUTED,)
+    if config.is_silent:
+        return tuple(_not_protected_silently(config, arms))
     comp = Limit("what Comp computes from masked scores", COMP_LEARNS[type(config.algorithm)])
     limits = [comp, _ZERO, _RESULT, _TOGETHER, _PULLS_ELSEWHERE]
     if config.explores:
@@ -176,3 +247,16 @@ def _not_protected(config: Samba, arms: int) -> tuple[Limit, ...]:
     if config.cipher == "stream":
         limits.append(_STREAM)
     return tuple(limits)
+
+
+def _not_protected_silently(config: Samba, arms: int) -> Iterator[Limit]:
+    yield from (_RESULT, _SERVERS_TOGETHER, _DEALER_TOGETHER, _OWNER_TOGETHER, _PULLS_ELSEWHERE)
+    yield _DEVIATION
+    if config.explores:
+        yield _EXPLORES_SILENTLY
+    if config.total == "paillier":
+        yield _SUMS_LISTENED
+    if arms == 2:
+        yield _TWO_OWNERS_SILENT
+    if config.cipher == "stream":
+        yield _STREAM

@@ -115,6 +115,18 @@ class Pursuit(_Part, frozen=True, tag="pursuit"):
         return index_rules.Pursuit(self.rate)
 
 
+#: Keys that a comparison has no use for: what they must be, and why.
+_FIXED: dict[str, dict[str, tuple[Any, str]]] = {
+    "silent": {
+        "exploration_shortcut": ("empty", "all steps look the same, so none is shortened"),
+        "tie_breaking": ("random", "no two scores are equal, so no server breaks ties"),
+    },
+    "published": {
+        "arity": (4, "Comp compares all scores at once"),
+        "total": ("paillier", "only a silent run has sums shared between two servers"),
+    },
+}
+
 Algorithm = UCB | Thompson | EpsilonGreedy | DecreasingEpsilonGreedy | Softmax | Pursuit
 
 
@@ -146,6 +158,17 @@ class Samba(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
         How Comp chooses among equal scores or empty packets. ``random``: at random, with its own
         draws. ``first``: the first in the order of the Controller, as in the paper. The Controller
         then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper, and
+        learns their ratios. ``silent``: both servers compare scores that are shared between them.
+        They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a group. A
+        larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums, as in
+        the paper. ``shares``: owners split their sums between both servers. It needs ``comparison =
+        "silent"``.
     """
 
     algorithm: Algorithm = msgspec.field(default_factory=UCB)
@@ -154,6 +177,22 @@ class Samba(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     paillier_bits: Literal[2048, 3072, 4096] = 3072
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty"
     tie_breaking: Literal["random", "first"] = "random"
+    comparison: Literal["published", "silent"] = "published"
+    arity: Annotated[int, Meta(ge=2, le=64)] = 4
+    total: Literal["paillier", "shares"] = "paillier"
+
+    def validate(self) -> None:
+        for key, (usual, why) in _FIXED[self.comparison].items():
+            if getattr(self, key) != usual:
+                raise ValueError(
+                    f"{key}: given {getattr(self, key)!r}, allowed with comparison = "
+                    f'"{self.comparison}": {usual!r}; {why}'
+                )
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether scores are compared so that no server learns anything about them."""
+        return self.comparison == "silent"
 
     @property
     def explores(self) -> bool:

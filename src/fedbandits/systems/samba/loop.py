@@ -1,88 +1,44 @@
-"""SAMBA's steps in one compiled loop: plain, distributed, or sealed by a stream cipher.
-
-Where every packet is to be sealed by itself, :mod:`.sealed_steps` plays the steps instead.
-"""
+"""A SAMBA run without parties: the first pulls, the steps of its player, the sum, and counts."""
 
 from __future__ import annotations
 
 import math
 import time
-from typing import Any
 
-import numpy as np
-
-from fedbandits._compile import compiled
-from fedbandits._typing import Floats, Ints
+from fedbandits._typing import Floats
 from fedbandits.crypto import paillier
-from fedbandits.crypto.aead import StreamCipher, counter_blocks
-from fedbandits.crypto.keystream import permute
 from fedbandits.environments.base import Environment
 from fedbandits.errors import FedbanditsError
-from fedbandits.learners.index_rules import explores
-from fedbandits.random import Key
+from fedbandits.learners.largest_scores import first_memory
 from fedbandits.systems.replicate import CompiledReplicate
 from fedbandits.systems.samba.agreement import channel_cipher
-from fedbandits.systems.samba.kernels import (
-    Pads,
-    Scratch,
-    list_drawn,
-    new_scratch,
-    open_scores,
-    owners_score,
-    owners_take,
-    pull,
-    select_arm,
-    select_drawn,
-    send_bits,
-    send_scores,
-)
-from fedbandits.systems.samba.packets import BITS, SCORES, packet_bytes
+from fedbandits.systems.samba.kernels import pull
+from fedbandits.systems.samba.packets import packet_bytes
 from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.sealed_steps import ROLES, Observer, SealedSteps, Timer
-from fedbandits.systems.samba.state import Owners, State, initial_state
-from fedbandits.systems.samba.streams import Batch, SimulatedSecrets, Streams, fill_owner_keys
+from fedbandits.systems.samba.players import PlainSilentPlayer, Player, PublishedPlayer, Setting
+from fedbandits.systems.samba.sealed_steps import ROLES, Observer, Timer
+from fedbandits.systems.samba.silent.loop import SilentPlayer
+from fedbandits.systems.samba.silent.sealed_turns import SealedSilentPlayer
+from fedbandits.systems.samba.silent.streams import SilentSecrets
+from fedbandits.systems.samba.silent.theory import Counts
+from fedbandits.systems.samba.silent.totals import SharedTotal
+from fedbandits.systems.samba.state import State, initial_state
+from fedbandits.systems.samba.streams import SimulatedSecrets, fill_owner_keys
 
-#: Numbers of key stream that are made at once: more, and the memory costs more than the cipher.
-_CHUNK = 1 << 15
 #: Bytes of a sum of rewards, or of a score that the Controller drew, in clear.
 _NUMBER_BYTES = 8
 
 
-@compiled
-def play_steps(
-    world: Any, rule: Any, comparisons: Ints, owners: Owners, key: Key, first: int, draws: Batch,
-    pads: Pads, scratch: Scratch, explored: Ints,
-) -> int:  # fmt: skip
-    """Play as many steps as there are draws; returns 0, or the step whose scores were refused."""
-    arms, iterations = scratch.places.size, comparisons.size
-    for s in range(draws.exploration.size):
-        step = first + s
-        exploring = explores(rule, step, arms, draws.exploration[s])
-        explored[0] += exploring
-        row = min(s, pads.scores.shape[0] - 1)
-        for i in range(iterations):
-            permute(draws.places[s, i], scratch.places)
-            if exploring and draws.drawn.shape[1] > 0:
-                list_drawn(draws.drawn[s], scratch.places, scratch.opened)
-                place = select_drawn(scratch.opened)
-            else:
-                mask = draws.masks[s, i]
-                owners_score(rule, i + 1, step, exploring, mask, owners, scratch.masked)
-                pad = pads.scores[row, i]
-                send_scores(scratch.masked.view(np.uint64), scratch.places, pad, scratch.listed)
-                open_scores(scratch.listed, pad, scratch.opened.view(np.uint64))
-                place = select_arm(
-                    comparisons[i],
-                    scratch.opened,
-                    draws.ties[s, i],
-                    draws.waits[s, i],
-                    scratch.waits,
-                )
-            if place < 0:
-                return step
-            arm = send_bits(place, scratch.places, pads.bits[row, i], scratch.bits)
-            owners_take(world, rule, i + 1, iterations, step, arm, owners, key)
-    return 0
+def _player(setting: Setting) -> Player:
+    """Who plays the steps of a run, by how scores are compared and what seals packets."""
+    config = setting.plan.config
+    if not config.is_silent:
+        return PublishedPlayer(setting)
+    if config.execution == "plain":
+        return PlainSilentPlayer(setting)
+    return (
+        SealedSilentPlayer(setting) if config.packet_cipher == "aes-gcm" else SilentPlayer(setting)
+    )
 
 
 class Replicate(CompiledReplicate[SambaPlan]):
@@ -120,22 +76,19 @@ class Replicate(CompiledReplicate[SambaPlan]):
         self.agreement = plan.agreement(secrets.run)
         #: Seconds that each role has worked; the compiled loop does not tell roles apart.
         self.seconds = dict.fromkeys(ROLES, 0.0)
-        self.state: State = initial_state(plan.arms)
+        memory = first_memory(self.agreement.rule, plan.arms) if config.is_silent else None
+        self.state: State = initial_state(plan.arms, memory)
         #: The customer's own key; made with the sum if it has brought none.
         self.customer_key: paillier.PrivateKey | None = None
-        self._clock = clock
+        self._clock, self._secrets = clock, secrets
         fill_owner_keys(self.key, secrets.run, self.state.owners.keys)
         self._cipher = channel_cipher(config.packet_cipher, secrets.channel, self.agreement)
-        self._streams = Streams(
-            secrets, self.agreement, config.tie_breaking == "random", plan.drawn_scores
-        )
-        self._sealed: SealedSteps | None = None
-        if observer is not None or config.packet_cipher == "aes-gcm":
-            silent = config.exploration_shortcut != "none"
-            self._sealed = SealedSteps(
-                self.agreement, self._cipher, silent, self.seconds, observer, clock
-            )
-        self._scratch = new_scratch(plan.arms)
+        setting = Setting(
+            plan, self.agreement, secrets, self._cipher, self.world, self.key, self.state.clock,
+            self.state.owners, self.seconds, observer, clock,
+        )  # fmt: skip
+        self._player = _player(setting)
+        self._counts = Counts(plan) if config.is_silent else None
         self._gaps: Floats = self.world.means.max() - self.world.means
         self._play(plan.arms + 1, 0)  # compiles what it needs
 
@@ -146,54 +99,34 @@ class Replicate(CompiledReplicate[SambaPlan]):
         while self.done < min(stop, arms):
             pull(self.world, self.state.owners, self.key, self.done, self.done + 1)
             clock.round_[0] += 1
-        most = max(1, _CHUNK // (arms * self.agreement.iterations))
         while self.done < stop:
-            count = min(most, stop - self.done)
+            count = min(self._player.at_once, stop - self.done)
             self._play(self.done + 1, count)
             clock.round_[0] += count
         if self.done == budget and math.isnan(self.state.total[0]):
             self.state.total[0] = self._sum()
 
     def _play(self, first: int, count: int) -> None:
-        """Play some steps, whichever way."""
-        draws, rule = self._streams.batch(first, count), self.agreement.rule
-        owners, explored = self.state.owners, self.state.clock.explored
-        if self._sealed is not None:
-            refused = self._sealed.play(
-                self.world, owners, self.key, first, draws, self._scratch, explored
-            )
-        else:
-            refused = play_steps(
-                self.world, rule, np.array(self.agreement.comparisons), owners, self.key,
-                first, draws, self._pads(first, count), self._scratch, explored,
-            )  # fmt: skip
+        """Play some steps."""
+        refused = self._player.play(first, count)
         if refused:
             raise FedbanditsError(
                 f"step {refused}: a score is not a finite number; correct the index rule"
             )
 
-    def _pads(self, first: int, count: int) -> Pads:
-        """Key stream of the stream cipher, whose nonces are left out here; zeros without one."""
-        iterations, arms = self.agreement.iterations, self.plan.arms
-        if not isinstance(self._cipher, StreamCipher):
-            shape = (1, iterations, arms)
-            return Pads(np.zeros(shape, np.uint64), np.zeros(shape, np.uint8))
-        scores, bits = (
-            self._cipher.keystream(counter_blocks(direction, first, count, iterations, arms))
-            for direction in (SCORES, BITS)
-        )
-        return Pads(
-            np.ascontiguousarray(scores[..., 0]), (bits[..., 0] & np.uint64(0xFF)).astype(np.uint8)
-        )
-
     def _sum(self) -> float:
         """Steps 6 and 7: the customer gets the sum of all rewards, and nobody else does."""
         rewards = self.state.owners.rewards
-        if self.plan.config.execution != "secure":
+        config = self.plan.config
+        if config.execution != "plain" and config.total == "shares":
+            secrets = SilentSecrets.simulated(self._secrets)
+            shared = SharedTotal(secrets, self.agreement, config.packet_cipher)
+            return float(shared.add(rewards, self.seconds, self._clock))
+        if config.execution != "secure":
             return float(rewards.sum())
         clock = self._clock
         began = clock()
-        private = self.customer_key or paillier.generate(self.plan.config.paillier_bits)
+        private = self.customer_key or paillier.generate(config.paillier_bits)
         made = clock()
         public = private.public_key
         ciphertexts = [public.encrypt(int(reward)) for reward in rewards]
@@ -237,10 +170,13 @@ class Replicate(CompiledReplicate[SambaPlan]):
     def messages(self) -> int:
         """Messages so far: setup, 2 K + 2 an iteration, and at the end one an owner and one.
 
-        Owners send none where the Controller draws their scores.
+        Owners send none where the Controller draws their scores. A silent run's are counted by
+        :mod:`.silent.theory`.
         """
         if not self._communicates:
             return 0
+        if self._counts is not None:
+            return self._counts.messages(self.syncs, self.done == self.plan.rounds).all
         arms = self.plan.arms
         last = arms + 1 if self.done == self.plan.rounds else 0
         return arms + 2 + self.syncs * (2 * arms + 2) - arms * self._drawn_steps + last
@@ -255,6 +191,8 @@ class Replicate(CompiledReplicate[SambaPlan]):
         """Bytes of ciphertexts so far (of numbers, where nothing is encrypted)."""
         if not self._communicates:
             return 0
+        if self._counts is not None:
+            return self._counts.bytes(self.syncs, self.done == self.plan.rounds).all
         arms, config = self.plan.arms, self.plan.config
         score, bit = packet_bytes(self._cipher)
         number = config.paillier_bits // 4 if config.execution == "secure" else _NUMBER_BYTES

@@ -1,4 +1,4 @@
-"""SAMBA's messages, numbered as the steps of Figure 5; the last six end a run that cannot go on."""
+"""SAMBA's messages, numbered as the steps of Figure 5; the last end a run that cannot go on."""
 
 from __future__ import annotations
 
@@ -135,6 +135,8 @@ class Reason(enum.StrEnum):
     SCORES = "an owner's score did not come, or was refused"
     BITS = "Comp's bits did not come, or were refused"
     SUMS = "an owner's sum did not come, or was refused"
+    SHARES = "Comp's shares did not come, or were refused"
+    DEALT = "what the dealer was to deal did not come, or was refused"
     NOT_FINITE = "an owner's score was no finite number"
 
 
@@ -156,6 +158,10 @@ class OwnerGaveUp(Ending, frozen=True, kw_only=True, tag="samba.owner-gave-up"):
     """A data owner takes no further part."""
 
 
+class DealerGaveUp(Ending, frozen=True, kw_only=True, tag="samba.dealer-gave-up"):
+    """The dealer of a silent run takes no further part."""
+
+
 class EndForCustomer(Ending, frozen=True, kw_only=True, tag="samba.end-for-customer"):
     """The Controller's last word to the customer."""
 
@@ -168,7 +174,11 @@ class EndForOwner(Ending, frozen=True, kw_only=True, tag="samba.end-for-owner"):
     """The Controller's last word to a data owner."""
 
 
-#: Who sends what to whom.
+class EndForDealer(Ending, frozen=True, kw_only=True, tag="samba.end-for-dealer"):
+    """The Controller's last word to the dealer of a silent run."""
+
+
+#: Who sends what to whom; a silent run has messages of its own (``silent/messages.py``).
 TABLE: MessageTable = {
     Order: ("customer", "controller"),
     Start: ("controller", "comp"),

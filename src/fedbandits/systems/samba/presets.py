@@ -22,7 +22,10 @@ _EXECUTIONS = {
 }
 
 #: How the algorithm is run, and what hides it: one machine that has all data pulls the same arms.
-_SHARING = ("execution", "cipher", "paillier_bits", "exploration_shortcut", "tie_breaking")
+_SHARING = (
+    "execution", "cipher", "paillier_bits", "exploration_shortcut", "tie_breaking", "comparison",
+    "arity", "total",
+)  # fmt: skip
 
 PRESETS: dict[str, Preset] = {
     f"{prefix}-{name}": Preset(
@@ -44,3 +47,17 @@ PRESETS["samba-egreedy-printed"] = Preset(
         "paillier_bits": 2048,
     },
 )
+
+#: SAMBA in which neither server learns anything. They are listed once the protocol can be played.
+SILENT: dict[str, Preset] = {
+    f"samba-silent-{name}": Preset(
+        f"{title} by SAMBA with shared scores: neither server learns anything about them",
+        {
+            "algorithm": algorithm,
+            "execution": "secure",
+            "comparison": "silent",
+            "total": "shares",
+        },
+    )
+    for name, (algorithm, title) in _ALGORITHMS.items()
+}

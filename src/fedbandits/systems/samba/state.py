@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Ints, Words64
+from fedbandits.crypto.shares.tournament import comparisons
 from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.systems.samba.plan import SambaPlan
 
@@ -37,12 +38,20 @@ class State(NamedTuple):
     total: Floats  # (1,) what the customer has decrypted; NaN until the end
 
 
-def initial_state(arms: int) -> State:
-    """The state before the first round, with keys that are still to be filled in."""
+def initial_state(arms: int, memory: float | None = None) -> State:
+    """The state before the first round, with keys that are still to be filled in.
+
+    Parameters
+    ----------
+    arms
+        K.
+    memory
+        What an owner's rule remembers before the first step; 1 / K if it is not given.
+    """
     owners = Owners(
         pulls=np.zeros(arms, np.int64),
         rewards=np.zeros(arms),
-        memory=np.full((arms, 1), 1.0 / arms),
+        memory=np.full((arms, 1), 1.0 / arms if memory is None else memory),
         keys=np.zeros((arms, 2), np.uint64),
         regret=np.zeros(arms),
     )
@@ -52,9 +61,14 @@ def initial_state(arms: int) -> State:
 
 #: What an owner's part in one step takes, in multiplications: a rule, and a packet each way.
 _WORK = {"none": 40.0, "stream": 200.0, "aes-gcm": 20_000.0}
+#: What a silent comparison takes beside, with all that is dealt for it.
+_COMPARISON_WORK = 300.0
 
 
 def needs(plan: SambaPlan) -> Needs:
     """What :func:`initial_state` will take, and the rounds after it."""
     owners = Part("what owners know", plan.arms * 6 * F64, "environment.arms")
-    return Needs((owners,), plan.rounds * plan.arms * _WORK[plan.config.packet_cipher])
+    work = plan.arms * _WORK[plan.config.packet_cipher]
+    if plan.config.is_silent and plan.config.execution != "plain":
+        work += plan.iterations * _COMPARISON_WORK * comparisons(plan.arms, plan.config.arity)
+    return Needs((owners,), plan.rounds * work)

@@ -2,8 +2,9 @@
 
 The Controller's secret gives four keys: places and scores (its own), masks and exploration (the
 owners' too). Comp's secret gives two: waits for probability matching, and ties, by which it
-chooses among equal scores. All keys are made for one run, by its name: another run under the same
-secrets repeats nothing. Every stream is read by step and iteration, so that a party can make the
+chooses among equal scores. In a silent run exploration comes of a secret that the owners alone
+share. All keys are made for one run, by its name: another run under the same secrets repeats
+nothing. Every stream is read by step and iteration, so that a party can make the
 numbers of any step again, alone.
 """
 
@@ -30,14 +31,15 @@ class SimulatedSecrets(NamedTuple):
     controller: bytes
     comp: bytes
     run: bytes  # the run's name, RUN_BYTES long
+    owners: bytes  # drawn by the first owner for all of them; neither server has it
 
     @classmethod
     def derive(cls, seed: int, replicate: int) -> SimulatedSecrets:
         """Secrets named by seed and replicate."""
         name = b"fedbandits simulated secrets" + seed.to_bytes(8, "big")
         root = name + replicate.to_bytes(4, "big")
-        channel, controller, comp, run = (derive_key(root, label) for label in cls._fields)
-        return cls(channel, controller, comp, run[:RUN_BYTES])
+        secrets = cls(*(derive_key(root, label) for label in cls._fields))
+        return secrets._replace(run=secrets.run[:RUN_BYTES])
 
 
 class ControllerKeys(NamedTuple):
@@ -63,6 +65,17 @@ class CompKeys(NamedTuple):
     @classmethod
     def derive(cls, secret: bytes, run: bytes) -> CompKeys:
         """The two keys of the run of that name."""
+        return cls(*(_run_key(secret, label, run) for label in cls._fields))
+
+
+class OwnersKeys(NamedTuple):
+    """What all owners make of the secret that they share in a silent run; no server has it."""
+
+    exploration: bytes  # which steps explore
+
+    @classmethod
+    def derive(cls, secret: bytes, run: bytes) -> OwnersKeys:
+        """The key of the run of that name."""
         return cls(*(_run_key(secret, label, run) for label in cls._fields))
 
 
@@ -117,7 +130,13 @@ class Places:
 
 
 class Exploration:
-    """The uniform draw that tells Controller and owners whether a step explores."""
+    """The uniform draw that tells whether a step explores.
+
+    Parameters
+    ----------
+    key
+        The Controller's and the owners'; in a silent run the owners' alone.
+    """
 
     def __init__(self, key: bytes) -> None:
         self._stream = KeyStream(key, 1)
@@ -241,7 +260,7 @@ class Streams:
         masks = np.empty((steps, self._iterations))
         fill_masks(self._masks.block(start, count)[:, 0], masks.reshape(-1))
         exploration = np.empty(steps)
-        _fill_units(self._exploration.block(first, steps)[:, 0], exploration)
+        fill_units(self._exploration.block(first, steps)[:, 0], exploration)
         places = self._places.block(start, count).reshape(shape)
         waits = (
             self._waits.block(start, count).reshape(shape)
@@ -260,6 +279,7 @@ def fill_masks(words: Words64, masks: Floats) -> None:
 
 
 @compiled
-def _fill_units(words: Words64, units: Floats) -> None:
+def fill_units(words: Words64, units: Floats) -> None:
+    """:func:`~fedbandits.crypto.keystream.word_to_unit` of every word."""
     for i in range(units.size):
         units[i] = word_to_unit(words[i])

@@ -52,7 +52,8 @@ class SumCipher:
         """
         sums = cls(public_key)
         bits = sums._key.bits if sums._key else 0
-        expected = config.paillier_bits if config.execution == "secure" else 0
+        encrypts = config.execution == "secure" and config.total == "paillier"
+        expected = config.paillier_bits if encrypts else 0
         if bits != expected:
             raise WeakKeyError(
                 f"{name}: sums under a key of {bits} bits, the terms have {expected}"

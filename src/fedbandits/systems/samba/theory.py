@@ -14,6 +14,7 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.learners.index_rules import ITERATIONS
+from fedbandits.systems.samba.silent.theory import Counts
 from fedbandits.systems.theory import Bound
 
 if TYPE_CHECKING:
@@ -66,6 +67,13 @@ def operations(budget: int, arms: int, iterations: int = 1, silent: int = 0) -> 
     return Operations(each, each, arms, 1)
 
 
+def silent_operations(plan: SambaPlan) -> Operations:
+    """The same for a run in which no server learns anything; the dealer's packets count too."""
+    seals = Counts(plan).seals
+    shared = plan.config.total == "shares"
+    return Operations(seals, seals, 0 if shared else plan.arms, 0 if shared else 1)
+
+
 def messages(rounds: Floats, budget: int, arms: int, iterations: int = 1) -> Floats:
     """Theorem 4.2: how many messages have been sent after some rounds, where a list is one message.
 
@@ -100,6 +108,8 @@ def bounds(plan: SambaPlan, environment: Environment) -> Sequence[Bound]:
     config, rounds, arms = plan.config, plan.rounds, plan.arms
     if config.execution == "plain":
         return ()
+    if config.is_silent:
+        return (_silent_bound(plan),)
     iterations = len(ITERATIONS[type(config.algorithm.rule())])
     fewer = "; K fewer in a step that explores" if plan.drawn_scores and config.explores else ""
     return (
@@ -112,4 +122,27 @@ def bounds(plan: SambaPlan, environment: Environment) -> Sequence[Bound]:
             quantity="messages",
             at=lambda played: messages(played, rounds, arms, iterations),
         ),
+    )
+
+
+def _silent_bound(plan: SambaPlan) -> Bound:
+    """The exact number of messages where no server learns anything."""
+    counts, arms = Counts(plan), plan.arms
+
+    def at(played: Floats) -> Floats:
+        turns = np.maximum(played - arms, 0).astype(np.int64) * plan.iterations
+        found = [
+            float(counts.messages(int(turn), bool(done >= plan.rounds)).all) * bool(done >= arms)
+            for turn, done in zip(turns, played, strict=True)
+        ]
+        return np.array(found)
+
+    return Bound(
+        theorem="docs/samba.md",
+        statement=(
+            f"2 K + {counts.rounds} messages a turn, what is dealt, K + 3 before the first and the "
+            "total after the last: exact"
+        ),
+        quantity="messages",
+        at=at,
     )

@@ -4,6 +4,10 @@
 comparing what comes out with :mod:`.truth`. :mod:`.attack` is what Comp can work out from what the
 figure allows it to see, :mod:`.guesses` what others guess about pulls. :mod:`.examination` plays
 all of them for ``fedbandits audit``.
+
+Of runs in which no server learns anything, :mod:`.silent_sight` makes a column of the table, and
+:mod:`.silent_examination` the audit. :mod:`.transcripts` opens what servers saw, :mod:`.channels`
+sorts it, and :mod:`.likeness` tries to tell two worlds apart by it.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +23,7 @@ from fedbandits.systems.samba.audit.guesses import (
     pulled_arms,
 )
 from fedbandits.systems.samba.audit.sight import OBSERVER
+from fedbandits.systems.samba.audit.silent_examination import examine_silently
 from fedbandits.systems.samba.audit.table import PARTICIPANTS, PULLED, excess, security_table
 from fedbandits.systems.samba.plan import SambaPlan, make_plan
 
@@ -47,6 +49,8 @@ def examine(system: System[Any], plan: SambaPlan, scale: float = 1.0) -> Examine
     """
     if plan.config.execution == "plain":
         return None
+    if plan.config.is_silent:
+        return examine_silently(functools.partial(_play, system), plan, scale)
     seen = security_table(_play(system, plan, _LOOKED_AT))
     guesses = tuple(_guesses(_play(system, plan, scaled(_PULLS, scale, _LEAST_PULLS)), plan))
     return Examined(

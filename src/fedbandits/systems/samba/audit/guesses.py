@@ -21,6 +21,7 @@ from fedbandits.privacy.error_rates import rate_bound
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba.audit.attack import SCORES_KNOWN, TOLERANCE
 from fedbandits.systems.samba.messages import Drawn, Score, Sum
+from fedbandits.systems.samba.silent.messages import SumShare, Word
 
 
 class Hits(NamedTuple):
@@ -97,9 +98,9 @@ def guess_by_last_answer(run: PartiesReplicate) -> Hits:
     last: dict[int, str] = {}
     budget = run.one("controller").agreement.budget
     for _, message in run.network.transcript.deliveries:
-        if isinstance(message, Score) and message.iteration == 1:
+        if isinstance(message, Score | Word) and message.iteration == 1:
             last[message.step - 1] = message.sender
-        elif isinstance(message, Sum):
+        elif isinstance(message, Sum | SumShare):
             last[budget] = message.sender
     steps = [step for step in pulled if step in last]
     right = sum(last[step] == f"owner-{pulled[step]}" for step in steps)

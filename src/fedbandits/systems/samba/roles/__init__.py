@@ -17,7 +17,9 @@ from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.roles.comp import Comp
 from fedbandits.systems.samba.roles.controller import Controller
 from fedbandits.systems.samba.roles.customer import Customer
+from fedbandits.systems.samba.roles.names import COMP, CONTROLLER, CUSTOMER, OWNER
 from fedbandits.systems.samba.roles.owner import DataOwner
+from fedbandits.systems.samba.roles.pulling import PullingOwner
 from fedbandits.systems.samba.roles.supplies import (
     CompSupply,
     ControllerSupply,
@@ -26,18 +28,20 @@ from fedbandits.systems.samba.roles.supplies import (
 )
 from fedbandits.systems.samba.streams import SimulatedSecrets
 
-#: Roles that one party has each, which is called the same.
-CUSTOMER, CONTROLLER, COMP = "customer", "controller", "comp"
+__all__ = ["COMP", "CONTROLLER", "CUSTOMER", "OWNER", "roles", "simulated_supplies"]
 
 
 def roles(plan: SambaPlan) -> Roles:
     """Who takes part in a run that exchanges messages; owner i has arm i."""
     owners = tuple(f"owner-{i}" for i in range(plan.arms))
+    if plan.config.is_silent:
+        made, table = _silent().roles_and_table(plan, owners)
+        return Roles(made, table, messages_set_pace=True, rounds_done=_rounds_done)
     # All wait for the Controller, which waits for one of them at a time: it gives up first, and
     # says why. An owner may wait for the slowest score, then for Comp; the customer for the run.
     return Roles(
         (
-            Role("owner", owners, lambda seat, own: DataOwner(seat, plan, own), True, 3.0),
+            Role(OWNER, owners, lambda seat, own: DataOwner(seat, plan, own), True, 3.0),
             Role(CONTROLLER, (CONTROLLER,), lambda seat, own: Controller(seat, plan, own)),
             Role(COMP, (COMP,), lambda seat, own: Comp(seat, plan, own), patience=2.0),
             Role(CUSTOMER, (CUSTOMER,), lambda seat, own: Customer(seat, plan, own), False, inf),
@@ -48,11 +52,19 @@ def roles(plan: SambaPlan) -> Roles:
     )
 
 
-def _step(owner: DataOwner) -> int:
-    return owner.state.step
+def _silent() -> Any:
+    """The parties of a silent run, which are made of modules of this package."""
+    from fedbandits.systems.samba.silent import roles
+
+    return roles
 
 
-def _rounds_done(owners: list[DataOwner]) -> int:
+def _step(owner: PullingOwner[Any]) -> int:
+    step: int = owner.state.step
+    return step
+
+
+def _rounds_done(owners: list[PullingOwner[Any]]) -> int:
     """Pulls that all owners have taken note of; the first pulls of all arms are made in one go."""
     arms, first, last = len(owners), _step(owners[0]), _step(owners[-1])
     # Once all have pulled, nobody is more than a step ahead: two that differ tell the least.
@@ -68,11 +80,15 @@ def simulated_supplies(plan: SambaPlan, seed: int, replicate: int) -> Supplies:
     Whoever is asked for again, as by a process that restarts, is the same.
     """
     secrets, config = SimulatedSecrets.derive(seed, replicate), plan.config
+    shares = config.total == "shares"
     draws = np.zeros((plan.arms, 2), np.uint64)
     fill_arm_keys(replicate_key(seed, replicate), draws)
     customers = functools.cache(lambda: paillier.generate(config.paillier_bits))
 
     def supply(role: str, place: int) -> Any:
+        if config.is_silent and (role != CUSTOMER or shares):
+            own = Key(*draws[place]) if role == OWNER else None
+            return _silent().simulated_supply(secrets, role, f"owner-{place}", own)
         if role == CONTROLLER:
             return ControllerSupply(secrets.controller, secrets.run)
         if role == COMP:

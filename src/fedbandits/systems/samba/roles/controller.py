@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-import msgspec
-
 from fedbandits.crypto.aead import PacketLengthError, overhead_of
-from fedbandits.errors import ConfigError, LocalProtocolError
+from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.events import Deadline, EndRound
-from fedbandits.federation.messages import DuplicateError, Message, OutOfOrderError
+from fedbandits.federation.messages import Message
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
-from fedbandits.systems.samba.agreement import RUN_BYTES, Agreement, Ordered, accept
+from fedbandits.systems.samba.agreement import Agreement, accept
 from fedbandits.systems.samba.messages import (
     Bit,
     BitList,
@@ -27,43 +25,20 @@ from fedbandits.systems.samba.messages import (
     Setup,
     Start,
     Sum,
-    Total,
 )
 from fedbandits.systems.samba.packets import BIT_BYTES, SCORE_BYTES
 from fedbandits.systems.samba.plan import SambaPlan
+from fedbandits.systems.samba.roles.conducting import Conductor, ConductorState
 from fedbandits.systems.samba.roles.draws import ControllerDraws
-from fedbandits.systems.samba.roles.ending import GAVE_UP, RunParty, RunState, last_words
+from fedbandits.systems.samba.roles.ending import GAVE_UP
 from fedbandits.systems.samba.roles.supplies import ControllerSupply
 from fedbandits.systems.samba.sums import SumCipher
-
-
-class ControllerState(RunState, frozen=True, kw_only=True):
-    """All that changes in a Controller.
-
-    Parameters
-    ----------
-    run
-        The run's name; empty before it begins.
-    public_key
-        The customer's.
-    step, iteration
-        The turn that is under way; after the last step, sums are collected.
-    collected
-        The sealed scores, or the encrypted sums, that have come for it, by owner.
-    """
-
-    run: bytes = b""
-    public_key: bytes = b""
-    step: int = 0
-    iteration: int = 1
-    collected: dict[str, bytes] = msgspec.field(default_factory=dict)
-
 
 #: Stages in which it waits for others, and why the run ends if they stay silent.
 _AWAITED = {"collecting": Reason.SCORES, "comparing": Reason.BITS, "summing": Reason.SUMS}
 
 
-class Controller(RunParty[ControllerState]):
+class Controller(Conductor[ConductorState]):
     """Permutes what it cannot read, and adds up what it cannot decrypt.
 
     Where it draws the scores of steps that explore (section 5.4 as printed), owners send nothing
@@ -104,15 +79,11 @@ class Controller(RunParty[ControllerState]):
         ("done", CustomerGaveUp): ("ended",),
     }
 
+    AWAITED = _AWAITED
+
     def __init__(self, seat: Seat, plan: SambaPlan, supply: ControllerSupply) -> None:
-        super().__init__(seat, ControllerState())
-        self._seat, self._customer, self._comp = seat, seat.one("customer"), seat.one("comp")
-        self._owners = seat.names("owner")
-        if len(self._owners) < 2:
-            raise ConfigError(f"{self.name}: needs at least 2 data owners, has {self._owners}")
-        self._plan, (self._secret, self._run) = plan, supply
-        if len(self._run) != RUN_BYTES:
-            raise LocalProtocolError(f"{self.name}: a run is named by {RUN_BYTES} random bytes")
+        super().__init__(seat, plan, supply.run, ConductorState())
+        self._secret = supply.secret
         overhead = overhead_of(plan.config.packet_cipher)
         self._score_length, self._bit_length = SCORE_BYTES + overhead, BIT_BYTES + overhead
         self.draws = ControllerDraws(plan, self._secret, self._run)
@@ -127,12 +98,6 @@ class Controller(RunParty[ControllerState]):
     def agreement(self) -> Agreement:
         """What the run is about."""
         return self.draws.agreed
-
-    @property
-    def turns(self) -> int:
-        """Iterations of steps 2 to 5 that are over."""
-        state, plan = self._state, self._plan
-        return max(0, (state.step - plan.arms - 1) * plan.iterations + state.iteration - 1)
 
     @property
     def awaited(self) -> int | None:
@@ -154,23 +119,16 @@ class Controller(RunParty[ControllerState]):
             case EndRound():
                 return self._draw_scores(event)
             case Sum():
-                return self._add(event)
+                return self._add(event, self._sums)
             case Order():
                 return self._begin(event)
             case Deadline():
                 return self._end_waiting(event)
-            case _:  # somebody gave up; the first who does says why
-                ended = self.ended
-                return self._end_for_all(event.reason) if ended is None else self._say(event, ended)
-
-    def _say(self, word: Message, reason: Reason) -> Step:
-        """Tell somebody who has given up meanwhile why the run has ended: it may not have heard."""
-        words = last_words(self._seat, reason)
-        return Step(self._state, [each for each in words if each.receiver == word.sender])
+            case _:
+                return self._gave_up(event)
 
     def _begin(self, order: Order) -> Step:
-        plan, arms = self._plan, self._plan.arms
-        ordered = Ordered(order.budget, arms, order.algorithm)
+        plan, arms, ordered = self._plan, self._plan.arms, self._ordered(order)
         accept(self.name, plan, ordered, self._run)
         sums = SumCipher.agreed(self.name, plan.config, order.public_key)
         after = self._after(
@@ -182,7 +140,7 @@ class Controller(RunParty[ControllerState]):
             self._sums = sums
             return ()
 
-        told = {"sender": self.name, "run": self._run, **ordered._asdict()}
+        told = self._told(ordered)
         start = Start(receiver=self._comp, **told)
         return Step(after, [start, *self._setups(order.public_key, told)], write=keep)
 
@@ -225,22 +183,12 @@ class Controller(RunParty[ControllerState]):
             raise PacketLengthError(
                 f"{self.name}: {sender} sent {len(sealed)} bytes as its score, expected {length}"
             )
-        if len(state.collected) + 1 < self.agreement.arms:
+        if not self._lacks_one:
             return self._kept(sender, sealed)
         collected = {**state.collected, sender: sealed}
         after = self._after(stage="comparing", collected={})
         explore = Explore(sender=self.name, receiver=self._comp, step=state.step)
         return Step(after, [explore if silent else self._list(collected)])
-
-    def _kept(self, sender: str, sealed: bytes) -> Step:
-        """One of those that are collected has come."""
-        collected = self._state.collected
-
-        def keep() -> Sequence[Message]:
-            collected[sender] = sealed
-            return ()
-
-        return Step(self._state, write=keep)
 
     def _list(self, collected: dict[str, bytes]) -> ScoreList:
         step, iteration = self._state.step, self._state.iteration
@@ -252,16 +200,6 @@ class Controller(RunParty[ControllerState]):
             sender=self.name, receiver=self._comp, step=step, iteration=iteration,
             sealed=tuple(listed),
         )  # fmt: skip
-
-    def _check_turn(self, sender: str, step: int, iteration: int) -> None:
-        state = self._state
-        if (step, iteration) != (state.step, state.iteration):
-            raise OutOfOrderError(
-                f"{self.name}: {sender} sent step {step}.{iteration}, "
-                f"this is {state.step}.{state.iteration}"
-            )
-        if sender in state.collected:
-            raise DuplicateError(f"{self.name}: {sender} sent step {step}.{iteration} again")
 
     def _hand_out(self, message: BitList) -> Step:
         state, agreed, sealed = self._state, self.agreement, message.sealed
@@ -283,23 +221,3 @@ class Controller(RunParty[ControllerState]):
         ]  # fmt: skip
         stage = self._stage_of(following[0])
         return Step(self._after(stage=stage, step=following[0], iteration=following[1]), bits)
-
-    def _add(self, message: Sum) -> Step:
-        state, sender, ciphertext = self._state, message.sender, message.ciphertext
-        if sender in state.collected:
-            raise DuplicateError(f"{self.name}: {sender} sent its sum again")
-        self._sums.check(ciphertext)
-        if len(state.collected) + 1 < self.agreement.arms:
-            return self._kept(sender, ciphertext)
-        collected = {**state.collected, sender: ciphertext}
-        total = self._sums.add([collected[owner] for owner in self._owners])
-        told = Total(sender=self.name, receiver=self._customer, ciphertext=total)
-        return Step(self._after(stage="done", collected={}), [told])
-
-    def _end_waiting(self, event: Deadline) -> Step:
-        """Somebody has not answered: the run cannot go on without."""
-        state, due = self._state, event.number == self.awaited
-        return self._end_for_all(_AWAITED[state.stage]) if due else Step(state)
-
-    def _end_for_all(self, reason: Reason) -> Step:
-        return self._ended(reason, *last_words(self._seat, reason))

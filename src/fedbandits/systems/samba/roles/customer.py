@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from fedbandits.crypto.aead import TamperedPacketError
 from fedbandits.errors import LocalProtocolError
@@ -28,7 +28,48 @@ class CustomerState(RunState, frozen=True, kw_only=True):
     cumulative_reward: int | None = None
 
 
-class Customer(Member[CustomerState]):
+AnyCustomer = TypeVar("AnyCustomer", bound=CustomerState)
+
+
+class Payer(Member[AnyCustomer]):
+    """Pays for N pulls, and waits for what they have earned, however it comes.
+
+    It waits for the total during the whole run: its deadline must be that of the run.
+
+    Parameters
+    ----------
+    seat
+        What it is told of all that is public.
+    plan
+        What all parties go by: it orders the plan's budget and algorithm.
+    state
+        The state to begin in.
+    """
+
+    GAVE_UP = CustomerGaveUp
+
+    def __init__(self, seat: Seat, plan: SambaPlan, state: AnyCustomer) -> None:
+        super().__init__(seat, state)
+        self._plan = plan
+
+    @property
+    def awaited(self) -> int | None:
+        """1 while the total is waited for."""
+        return 1 if self._state.stage == "waiting" else super().awaited
+
+    def _order(self, public_key: bytes) -> Step:
+        """Step 0."""
+        order = Order(
+            sender=self.name,
+            receiver=self._controller,
+            budget=self._plan.rounds,
+            algorithm=self._plan.config.algorithm,
+            public_key=public_key,
+        )
+        return Step(self._after(stage="waiting"), [order])
+
+
+class Customer(Payer[CustomerState]):
     """Pays for N pulls and gets their cumulative reward, which nobody else can read.
 
     It waits for the total during the whole run: its deadline must be that of the run.
@@ -53,42 +94,25 @@ class Customer(Member[CustomerState]):
         ("waiting", Total): ("done",),
         **endings(EndForCustomer, "waiting", "idle"),
     }
-    GAVE_UP = CustomerGaveUp
 
     def __init__(self, seat: Seat, plan: SambaPlan, supply: CustomerSupply) -> None:
-        super().__init__(seat, CustomerState())
-        self._plan, self._private_key = plan, supply.private_key
+        super().__init__(seat, plan, CustomerState())
+        self._private_key = supply.private_key
         try:
             SumCipher.agreed(self.name, plan.config, public_bytes(self._private_key))
         except WeakKeyError as own:
             raise LocalProtocolError(str(own)) from None
 
-    @property
-    def awaited(self) -> int | None:
-        """1 while the total is waited for."""
-        return 1 if self._state.stage == "waiting" else super().awaited
-
     def _compute(self, event: Any) -> Step:
         match event:
             case Start():
-                return self._order()
+                return self._order(public_bytes(self._private_key))
             case Total():
                 return self._read(event)
             case Deadline():
                 return self._end_waiting(event)
             case _:  # the Controller's last word
                 return self._ended(event.reason)
-
-    def _order(self) -> Step:
-        """Step 0."""
-        order = Order(
-            sender=self.name,
-            receiver=self._controller,
-            budget=self._plan.rounds,
-            algorithm=self._plan.config.algorithm,
-            public_key=public_bytes(self._private_key),
-        )
-        return Step(self._after(stage="waiting"), [order])
 
     def _read(self, message: Total) -> Step:
         reward = decrypt(self._private_key, message.ciphertext)

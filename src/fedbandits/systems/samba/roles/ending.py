@@ -18,8 +18,10 @@ from fedbandits.federation.state import Handled, PartyState, Step, Transitions
 from fedbandits.systems.samba.messages import (
     CompGaveUp,
     CustomerGaveUp,
+    DealerGaveUp,
     EndForComp,
     EndForCustomer,
+    EndForDealer,
     EndForOwner,
     Ending,
     OwnerGaveUp,
@@ -27,7 +29,7 @@ from fedbandits.systems.samba.messages import (
 )
 
 #: What the Controller hears from those who take no further part.
-GAVE_UP = (CustomerGaveUp, CompGaveUp, OwnerGaveUp)
+GAVE_UP = (CustomerGaveUp, CompGaveUp, OwnerGaveUp, DealerGaveUp)
 
 
 class RunEndedError(RemoteProtocolError):
@@ -127,10 +129,12 @@ def endings(end: type[Ending], waiting: str, *others: str) -> Transitions:
 def last_words(seat: Seat, reason: Reason) -> list[Message]:
     """What the Controller, which sits there, tells all others when it ends the run."""
     words: dict[str, type[Ending]] = {
-        "customer": EndForCustomer, "comp": EndForComp, "owner": EndForOwner
+        "customer": EndForCustomer, "comp": EndForComp, "owner": EndForOwner,
+        "dealer": EndForDealer,
     }  # fmt: skip
     return [
         word(sender=seat.name, receiver=name, reason=reason)
         for role, word in words.items()
+        if role in seat.terms.parties
         for name in seat.names(role)
     ]

@@ -11,13 +11,11 @@ import msgspec
 
 from fedbandits.crypto.aead import NEVER, TamperedPacketError, Turn
 from fedbandits.crypto.keystream import KEY_BYTES
-from fedbandits.errors import BoundExceededError, LocalProtocolError
-from fedbandits.federation.acting import ActingParty
-from fedbandits.federation.events import Deadline, Decide, Decision, EndRound, Observe
+from fedbandits.federation.events import Deadline, Decide, EndRound, Observe
 from fedbandits.federation.messages import Message, OutOfOrderError
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
-from fedbandits.systems.samba.agreement import Ordered, accept
+from fedbandits.systems.samba.agreement import Agreement, Ordered, accept
 from fedbandits.systems.samba.messages import (
     Bit,
     EndForOwner,
@@ -29,52 +27,31 @@ from fedbandits.systems.samba.messages import (
 )
 from fedbandits.systems.samba.packets import BIT
 from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.roles.ending import Member, RunState, endings
+from fedbandits.systems.samba.roles.ending import endings
+from fedbandits.systems.samba.roles.pulling import PullingOwner, PullingState
 from fedbandits.systems.samba.roles.scores import Given, OwnerTools
 from fedbandits.systems.samba.roles.supplies import OwnerSupply
-from fedbandits.systems.samba.streams import position
 from fedbandits.systems.samba.sums import WeakKeyError
 
 
-class OwnerState(RunState, frozen=True, kw_only=True):
+class OwnerState(PullingState, frozen=True, kw_only=True):
     """Where a data owner stands, and what it knows of its arm.
 
     Parameters
     ----------
     given
         What it has been given for the run.
-    step
-        The pull that is being decided on; the first own pull is not decided on.
-    iteration
-        The iteration of that step.
-    place
-        Its place in Comp's next list.
-    pulls, rewards
-        How often it has pulled, and the sum of what came of it.
-    memory
-        What its rule keeps beside these.
     sealed, opened
         The last turn whose score it has sealed, and whose bit it has opened.
     """
 
     given: Given | None = None
-    step: int = 0
-    iteration: int = 1
-    place: int = 0
-    pulls: int = 0
-    rewards: int = 0
-    memory: float = 0.0
     sealed: Turn = NEVER
     opened: Turn = NEVER
 
 
-class DataOwner(Member[OwnerState], ActingParty[OwnerState]):
+class DataOwner(PullingOwner[OwnerState]):
     """Has one arm: scores it, masked and sealed, and pulls it when told to.
-
-    The only decision is to pull, in the round that :attr:`round_to_act` names; the outcome is the
-    reward, 0 or 1. After a pull nobody answers before the round's end (:meth:`end_round`), neither
-    who pulled nor the others: whoever calls it does so on a beat that is the same for all owners
-    and lasts at least as long as the longest pull. Otherwise the late answer would name the arm.
 
     Parameters
     ----------
@@ -101,30 +78,12 @@ class DataOwner(Member[OwnerState], ActingParty[OwnerState]):
     GAVE_UP = OwnerGaveUp
 
     def __init__(self, seat: Seat, plan: SambaPlan, supply: OwnerSupply) -> None:
-        super().__init__(seat, OwnerState())
-        self._index, self._plan, self._config = seat.place, plan, plan.config
+        super().__init__(seat, plan, OwnerState())
         self._supply = supply
 
     @property
-    def round_to_act(self) -> int | None:
-        """The round of the pull that is due, if one is: before the first bit it has its own."""
-        state = self._state
-        if state.stage != "pulling":
-            return None
-        return self._index + 1 if state.pulls == 0 else state.step
-
-    @property
-    def next_end(self) -> int | None:
-        """The round whose end is waited for, once its pull is over; None while it is not."""
-        return self._state.step - 1 if self._state.stage == "resting" else None
-
-    @property
-    def awaited(self) -> int | None:
-        """The turn whose bit has not come yet."""
-        state = self._state
-        if state.stage != "waiting":
-            return super().awaited
-        return position(state.step, state.iteration, self._plan.iterations)
+    def _agreed(self) -> Agreement:
+        return self._tools.agreed
 
     def _resume(self) -> None:
         given = self._state.given
@@ -143,14 +102,6 @@ class DataOwner(Member[OwnerState], ActingParty[OwnerState]):
                 )
         return super()._take(message)
 
-    @property
-    def decisions_made(self) -> int:
-        return self._state.pulls
-
-    @property
-    def open_decisions(self) -> None:
-        """None: it pulls when a message says so, and nobody asks it for decisions."""
-
     def _compute(self, event: Any) -> Step:
         match event:
             case Bit():
@@ -158,8 +109,7 @@ class DataOwner(Member[OwnerState], ActingParty[OwnerState]):
             case EndRound():
                 return self._end_round(event)
             case Decide():
-                # It may be asked again, or not at all: there is nothing else to decide.
-                return Step(self._state, answer=Decision(self._state.pulls + 1, True))
+                return self._decide()
             case Observe():
                 return self._observe(event)
             case Setup():
@@ -188,31 +138,13 @@ class DataOwner(Member[OwnerState], ActingParty[OwnerState]):
 
         return Step(after, write=keep)
 
-    def _observe(self, event: Observe) -> Step:
-        """Take the reward of the pull that is due."""
-        state = self._state
-        if event.decision != Decision(state.pulls + 1, True):
-            raise LocalProtocolError(
-                f"{self.name}: pull {state.pulls + 1} is due, not {event.decision}"
-            )
-        if event.outcome not in (0, 1):
-            raise BoundExceededError(f"{self.name}: a reward must be 0 or 1")
-        after = self._after(
-            stage="resting", step=state.step + 1, iteration=1, pulls=state.pulls + 1,
-            rewards=state.rewards + int(event.outcome),
-        )  # fmt: skip
-        return Step(after)
-
     def _end_round(self, event: EndRound) -> Step:
         """The beat: send the score of the next step, or the sum after the last one.
 
         Nothing leaves before a step whose scores the Controller draws.
         """
+        self._check_end(event)
         state = self._state
-        if event.round_ != self.next_end:
-            raise LocalProtocolError(
-                f"{self.name}: end of round {event.round_}, not of {self.next_end}"
-            )
         if state.step > self._tools.agreed.budget:
             ciphertext = self._tools.sums.encrypt(state.rewards)
             told = Sum(sender=self.name, receiver=self._controller, ciphertext=ciphertext)
@@ -242,13 +174,6 @@ class DataOwner(Member[OwnerState], ActingParty[OwnerState]):
             place=message.place, opened=turn,
         )  # fmt: skip
         return self._send_score(after) if stage == "waiting" else Step(after)
-
-    def _following(self, chosen: bool) -> tuple[str, Turn]:
-        """The stage and the turn after a bit."""
-        step, iteration = self._state.step, self._state.iteration
-        if iteration < self._tools.agreed.iterations:  # nobody pulls yet: all answer at once
-            return "waiting", (step, iteration + 1)
-        return ("pulling", (step, iteration)) if chosen else ("resting", (step + 1, 1))
 
     def _send_score(self, after: OwnerState) -> Step:
         """Step 2, in the state that is to be."""

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fedbandits.crypto.paillier import PrivateKey
 from fedbandits.random import Key
+
+if TYPE_CHECKING:
+    from fedbandits.systems.application import Means
+
+
+def own_draws(means: Means) -> Key:
+    """Key of an owner's own random draws, of a secret of its own."""
+    draws = means.secret("draws")
+    return Key(int.from_bytes(draws[:4], "big"), int.from_bytes(draws[4:8], "big"))
 
 
 class CustomerSupply(NamedTuple):

@@ -1,0 +1,315 @@
+"""Turns of a silent run as compiled functions on arrays, in the order in which words travel.
+
+Everything that travels is sealed by key stream where it leaves and opened where it arrives; pads of
+zeros seal nothing. What the functions have of a turn lies in rows of the arrays of many turns.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Ints, Words64
+from fedbandits.crypto.shares.comparison import OPENINGS, SEAL_WORDS, Both, compare_both, new_both
+from fedbandits.crypto.shares.dealing import (
+    First,
+    ForFirst,
+    ForSecond,
+    Second,
+    deal,
+    expand_first,
+    expand_second,
+    new_first,
+    new_second,
+)
+from fedbandits.crypto.shares.openings import write_opening
+from fedbandits.crypto.shares.shuffle import (
+    masked_share,
+    permuted_share,
+    returned_share,
+    unit_vector,
+)
+from fedbandits.crypto.shares.tournament import pairs, stage_sizes, winners
+
+_ONE = np.uint64(1)
+
+
+class Bracket(NamedTuple):
+    """The tournament of every turn, stage after stage."""
+
+    arity: int
+    sizes: Ints  # (stages,) contenders
+    begins: Ints  # (stages + 1,) the first comparison of every stage
+    pairs: Ints  # (comparisons, 2)
+
+
+def make_bracket(arms: int, arity: int) -> Bracket:
+    """The tournament of so many arms."""
+    sizes = stage_sizes(arms, arity)
+    stages = [pairs(size, arity) for size in sizes]
+    begins = np.cumsum([0] + [len(stage) for stage in stages])
+    return Bracket(arity, np.array(sizes), begins, np.concatenate(stages))
+
+
+class Dealt(NamedTuple):
+    """What both servers have for some turns: words of their seeds, and corrections, opened."""
+
+    first: Words64  # (turns, first_width)
+    second: Words64  # (turns, second_width)
+    for_first: Words64  # (turns, 2 arms)
+    for_second: Words64  # (turns, correction_words)
+
+
+class Links(NamedTuple):
+    """Key stream of what servers send each other; one row of zeros where nothing is sealed."""
+
+    to_second: Words64  # (turns or 1, arms + SEAL_WORDS comparisons)
+    to_first: Words64  # (turns or 1, 3 arms + SEAL_WORDS comparisons)
+
+
+def make_links(arms: int, comparisons: int, turns: int) -> Links:
+    """Zeros for so many turns."""
+    openings = SEAL_WORDS * comparisons
+    return Links(*(np.zeros((turns, n * arms + openings), np.uint64) for n in (1, 3)))
+
+
+class OwnerWords(NamedTuple):
+    """Words of every owner's streams, (arms, turns) each; (arms, 1) zeros if nothing is sealed."""
+
+    words: Words64  # Comp's share of its word
+    answers: Words64  # what Comp adds to its answer
+    up: Words64
+    down: Words64
+
+
+class Rooms(NamedTuple):
+    """Buffers of a turn; nothing in them outlives it."""
+
+    first: First
+    second: Second
+    both: Both
+    sent: Words64  # (arms,) what owners send, sealed
+    shares: Words64  # (arms,) what the Controller has of it, then its share by place
+    others: Words64  # (arms,) what Comp has
+    permuted: Words64  # (arms,) the Controller's share by π₀
+    ahead: Words64  # (arms,) Comp's shares, masked, on their way
+    masked: Words64  # (arms,) the Controller's permuted shares, masked, on their way
+    chosen: Words64  # (arms,) 1 for the winner
+    returned: Words64  # (arms,) that, masked, on its way
+    padded: Words64  # (arms,) what Comp adds to answers, on its way
+    answers: Words64  # (arms,) by owner, sealed
+    places: Ints  # (arms,) of those who are still in
+    openings: NDArray[np.uint8]  # (2, bytes) what either server opens, packed; (2, 0) if unused
+
+
+def new_rooms(arms: int, bracket: Bracket, opening_bytes: int = 0) -> Rooms:
+    """Buffers for one run.
+
+    Parameters
+    ----------
+    arms
+        K.
+    bracket
+        The tournament of every turn.
+    opening_bytes
+        Bytes of all openings of one server in a turn, where they are to be kept.
+    """
+    comparisons = len(bracket.pairs)
+    stage = int(np.diff(bracket.begins).max())
+    sent, shares, others, permuted, ahead, masked, chosen, returned, padded, answers = np.zeros(
+        (10, arms), np.uint64
+    )
+    return Rooms(
+        new_first(arms, comparisons), new_second(arms, comparisons), new_both(stage), sent, shares,
+        others, permuted, ahead, masked, chosen, returned, padded, answers,
+        np.zeros(arms, np.int64), np.zeros((2, opening_bytes), np.uint8),
+    )  # fmt: skip
+
+
+def correction_words(arms: int, comparisons: int) -> int:
+    """Words that hold what the dealer sends the second server for one selection."""
+    return arms + 2 * comparisons + (comparisons + 1) // 2
+
+
+@compiled
+def _for_first(row: Words64) -> ForFirst:
+    """What the dealer sends the first server, in a row of words."""
+    arms = row.size // 2
+    return ForFirst(row[:arms], row[arms:])
+
+
+@compiled
+def _for_second(row: Words64, arms: int, comparisons: int) -> ForSecond:
+    """What the dealer sends the second server, in a row of words."""
+    bits, joined = arms + comparisons, arms + 2 * comparisons
+    products = row[joined:].view(np.uint32)[:comparisons]
+    return ForSecond(row[:arms], row[arms:bits], products, row[bits:joined])
+
+
+@compiled
+def deal_turns(
+    first: Words64, second: Words64, comparisons: int, places: Ints, for_first: Words64,
+    for_second: Words64,
+) -> None:  # fmt: skip
+    """The dealer's part of some turns: the corrections, a row a turn.
+
+    ``first`` and ``second`` are words of the servers' seeds; ``places`` is overwritten.
+    """
+    for t in range(first.shape[0]):
+        to_second = _for_second(for_second[t], places.size, comparisons)
+        deal(first[t], second[t], places, _for_first(for_first[t]), to_second)
+
+
+@compiled
+def owners_send(words: Ints, streams: OwnerWords, turn: int, row: int, sent: Words64) -> None:
+    """Every owner sends the Controller its word, less what Comp has of it."""
+    for i in range(words.size):
+        sent[i] = (np.uint64(words[i]) - streams.words[i, turn]) ^ streams.up[i, row]
+
+
+@compiled
+def open_words(sent: Words64, streams: OwnerWords, row: int, shares: Words64) -> None:
+    """The Controller opens what owners have sent."""
+    for i in range(sent.size):
+        shares[i] = sent[i] ^ streams.up[i, row]
+
+
+@compiled
+def comps_shares(streams: OwnerWords, turn: int, others: Words64) -> None:
+    """What Comp has of the owners' words."""
+    for i in range(others.size):
+        others[i] = streams.words[i, turn]
+
+
+@compiled
+def travel(words: Words64, pad: Words64) -> None:
+    """Words are sealed where they leave, and opened where they arrive."""
+    for i in range(words.size):
+        words[i] ^= pad[i]
+    for i in range(words.size):
+        words[i] ^= pad[i]
+
+
+@compiled
+def shuffle_twice(rooms: Rooms, to_first: Words64, to_second: Words64) -> None:
+    """Shares by owner become shares by place, in an order that neither server knows."""
+    first, second = rooms.first, rooms.second
+    masked_share(rooms.others, second.mask, rooms.ahead)
+    travel(rooms.ahead, to_first)
+    permuted_share(rooms.shares, rooms.ahead, first.places, first.shuffled, rooms.permuted)
+    masked_share(rooms.permuted, first.mask, rooms.masked)
+    travel(rooms.masked, to_second)
+    permuted_share(second.share, rooms.masked, second.places, second.shuffled, rooms.others)
+    rooms.shares[:] = first.share
+
+
+@compiled
+def _write_openings(both: Both, n: int, openings: NDArray[np.uint8], at: int) -> int:
+    """Write what both opened in a stage; returns where the next stage's begins."""
+    for number in range(OPENINGS):
+        write_opening(number, both.to_second[number], n, openings[0], at)
+        at = write_opening(number, both.to_first[number], n, openings[1], at)
+    return at
+
+
+@compiled
+def find_winner(bracket: Bracket, rooms: Rooms, seal_second: Words64, seal_first: Words64) -> int:
+    """The place of the largest word, by a tournament; -1 if somewhere nobody has won.
+
+    ``seal_second`` and ``seal_first`` are (SEAL_WORDS, comparisons) of key stream.
+    """
+    places, both, pair = rooms.places, rooms.both, bracket.pairs
+    for i in range(places.size):
+        places[i] = i
+    left, written = places.size, 0
+    mine, theirs = rooms.first.comparisons, rooms.second.comparisons
+    for stage in range(bracket.sizes.size):
+        at = bracket.begins[stage]
+        n = bracket.begins[stage + 1] - at
+        for k in range(n):
+            one, other = places[pair[at + k, 0]], places[pair[at + k, 1]]
+            both.mine.sent[k] = rooms.shares[one] - rooms.shares[other]
+            both.theirs.sent[k] = rooms.others[one] - rooms.others[other]
+        compare_both(mine, theirs, seal_second, seal_first, at, n, both)
+        if rooms.openings.size > 0:
+            written = _write_openings(both, n, rooms.openings, written)
+        left = winners(places, left, bracket.arity, both.opened)
+        if left < 0:
+            return -1
+    return int(places[0])
+
+
+@compiled
+def tell_owners(
+    place: int, rooms: Rooms, to_first: Words64, streams: OwnerWords, turn: int, row: int
+) -> int:
+    """The winner's place goes back to the owners; the one that reads 1, -1 if not one does.
+
+    ``to_first`` is (2 arms,): what seals the place, and what seals Comp's pads of answers.
+    """
+    first, second, arms = rooms.first, rooms.second, rooms.chosen.size
+    entry = 0
+    for v in range(arms):
+        if second.places[v] == place:
+            entry = v
+    unit_vector(entry, rooms.chosen)
+    masked_share(rooms.chosen, second.returned_mask, rooms.returned)
+    travel(rooms.returned, to_first[:arms])
+    for i in range(arms):
+        rooms.padded[i] = second.returned_share[i] + streams.answers[i, turn]
+    travel(rooms.padded, to_first[arms:])
+    returned_share(rooms.returned, first.places, first.returned, rooms.answers)
+    for i in range(arms):
+        rooms.answers[i] = (rooms.answers[i] + rooms.padded[i]) ^ streams.down[i, row]
+    told = -1
+    for i in range(arms):
+        answer = (rooms.answers[i] ^ streams.down[i, row]) - streams.answers[i, turn]
+        if answer == _ONE and told < 0:
+            told = i
+        elif answer != 0:
+            return -1
+    return told
+
+
+@compiled
+def select(
+    bracket: Bracket, dealt: Dealt, links: Links, streams: OwnerWords, turn: int, offset: int,
+    rooms: Rooms,
+) -> int:  # fmt: skip
+    """One turn between what owners send and what they read: the owner that is told 1.
+
+    Parameters
+    ----------
+    bracket : Bracket
+    dealt, links : Dealt, Links
+        Their row is ``turn``.
+    streams : OwnerWords
+        Their column is ``turn + offset``.
+    rooms : Rooms
+        ``sent`` has what owners have sent.
+
+    Returns
+    -------
+    int
+        -1 if not exactly one is told 1, which no words can cause.
+    """
+    arms, comparisons = rooms.sent.size, len(bracket.pairs)
+    column = turn + offset
+    sealed = min(column, streams.up.shape[1] - 1)
+    row = min(turn, links.to_first.shape[0] - 1)
+    expand_first(dealt.first[turn], _for_first(dealt.for_first[turn]), rooms.first)
+    corrections = _for_second(dealt.for_second[turn], arms, comparisons)
+    expand_second(dealt.second[turn], corrections, rooms.second)
+    to_second, to_first = links.to_second[row], links.to_first[row]
+    open_words(rooms.sent, streams, sealed, rooms.shares)
+    comps_shares(streams, column, rooms.others)
+    shuffle_twice(rooms, to_first[:arms], to_second[:arms])
+    seal_second = to_second[arms:].reshape(-1, comparisons)
+    seal_first = to_first[3 * arms :].reshape(-1, comparisons)
+    place = find_winner(bracket, rooms, seal_second, seal_first)
+    if place < 0:
+        return -1
+    return tell_owners(place, rooms, to_first[arms : 3 * arms], streams, column, sealed)

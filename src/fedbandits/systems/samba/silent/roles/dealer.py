@@ -1,0 +1,138 @@
+"""The dealer of a silent run: gives both servers correlated random words, and sees no data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from fedbandits.federation.events import Deadline
+from fedbandits.federation.messages import Message, OutOfOrderError
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import Step, Transitions
+from fedbandits.systems.samba.agreement import Ordered, accept
+from fedbandits.systems.samba.messages import DealerGaveUp, EndForDealer
+from fedbandits.systems.samba.plan import SambaPlan
+from fedbandits.systems.samba.roles.ending import Member, RunState, endings
+from fedbandits.systems.samba.silent.dealt import Deals
+from fedbandits.systems.samba.silent.messages import Ask, Dealing, DealtFirst, DealtSecond
+from fedbandits.systems.samba.silent.packets import Line
+from fedbandits.systems.samba.silent.roles.supplies import DealerSupply
+from fedbandits.systems.samba.silent.streams import DEALT, DealerKeys, DealtWords
+
+
+class DealerState(RunState, frozen=True, kw_only=True):
+    """All that changes in a dealer.
+
+    Parameters
+    ----------
+    run
+        The run's name; empty before it begins.
+    dealt
+        How many blocks it has dealt: it deals none again.
+    """
+
+    run: bytes = b""
+    dealt: int = 0
+
+
+class _Tools(NamedTuple):
+    """What follows from the dealer's secrets and the run's name."""
+
+    words: tuple[DealtWords, DealtWords]
+    lines: tuple[Line, Line]
+
+
+class Dealer(Member[DealerState]):
+    """Deals blocks one after the other, as the Controller asks for them.
+
+    It waits for that during the whole run: its deadline must be that of the run.
+
+    Parameters
+    ----------
+    seat
+        What it is told of all that is public.
+    plan
+        What all parties go by.
+    supply
+        The secrets that it brings.
+    """
+
+    TRANSITIONS: ClassVar[Transitions] = {
+        ("idle", Dealing): ("dealing", "done"),
+        ("dealing", Ask): ("dealing", "done"),
+        **endings(EndForDealer, "dealing", "idle", "done"),
+    }
+    GAVE_UP = DealerGaveUp
+
+    def __init__(self, seat: Seat, plan: SambaPlan, supply: DealerSupply) -> None:
+        super().__init__(seat, DealerState())
+        self._plan, self._supply, self._deals = plan, supply, Deals(plan)
+        self._comp = seat.one("comp")
+
+    @property
+    def awaited(self) -> int | None:
+        """The block that it will be asked for next."""
+        return self._state.dealt if self._state.stage == "dealing" else super().awaited
+
+    def _resume(self) -> None:
+        if self._state.run:
+            self._tools = self._made(self._state.run)
+
+    def _made(self, run: bytes) -> _Tools:
+        keys = DealerKeys.derive(*self._supply, self._plan.agreement(run))
+        first, second = (
+            DealtWords(each.words, width)
+            for each, width in zip(keys, self._deals.widths, strict=True)
+        )
+        cipher = self._plan.config.packet_cipher
+        one, other = (Line(cipher, each.sealed, DEALT) for each in keys)
+        return _Tools((first, second), (one, other))
+
+    def _compute(self, event: Any) -> Step:
+        match event:
+            case Ask():
+                return self._answer(event)
+            case Dealing():
+                return self._begin(event)
+            case Deadline():
+                return self._end_waiting(event)
+            case _:  # the Controller's last word
+                return self._ended(event.reason)
+
+    def _begin(self, dealing: Dealing) -> Step:
+        ordered = Ordered(dealing.budget, dealing.arms, dealing.algorithm)
+        accept(self.name, self._plan, ordered, dealing.run)
+        tools = self._made(dealing.run)
+
+        def keep() -> Sequence[Message]:
+            self._tools = tools
+            return ()
+
+        if not self._deals.count:
+            return Step(self._after(stage="done", run=dealing.run), write=keep)
+        after = self._after(stage=self._next_stage(1), run=dealing.run, dealt=1)
+        return Step(after, self._dealt(0, tools), write=keep)
+
+    def _answer(self, message: Ask) -> Step:
+        block = self._state.dealt
+        if message.block != block:
+            raise OutOfOrderError(
+                f"{self.name}: asked for block {message.block}, the next one is {block}"
+            )
+        after = self._after(stage=self._next_stage(block + 1), dealt=block + 1)
+        return Step(after, self._dealt(block, self._tools))
+
+    def _next_stage(self, dealt: int) -> str:
+        return "dealing" if dealt < self._deals.count else "done"
+
+    def _dealt(self, block: int, tools: _Tools) -> list[Message]:
+        first, second = (
+            line.seal(block, 1, 0, payload)
+            for line, payload in zip(
+                tools.lines, self._deals.deal(*tools.words, block), strict=True
+            )
+        )
+        return [
+            DealtFirst(sender=self.name, receiver=self._controller, block=block, sealed=first),
+            DealtSecond(sender=self.name, receiver=self._comp, block=block, sealed=second),
+        ]

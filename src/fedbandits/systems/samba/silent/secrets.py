@@ -1,0 +1,70 @@
+"""Which secrets the parties of a silent run share, and what each brings between machines.
+
+Whoever has a secret stands in :mod:`.silent.streams`. The first data owner makes the one that all
+owners have; no server is given it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fedbandits.systems.application import Means, SharedSecret
+from fedbandits.systems.samba.agreement import RUN_BYTES
+from fedbandits.systems.samba.plan import SambaPlan
+from fedbandits.systems.samba.roles import names
+from fedbandits.systems.samba.roles.names import COMP, CONTROLLER, CUSTOMER, DEALER, OWNER
+from fedbandits.systems.samba.roles.supplies import own_draws
+from fedbandits.systems.samba.silent.roles.supplies import (
+    CompSupply,
+    ControllerSupply,
+    CustomerSupply,
+    DealerSupply,
+    OwnerSupply,
+)
+from fedbandits.systems.samba.silent.streams import (
+    BILL,
+    CHANNEL,
+    FIRST,
+    LINK,
+    OWNERS,
+    PACKETS,
+    RECEIPT,
+    SECOND,
+)
+
+_SHARED = (
+    SharedSecret(CHANNEL, COMP, OWNER, each=True),
+    SharedSecret(PACKETS, CONTROLLER, OWNER, each=True),
+    SharedSecret(OWNERS, OWNER, OWNER),
+    SharedSecret(LINK, CONTROLLER, COMP),
+    SharedSecret(FIRST, DEALER, CONTROLLER),
+    SharedSecret(SECOND, DEALER, COMP),
+)
+#: Where the total comes in two shares.
+_BILLED = (SharedSecret(BILL, CONTROLLER, CUSTOMER), SharedSecret(RECEIPT, COMP, CUSTOMER))
+
+
+def shared(plan: SambaPlan) -> tuple[SharedSecret, ...]:
+    """Who makes which secret, and who is given it."""
+    return _SHARED + _BILLED if plan.config.total == "shares" else _SHARED
+
+
+def supply(role: str, place: int, means: Means) -> Any:
+    """What a party brings, but for a customer who decrypts the total."""
+    match role:
+        case names.CONTROLLER:
+            return ControllerSupply(
+                means.secret("controller"), means.secret("run")[:RUN_BYTES], means.secret(PACKETS),
+                means.secret(LINK), means.shared(FIRST), means.secret(BILL),
+            )  # fmt: skip
+        case names.COMP:
+            return CompSupply(
+                means.secret(CHANNEL), means.shared(LINK), means.shared(SECOND),
+                means.secret(RECEIPT),
+            )  # fmt: skip
+        case names.DEALER:
+            return DealerSupply(means.secret(FIRST), means.secret(SECOND))
+        case names.CUSTOMER:
+            return CustomerSupply(means.shared(BILL), means.shared(RECEIPT))
+    owners = means.secret(OWNERS) if place == 0 else means.shared(OWNERS)
+    return OwnerSupply(means.shared(CHANNEL), means.shared(PACKETS), owners, own_draws(means))

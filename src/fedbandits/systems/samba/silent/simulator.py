@@ -1,0 +1,114 @@
+"""A server's view of a selection, made of random numbers: no score goes into it.
+
+A server learns nothing from a selection if what it sees could have been made without the scores.
+This module makes it, from the number of owners, the arity and a key. Almost every word that reaches
+a server is masked by a word that only the other server has, and that is used once: such a word is
+made by drawing it. Two kinds are not:
+
+* Which of two is the larger is open. After two shuffles the scores stand in uniformly random order,
+  and no two are equal. So results are made of a uniformly random order.
+* The other server's share of such a result follows from the result and from the own share. The
+  server works that out of its view, here as in the protocol.
+
+The tests hold made and real views against one another (``tests/systems/test_silent_views.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from fedbandits._typing import Ints, Words64
+from fedbandits.crypto.keystream import KeyStream, permute
+from fedbandits.crypto.shares.comparison import OPENING_BITS, OPENINGS
+from fedbandits.crypto.shares.dealing import first_width, second_width
+from fedbandits.crypto.shares.tournament import comparisons
+from fedbandits.systems.samba.silent.views import (
+    Contest,
+    FirstView,
+    SecondView,
+    comparisons_per_item,
+    expanded_first,
+    expanded_second,
+    second_share,
+)
+
+#: Words of a given number of selections and columns.
+Draw = Callable[[int], Words64]
+
+
+def simulate_first(key: bytes, selections: int, arms: int, arity: int) -> FirstView:
+    """A made view of the first server, the Controller.
+
+    Parameters
+    ----------
+    key
+        32 bytes, from which all is drawn.
+    selections
+        How many selections.
+    arms
+        Owners that take part.
+    arity
+        Contenders of a group at most.
+    """
+    draw = _uniform(key, selections)
+    words = draw(first_width(arms, comparisons(arms, arity)))
+    shuffled, returned, scores, ahead, unit, answers = (draw(arms) for _ in range(6))
+    view = FirstView(words, shuffled, returned, scores, ahead, (), unit, answers)
+    had = expanded_first(view, arity)
+    contest = Contest(had.share, had.comparisons, arity, first=True)
+    return view._replace(openings=_openings(contest, draw, arms, arity))
+
+
+def simulate_second(key: bytes, selections: int, arms: int, arity: int) -> SecondView:
+    """A made view of the second server, Comp; parameters as of :func:`simulate_first`."""
+    draw = _uniform(key, selections)
+    compared = comparisons(arms, arity)
+    words = draw(second_width(arms, compared))
+    shuffled, pads, answer_pads, moved = (draw(arms) for _ in range(4))
+    bits, joined = draw(compared), draw(compared)
+    products = draw(compared).astype(np.uint32)
+    view = SecondView(
+        words, shuffled, bits, products, joined, pads, answer_pads, moved, openings=()
+    )
+    had = expanded_second(view, arity)
+    contest = Contest(second_share(view, had), had.comparisons, arity, first=False)
+    return view._replace(openings=_openings(contest, draw, arms, arity))
+
+
+def _openings(contest: Contest, draw: Draw, arms: int, arity: int) -> tuple[Words64, ...]:
+    """The other server's shares of all openings."""
+    ranks, openings = _random_order(draw(arms)), list[Words64]()
+    rows = np.arange(len(ranks))[:, None]
+    for item, count in enumerate(comparisons_per_item(arms, arity)):
+        own = contest.open()
+        if contest.result_is_next:
+            one, other = contest.compared()
+            others = own ^ (ranks[rows, one] < ranks[rows, other]).astype(np.uint64)
+        else:
+            others = draw(count) >> np.uint64(64 - OPENING_BITS[item % OPENINGS])
+        contest.take(others)
+        openings.append(others)
+    return tuple(openings)
+
+
+def _uniform(key: bytes, selections: int) -> Draw:
+    """Uniform words, no two calls the same."""
+    stream, used = KeyStream(key, 1), 0
+
+    def draw(columns: int) -> Words64:
+        nonlocal used
+        words = stream.block(used, selections * columns).reshape(selections, columns)
+        used += selections * columns
+        return words.copy()
+
+    return draw
+
+
+def _random_order(words: Words64) -> Ints:
+    """Uniformly random ranks, one row a selection."""
+    ranks = np.empty(words.shape, np.int64)
+    for k in range(len(words)):
+        permute(words[k], ranks[k])
+    return ranks

@@ -1,0 +1,263 @@
+"""All that a server has of a selection: what it was dealt, what it holds, what reached it.
+
+Everything else that it knows follows from these, by arithmetic of its own that :class:`Contest`
+does. So whoever can make these words up, with the right distribution, has shown that the server
+learns nothing (:mod:`.simulator`).
+
+Many selections with the same number of owners stand side by side: the first axis of an array.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Ints, Words64
+from fedbandits.crypto.shares.comparison import (
+    OPENINGS,
+    Correlation,
+    new_held,
+    open_next,
+    take_opening,
+)
+from fedbandits.crypto.shares.dealing import (
+    First,
+    ForFirst,
+    ForSecond,
+    Second,
+    expand_first,
+    expand_second,
+)
+from fedbandits.crypto.shares.shuffle import permuted_share, returned_share
+from fedbandits.crypto.shares.tournament import comparisons, pairs, stage_sizes, winners
+
+#: One opening of every stage says which of two is the larger: the last one.
+RESULT = OPENINGS - 1
+
+
+class FirstView(NamedTuple):
+    """What the first server (Controller) has; arrays are (selections, arms) where not said."""
+
+    words: Words64  # (selections, first_width) of its seed
+    shuffled: Words64  # dealt: Δ of π₀
+    returned: Words64  # dealt: Δ of π₀ undone
+    scores: Words64  # x⁰, from the owners
+    ahead: Words64  # m, from the second server
+    openings: tuple[Words64, ...]  # (selections, comparisons of the stage): shares of the other
+    unit: Words64  # m'', from the second server
+    answers: Words64  # B'' + PRF', from the second server
+
+
+class SecondView(NamedTuple):
+    """What the second server (Comp) has; arrays are (selections, arms) where not said."""
+
+    words: Words64  # (selections, second_width) of its seed
+    shuffled: Words64  # dealt: Δ of π₁
+    bits: Words64  # (selections, comparisons), dealt
+    products: NDArray[np.uint32]  # (selections, comparisons), dealt
+    joined: Words64  # (selections, comparisons), dealt
+    pads: Words64  # x¹, of its keys
+    answer_pads: Words64  # PRF', of its keys
+    moved: Words64  # m', from the first server
+    openings: tuple[Words64, ...]  # (selections, comparisons of the stage): shares of the other
+
+
+class Opened(NamedTuple):
+    """What a server makes of a view."""
+
+    values: tuple[Words64, ...]  # (selections, comparisons of the stage): what was opened, by item
+    won: Ints  # (selections,) the winner's place after both shuffles
+    unshuffled: Ints  # (selections,) the same with the server's own permutation undone
+    shuffled: Ints  # (selections,) where that permutation takes it
+    share: Words64  # (selections, arms) of the scores after the server's own shuffle
+    told: Words64  # (selections, arms) what the owners are sent; of the first server only
+
+
+class Contest:
+    """One server's side of the tournaments of many selections.
+
+    Parameters
+    ----------
+    shares
+        Its shares of the shuffled scores, (selections, arms) uint64.
+    dealt
+        What it was dealt for comparisons, each array (selections, comparisons).
+    arity
+        Contenders of a group at most.
+    first
+        Whether it is the first server.
+    """
+
+    def __init__(self, shares: Words64, dealt: Correlation, arity: int, first: bool) -> None:
+        self._shares, self._dealt, self._arity, self._first = shares, dealt, arity, first
+        count, arms = shares.shape
+        self._places = np.tile(np.arange(arms), (count, 1))
+        self._left, self._used, self._item = arms, 0, 0
+        self._rows = np.arange(count)[:, None]
+        self.items = OPENINGS * len(stage_sizes(arms, arity))
+
+    @property
+    def result_is_next(self) -> bool:
+        """Whether the next opening says which of two is the larger."""
+        return self._item % OPENINGS == RESULT
+
+    @property
+    def next_comparisons(self) -> int:
+        """Comparisons of the stage that is played, in every selection."""
+        return len(pairs(self._left, self._arity))
+
+    def compared(self) -> tuple[Ints, Ints]:
+        """The places of those compared in this stage, each (selections, comparisons)."""
+        who = self._places[:, pairs(self._left, self._arity)]
+        return who[..., 0], who[..., 1]
+
+    def open(self) -> Words64:
+        """Own shares of the next opening, (selections, comparisons)."""
+        number, count = self._item % OPENINGS, self.next_comparisons
+        if number == 0:
+            one, other = self.compared()
+            stage = slice(self._used, self._used + count)
+            self._now = Correlation(*(each[:, stage].ravel() for each in self._dealt))
+            self._held = new_held(self._now.share.size)
+            self._held.sent[:] = (
+                self._shares[self._rows, one] - self._shares[self._rows, other]
+            ).ravel()
+            self._used += count
+        open_next(number, self._now, self._held, self._first)
+        return self._held.sent.reshape(-1, count).copy()
+
+    def take(self, others: Words64) -> Words64:
+        """What is opened, given the other server's shares, (selections, comparisons)."""
+        number, own = self._item % OPENINGS, self._held.sent.reshape(others.shape).copy()
+        flat = np.ascontiguousarray(others).ravel()
+        take_opening(number, flat, self._now, self._held, self._first)
+        self._item += 1
+        if number == RESULT:
+            results = self._held.opened.reshape(others.shape)
+            self._left = _go_on(self._places, self._left, self._arity, results)
+            if self._left < 0:
+                raise ValueError("results that no numbers can cause")
+        return own + others if number == 0 else own ^ others
+
+    @property
+    def won(self) -> Ints:
+        """The winners' places, (selections,); all stages must have been played."""
+        return self._places[:, 0].copy()
+
+
+def comparisons_per_item(arms: int, arity: int) -> tuple[int, ...]:
+    """Comparisons of every opening of a selection, in the order of items."""
+    sizes = stage_sizes(arms, arity)
+    return tuple(len(pairs(size, arity)) for size in sizes for _ in range(OPENINGS))
+
+
+def expanded_first(view: FirstView, arity: int) -> First:
+    """What the first server has been dealt, each array with an axis of selections in front."""
+    count, arms = view.scores.shape
+    mask, share = np.empty((2, count, arms), np.uint64)
+    dealt = _new_correlations(count, comparisons(arms, arity))
+    had = First(
+        np.empty((count, arms), np.int64), mask, share, view.shuffled.copy(), view.returned.copy(),
+        dealt,
+    )  # fmt: skip
+    _expand_first(view.words, had)
+    return had
+
+
+def expanded_second(view: SecondView, arity: int) -> Second:
+    """What the second server has been dealt, each array with an axis of selections in front."""
+    count, arms = view.pads.shape
+    mask, share, back, share_back = np.empty((4, count, arms), np.uint64)
+    dealt = _new_correlations(count, comparisons(arms, arity))
+    places = np.empty((count, arms), np.int64)
+    had = Second(mask, share, back, share_back, places, view.shuffled.copy(), dealt)
+    _expand_second(view.words, view.bits, view.products, view.joined, had)
+    return had
+
+
+def open_first(view: FirstView, had: First, arity: int) -> Opened:
+    """Everything that the first server can work out of its view by the protocol's arithmetic."""
+    values, won = _replayed(Contest(had.share, had.comparisons, arity, True), view.openings)
+    share, told = np.empty_like(view.scores), np.empty_like(view.scores)
+    for k in range(len(share)):
+        permuted_share(view.scores[k], view.ahead[k], had.places[k], view.shuffled[k], share[k])
+        returned_share(view.unit[k], had.places[k], view.returned[k], told[k])
+    back, there = _through(had.places, won)
+    return Opened(values, won, back, there, share, told + view.answers)
+
+
+def open_second(view: SecondView, had: Second, arity: int) -> Opened:
+    """Everything that the second server can work out of its view."""
+    share = second_share(view, had)
+    values, won = _replayed(Contest(share, had.comparisons, arity, False), view.openings)
+    back, there = _through(had.places, won)
+    return Opened(values, won, back, there, share, np.empty((len(won), 0), np.uint64))
+
+
+def second_share(view: SecondView, had: Second) -> Words64:
+    """The second server's shares of the shuffled scores, (selections, arms)."""
+    share = np.empty_like(view.moved)
+    for k in range(len(share)):
+        permuted_share(had.share[k], view.moved[k], had.places[k], view.shuffled[k], share[k])
+    return share
+
+
+def _replayed(contest: Contest, openings: tuple[Words64, ...]) -> tuple[tuple[Words64, ...], Ints]:
+    values = []
+    for others in openings:
+        contest.open()
+        values.append(contest.take(others))
+    return tuple(values), contest.won
+
+
+def _through(places: Ints, won: Ints) -> tuple[Ints, Ints]:
+    """The winner's place with a permutation undone, and with it done once more."""
+    rows = np.arange(len(won))
+    return np.argsort(places, axis=1)[rows, won], places[rows, won]
+
+
+def _new_correlations(count: int, compared: int) -> Correlation:
+    return Correlation(*(np.empty((count, compared), np.uint64) for _ in Correlation._fields))
+
+
+@compiled
+def _expand_first(words: Words64, had: First) -> None:
+    for k in range(len(words)):
+        c = had.comparisons
+        own = Correlation(
+            c.share[k], c.bits[k], c.products[k], c.masks[k], c.passed[k], c.joined[k]
+        )
+        dealt = ForFirst(had.shuffled[k], had.returned[k])
+        out = First(had.places[k], had.mask[k], had.share[k], had.shuffled[k], had.returned[k], own)
+        expand_first(words[k], dealt, out)
+
+
+@compiled
+def _expand_second(
+    words: Words64, bits: Words64, products: NDArray[np.uint32], joined: Words64, had: Second
+) -> None:
+    for k in range(len(words)):
+        c = had.comparisons
+        own = Correlation(
+            c.share[k], c.bits[k], c.products[k], c.masks[k], c.passed[k], c.joined[k]
+        )
+        dealt = ForSecond(had.shuffled[k], bits[k], products[k], joined[k])
+        out = Second(
+            had.mask[k], had.share[k], had.returned_mask[k], had.returned_share[k], had.places[k],
+            had.shuffled[k], own,
+        )  # fmt: skip
+        expand_second(words[k], dealt, out)
+
+
+@compiled
+def _go_on(places: Ints, contenders: int, arity: int, smaller: Words64) -> int:
+    """:func:`winners` of every selection; -1 if one of them is."""
+    left = contenders
+    for k in range(len(places)):
+        left = winners(places[k], contenders, arity, smaller[k])
+        if left < 0:
+            return -1
+    return left

@@ -1,0 +1,138 @@
+"""A silent run between machines: secrets that members hand over, restarts, kills, and an order."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import pytest
+
+from fedbandits.crypto.keystream import derive_key
+from fedbandits.environments import Bernoulli
+from fedbandits.systems.samba.silent import blocks
+from fedbandits.testing.applications import Setting
+from fedbandits.testing.brokered import Brokered
+from fedbandits.testing.deployed import DeployedFederation, Play, federation_from, table_from
+from fedbandits.testing.deployed_systems import does_as_simulated
+from fedbandits.testing.killed import Killed, killing, settled, states
+
+SILENT = {"comparison": "silent", "total": "shares"}
+OWNERS = [f"owner-{i}" for i in range(4)]
+
+
+def test_members_do_as_simulated(tmp_path):
+    does_as_simulated("samba-ucb", tmp_path, restarts=True, **SILENT)
+
+
+def test_members_hand_over_what_they_share(tmp_path):
+    """And what nobody was handed is in no store; then they play, and the total is right."""
+    setting = Setting("samba-egreedy", **SILENT)
+    federation = federation_from(setting)
+    names = {secret.name for secret in setting.system.shared(setting.plan)}
+
+    async def play():
+        deployed = DeployedFederation(federation, tmp_path)
+        await deployed.start()
+        await deployed.greeted()
+        played = Play(deployed, setting.world, 3)
+        await played.advance(40)
+        total = deployed.state("customer").cumulative_reward
+        kept = {
+            member: await node.host.call(
+                lambda b: {
+                    (way, name): b.store.secret(b.connection, f"{way} {name}")
+                    for way in ("own", "shared")
+                    for name in names
+                }
+            )
+            for member, node in deployed.nodes.items()
+        }
+        await deployed.stop()
+        return total, sum(played.stage.reward), kept
+
+    total, earned, kept = asyncio.run(play())
+    assert total == earned > 0
+    there = {
+        member: {name for name, value in each.items() if value is not None}
+        for member, each in kept.items()
+    }
+    first = {("own", "owners"), ("shared", "channel"), ("shared", "packets")}
+    assert there.pop("owner-0") == first
+    assert there == {
+        **{owner: {("shared", name) for name in ("owners", "channel", "packets")}
+           for owner in OWNERS[1:]},
+        "controller": {("own", "packets"), ("own", "link"), ("own", "bill"), ("shared", "first")},
+        "comp": {("own", "channel"), ("own", "receipt"), ("shared", "link"), ("shared", "second")},
+        "dealer": {("own", "first"), ("own", "second")},
+        "customer": {("shared", "bill"), ("shared", "receipt")},
+    }  # fmt: skip
+    for owner in OWNERS:
+        for name, maker in (("channel", "comp"), ("packets", "controller")):
+            made = kept[maker]["own", name]
+            assert kept[owner]["shared", name] == derive_key(made, f"{name} {owner}")
+        assert (kept[owner]["shared", "owners"] or kept[owner]["own", "owners"]) == kept["owner-0"][
+            "own", "owners"
+        ]
+
+
+def test_nobody_is_handed_what_is_anothers(tmp_path):
+    """Neither by asking for it, nor by sending what another one makes."""
+    federation = federation_from(Setting("samba-ucb", **SILENT))
+
+    async def ask():
+        deployed = DeployedFederation(federation, tmp_path)
+        nodes = {member: deployed.make(member) for member in ("comp", "owner-0", "owner-1")}
+        for node in nodes.values():
+            await node.host.open()
+            await node.handover.open()
+        gifts = {
+            (maker, peer, name): nodes[maker].gift(peer, name)
+            for maker, name in (("comp", "channel"), ("owner-0", "owners"), ("owner-1", "owners"))
+            for peer in federation.everybody
+        }
+        takes = {
+            peer: nodes["owner-1"].handover.takes(peer, "owners", bytes(32))
+            for peer in ("owner-2", "controller", "comp", "owner-0")
+        }
+        for node in nodes.values():
+            await node.host.stop()
+        return {given for given, value in gifts.items() if value is not None}, takes
+
+    given, takes = asyncio.run(ask())
+    assert given == {
+        *(("comp", owner, "channel") for owner in OWNERS),
+        *(("owner-0", owner, "owners") for owner in OWNERS[1:]),
+    }
+    assert takes == {"owner-2": False, "controller": False, "comp": False, "owner-0": True}
+    assert federation.peers_of("owner-1").count("owner-0") == 1
+    assert "owner-2" not in federation.peers_of("owner-1")
+    assert set(federation.peers_of("owner-0")) >= set(OWNERS[1:])
+    assert "customer" in federation.peers_of("comp")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks members")
+def test_whoever_is_killed_goes_on_where_it_was(tmp_path):
+    """Owner, servers, dealer and broker at random instants, with secrets of their own."""
+    rounds = 12
+    table = table_from(
+        Setting("samba-thompson", **SILENT), rounds=rounds, noise="secure",
+        facts={"parties": 3}, clock={"kind": "rounds"},
+    )  # fmt: skip
+    table["members"]["owner"] = OWNERS[:3]
+    with Brokered(table, tmp_path) as here:
+
+        async def play():
+            with Killed(here, Bernoulli(arms=3), rounds) as killed:
+                killed.start()
+                victims = ["controller", "comp", "owner-1", "dealer", "customer", "broker"]
+                made = await killing(killed, victims, 6, False, 1, rounds)
+                await settled(killed)
+                await killed.stop()
+                return made, dict(killed.told), await states(killed)
+
+        made, told, found = asyncio.run(play())
+    assert made >= 4
+    assert len(told) == rounds
+    assert found["customer"].cumulative_reward == sum(told.values())
+    assert {state.stage for state in found.values()} == {"done"}
+    assert blocks.make_blocks(rounds - 3, 3, 4).blocks == found["dealer"].dealt

@@ -1,0 +1,198 @@
+"""Who has which secret of a silent run: in memory, in dumps, and as members hand them over."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from fedbandits.crypto.keystream import derive_key
+from fedbandits.environments import Bernoulli
+from fedbandits.errors import LocalProtocolError
+from fedbandits.privacy.ledger import Ledger
+from fedbandits.systems.application import SharedSecret
+from fedbandits.systems.samba import SYSTEM
+from fedbandits.systems.samba.audit.keys import keys_held
+from fedbandits.systems.samba.silent.secrets import shared
+from fedbandits.systems.samba.silent.streams import (
+    CHANNEL,
+    PACKETS,
+    DealerKeys,
+    FirstKeys,
+    OwnerKeys,
+    SecondKeys,
+    SilentSecrets,
+    owners_secret,
+    total_key,
+)
+from fedbandits.systems.samba.streams import ControllerKeys, OwnersKeys, SimulatedSecrets
+from fedbandits.testing.applications import Setting
+from fedbandits.testing.means import Workplace
+from tests.systems.samba_worlds import customer_key, federated, silent
+
+OWNERS = tuple(f"owner-{i}" for i in range(4))
+
+
+def secrets_of(run):
+    """Every secret of a run and all that is made of it, and who may have it."""
+    owners = tuple(party.name for party in run.of("owner"))
+    simulated, agreed = SimulatedSecrets.derive(0, 0), run.one("controller").agreement
+    own = SilentSecrets.simulated(simulated)
+    channel = {owner: owners_secret(own.channel, CHANNEL, owner) for owner in owners}
+    packets = {owner: owners_secret(own.packets, PACKETS, owner) for owner in owners}
+    found = {
+        own.channel: {"comp"},
+        own.packets: {"controller"},
+        own.link: {"controller", "comp"},
+        own.first: {"controller", "dealer"},
+        own.second: {"comp", "dealer"},
+        own.bill: {"controller", "customer"},
+        own.receipt: {"comp", "customer"},
+        simulated.controller: {"controller"},
+        simulated.comp: set(),
+        simulated.owners: set(owners),
+        **{channel[owner]: {owner} for owner in owners},
+        **{packets[owner]: {owner} for owner in owners},
+    }
+
+    def add(keys, *holders):
+        for key in keys:
+            if isinstance(key, bytes):
+                found[key] = set(holders)
+            else:
+                add(key, *holders)
+
+    for owner in owners:
+        keys = OwnerKeys.derive(channel[owner], packets[owner], agreed)
+        add(keys.pads, owner, "comp")
+        add(keys.seals, owner, "controller")
+    first = FirstKeys.derive(own.packets, own.link, own.first, owners, agreed)
+    second = SecondKeys.derive(own.channel, own.link, own.second, owners, agreed)
+    dealer = DealerKeys.derive(own.first, own.second, agreed)
+    assert first.link == second.link
+    assert (first.dealt, second.dealt) == (dealer.first, dealer.second)
+    add(first.link, "controller", "comp")
+    add(first.dealt, "controller", "dealer")
+    add(second.dealt, "comp", "dealer")
+    add([total_key(own.bill, agreed)], "controller", "customer")
+    add([total_key(own.receipt, agreed)], "comp", "customer")
+    add(ControllerKeys.derive(simulated.controller, agreed.run), "controller")
+    add(OwnersKeys.derive(simulated.owners, agreed.run), *owners)
+    return found
+
+
+@pytest.mark.parametrize("total", ["shares", "paillier"])
+def test_no_dump_holds_a_key_and_nobody_anothers(total):
+    # Of four owners a vector of words would be as long as a key.
+    run = federated(silent("egreedy", algorithm="epsilon-greedy(0.5)", total=total), 5, 12)
+    secrets, dumps = secrets_of(run), 0
+    assert len(secrets) > 40
+    while run.network.deliver() or run.run._act_as_told() or run.run._end_rounds():
+        for party in run.parties:
+            dump = party.dump()
+            assert not [key for key in secrets if key in dump]
+            assert keys_held([party.state]) == (set(), [])
+            dumps += 1
+    assert dumps > 1_500
+    assert {party.stage for party in run.parties} == {"done"}
+    for party in run.parties:
+        held, private = keys_held(party)
+        for key in held & secrets.keys():
+            assert party.name in secrets[key], party.name
+        assert bool(private) == (party.name == "customer" and total == "paillier")
+        assert held & secrets.keys() or party.name == "customer"
+    primes = (customer_key().p, customer_key().q)
+    assert all(prime.to_bytes(128, "big") not in run.one("customer").dump() for prime in primes)
+
+
+def test_keys_are_all_different():
+    run = federated(silent("ucb"), 4, 12)
+    other = SilentSecrets.simulated(SimulatedSecrets.derive(0, 1))
+    found = secrets_of(run)
+    # 7 and 3 secrets, 2 an owner, 5 keys of an owner, 2 links, 4 dealt, 2 totals, 4 and 1 others
+    assert len(found) == 7 + 3 + 4 * 2 + 4 * 5 + 2 + 4 + 2 + 4 + 1
+    assert not found.keys() & set(other)
+
+
+# ------------------------------------------------------------------------------- between machines
+
+
+def workplace_of(setting, ledger):
+    return Workplace(setting.system, setting.plan, ledger, setting.own())
+
+
+@pytest.mark.parametrize("total", ["shares", "paillier"])
+def test_secrets_go_to_whom_they_belong(total, tmp_path):
+    setting = Setting("samba-ucb", comparison="silent", total=total, paillier_bits=2048)
+    with Ledger.open(tmp_path / "ledger.db", "test") as ledger:
+        workplace = workplace_of(setting, ledger)
+        brought = {
+            party: workplace.supply(role, place)
+            for role, parties in setting.roles.parties.items()
+            for place, party in enumerate(parties)
+        }
+        again = {
+            party: workplace.supply(role, place)
+            for role, parties in setting.roles.parties.items()
+            for place, party in enumerate(parties)
+        }
+    assert brought.keys() == {*OWNERS, "controller", "comp", "dealer", "customer"}
+    if total == "paillier":
+        assert brought.pop("customer").private_key.public_key.bits == 2048
+        again.pop("customer")
+    assert brought == again
+    c, p, dealer = (brought[name] for name in ("controller", "comp", "dealer"))
+    for owner in OWNERS:
+        assert brought[owner].channel == derive_key(p.channel, f"channel {owner}")
+        assert brought[owner].packets == derive_key(c.packets, f"packets {owner}")
+    assert len({brought[owner].owners for owner in OWNERS}) == 1
+    assert len({brought[owner].draws for owner in OWNERS}) == 4
+    assert c.link == p.link
+    assert (c.first, p.second) == tuple(dealer)
+    if total == "shares":
+        assert brought["customer"] == (c.bill, p.receipt)
+    held = {name: {each for each in supply if isinstance(each, bytes)} for name, supply in
+            brought.items()}  # fmt: skip
+    known = {("controller", "comp"): {c.link}, ("controller", "dealer"): {c.first},
+             ("comp", "dealer"): {p.second}, ("controller", "customer"): {c.bill},
+             ("comp", "customer"): {p.receipt}}  # fmt: skip
+    for one, other in itertools.combinations(held, 2):
+        both = {brought[OWNERS[0]].owners} if {one, other} <= set(OWNERS) else set()
+        both |= known.get((one, other), set()) | known.get((other, one), set())
+        assert held[one] & held[other] == both, (one, other)
+
+
+def test_nobody_is_given_what_is_not_for_it(tmp_path):
+    setting = Setting("samba-ucb", comparison="silent", total="shares")
+    secrets = setting.system.shared(setting.plan)
+    with Ledger.open(tmp_path / "ledger.db", "test") as ledger:
+        workplace = workplace_of(setting, ledger)
+        for role, parties in setting.roles.parties.items():
+            for place in range(len(parties)):
+                for secret in secrets:
+                    if secret.is_taken_by(role, place):
+                        assert len(workplace.of(role, place).shared(secret.name)) == 32
+                        continue
+                    with pytest.raises(LocalProtocolError, match="is given no secret"):
+                        workplace.of(role, place).shared(secret.name)
+    assert len({secret.name for secret in secrets}) == len(secrets) == 8
+
+
+def test_the_first_of_a_role_makes_a_secret_for_the_others():
+    secret = SharedSecret("owners", "owner", "owner")
+    assert [secret.is_made_by("owner", place) for place in range(3)] == [True, False, False]
+    assert [secret.is_taken_by("owner", place) for place in range(3)] == [False, True, True]
+    assert not secret.is_taken_by("comp", 1)
+    assert secret.gift(b"x" * 32, "owner-1") == b"x" * 32
+    each = SharedSecret("channel", "comp", "owner", each=True)
+    gifts = {each.gift(b"x" * 32, owner) for owner in OWNERS}
+    assert len(gifts | {b"x" * 32}) == 5
+    assert not each.is_made_by("comp", 1)
+
+
+@pytest.mark.parametrize("execution", ["samba", "plain", "distributed"])
+def test_a_published_run_shares_one_secret(execution):
+    setting = Setting(f"{execution}-ucb")
+    assert setting.system.shared(setting.plan) == (SharedSecret("channel", "comp", "owner"),)
+    plan = SYSTEM.plan(silent("ucb"), Bernoulli(arms=3).facts, 9)
+    assert shared(plan) == SYSTEM.shared(plan)

@@ -1,0 +1,155 @@
+"""Who sees what in a silent run, by every key that can be found; faults show in the table."""
+
+from __future__ import annotations
+
+import copy
+
+import msgspec
+import numpy as np
+import pytest
+
+from fedbandits.environments import Bernoulli
+from fedbandits.systems.samba import SYSTEM
+from fedbandits.systems.samba.audit.examination import examine
+from fedbandits.systems.samba.audit.sight import OBSERVER, OWNER, Sight
+from fedbandits.systems.samba.audit.silent_examination import (
+    ALLOWED,
+    LOOKING,
+    TOGETHER,
+    guess_by_winner,
+    silent_excess,
+    silent_table,
+)
+from fedbandits.systems.samba.audit.silent_sight import SilentExamination
+from fedbandits.systems.samba.audit.table import OTHERS, OWN, PULLED, REWARD, SINGLE
+from fedbandits.systems.samba.silent.messages import Answer, Word
+from fedbandits.systems.samba.silent.packets import word_bytes
+from fedbandits.systems.samba.silent.streams import (
+    CHANNEL,
+    PadKeys,
+    Pads,
+    SilentSecrets,
+    owners_secret,
+)
+from fedbandits.systems.samba.silent.views import Opened
+from fedbandits.systems.samba.streams import SimulatedSecrets
+from fedbandits.testing.plays import plan_of
+from tests.systems.samba_worlds import federated, silent
+
+SECRETS = SilentSecrets.simulated(SimulatedSecrets.derive(0, 0))
+
+
+@pytest.fixture(scope="module")
+def run():
+    played = federated(silent("ucb"), 4, 16)
+    played.advance(16)
+    return played
+
+
+@pytest.mark.parametrize("total", ["shares", "paillier"])
+@pytest.mark.parametrize("algorithm", ["egreedy", "pursuit"])
+def test_servers_and_dealer_see_nothing(algorithm, total):
+    played = federated(silent(algorithm, total=total), 3, 12)
+    played.advance(12)
+    table = silent_table(played, SECRETS)
+    assert list(silent_excess(table, total)) == []
+    for datum, row in table.items():
+        for server in ("comp", "controller", "dealer"):
+            passes_on = (total, server, datum) == ("paillier", "controller", REWARD)
+            assert row[server] is (Sight.ENCRYPTED if passes_on else Sight.NOT_SEEN)
+        assert row[OWNER] is ALLOWED[datum].get(OWNER, row[OWNER])
+    assert table[REWARD]["customer"] is Sight.CLEAR
+    assert {datum: row[OBSERVER] for datum, row in table.items()} == {
+        REWARD: Sight.ENCRYPTED, OWN: Sight.ENCRYPTED, OTHERS: Sight.ENCRYPTED,
+        PULLED: Sight.ENCRYPTED, SINGLE: Sight.NOT_SEEN,
+    }  # fmt: skip
+
+
+def test_what_those_see_who_pool_is_what_the_page_says(run):
+    table = silent_table(run, SECRETS, TOGETHER)
+    for pair in ("Comp and Controller", "dealer and Controller", "dealer and Comp"):
+        assert {row[pair] for row in table.values()} == {Sight.CLEAR}
+    for pair in ("Controller and data owner i", "Comp and data owner i"):
+        assert table[OTHERS][pair] is Sight.NOT_SEEN
+        assert table[REWARD][pair] is Sight.NOT_SEEN
+        assert table[OWN][pair] is table[PULLED][pair] is Sight.CLEAR
+
+
+def changed(run, change):
+    """The same run with other messages in its transcript."""
+    other = copy.copy(run)
+    other.run = copy.copy(run.run)
+    other.run.network = copy.copy(run.network)
+    transcript = copy.copy(run.network.transcript)
+    transcript.deliveries = [(at, change(m)) for at, m in run.network.transcript.deliveries]
+    other.run.network.transcript = transcript
+    return other
+
+
+def test_answers_that_are_not_sealed_show_the_winner_to_comp(run):
+    """Of whoever listens: Comp takes the pads off, an observer cannot."""
+    agreed = run.one("controller").agreement
+
+    def unsealed(message):
+        if not isinstance(message, Answer):
+            return message
+        secret = owners_secret(SECRETS.channel, CHANNEL, message.receiver)
+        pads = Pads(PadKeys.derive(secret, agreed).answers, agreed)
+        word = int(pads.draw(message.step, message.iteration)) + (message.receiver == OWNER)
+        return msgspec.structs.replace(message, sealed=word_bytes(word))
+
+    bad = changed(run, unsealed)
+    assert SilentExamination(bad, SECRETS, "comp", OBSERVER).pulls() is Sight.CLEAR
+    assert SilentExamination(bad, SECRETS, OBSERVER).pulls() is Sight.NOT_SEEN
+    assert SilentExamination(run, SECRETS, "comp", OBSERVER).pulls() is Sight.ENCRYPTED
+
+
+def test_words_that_are_not_sealed_show_scores_to_comp(run):
+    bad = changed(
+        run,
+        lambda m: msgspec.structs.replace(m, sealed=bytes(8)) if isinstance(m, Word) else m,
+    )
+    eye = SilentExamination(bad, SECRETS, "comp", OBSERVER)
+    assert eye.statistics([1]) is Sight.CLEAR
+    assert SilentExamination(bad, SECRETS, OBSERVER).statistics([1]) is not Sight.CLEAR
+
+
+@pytest.mark.parametrize(
+    ("who", "secret", "datum"),
+    [
+        ("controller", "channel", PULLED), ("controller", "second", OTHERS),
+        ("comp", "first", OTHERS), ("owner-0", "channel", None),
+    ],
+)  # fmt: skip
+def test_a_key_too_many_shows(run, who, secret, datum):
+    """A server with the other one's secret reads all; an owner hears no other owner's packets."""
+    party = run.network.parties[who]
+    party.extra = getattr(SECRETS, secret)
+    try:
+        table = silent_table(run, SECRETS)
+    finally:
+        del party.extra
+    found = [(each, participant) for each, participant, _ in silent_excess(table, "shares")]
+    assert ((datum, who) in found) == (datum is not None)
+
+
+def test_a_server_that_knows_the_order_guesses_every_arm(run):
+    pulled = {step: arm for step, arm, _ in run.stage.pulled if step > 4}
+    none = np.empty((1, 0), np.uint64)
+
+    def opened(place):
+        return Opened((), np.array([7]), np.array([place]), np.array([7]), none, none)
+
+    known = [opened(pulled[step]) for step in sorted(pulled)]
+    hits = guess_by_winner(run, known)
+    assert hits.right == hits.of == len(known) - len(known) // 2
+    assert guess_by_winner(run, [opened(9)] * len(known)).right == 0
+
+
+@pytest.mark.parametrize(("algorithm", "parts"), [("egreedy", {}), ("ucb", {"cipher": "stream"})])
+def test_an_audit_of_a_silent_variant_finds_nothing(algorithm, parts):
+    plan = plan_of(silent(algorithm, **parts), Bernoulli(arms=5), 200)
+    found = examine(SYSTEM, plan, scale=0.05)
+    assert found.broken(0.99) == ()
+    assert found.participants == tuple(LOOKING.values())
+    assert {guess.who for guess in found.guesses} == {"Controller", "Comp", "external observer"}
