@@ -78,6 +78,21 @@ def test_the_parties_play_the_plain_run_at_random(
     assert found(run, arms + more) == plain(algorithm, arms, arms + more, seed)
 
 
+@pytest.mark.parametrize("algorithm", ["ucb", "egreedy", "pursuit"])
+@pytest.mark.parametrize("cipher", ["aes-gcm", "stream"])
+@pytest.mark.parametrize(("total", "arms", "arity"), [("shares", 5, 2), ("paillier", 4, 4)])
+def test_the_loop_counts_what_parties_send(algorithm, cipher, total, arms, arity, small_blocks):
+    config, budget = silent(algorithm, cipher=cipher, total=total, arity=arity), arms + 20
+    compiled = simulate(config, Bernoulli(arms=arms), budget, 3, 0)
+    compiled.customer_key = customer_key()
+    parties = federated(config, arms, budget, 3)
+    for run in (compiled, parties):
+        run.advance(budget)
+    for count in ("done", "syncs", "messages", "bytes"):
+        assert getattr(compiled, count) == getattr(parties, count), count
+    assert compiled.cumulative_reward == parties.one("customer").state.cumulative_reward
+
+
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of a few selections, so that a run has many."""

@@ -251,7 +251,7 @@ def test_runs_and_agreements_have_keys_of_their_own():
 
 def test_secrets_differ_between_replicates_and_purposes():
     one, two = SimulatedSecrets.derive(0, 0), SimulatedSecrets.derive(0, 1)
-    assert len({*one, *two}) == 8
+    assert len({*one, *two}) == 10
     keys = ControllerKeys.derive(one.controller, one.run)
     assert len({*keys, *CompKeys.derive(one.comp, one.run)}) == 6
 

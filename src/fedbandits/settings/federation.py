@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -24,9 +24,6 @@ from fedbandits.settings.schema import convert, shown
 from fedbandits.settings.toml_files import parse_toml
 from fedbandits.systems import Plan, System, find_system
 from fedbandits.systems.terms import terms_of
-
-if TYPE_CHECKING:  # only deployments need what it imports
-    from fedbandits.systems.application import SharedSecret
 
 #: A member's name is a label of a host name, for it stands in its certificate.
 _MEMBER = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?\Z")
@@ -185,11 +182,6 @@ class Federation:
         return roles
 
     @cached_property
-    def shared(self) -> tuple[SharedSecret, ...]:
-        """Secrets that parties hand to others before anything begins."""
-        return self.system.shared(self.plan)
-
-    @cached_property
     def terms(self) -> Terms:
         """The terms on which all parties agree; every message contains their digest."""
         bare = terms_of(self.system, self.plan, self.noise)
@@ -241,11 +233,8 @@ class Federation:
         found = self.seat_of(member)
         role = found.role.name
         peers = [self.member_of[p] for p in self.roles.seat(*found, self.terms).peers()]
-        for secret in self.shared:
-            if secret.is_made_by(role, found.place):
-                peers += self.members[secret.takers]
-            elif secret.is_taken_by(role, found.place):
-                peers.append(self.members[secret.maker][0])
+        for secret in self.system.shared(self.plan):
+            peers += secret.partners(role, found.place, self.members)
         return tuple(peer for peer in dict.fromkeys(peers) if peer != member)
 
     def _check_default(self) -> None:

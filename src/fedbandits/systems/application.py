@@ -228,6 +228,14 @@ class SharedSecret(msgspec.Struct, frozen=True):
         """Whether the party at that place of a role makes it."""
         return (role, place) == (self.maker, 0)
 
+    def partners(
+        self, role: str, place: int, members: Mapping[str, tuple[str, ...]]
+    ) -> tuple[str, ...]:
+        """Those of all members, by role, to whom a party hands it, or who hands it to the party."""
+        if self.is_made_by(role, place):
+            return members[self.takers]
+        return members[self.maker][:1] if self.is_taken_by(role, place) else ()
+
     def is_taken_by(self, role: str, place: int) -> bool:
         """Whether the party at that place of a role is given it."""
         return role == self.takers and not self.is_made_by(role, place)

@@ -251,10 +251,7 @@ class System(ShownSystem, Generic[AnyPlan]):
         return None
 
     def noise_checks(self, plan: AnyPlan, environment: Environment) -> Sequence[NoisyNumbers]:
-        """All numbers that parties release; an audit compares their noise with the planned noise.
-
-        A system that claims an ε by adding noise must return some.
-        """
+        """Numbers that parties release; an audit checks their noise. Who adds noise has some."""
         del plan, environment
         return ()
 

@@ -107,14 +107,16 @@ class HostedSeat(NamedTuple):
     @property
     def takes(self) -> tuple[SharedSecret, ...]:
         """Secrets that others hand to this party."""
-        shared = self.federation.shared
-        return tuple(s for s in shared if s.is_taken_by(self.role.name, self.place))
+        return tuple(s for s in self._shared if s.is_taken_by(self.role.name, self.place))
 
     @property
     def makes(self) -> tuple[SharedSecret, ...]:
         """Secrets that this party hands to others."""
-        shared = self.federation.shared
-        return tuple(s for s in shared if s.is_made_by(self.role.name, self.place))
+        return tuple(s for s in self._shared if s.is_made_by(self.role.name, self.place))
+
+    @property
+    def _shared(self) -> tuple[SharedSecret, ...]:
+        return self.federation.system.shared(self.federation.plan)
 
     def make(self, means: Means) -> Party[Any]:
         """The party, before anything has happened."""

@@ -8,7 +8,8 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Ints
-from fedbandits.crypto.aead import PacketCipher, StreamCipher, counter_blocks
+from fedbandits.crypto.aead import PacketCipher, StreamCipher
+from fedbandits.crypto.counters import counter_blocks
 from fedbandits.crypto.keystream import permute
 from fedbandits.learners.index_rules import explores
 from fedbandits.random import Key

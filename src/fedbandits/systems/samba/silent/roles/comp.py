@@ -19,20 +19,12 @@ from fedbandits.systems.samba.messages import CompGaveUp, EndForComp, Reason, St
 from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.roles.ending import Member, RunState, endings
 from fedbandits.systems.samba.silent.contest import Contest, Contests
-from fedbandits.systems.samba.silent.dealt import Deals, SecondHand
+from fedbandits.systems.samba.silent.dealt import Deals
 from fedbandits.systems.samba.silent.messages import DealtSecond, SecondTotal, ToFirst, ToSecond
-from fedbandits.systems.samba.silent.packets import WORD_BYTES, Line, to_bytes, to_words, word_bytes
+from fedbandits.systems.samba.silent.packets import WORD_BYTES, to_bytes, to_words, word_bytes
 from fedbandits.systems.samba.silent.roles.supplies import CompSupply
-from fedbandits.systems.samba.silent.streams import (
-    TO_FIRST,
-    TO_SECOND,
-    TOTAL,
-    Pads,
-    SecondKeys,
-    total_key,
-    total_pad,
-    turn_number,
-)
+from fedbandits.systems.samba.silent.roles.tools import SecondTools
+from fedbandits.systems.samba.silent.streams import turn_number
 
 
 class SilentCompState(RunState, frozen=True, kw_only=True):
@@ -61,32 +53,6 @@ class SilentCompState(RunState, frozen=True, kw_only=True):
     contest: Contest | None = None
     dealt: int = 0
     blocks: dict[int, bytes] = msgspec.field(default_factory=dict)
-
-
-class _Tools:
-    """What follows from Comp's secrets and the run's name."""
-
-    def __init__(
-        self, plan: SambaPlan, supply: CompSupply, owners: Sequence[str], run: bytes, deals: Deals
-    ) -> None:
-        self.agreed = plan.agreement(run)
-        keys = SecondKeys.derive(supply.channel, supply.link, supply.second, owners, self.agreed)
-        cipher = plan.config.packet_cipher
-        self.to_second = Line(cipher, keys.link.to_second, TO_SECOND)
-        self.to_first = Line(cipher, keys.link.to_first, TO_FIRST)
-        self.hand = SecondHand(deals, cipher, keys.dealt)
-        self.receipt = Line(cipher, total_key(supply.receipt, self.agreed), TOTAL)
-        self.total = sum(int(total_pad(each.total)) for each in keys.owners)
-        self._words = [Pads(each.words, self.agreed) for each in keys.owners]
-        self._answers = [Pads(each.answers, self.agreed) for each in keys.owners]
-
-    def words(self, step: int, iteration: int) -> Words64:
-        """Its shares of all scores, (arms,)."""
-        return np.array([pads.draw(step, iteration) for pads in self._words], np.uint64)
-
-    def answers(self, step: int, iteration: int) -> Words64:
-        """What it adds to the owners' answers, (arms,)."""
-        return np.array([pads.draw(step, iteration) for pads in self._answers], np.uint64)
 
 
 class SilentComp(Member[SilentCompState]):
@@ -137,8 +103,8 @@ class SilentComp(Member[SilentCompState]):
         if self._state.run:
             self._tools = self._made(self._state.run)
 
-    def _made(self, run: bytes) -> _Tools:
-        return _Tools(self._plan, self._supply, self._owners, run, self._deals)
+    def _made(self, run: bytes) -> SecondTools:
+        return SecondTools(self._plan, self._supply, self._owners, run, self._deals)
 
     @property
     def _turn(self) -> int:
@@ -271,7 +237,7 @@ class SilentComp(Member[SilentCompState]):
         told = self._told(state.step, state.iteration, state.part, sent)
         return Step(after, [told, *outgoing])
 
-    def _finished(self, after: SilentCompState, tools: _Tools) -> tuple[Any, list[Message]]:
+    def _finished(self, after: SilentCompState, tools: SecondTools) -> tuple[Any, list[Message]]:
         """The state after the last turn, and the share of the total."""
         after = msgspec.structs.replace(after, stage="done", blocks={})
         if self._plan.config.total == "paillier":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import msgspec
@@ -19,7 +19,7 @@ from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.roles.conducting import Conductor, ConductorState
 from fedbandits.systems.samba.roles.ending import GAVE_UP
 from fedbandits.systems.samba.silent.contest import Contest, Contests
-from fedbandits.systems.samba.silent.dealt import Deals, FirstHand
+from fedbandits.systems.samba.silent.dealt import Deals
 from fedbandits.systems.samba.silent.messages import (
     Answer,
     Ask,
@@ -34,24 +34,14 @@ from fedbandits.systems.samba.silent.messages import (
 )
 from fedbandits.systems.samba.silent.packets import (
     WORD_BYTES,
-    Line,
     to_bytes,
     to_words,
     word_bytes,
     word_of,
 )
 from fedbandits.systems.samba.silent.roles.supplies import ControllerSupply
-from fedbandits.systems.samba.silent.streams import (
-    DOWN,
-    TO_FIRST,
-    TO_SECOND,
-    TOTAL,
-    UP,
-    FirstKeys,
-    total_key,
-    turn_number,
-)
-from fedbandits.systems.samba.streams import ControllerKeys, Places
+from fedbandits.systems.samba.silent.roles.tools import FirstTools
+from fedbandits.systems.samba.silent.streams import turn_number
 from fedbandits.systems.samba.sums import SumCipher
 
 
@@ -77,30 +67,6 @@ class SilentControllerState(ConductorState, frozen=True, kw_only=True):
     contest: Contest | None = None
     dealt: int = 0
     blocks: dict[int, bytes] = msgspec.field(default_factory=dict)
-
-
-class _Tools:
-    """What follows from the Controller's secrets and the run's name."""
-
-    def __init__(
-        self,
-        plan: SambaPlan,
-        supply: ControllerSupply,
-        owners: Sequence[str],
-        run: bytes,
-        deals: Deals,
-    ) -> None:
-        self.agreed = plan.agreement(run)
-        keys = FirstKeys.derive(supply.packets, supply.link, supply.first, owners, self.agreed)
-        cipher = plan.config.packet_cipher
-        self.up = [Line(cipher, each.up, UP) for each in keys.owners]
-        self.down = [Line(cipher, each.down, DOWN) for each in keys.owners]
-        self.to_second = Line(cipher, keys.link.to_second, TO_SECOND)
-        self.to_first = Line(cipher, keys.link.to_first, TO_FIRST)
-        self.hand = FirstHand(deals, cipher, keys.dealt)
-        self.bill = Line(cipher, total_key(supply.bill, self.agreed), TOTAL)
-        places = ControllerKeys.derive(supply.secret, run).places
-        self.places = Places(places, plan.arms, plan.iterations)
 
 
 _AWAITED = {
@@ -153,8 +119,8 @@ class SilentController(Conductor[SilentControllerState]):
         self._deals, self._contests = Deals(plan), Contests(plan, self.name, True)
         self._tools = self._made(self._run)
 
-    def _made(self, run: bytes) -> _Tools:
-        return _Tools(self._plan, self._supply, self._owners, run, self._deals)
+    def _made(self, run: bytes) -> FirstTools:
+        return FirstTools(self._plan, self._supply, self._owners, run, self._deals)
 
     def _resume(self) -> None:
         if self._state.run:
