@@ -2604,6 +2604,360 @@ def samba_egreedy_printed(
         ``comparison = "silent"``.
     """
 
+def samba_silent_ucb(
+    *,
+    label: str | None = None,
+    algorithm: _SambaAlgorithm = "ucb(2)",
+    execution: Literal["distributed", "plain", "secure"] = "secure",
+    cipher: Literal["aes-gcm", "stream"] = "aes-gcm",
+    paillier_bits: Literal[2048, 3072, 4096] = 3072,
+    exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
+    tie_breaking: Literal["first", "random"] = "random",
+    comparison: Literal["published", "silent"] = "silent",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "shares",
+) -> Variant:
+    """UCB by SAMBA with shared scores: neither server learns anything about them.
+
+    A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
+
+    Parameters
+    ----------
+    label
+        Its name in results; the preset's by default.
+    algorithm
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+    execution
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
+    cipher
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
+    paillier_bits
+        Length of the customer's Paillier key, in bits; the paper's key has 2048.
+    exploration_shortcut
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
+    tie_breaking
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
+    """
+
+def samba_silent_thompson(
+    *,
+    label: str | None = None,
+    algorithm: _SambaAlgorithm = "thompson",
+    execution: Literal["distributed", "plain", "secure"] = "secure",
+    cipher: Literal["aes-gcm", "stream"] = "aes-gcm",
+    paillier_bits: Literal[2048, 3072, 4096] = 3072,
+    exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
+    tie_breaking: Literal["first", "random"] = "random",
+    comparison: Literal["published", "silent"] = "silent",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "shares",
+) -> Variant:
+    """Thompson sampling by SAMBA with shared scores: neither server learns anything about them.
+
+    A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
+
+    Parameters
+    ----------
+    label
+        Its name in results; the preset's by default.
+    algorithm
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+    execution
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
+    cipher
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
+    paillier_bits
+        Length of the customer's Paillier key, in bits; the paper's key has 2048.
+    exploration_shortcut
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
+    tie_breaking
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
+    """
+
+def samba_silent_egreedy(
+    *,
+    label: str | None = None,
+    algorithm: _SambaAlgorithm = "epsilon-greedy(0.1)",
+    execution: Literal["distributed", "plain", "secure"] = "secure",
+    cipher: Literal["aes-gcm", "stream"] = "aes-gcm",
+    paillier_bits: Literal[2048, 3072, 4096] = 3072,
+    exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
+    tie_breaking: Literal["first", "random"] = "random",
+    comparison: Literal["published", "silent"] = "silent",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "shares",
+) -> Variant:
+    """Ε-greedy by SAMBA with shared scores: neither server learns anything about them.
+
+    A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
+
+    Parameters
+    ----------
+    label
+        Its name in results; the preset's by default.
+    algorithm
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+    execution
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
+    cipher
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
+    paillier_bits
+        Length of the customer's Paillier key, in bits; the paper's key has 2048.
+    exploration_shortcut
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
+    tie_breaking
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
+    """
+
+def samba_silent_egreedy_decreasing(
+    *,
+    label: str | None = None,
+    algorithm: _SambaAlgorithm = "decreasing-epsilon-greedy(1, 1, harmonic)",
+    execution: Literal["distributed", "plain", "secure"] = "secure",
+    cipher: Literal["aes-gcm", "stream"] = "aes-gcm",
+    paillier_bits: Literal[2048, 3072, 4096] = 3072,
+    exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
+    tie_breaking: Literal["first", "random"] = "random",
+    comparison: Literal["published", "silent"] = "silent",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "shares",
+) -> Variant:
+    """Ε-greedy with decreasing ε by SAMBA with shared scores: neither server learns anything about them.
+
+    A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
+
+    Parameters
+    ----------
+    label
+        Its name in results; the preset's by default.
+    algorithm
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+    execution
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
+    cipher
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
+    paillier_bits
+        Length of the customer's Paillier key, in bits; the paper's key has 2048.
+    exploration_shortcut
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
+    tie_breaking
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
+    """
+
+def samba_silent_softmax(
+    *,
+    label: str | None = None,
+    algorithm: _SambaAlgorithm = "softmax(0.06)",
+    execution: Literal["distributed", "plain", "secure"] = "secure",
+    cipher: Literal["aes-gcm", "stream"] = "aes-gcm",
+    paillier_bits: Literal[2048, 3072, 4096] = 3072,
+    exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
+    tie_breaking: Literal["first", "random"] = "random",
+    comparison: Literal["published", "silent"] = "silent",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "shares",
+) -> Variant:
+    """Softmax by SAMBA with shared scores: neither server learns anything about them.
+
+    A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
+
+    Parameters
+    ----------
+    label
+        Its name in results; the preset's by default.
+    algorithm
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+    execution
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
+    cipher
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
+    paillier_bits
+        Length of the customer's Paillier key, in bits; the paper's key has 2048.
+    exploration_shortcut
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
+    tie_breaking
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
+    """
+
+def samba_silent_pursuit(
+    *,
+    label: str | None = None,
+    algorithm: _SambaAlgorithm = "pursuit(0.1)",
+    execution: Literal["distributed", "plain", "secure"] = "secure",
+    cipher: Literal["aes-gcm", "stream"] = "aes-gcm",
+    paillier_bits: Literal[2048, 3072, 4096] = 3072,
+    exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
+    tie_breaking: Literal["first", "random"] = "random",
+    comparison: Literal["published", "silent"] = "silent",
+    arity: int = 4,
+    total: Literal["paillier", "shares"] = "shares",
+) -> Variant:
+    """Pursuit by SAMBA with shared scores: neither server learns anything about them.
+
+    A preset of the system 'samba' (Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure Federated Multi-Armed Bandits).
+
+    Parameters
+    ----------
+    label
+        Its name in results; the preset's by default.
+    algorithm
+        The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``, ``decreasing-
+        epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+    execution
+        How the algorithm is run. ``secure``: the protocol. ``distributed``: the same messages
+        without encryption. ``plain``: one machine that has all data. All three pull the same
+        arms (Theorem 2).
+    cipher
+        Cipher of the ``secure`` protocol: ``aes-gcm`` or ``stream``. ``stream`` is equally
+        confidential and many times faster in simulation, but does not detect changes of
+        messages.
+    paillier_bits
+        Length of the customer's Paillier key, in bits; the paper's key has 2048.
+    exploration_shortcut
+        What is sent in a step that explores. ``empty``: owners send empty packets, and Comp
+        draws the arm. ``none``: owners send equal scores (section 4.1.2). ``published``: as
+        printed in section 5.4. Owners send nothing. The Controller draws one number and uses
+        it as the score of all arms. Comp takes the first of these equal scores, so the
+        Controller knows the arm. ``published-each``: another reading of the same text. The
+        Controller draws one number for each arm, and Comp takes the largest, so the
+        Controller knows the arm.
+    tie_breaking
+        How Comp chooses among equal scores or empty packets. ``random``: at random, with its
+        own draws. ``first``: the first in the order of the Controller, as in the paper. The
+        Controller then knows the arm of every step that explores.
+    comparison
+        How servers find the arm. ``published``: Comp compares masked scores, as in the paper,
+        and learns their ratios. ``silent``: both servers compare scores that are shared
+        between them. They learn only the budget, the number of arms and the algorithm.
+    arity
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a
+        group. A larger value needs fewer rounds between the servers, and more bytes.
+    total
+        How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
+        as in the paper. ``shares``: owners split their sums between both servers. It needs
+        ``comparison = "silent"``.
+    """
+
 def pfcb(
     *,
     label: str | None = None,

@@ -21,7 +21,7 @@ from fedbandits.learners.largest_scores import first_memory, largest_score, note
 from fedbandits.random import Key
 from fedbandits.systems.samba import Samba
 from fedbandits.systems.samba.fixed_point import bits_for_ties, to_word
-from fedbandits.systems.samba.presets import SILENT
+from fedbandits.systems.samba.presets import PRESETS
 from fedbandits.systems.samba.silent_streams import SilentStreams
 from fedbandits.systems.samba.streams import (
     ControllerKeys,
@@ -255,17 +255,10 @@ def test_what_a_silent_run_may_set(arity, total):
 
 
 def test_presets_of_silent_runs():
-    assert set(SILENT) == {f"samba-silent-{name}" for name in ALGORITHMS}
-    for name, preset in SILENT.items():
+    silent = {name: preset for name, preset in PRESETS.items() if "silent" in name}
+    assert set(silent) == {f"samba-silent-{name}" for name in ALGORITHMS}
+    for name, preset in silent.items():
         config = Samba(**preset.settings)
         assert (config.is_silent, config.execution, config.total) == (True, "secure", "shares")
         usual = variant(name.removeprefix("samba-silent-"), "samba").algorithm
         assert config.algorithm == usual
-
-
-@pytest.mark.parametrize("execution", ["secure", "distributed"])
-def test_no_published_run_bears_the_name_of_a_silent_one(execution):
-    """Until its protocol can be played."""
-    config = Samba(execution=execution, comparison="silent")
-    with pytest.raises(fb.ConfigError, match="comparison: given 'silent' with execution"):
-        simulate(config, Bernoulli(arms=3), 10, 0, 0)

@@ -14,9 +14,6 @@ from fedbandits.systems.base import Plan
 from fedbandits.systems.samba.agreement import Agreement, agree
 from fedbandits.systems.samba.config import Samba
 
-#: Executions whose loop and parties can compare scores silently.
-_SILENT_EXECUTIONS = ("plain", "distributed", "secure")
-
 
 class SambaPlan(Plan, frozen=True, kw_only=True):
     """What the parties of a variant go by; ``rounds`` is N, the budget.
@@ -62,13 +59,8 @@ def make_plan(config: Samba, facts: ArmFacts, rounds: int) -> SambaPlan:
     Raises
     ------
     ConfigError
-        If the budget does not suffice to pull every arm once, or nobody can play the comparison.
+        If the budget does not suffice to pull every arm once.
     """
-    if config.is_silent and config.execution not in _SILENT_EXECUTIONS:
-        raise ConfigError(
-            f"comparison: given 'silent' with execution = {config.execution!r}, allowed with: "
-            f"{', '.join(_SILENT_EXECUTIONS)}"
-        )
     if rounds < facts.parties:
         raise ConfigError(
             f"algorithm: {facts.parties} arms need at least as many rounds, because each arm is "

@@ -48,8 +48,7 @@ PRESETS["samba-egreedy-printed"] = Preset(
     },
 )
 
-#: SAMBA in which neither server learns anything. They are listed once the protocol can be played.
-SILENT: dict[str, Preset] = {
+PRESETS |= {
     f"samba-silent-{name}": Preset(
         f"{title} by SAMBA with shared scores: neither server learns anything about them",
         {
@@ -58,6 +57,7 @@ SILENT: dict[str, Preset] = {
             "comparison": "silent",
             "total": "shares",
         },
+        sharing=_SHARING,
     )
     for name, (algorithm, title) in _ALGORITHMS.items()
 }
