@@ -56,6 +56,17 @@ def test_the_stream_cipher_is_aes_in_counter_mode():
     assert sealed[NONCE_BYTES:] == Cipher(AES(KEY), CTR(counter)).encryptor().update(b"abcd")
 
 
+def test_the_stream_cipher_takes_packets_of_any_length():
+    cipher, position = make_cipher("stream", KEY), [bytes(range(12)), bytes(12), bytes([7] * 12)]
+    payloads = [bytes(range(256)) * 300, b"", b"abc" * 11]
+    sealed = cipher.seal(position, payloads)
+    assert cipher.open(position, sealed) == payloads
+    for place, packet, payload in zip(position, sealed, payloads, strict=True):
+        nonce, body = packet[:NONCE_BYTES], packet[NONCE_BYTES:]
+        counter = bytes(a ^ b for a, b in zip(place, nonce, strict=True)) + bytes(4)
+        assert body == Cipher(AES(KEY), CTR(counter)).encryptor().update(payload)
+
+
 @pytest.mark.parametrize("name", ["aes-gcm", "stream"])
 def test_one_position_twice_is_never_one_nonce_twice(name):
     """Two owners given one place, or one that is set up again, seal independently."""

@@ -132,3 +132,24 @@ def test_a_score_that_is_no_number_ends_the_run_at_once(score, monkeypatch):
     assert ended_with(run, Reason.NOT_FINITE)
     sent = [message for _, message in run.network.transcript.deliveries]
     assert any(isinstance(message, OwnerGaveUp) for message in sent)
+
+
+def test_what_is_awaited_has_a_number_of_its_own():
+    """So a deadline of something that has come by then does nothing."""
+    numbers = {}
+
+    def note(message):
+        for party in run.parties if run is not None else ():
+            if party.awaited is not None and party.name in ("controller", "comp", "owner-0"):
+                place = party.stage, party.state.step, party.state.iteration
+                place += (getattr(party.state, "part", 0),)
+                numbers.setdefault((party.name, party.awaited), set()).add(place)
+        return 0
+
+    run = None
+    world, config = Bernoulli(arms=ARMS), silent("pursuit", "distributed")
+    run = PartiesReplicate(SYSTEM, plan_of(config, world, BUDGET), world, 0, 0, note)
+    run.advance(BUDGET)
+    assert {party.stage for party in run.parties} == {"done"}
+    assert all(len(places) == 1 for places in numbers.values())
+    assert len([name for name, _ in numbers if name == "comp"]) > 40

@@ -97,7 +97,8 @@ class SilentComp(Member[SilentCompState]):
         state = self._state
         if state.stage not in ("dealing", "ready"):
             return super().awaited
-        return self._turn * (self._contests.parts + 1) + state.part
+        came = 0 if state.stage == "dealing" else state.part
+        return self._turn * (self._contests.parts + 1) + came + 1
 
     def _resume(self) -> None:
         if self._state.run:
