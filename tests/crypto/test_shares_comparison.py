@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from fedbandits.crypto.shares.borrow import swap_digits
 from fedbandits.crypto.shares.comparison import (
     DEALT_BYTES,
     FIRST_WORDS,
@@ -18,7 +19,6 @@ from fedbandits.crypto.shares.comparison import (
     new_both,
     new_held,
     open_next,
-    swap_digits,
     take_opening,
 )
 from fedbandits.crypto.shares.dealing import (
