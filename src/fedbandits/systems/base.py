@@ -251,7 +251,7 @@ class System(ShownSystem, Generic[AnyPlan]):
         return None
 
     def noise_checks(self, plan: AnyPlan, environment: Environment) -> Sequence[NoisyNumbers]:
-        """Numbers that parties release, whose noise an audit checks; some wherever noise is added."""
+        """Numbers that parties release, whose noise an audit checks; some where noise is added."""
         del plan, environment
         return ()
 
