@@ -22,6 +22,8 @@ from fedbandits.testing.plays import plan_of
 STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
 ARMS, PARTS = 100, 20
 ARITIES = (2, 4, 8, 16)
+#: In fewer steps a part may have no share in what is made for 256 at once.
+LEAST = 260 * PARTS
 
 
 class Spent(NamedTuple):
@@ -69,7 +71,10 @@ def speed() -> None:
         "published, AES-GCM": Samba(),
         **{f"silent, AES-GCM, arity {a}": silent(arity=a) for a in ARITIES},
     }
-    for configs, steps, base in ((stream, STEPS, "published, stream"), (gcm, STEPS // 10, "")):
+    for configs, steps, base in (
+        (stream, max(LEAST, STEPS), "published, stream"),
+        (gcm, max(LEAST, STEPS // 3), ""),
+    ):
         found = spent(configs, ARMS, steps)
         unit = found[base or "published, AES-GCM"].others
         for name, each in found.items():
@@ -84,11 +89,10 @@ def linear() -> None:
     print("µs a step, silent, stream sealing, without and with dealing, arity 4")
     for arms in (10, 30, 100, 300, 1000):
         cells = []
-        for steps in (STEPS // 16, STEPS // 4, STEPS):
-            some = max(PARTS, steps * 10 // arms)
-            (each,) = spent({"": silent(cipher="stream")}, arms, some).values()
-            cells.append(f"{some:6d} steps: {each.others:6.1f} {sum(each):6.1f}")
-        print(f"  K = {arms:4d}   " + "    ".join(cells) + f"    {sum(each) / arms:.3f} an arm")
+        for steps in (LEAST, 4 * LEAST):
+            (each,) = spent({"": silent(cipher="stream")}, arms, steps).values()
+            cells.append(f"{steps:6,d} steps: {each.others:6.1f} {sum(each):6.1f}")
+        print(f"  K = {arms:4d}   {'   '.join(cells)}   {sum(each) / arms:.3f} an arm", flush=True)
 
 
 def traffic() -> None:

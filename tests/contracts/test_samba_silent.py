@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedbandits.crypto.aead import GcmCipher, PairCiphers
+from fedbandits.crypto.aead import GcmCipher
+from fedbandits.crypto.pair_ciphers import PairCiphers
 from fedbandits.environments import Bernoulli
 from fedbandits.systems.samba.config import Samba
 from fedbandits.systems.samba.silent.theory import Counts

@@ -24,6 +24,7 @@ import numpy as np
 
 from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Words64
+from fedbandits.crypto.shares.borrow import first_level, joined, masked, result
 
 #: Openings of one comparison: of z, of five levels, and of the result; and the bits of each.
 OPENING_BITS = (64, 48, 24, 12, 6, 2, 1)
@@ -39,16 +40,7 @@ FIRST_WORDS, SECOND_WORDS = 6, 3
 #: first level, and products of the others.
 DEALT_BYTES = 20
 
-_ONE = np.uint64(1)
-_HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
-_SIGN = np.uint64(63)
-_BELOW_SIGN = np.uint64(0x7FFFFFFFFFFFFFFF)
-_EVERY = np.uint64(0xFFFFFFFFFFFFFFFF)
-#: Places of binary digits a and b of an index are swapped: those with digit a only, how far.
-_SWAP_05, _BY_05 = np.uint64(0x00000000AAAAAAAA), np.uint64(31)
-_SWAP_14, _BY_14 = np.uint64(0x0000CCCC0000CCCC), np.uint64(14)
-_SWAP_23, _BY_23 = np.uint64(0x00F000F000F000F0), np.uint64(4)
+_ONE, _EVERY = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 class Correlation(NamedTuple):
@@ -76,83 +68,6 @@ def new_held(comparisons: int) -> Held:
     return Held(*(np.zeros(comparisons, np.uint64) for _ in Held._fields))
 
 
-@inlined
-def swap_digits(word: np.uint64) -> np.uint64:
-    """Bits of a word in the order of places; done twice it is undone."""
-    word = np.uint64(word)
-    moved = (word ^ (word >> _BY_05)) & _SWAP_05
-    word ^= moved ^ (moved << _BY_05)
-    moved = (word ^ (word >> _BY_14)) & _SWAP_14
-    word ^= moved ^ (moved << _BY_14)
-    moved = (word ^ (word >> _BY_23)) & _SWAP_23
-    return word ^ moved ^ (moved << _BY_23)
-
-
-@inlined
-def _first_level(
-    opened: np.uint64, bits: np.uint64, products: np.uint64, first: bool
-) -> tuple[np.uint64, np.uint64]:
-    """Shares of (G, P) of 32 pairs of neighbours; nothing is opened for it.
-
-    Bit 63 takes no part: it is made one that passes on every borrow.
-    """
-    not_z = ~swap_digits(opened & _BELOW_SIGN)
-    own = bits & _BELOW_SIGN
-    upper, lower = not_z >> _HALF, not_z & _LOW
-    own_upper, own_lower = own >> _HALF, own & _LOW
-    borrow = (upper & own_upper) ^ (lower & upper & own_lower) ^ (lower & products)
-    passes = (upper & own_lower) ^ (lower & own_upper) ^ products
-    if first:
-        passes ^= upper & lower
-    return borrow, passes
-
-
-@inlined
-def _level(number: int) -> tuple[np.uint64, np.uint64, np.uint64]:
-    """Nodes of level 1 … 5, the place of their masks, and a word with a bit a node."""
-    nodes = np.uint64(32) >> np.uint64(number)
-    place = np.uint64(32) - (nodes << _ONE)
-    return nodes, place, (_ONE << nodes) - _ONE
-
-
-@inlined
-def _masked(
-    number: int, borrow: np.uint64, passes: np.uint64, masks: np.uint64, passed: np.uint64
-) -> np.uint64:
-    """A share of what a level opens: P, G' and (but for the last level) P', each masked."""
-    nodes, place, every = _level(number)
-    word = (passes >> nodes) ^ (masks >> place) & every
-    word |= ((borrow ^ (masks >> _HALF >> place)) & every) << nodes
-    if number < 5:
-        word |= ((passes ^ (passed >> place)) & every) << (nodes + nodes)
-    return word
-
-
-@inlined
-def _joined(
-    number: int, opened: np.uint64, borrow: np.uint64, passes: np.uint64, masks: np.uint64,
-    passed: np.uint64, joined: np.uint64, first: bool,
-) -> tuple[np.uint64, np.uint64]:  # fmt: skip
-    """Shares of (G, P) one level up, given what was opened."""
-    nodes, place, every = _level(number)
-    d, e, f = opened & every, (opened >> nodes) & every, (opened >> (nodes + nodes)) & every
-    a, b = (masks >> place) & every, (masks >> _HALF >> place) & every
-    c = (passed >> place) & every
-    from_below = (d & b) ^ (e & a) ^ (joined >> place) & every
-    through = (d & c) ^ (f & a) ^ (joined >> _HALF >> place) & every
-    if first:
-        from_below ^= d & e
-        through ^= d & f
-    return (borrow >> nodes) ^ from_below, through
-
-
-@inlined
-def _result(opened: np.uint64, bits: np.uint64, borrow: np.uint64, first: bool) -> np.uint64:
-    """A share of whether the first number is the smaller one."""
-    bit = (borrow & _ONE) ^ (bits >> _SIGN)
-    return bit ^ (opened >> _SIGN) if first else bit
-
-
 @compiled
 def open_next(number: int, dealt: Correlation, held: Held, first: bool) -> None:
     """Write a server's shares of one opening into ``held.sent``.
@@ -172,11 +87,11 @@ def open_next(number: int, dealt: Correlation, held: Held, first: bool) -> None:
         if number == 0:
             held.sent[k] += dealt.share[k]
         elif number < OPENINGS - 1:
-            held.sent[k] = _masked(
+            held.sent[k] = masked(
                 number, held.borrow[k], held.passes[k], dealt.masks[k], dealt.passed[k]
             )
         else:
-            held.sent[k] = _result(held.opened[k], dealt.bits[k], held.borrow[k], first)
+            held.sent[k] = result(held.opened[k], dealt.bits[k], held.borrow[k], first)
 
 
 @compiled
@@ -195,11 +110,11 @@ def take_opening(number: int, others: Words64, dealt: Correlation, held: Held, f
         if number == 0:
             opened = held.sent[k] + others[k]
             held.opened[k] = opened
-            held.borrow[k], held.passes[k] = _first_level(
+            held.borrow[k], held.passes[k] = first_level(
                 opened, dealt.bits[k], dealt.products[k], first
             )
         elif number < OPENINGS - 1:
-            held.borrow[k], held.passes[k] = _joined(
+            held.borrow[k], held.passes[k] = joined(
                 number, held.sent[k] ^ others[k], held.borrow[k], held.passes[k], dealt.masks[k],
                 dealt.passed[k], dealt.joined[k], first,
             )  # fmt: skip
@@ -250,16 +165,16 @@ def _exchange(
 def _begin_side(opened: Words64, dealt: Correlation, held: Held, first: bool, n: int) -> None:
     """One server's first level, for all comparisons."""
     for k in range(n):
-        held.borrow[k] = _first_level(opened[k], dealt.bits[k], dealt.products[k], first)[0]
+        held.borrow[k] = first_level(opened[k], dealt.bits[k], dealt.products[k], first)[0]
     for k in range(n):
-        held.passes[k] = _first_level(opened[k], dealt.bits[k], dealt.products[k], first)[1]
+        held.passes[k] = first_level(opened[k], dealt.bits[k], dealt.products[k], first)[1]
 
 
 @inlined
 def _mask_side(number: int, dealt: Correlation, held: Held, n: int) -> None:
     """One server's shares of what a level opens, for all comparisons."""
     for k in range(n):
-        held.sent[k] = _masked(
+        held.sent[k] = masked(
             number, held.borrow[k], held.passes[k], dealt.masks[k], dealt.passed[k]
         )
 
@@ -270,12 +185,12 @@ def _join_side(
 ) -> None:
     """One server's way one level up, for all comparisons."""
     for k in range(n):
-        held.borrow[k] = _joined(
+        held.borrow[k] = joined(
             number, opened[k], held.borrow[k], held.passes[k], dealt.masks[k], dealt.passed[k],
             dealt.joined[k], first,
         )[0]  # fmt: skip
     for k in range(n):
-        held.passes[k] = _joined(
+        held.passes[k] = joined(
             number, opened[k], held.borrow[k], held.passes[k], dealt.masks[k], dealt.passed[k],
             dealt.joined[k], first,
         )[1]  # fmt: skip
@@ -328,7 +243,7 @@ def compare_both(
         _join_side(number, both.opened, mine, own, True, n)
         _join_side(number, both.opened, theirs, others, False, n)
     for k in range(n):
-        own.sent[k] = _result(own.opened[k], mine.bits[k], own.borrow[k], True)
+        own.sent[k] = result(own.opened[k], mine.bits[k], own.borrow[k], True)
     for k in range(n):
-        others.sent[k] = _result(own.opened[k], theirs.bits[k], others.borrow[k], False)
+        others.sent[k] = result(own.opened[k], theirs.bits[k], others.borrow[k], False)
     _exchange(OPENINGS - 1, seal_second, seal_first, at, n, both)

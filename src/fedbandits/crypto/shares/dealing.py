@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from fedbandits._compile import compiled
 from fedbandits._typing import Ints, Words64
 from fedbandits.crypto.keystream import permute
+from fedbandits.crypto.shares.borrow import swap_digits
 from fedbandits.crypto.shares.comparison import (
     DEALT_BYTES,
     FIRST_WORDS,
     SECOND_WORDS,
     Correlation,
-    swap_digits,
 )
 
 _WORD_BYTES = 8

@@ -11,7 +11,7 @@ from fedbandits.crypto.aead import CipherName, GcmCipher, position_prefix
 from fedbandits.crypto.keystream import KeyStream
 from fedbandits.crypto.shares.dealing import first_width, second_width
 from fedbandits.systems.samba.sealed_steps import Timer
-from fedbandits.systems.samba.silent.kernels import Dealt, correction_words, deal_turns
+from fedbandits.systems.samba.silent.kernels import correction_words, deal_turns
 from fedbandits.systems.samba.silent.streams import DEALT, DealerKeys
 
 _SLOT = bytes(4)
@@ -76,17 +76,45 @@ class _InClear:
     open = seal
 
 
-class _Memory(NamedTuple):
-    """For some turns, a row a turn."""
+class _Words(NamedTuple):
+    """Words of both servers' seeds for some turns, a row a turn."""
 
     first: Words64
     second: Words64
-    for_first: Words64
-    for_second: Words64
+
+
+class SeedWords:
+    """The words that both servers expand, as they and the dealer make them, each for itself.
+
+    Parameters
+    ----------
+    keys
+        What the dealer shares with either server.
+    arms, comparisons
+        Entries of a selection, and its comparisons.
+    most
+        Turns whose words are made at once, at most.
+    """
+
+    def __init__(self, keys: DealerKeys, arms: int, comparisons: int, most: int) -> None:
+        widths = first_width(arms, comparisons), second_width(arms, comparisons)
+        secrets = keys.first.words, keys.second.words
+        self._streams = [KeyStream(key, width) for key, width in zip(secrets, widths, strict=True)]
+        self._memory = [np.empty((most, width), np.uint64) for width in widths]
+
+    def make(self, first: int, turns: int, at: int = 0) -> _Words:
+        """The words of so many turns from turn number ``first`` on.
+
+        They lie from row ``at`` of the memory on, until others do.
+        """
+        made = _Words(*(words[at : at + turns] for words in self._memory))
+        for stream, words in zip(self._streams, made, strict=True):
+            stream.fill(first, words)
+        return made
 
 
 class Dealer:
-    """Deals for some turns after the others; both servers expand their own words.
+    """Deals for some turns after the others.
 
     Parameters
     ----------
@@ -107,19 +135,9 @@ class Dealer:
         timer: Timer,
     ) -> None:  # fmt: skip
         self._comparisons, self._timer = comparisons, timer
-        widths = first_width(arms, comparisons), second_width(arms, comparisons)
+        self._words = SeedWords(keys, arms, comparisons, most)
         sizes = 2 * arms, correction_words(arms, comparisons)
-        # What was dealt last stays while the next is dealt.
-        self._memories = [
-            _Memory(*(np.empty((most, width), np.uint64) for width in (*widths, *sizes)))
-            for _ in range(2)
-        ]
-        secrets = keys.first.words, keys.second.words
-        # The dealer and the servers make the same words, each for itself.
-        self._dealers, self._servers = (
-            [KeyStream(secret, width) for secret, width in zip(secrets, widths, strict=True)]
-            for _ in range(2)
-        )
+        self._memory = [np.empty((most, n), np.uint64) for n in sizes]
         seals = keys.first.sealed, keys.second.sealed
         self._seals: _Seals = _InClear()
         if cipher == "stream":
@@ -130,28 +148,19 @@ class Dealer:
         #: Seconds that the dealer has worked.
         self.seconds = 0.0
 
-    def deal(self, first: int, turns: int) -> Dealt:
-        """Deal for so many turns from turn number ``first`` on.
+    def deal(self, first: int, turns: int) -> tuple[Words64, Words64]:
+        """Corrections for both servers, for so many turns from turn number ``first`` on.
 
-        The arrays are overwritten by the call after the next one.
+        They are overwritten by the next call.
         """
-        self._memories.reverse()
-        memory = _Memory(*(words[:turns] for words in self._memories[0]))
+        corrections = [words[:turns] for words in self._memory]
         began = self._timer()
-        self._expand(self._dealers, first, memory)
-        deal_turns(
-            memory.first, memory.second, self._comparisons, self._places, memory.for_first,
-            memory.for_second,
-        )  # fmt: skip
-        sealed = self._seals.seal(first, [memory.for_first, memory.for_second])
+        words = self._words.make(first, turns)
+        deal_turns(*words, self._comparisons, self._places, *corrections)
+        sealed = self._seals.seal(first, corrections)
         self.seconds += self._timer() - began
-        self._expand(self._servers, first, memory)
         opened = self._seals.open(first, sealed)
-        shapes = memory.for_first.shape, memory.for_second.shape
-        corrections = [words.reshape(s) for words, s in zip(opened, shapes, strict=True)]
-        return Dealt(memory.first, memory.second, *corrections)
-
-    @staticmethod
-    def _expand(streams: list[KeyStream], first: int, memory: _Memory) -> None:
-        for stream, words in zip(streams, memory, strict=False):
-            stream.fill(first, words)
+        for_first, for_second = (
+            words.reshape(made.shape) for words, made in zip(opened, corrections, strict=True)
+        )
+        return for_first, for_second

@@ -13,17 +13,18 @@ from numpy.typing import NDArray
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Ints, Words64
-from fedbandits.crypto.shares.comparison import OPENINGS, SEAL_WORDS, Both, compare_both, new_both
+from fedbandits.crypto.shares.comparison import (
+    OPENINGS,
+    SEAL_WORDS,
+    Both,
+    compare_both,
+)
 from fedbandits.crypto.shares.dealing import (
-    First,
     ForFirst,
     ForSecond,
-    Second,
     deal,
     expand_first,
     expand_second,
-    new_first,
-    new_second,
 )
 from fedbandits.crypto.shares.openings import write_opening
 from fedbandits.crypto.shares.shuffle import (
@@ -32,26 +33,10 @@ from fedbandits.crypto.shares.shuffle import (
     returned_share,
     unit_vector,
 )
-from fedbandits.crypto.shares.tournament import pairs, stage_sizes, winners
+from fedbandits.crypto.shares.tournament import winners
+from fedbandits.systems.samba.silent.rooms import Bracket, Rooms
 
 _ONE = np.uint64(1)
-
-
-class Bracket(NamedTuple):
-    """The tournament of every turn, stage after stage."""
-
-    arity: int
-    sizes: Ints  # (stages,) contenders
-    begins: Ints  # (stages + 1,) the first comparison of every stage
-    pairs: Ints  # (comparisons, 2)
-
-
-def make_bracket(arms: int, arity: int) -> Bracket:
-    """The tournament of so many arms."""
-    sizes = stage_sizes(arms, arity)
-    stages = [pairs(size, arity) for size in sizes]
-    begins = np.cumsum([0] + [len(stage) for stage in stages])
-    return Bracket(arity, np.array(sizes), begins, np.concatenate(stages))
 
 
 class Dealt(NamedTuple):
@@ -83,50 +68,6 @@ class OwnerWords(NamedTuple):
     answers: Words64  # what Comp adds to its answer
     up: Words64
     down: Words64
-
-
-class Rooms(NamedTuple):
-    """Buffers of a turn; nothing in them outlives it."""
-
-    first: First
-    second: Second
-    both: Both
-    sent: Words64  # (arms,) what owners send, sealed
-    shares: Words64  # (arms,) what the Controller has of it, then its share by place
-    others: Words64  # (arms,) what Comp has
-    permuted: Words64  # (arms,) the Controller's share by π₀
-    ahead: Words64  # (arms,) Comp's shares, masked, on their way
-    masked: Words64  # (arms,) the Controller's permuted shares, masked, on their way
-    chosen: Words64  # (arms,) 1 for the winner
-    returned: Words64  # (arms,) that, masked, on its way
-    padded: Words64  # (arms,) what Comp adds to answers, on its way
-    answers: Words64  # (arms,) by owner, sealed
-    places: Ints  # (arms,) of those who are still in
-    openings: NDArray[np.uint8]  # (2, bytes) what either server opens, packed; (2, 0) if unused
-
-
-def new_rooms(arms: int, bracket: Bracket, opening_bytes: int = 0) -> Rooms:
-    """Buffers for one run.
-
-    Parameters
-    ----------
-    arms
-        K.
-    bracket
-        The tournament of every turn.
-    opening_bytes
-        Bytes of all openings of one server in a turn, where they are to be kept.
-    """
-    comparisons = len(bracket.pairs)
-    stage = int(np.diff(bracket.begins).max())
-    sent, shares, others, permuted, ahead, masked, chosen, returned, padded, answers = np.zeros(
-        (10, arms), np.uint64
-    )
-    return Rooms(
-        new_first(arms, comparisons), new_second(arms, comparisons), new_both(stage), sent, shares,
-        others, permuted, ahead, masked, chosen, returned, padded, answers,
-        np.zeros(arms, np.int64), np.zeros((2, opening_bytes), np.uint8),
-    )  # fmt: skip
 
 
 def correction_words(arms: int, comparisons: int) -> int:

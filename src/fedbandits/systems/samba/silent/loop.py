@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from fedbandits._compile import compiled
 from fedbandits.crypto.keystream import KeyStream, permute
 from fedbandits.crypto.shares.dealing import first_width, second_width
@@ -11,21 +13,24 @@ from fedbandits.errors import FedbanditsError
 from fedbandits.learners.index_rules import explores
 from fedbandits.random import Key
 from fedbandits.systems.samba.fixed_point import bits_for_ties
-from fedbandits.systems.samba.players import Setting
-from fedbandits.systems.samba.silent.dealing import Dealer
+from fedbandits.systems.samba.players import Setting, usual_steps
+from fedbandits.systems.samba.silent.dealing import Dealer, SeedWords
 from fedbandits.systems.samba.silent.kernels import (
-    Bracket,
     Dealt,
     Links,
     OwnerWords,
-    Rooms,
-    make_bracket,
     make_links,
-    new_rooms,
     owners_send,
     select,
 )
 from fedbandits.systems.samba.silent.owners import OwnerStreams
+from fedbandits.systems.samba.silent.rooms import (
+    Bracket,
+    Rooms,
+    make_bracket,
+    room_words,
+    rooms_in,
+)
 from fedbandits.systems.samba.silent.streams import SilentSecrets, turn_number
 from fedbandits.systems.samba.silent_kernels import (
     SilentScratch,
@@ -36,11 +41,10 @@ from fedbandits.systems.samba.silent_kernels import (
 from fedbandits.systems.samba.silent_streams import SilentBatch, SilentStreams
 from fedbandits.systems.samba.state import Owners
 
-#: Words of owners' streams that are made at once, for each purpose: an owner has its own keys, and
-#: to begin with one takes longer than to make a few words.
-_OWNERS_AT_ONCE, _LEAST_TURNS = 1 << 15, 256
+#: Steps that are played in one call at least.
+_LEAST_STEPS = 256
 #: Words dealt and expanded at once: more, and the memory costs more than the cipher.
-_DEALT_AT_ONCE = 1 << 16
+_DEALT_AT_ONCE = 1 << 17
 
 
 @compiled
@@ -90,10 +94,10 @@ class SilentPlayer:
         self._iterations, self._tie_bits = self.agreed.iterations, bits_for_ties(arms)
         self._draws = SilentStreams(setting.secrets, self.agreed)
         self._bracket = make_bracket(arms, config.arity)
-        self._rooms = new_rooms(arms, self._bracket)
+        memory = np.zeros(room_words(arms, self._bracket), np.uint64)
+        self._rooms = rooms_in(memory, self._bracket, arms, np.zeros((2, 0), np.uint8))
         self._scratch = new_silent_scratch(arms)
-        #: Steps that may be played in one call.
-        self.at_once = max(_LEAST_TURNS, _OWNERS_AT_ONCE // arms) // self._iterations
+        self.at_once = max(_LEAST_STEPS, usual_steps(self.agreed))
         comparisons, cipher = len(self._bracket.pairs), config.packet_cipher
         width = first_width(arms, comparisons) + second_width(arms, comparisons)
         self._dealt_at_once = max(1, _DEALT_AT_ONCE // (width * self._iterations))
@@ -104,6 +108,9 @@ class SilentPlayer:
             secrets.dealer(self.agreed), arms, comparisons, most * self._iterations, cipher,
             setting.timer,
         )  # fmt: skip
+        self._words = SeedWords(
+            secrets.dealer(self.agreed), arms, comparisons, most * self._iterations
+        )
         self._links: list[KeyStream] = []
         if cipher == "stream":
             self._pads = make_links(arms, comparisons, most * self._iterations)
@@ -127,18 +134,18 @@ class SilentPlayer:
             self._setting,
             self._iterations,
         )
-        streams = self._streams.words(turn_number(self.agreed, first, 1), count * iterations)
+        begun = turn_number(self.agreed, first, 1)
+        streams, column = self._streams.words(begun, count * iterations)
         for begin in range(0, max(1, count), self._dealt_at_once):
             steps = min(self._dealt_at_once, count - begin)
-            number = turn_number(self.agreed, first + begin, 1)
+            number, turns = begun + begin * iterations, steps * iterations
             end = begin + steps
             some = SilentBatch(draws.exploration[begin:end], draws.places[begin:end])
             refused = play_silent(
                 setting.world, self.agreed.rule, iterations, setting.owners, setting.key,
                 first + begin, some, self._tie_bits, self._bracket,
-                self._dealer.deal(number, steps * iterations),
-                self._sealed_links(number, steps * iterations), streams, begin * iterations,
-                self._scratch, self._rooms,
+                self._dealt(number, turns), self._sealed_links(number, turns), streams,
+                column + begin * iterations, self._scratch, self._rooms,
             )  # fmt: skip
             if refused < 0:
                 raise FedbanditsError(f"step {-refused}: not exactly one owner was chosen")
@@ -146,6 +153,11 @@ class SilentPlayer:
                 return refused
         setting.seconds["dealer"] = self._dealer.seconds
         return 0
+
+    def _dealt(self, number: int, turns: int) -> Dealt:
+        """What both servers have for some turns."""
+        corrections = self._dealer.deal(number, turns)
+        return Dealt(*self._words.make(number, turns), *corrections)
 
     def _sealed_links(self, number: int, turns: int) -> Links:
         """Key stream of what the servers send each other in some turns."""

@@ -10,6 +10,10 @@ from fedbandits.systems.samba.agreement import Agreement
 from fedbandits.systems.samba.silent.kernels import OwnerWords
 from fedbandits.systems.samba.silent.streams import OwnerKeys
 
+#: Turns that are made at once at least: an owner has its own keys, and to go on with the stream of
+#: one takes longer than to make a few words.
+_LEAST_TURNS = 256
+
 
 class OwnerStreams:
     """A word an owner, a turn and a purpose.
@@ -31,13 +35,29 @@ class OwnerStreams:
         self._purposes = [[KeyStream(key, 1) for key in of_all] for of_all in purposes]
         self._unsealed = np.zeros((agreed.arms, 1), np.uint64)
         self._made: list[Words64] = []
+        self._first, self._turns = 0, 0
 
-    def words(self, first: int, turns: int) -> OwnerWords:
-        """Words of so many turns from turn number ``first`` on; the next call overwrites them."""
+    def words(self, first: int, turns: int) -> tuple[OwnerWords, int]:
+        """Words of so many turns from turn number ``first`` on.
+
+        Returns
+        -------
+        OwnerWords
+            Of some turns; later calls overwrite them.
+        int
+            The column of turn ``first``.
+        """
+        offset = first - self._first
+        if not (self._made and 0 <= offset <= self._turns - turns):
+            self._make(first, max(turns, _LEAST_TURNS))
+            offset = 0
+        return OwnerWords(*self._made, *[self._unsealed] * (4 - len(self._made))), offset
+
+    def _make(self, first: int, turns: int) -> None:
         owners = len(self._unsealed)
-        if not self._made or self._made[0].shape[1] != turns:
+        if turns != self._turns:
             self._made = [np.empty((owners, turns), np.uint64) for _ in self._purposes]
+        self._first, self._turns = first, turns
         for streams, words in zip(self._purposes, self._made, strict=True):
             for stream, row in zip(streams, words, strict=True):
                 stream.fill(first, row[:, None])
-        return OwnerWords(*self._made, *[self._unsealed] * (4 - len(self._made)))

@@ -10,23 +10,20 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from fedbandits.crypto.aead import GcmCipher, PairCiphers, position_prefix
+from fedbandits._typing import Words64
+from fedbandits.crypto.aead import GcmCipher, position_prefix
 from fedbandits.crypto.keystream import permute
+from fedbandits.crypto.pair_ciphers import PairCiphers
 from fedbandits.errors import FedbanditsError
 from fedbandits.learners.index_rules import explores
 from fedbandits.systems.samba.fixed_point import bits_for_ties
 from fedbandits.systems.samba.players import Setting, usual_steps
 from fedbandits.systems.samba.silent.blocks import WORD_BYTES, Turn, make_blocks, make_turn
-from fedbandits.systems.samba.silent.dealing import Dealer
-from fedbandits.systems.samba.silent.kernels import (
-    Dealt,
-    OwnerWords,
-    make_bracket,
-    make_links,
-    new_rooms,
-    select,
-)
+from fedbandits.systems.samba.silent.dealing import Dealer, SeedWords
+from fedbandits.systems.samba.silent.kernels import Dealt, OwnerWords
 from fedbandits.systems.samba.silent.owners import OwnerStreams
+from fedbandits.systems.samba.silent.rooms import make_bracket, room_words
+from fedbandits.systems.samba.silent.saying import Said, say
 from fedbandits.systems.samba.silent.streams import (
     DOWN,
     TO_FIRST,
@@ -97,7 +94,12 @@ class SealedSilentPlayer:
         self.at_once = usual_steps(agreed)
         self._bracket, turn = make_bracket(arms, arity), make_turn(arms, arity)
         opening_bytes = sum(map(turn.opening_bytes, range(turn.openings)))
-        self._rooms = new_rooms(arms, self._bracket, opening_bytes)
+        self._memory = np.zeros(room_words(arms, self._bracket), np.uint64)
+        self._said = Said(
+            np.zeros(opening_bytes + WORD_BYTES * arms, np.uint8),
+            np.zeros(opening_bytes + 2 * WORD_BYTES * arms, np.uint8),
+            np.zeros(arms, np.uint64),
+        )
         self._scratch, self._tie_bits = new_silent_scratch(arms), bits_for_ties(arms)
         self._draws = SilentStreams(setting.secrets, agreed)
         secrets = SilentSecrets.simulated(setting.secrets)
@@ -111,8 +113,9 @@ class SealedSilentPlayer:
         self._dealer = Dealer(
             secrets.dealer(agreed), arms, comparisons, self._blocks.size, "aes-gcm", setting.timer
         )
-        self._dealt: dict[int, Dealt] = {}
-        self._unsealed = make_links(arms, comparisons, 1)
+        self._dealt: dict[int, tuple[Words64, Words64]] = {}
+        self._words = SeedWords(secrets.dealer(agreed), arms, comparisons, 2)
+        self._made: dict[int, tuple[Words64, Words64]] = {}
 
     def play(self, first: int, count: int) -> int:
         """Play some steps; see :class:`~fedbandits.systems.samba.players.Player`.
@@ -124,9 +127,10 @@ class SealedSilentPlayer:
         """
         draws, agreed, setting = self._draws.batch(first, count), self.agreed, self._setting
         number, turns = turn_number(agreed, first, 1), count * agreed.iterations
-        streams = self._streams.words(number, turns + 1)  # also Comp's shares of the next turn
+        # Also Comp's shares of the turn after the last.
+        streams, offset = self._streams.words(number, turns + 1)
         if number == 0 and count:
-            self._conversation.begin(first, self._ahead(number, 0, streams))
+            self._conversation.begin(first, self._ahead(number, offset, streams))
         for s in range(count):
             step = first + s
             exploring = bool(explores(agreed.rule, step, agreed.arms, float(draws.exploration[s])))
@@ -137,7 +141,8 @@ class SealedSilentPlayer:
                     self._scratch,
                 ):  # fmt: skip
                     return step
-                arm = self._turn(step, i + 1, number, s * agreed.iterations + i, streams)
+                turn = s * agreed.iterations + i
+                arm = self._turn(step, i + 1, number + turn, offset + turn, streams)
                 owners_note(
                     setting.world, agreed.rule, i + 1, agreed.iterations, step, arm,
                     setting.owners, setting.key,
@@ -145,31 +150,31 @@ class SealedSilentPlayer:
         setting.seconds["dealer"] = self._dealer.seconds
         return 0
 
-    def _turn(
-        self, step: int, iteration: int, number: int, column: int, streams: OwnerWords
-    ) -> int:
+    def _turn(self, step: int, iteration: int, turn: int, column: int, streams: OwnerWords) -> int:
         """One turn, once owners have their words: the arm that is chosen."""
-        rooms, seconds, clock = self._rooms, self._setting.seconds, self._setting.timer
-        turn = number + column
-        dealt, row = self._block(turn // self._blocks.size), turn % self._blocks.size
+        said, seconds, clock = self._said, self._setting.seconds, self._setting.timer
+        for_first, for_second = self._block(turn // self._blocks.size)
         began = clock()
         up, down = (position_prefix(way, step, iteration) + _SLOT for way in (UP, DOWN))
-        words = self._scratch.words.view(np.uint64) - streams.words[:, column]
-        sealed = self._up.seal(up, words.tobytes())
+        shares = np.ascontiguousarray(streams.words[:, column])
+        pads = np.ascontiguousarray(streams.answers[:, column])
+        sealed = self._up.seal(up, (self._scratch.words.view(np.uint64) - shares).tobytes())
         sent = clock()
-        rooms.sent[:] = np.frombuffer(self._up.open(up, sealed), np.uint64)
+        arrived = np.frombuffer(self._up.open(up, sealed), np.uint64)
         opened = clock()
-        select(self._bracket, dealt, self._unsealed, streams, row, column - row, rooms)
-        returned = rooms.returned.tobytes() + rooms.padded.tobytes()
-        openings = [packed.tobytes() for packed in rooms.openings]
-        ahead = self._ahead(turn + 1, column + 1, streams)
-        plain = rooms.masked.tobytes() + openings[0], openings[1] + returned + ahead
+        dealt = Dealt(*self._seeds(turn), for_first, for_second)
+        row = turn % self._blocks.size
+        say(self._bracket, dealt, row, shares, pads, arrived, self._memory, said)
+        ahead = b""
+        if turn + 1 < self._blocks.turns:
+            ahead = self._ahead(turn + 1, column + 1, streams)
+        plain = said.to_second.tobytes(), said.to_first.tobytes() + ahead
         self._conversation.hold(step, iteration, plain)
         told = clock()
-        answers = self._down.seal(down, rooms.answers.tobytes())
+        answers = self._down.seal(down, said.answers.tobytes())
         answered = clock()
         read = np.frombuffer(self._down.open(down, answers), np.uint64)
-        bits = read - streams.answers[:, column]
+        bits = read - pads
         done = clock()
         # Both servers do the same amount of work on what they tell each other.
         seconds["data owners"] += sent - began + done - answered
@@ -180,19 +185,22 @@ class SealedSilentPlayer:
             raise FedbanditsError(f"step {step}: not exactly one owner was chosen")
         return int(chosen[0])
 
-    def _block(self, number: int) -> Dealt:
-        """What was dealt in the block of that number; the last two are kept."""
+    def _block(self, number: int) -> tuple[Words64, Words64]:
+        """The corrections of the block of that number; the last one is kept."""
         if number not in self._dealt:
-            kept = {number - 1: self._dealt[number - 1]} if number - 1 in self._dealt else {}
             selections = self._blocks.selections(number)
             dealt = self._dealer.deal(number * self._blocks.size, selections)
-            self._dealt = {**kept, number: dealt}
+            self._dealt = {number: dealt}
         return self._dealt[number]
 
+    def _seeds(self, turn: int) -> tuple[Words64, Words64]:
+        """Words of both servers' seeds for a turn; the last two turns' are kept."""
+        if turn not in self._made:
+            kept = {turn - 1: self._made[turn - 1]} if turn - 1 in self._made else {}
+            self._made = {**kept, turn: self._words.make(turn, 1, turn % 2)}
+        return self._made[turn]
+
     def _ahead(self, turn: int, column: int, streams: OwnerWords) -> bytes:
-        """Comp's shares of a turn, masked; nothing after the last."""
-        if turn >= self._blocks.turns:
-            return b""
-        block, row = divmod(turn, self._blocks.size)
-        mask = self._block(block).second[row, : self.agreed.arms]
-        return (streams.words[:, column] - mask).tobytes()
+        """Comp's shares of a turn, masked by words of its seed."""
+        _, words = self._seeds(turn)
+        return (streams.words[:, column] - words[0, : self.agreed.arms]).tobytes()
