@@ -39,6 +39,7 @@ from fedbandits.systems.samba.streams import (
     Batch,
     CompKeys,
     ControllerKeys,
+    OwnersKeys,
     Places,
     SimulatedSecrets,
     Streams,
@@ -251,9 +252,10 @@ def test_runs_and_agreements_have_keys_of_their_own():
 
 def test_secrets_differ_between_replicates_and_purposes():
     one, two = SimulatedSecrets.derive(0, 0), SimulatedSecrets.derive(0, 1)
-    assert len({*one, *two}) == 8
+    assert len({*one, *two}) == 10
     keys = ControllerKeys.derive(one.controller, one.run)
-    assert len({*keys, *CompKeys.derive(one.comp, one.run)}) == 6
+    others = CompKeys.derive(one.comp, one.run) + OwnersKeys.derive(one.owners, one.run)
+    assert len({*keys, *others}) == 7
 
 
 def test_another_run_under_the_same_secrets_repeats_nothing():
