@@ -247,7 +247,9 @@ class Reference:
             beta = scale * (beta - self.bias[model]) + self.bias[model]
             pooled = beta * math.sqrt(np.trace(np.linalg.inv(V)) / self.d)
             mine = joint.typical_width
-            joint.cuts |= pooled < max(min(mine, self.config.parameter_bound), 0.8 * mine)
+            widest = 1.2 * self.config.parameter_bound
+            narrower = pooled < max(min(mine, widest), 0.8 * mine)
+            joint.cuts |= joint.terms.second_bound and narrower
 
     def choose_terms(self, model: int, gram: np.ndarray, k: int) -> float:
         config, constants = self.config, self.plan.constants

@@ -39,6 +39,7 @@ from fedbandits.systems.samba.streams import (
     Batch,
     CompKeys,
     ControllerKeys,
+    OwnersKeys,
     Places,
     SimulatedSecrets,
     Streams,
@@ -253,7 +254,8 @@ def test_secrets_differ_between_replicates_and_purposes():
     one, two = SimulatedSecrets.derive(0, 0), SimulatedSecrets.derive(0, 1)
     assert len({*one, *two}) == 10
     keys = ControllerKeys.derive(one.controller, one.run)
-    assert len({*keys, *CompKeys.derive(one.comp, one.run)}) == 6
+    others = CompKeys.derive(one.comp, one.run) + OwnersKeys.derive(one.owners, one.run)
+    assert len({*keys, *others}) == 7
 
 
 def test_another_run_under_the_same_secrets_repeats_nothing():

@@ -190,7 +190,7 @@ class TestDraws:
     def batch(self, **other):
         run = simulate(plain("pursuit"), Bernoulli(arms=5), 60, 3, 0)
         secrets = SimulatedSecrets.derive(3, 0)._replace(**other)
-        return SilentStreams(secrets, run.agreement).batch(7, 30)
+        return SilentStreams(secrets, run.plan.agreement(secrets.run)).batch(7, 30)
 
     def test_no_server_can_tell_which_steps_explore(self):
         usual = self.batch().exploration
@@ -212,6 +212,10 @@ class TestDraws:
             permute(words[s, i], found[s, i])
         assert (np.sort(found) == np.arange(5)).all()
         assert (found[:, 0] != found[:, 1]).any()
+
+    def test_another_run_under_the_same_secrets_repeats_nothing(self):
+        for first, second in zip(self.batch(), self.batch(run=bytes(16)), strict=True):
+            assert not np.isin(first, second).any()
 
     def test_other_secrets_are_what_they_were(self):
         """One more secret changes no published run: these bytes are older than it."""

@@ -194,9 +194,9 @@ def _kept(simulation: Simulation) -> dict[str, NDArray[Any]]:
 
 
 def _leaves(node: Any, name: str) -> Iterator[tuple[str, NDArray[Any]]]:
-    """All arrays in a tree of named tuples, with their paths."""
+    """All arrays in a tree of named tuples, with their paths; None is what a run does without."""
     if isinstance(node, np.ndarray):
         yield name, node
-    else:
+    elif node is not None:
         for field in node._fields:
             yield from _leaves(getattr(node, field), f"{name}.{field}" if name else field)
