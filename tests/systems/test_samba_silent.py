@@ -22,7 +22,7 @@ from fedbandits.random import Key
 from fedbandits.systems.samba import Samba
 from fedbandits.systems.samba.fixed_point import bits_for_ties, to_word
 from fedbandits.systems.samba.presets import PRESETS
-from fedbandits.systems.samba.silent_streams import SilentStreams
+from fedbandits.systems.samba.silent.draws import SilentStreams
 from fedbandits.systems.samba.streams import (
     ControllerKeys,
     Exploration,

@@ -13,7 +13,7 @@ from fedbandits.environments import Bernoulli
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba import SYSTEM
 from fedbandits.systems.samba.silent import blocks, contest
-from fedbandits.systems.samba.silent.dealt import Deals
+from fedbandits.systems.samba.silent.dealt_to_server import Deals
 from fedbandits.systems.samba.silent.roles import comp, controller
 from fedbandits.systems.samba.silent.streams import DealtWords, SilentSecrets
 from fedbandits.systems.samba.streams import SimulatedSecrets

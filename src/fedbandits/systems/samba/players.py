@@ -31,8 +31,8 @@ from fedbandits.systems.samba.kernels import (
 from fedbandits.systems.samba.packets import BITS, SCORES
 from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.sealed_steps import Observer, SealedSteps, Timer
-from fedbandits.systems.samba.silent_kernels import new_silent_scratch, play_plain_silent
-from fedbandits.systems.samba.silent_streams import SilentStreams
+from fedbandits.systems.samba.silent.draws import SilentStreams
+from fedbandits.systems.samba.silent.steps import new_silent_scratch, play_plain_silent
 from fedbandits.systems.samba.state import Clock, Owners
 from fedbandits.systems.samba.streams import Batch, SimulatedSecrets, Streams
 

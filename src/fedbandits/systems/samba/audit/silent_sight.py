@@ -16,6 +16,7 @@ from fedbandits.systems.samba.agreement import Agreement
 from fedbandits.systems.samba.audit.keys import keys_held, keys_in
 from fedbandits.systems.samba.audit.sight import OBSERVER, OWNER, Sight
 from fedbandits.systems.samba.messages import Sum, Total
+from fedbandits.systems.samba.silent.blocks import WORD_BYTES
 from fedbandits.systems.samba.silent.messages import (
     Answer,
     FirstTotal,
@@ -25,7 +26,7 @@ from fedbandits.systems.samba.silent.messages import (
     ToSecond,
     Word,
 )
-from fedbandits.systems.samba.silent.packets import WORD_BYTES, Line, word_of
+from fedbandits.systems.samba.silent.packets import Line, word_of
 from fedbandits.systems.samba.silent.streams import (
     CHANNEL,
     DOWN,

@@ -12,8 +12,9 @@ from fedbandits._typing import Words64
 from fedbandits.crypto.shares.comparison import OPENINGS
 from fedbandits.crypto.shares.openings import unpack_opening
 from fedbandits.systems.base import PartiesReplicate
+from fedbandits.systems.samba.silent.blocks import WORD_BYTES
 from fedbandits.systems.samba.silent.contest import Contests
-from fedbandits.systems.samba.silent.dealt import Deals
+from fedbandits.systems.samba.silent.dealt_to_server import Deals
 from fedbandits.systems.samba.silent.messages import (
     DealtFirst,
     DealtSecond,
@@ -21,7 +22,7 @@ from fedbandits.systems.samba.silent.messages import (
     ToSecond,
     Word,
 )
-from fedbandits.systems.samba.silent.packets import WORD_BYTES, Line, to_words
+from fedbandits.systems.samba.silent.packets import Line, to_words
 from fedbandits.systems.samba.silent.streams import (
     DEALT,
     TO_FIRST,

@@ -34,7 +34,7 @@ from fedbandits.crypto.shares.shuffle import (
     unit_vector,
 )
 from fedbandits.crypto.shares.tournament import winners
-from fedbandits.systems.samba.silent.rooms import Bracket, Rooms
+from fedbandits.systems.samba.silent.buffers import Bracket, Buffers
 
 _ONE = np.uint64(1)
 
@@ -135,16 +135,16 @@ def travel(words: Words64, pad: Words64) -> None:
 
 
 @compiled
-def shuffle_twice(rooms: Rooms, to_first: Words64, to_second: Words64) -> None:
+def shuffle_twice(buffers: Buffers, to_first: Words64, to_second: Words64) -> None:
     """Shares by owner become shares by place, in an order that neither server knows."""
-    first, second = rooms.first, rooms.second
-    masked_share(rooms.others, second.mask, rooms.ahead)
-    travel(rooms.ahead, to_first)
-    permuted_share(rooms.shares, rooms.ahead, first.places, first.shuffled, rooms.permuted)
-    masked_share(rooms.permuted, first.mask, rooms.masked)
-    travel(rooms.masked, to_second)
-    permuted_share(second.share, rooms.masked, second.places, second.shuffled, rooms.others)
-    rooms.shares[:] = first.share
+    first, second = buffers.first, buffers.second
+    masked_share(buffers.others, second.mask, buffers.ahead)
+    travel(buffers.ahead, to_first)
+    permuted_share(buffers.shares, buffers.ahead, first.places, first.shuffled, buffers.permuted)
+    masked_share(buffers.permuted, first.mask, buffers.masked)
+    travel(buffers.masked, to_second)
+    permuted_share(second.share, buffers.masked, second.places, second.shuffled, buffers.others)
+    buffers.shares[:] = first.share
 
 
 @compiled
@@ -157,26 +157,28 @@ def _write_openings(both: Both, n: int, openings: NDArray[np.uint8], at: int) ->
 
 
 @compiled
-def find_winner(bracket: Bracket, rooms: Rooms, seal_second: Words64, seal_first: Words64) -> int:
+def find_winner(
+    bracket: Bracket, buffers: Buffers, seal_second: Words64, seal_first: Words64
+) -> int:
     """The place of the largest word, by a tournament; -1 if somewhere nobody has won.
 
     ``seal_second`` and ``seal_first`` are (SEAL_WORDS, comparisons) of key stream.
     """
-    places, both, pair = rooms.places, rooms.both, bracket.pairs
+    places, both, pair = buffers.places, buffers.both, bracket.pairs
     for i in range(places.size):
         places[i] = i
     left, written = places.size, 0
-    mine, theirs = rooms.first.comparisons, rooms.second.comparisons
+    mine, theirs = buffers.first.comparisons, buffers.second.comparisons
     for stage in range(bracket.sizes.size):
         at = bracket.begins[stage]
         n = bracket.begins[stage + 1] - at
         for k in range(n):
             one, other = places[pair[at + k, 0]], places[pair[at + k, 1]]
-            both.mine.sent[k] = rooms.shares[one] - rooms.shares[other]
-            both.theirs.sent[k] = rooms.others[one] - rooms.others[other]
+            both.mine.sent[k] = buffers.shares[one] - buffers.shares[other]
+            both.theirs.sent[k] = buffers.others[one] - buffers.others[other]
         compare_both(mine, theirs, seal_second, seal_first, at, n, both)
-        if rooms.openings.size > 0:
-            written = _write_openings(both, n, rooms.openings, written)
+        if buffers.openings.size > 0:
+            written = _write_openings(both, n, buffers.openings, written)
         left = winners(places, left, bracket.arity, both.opened)
         if left < 0:
             return -1
@@ -185,29 +187,29 @@ def find_winner(bracket: Bracket, rooms: Rooms, seal_second: Words64, seal_first
 
 @compiled
 def tell_owners(
-    place: int, rooms: Rooms, to_first: Words64, streams: OwnerWords, turn: int, row: int
+    place: int, buffers: Buffers, to_first: Words64, streams: OwnerWords, turn: int, row: int
 ) -> int:
     """The winner's place goes back to the owners; the one that reads 1, -1 if not one does.
 
     ``to_first`` is (2 arms,): what seals the place, and what seals Comp's pads of answers.
     """
-    first, second, arms = rooms.first, rooms.second, rooms.chosen.size
+    first, second, arms = buffers.first, buffers.second, buffers.chosen.size
     entry = 0
     for v in range(arms):
         if second.places[v] == place:
             entry = v
-    unit_vector(entry, rooms.chosen)
-    masked_share(rooms.chosen, second.returned_mask, rooms.returned)
-    travel(rooms.returned, to_first[:arms])
+    unit_vector(entry, buffers.chosen)
+    masked_share(buffers.chosen, second.returned_mask, buffers.returned)
+    travel(buffers.returned, to_first[:arms])
     for i in range(arms):
-        rooms.padded[i] = second.returned_share[i] + streams.answers[i, turn]
-    travel(rooms.padded, to_first[arms:])
-    returned_share(rooms.returned, first.places, first.returned, rooms.answers)
+        buffers.padded[i] = second.returned_share[i] + streams.answers[i, turn]
+    travel(buffers.padded, to_first[arms:])
+    returned_share(buffers.returned, first.places, first.returned, buffers.answers)
     for i in range(arms):
-        rooms.answers[i] = (rooms.answers[i] + rooms.padded[i]) ^ streams.down[i, row]
+        buffers.answers[i] = (buffers.answers[i] + buffers.padded[i]) ^ streams.down[i, row]
     told = -1
     for i in range(arms):
-        answer = (rooms.answers[i] ^ streams.down[i, row]) - streams.answers[i, turn]
+        answer = (buffers.answers[i] ^ streams.down[i, row]) - streams.answers[i, turn]
         if answer == _ONE and told < 0:
             told = i
         elif answer != 0:
@@ -218,7 +220,7 @@ def tell_owners(
 @compiled
 def select(
     bracket: Bracket, dealt: Dealt, links: Links, streams: OwnerWords, turn: int, offset: int,
-    rooms: Rooms,
+    buffers: Buffers,
 ) -> int:  # fmt: skip
     """One turn between what owners send and what they read: the owner that is told 1.
 
@@ -229,7 +231,7 @@ def select(
         Their row is ``turn``.
     streams : OwnerWords
         Their column is ``turn + offset``.
-    rooms : Rooms
+    buffers : Buffers
         ``sent`` has what owners have sent.
 
     Returns
@@ -237,20 +239,20 @@ def select(
     int
         -1 if not exactly one is told 1, which no words can cause.
     """
-    arms, comparisons = rooms.sent.size, len(bracket.pairs)
+    arms, comparisons = buffers.sent.size, len(bracket.pairs)
     column = turn + offset
     sealed = min(column, streams.up.shape[1] - 1)
     row = min(turn, links.to_first.shape[0] - 1)
-    expand_first(dealt.first[turn], _for_first(dealt.for_first[turn]), rooms.first)
+    expand_first(dealt.first[turn], _for_first(dealt.for_first[turn]), buffers.first)
     corrections = _for_second(dealt.for_second[turn], arms, comparisons)
-    expand_second(dealt.second[turn], corrections, rooms.second)
+    expand_second(dealt.second[turn], corrections, buffers.second)
     to_second, to_first = links.to_second[row], links.to_first[row]
-    open_words(rooms.sent, streams, sealed, rooms.shares)
-    comps_shares(streams, column, rooms.others)
-    shuffle_twice(rooms, to_first[:arms], to_second[:arms])
+    open_words(buffers.sent, streams, sealed, buffers.shares)
+    comps_shares(streams, column, buffers.others)
+    shuffle_twice(buffers, to_first[:arms], to_second[:arms])
     seal_second = to_second[arms:].reshape(-1, comparisons)
     seal_first = to_first[3 * arms :].reshape(-1, comparisons)
-    place = find_winner(bracket, rooms, seal_second, seal_first)
+    place = find_winner(bracket, buffers, seal_second, seal_first)
     if place < 0:
         return -1
-    return tell_owners(place, rooms, to_first[arms : 3 * arms], streams, column, sealed)
+    return tell_owners(place, buffers, to_first[arms : 3 * arms], streams, column, sealed)

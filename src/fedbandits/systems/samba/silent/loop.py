@@ -14,7 +14,14 @@ from fedbandits.learners.index_rules import explores
 from fedbandits.random import Key
 from fedbandits.systems.samba.fixed_point import bits_for_ties
 from fedbandits.systems.samba.players import Setting, usual_steps
-from fedbandits.systems.samba.silent.dealing import Dealer, SeedWords
+from fedbandits.systems.samba.silent.buffers import (
+    Bracket,
+    Buffers,
+    buffer_words,
+    buffers_in,
+    make_bracket,
+)
+from fedbandits.systems.samba.silent.draws import SilentBatch, SilentStreams
 from fedbandits.systems.samba.silent.kernels import (
     Dealt,
     Links,
@@ -23,22 +30,15 @@ from fedbandits.systems.samba.silent.kernels import (
     owners_send,
     select,
 )
-from fedbandits.systems.samba.silent.owners import OwnerStreams
-from fedbandits.systems.samba.silent.rooms import (
-    Bracket,
-    Rooms,
-    make_bracket,
-    room_words,
-    rooms_in,
-)
-from fedbandits.systems.samba.silent.streams import SilentSecrets, turn_number
-from fedbandits.systems.samba.silent_kernels import (
+from fedbandits.systems.samba.silent.owner_streams import OwnerStreams
+from fedbandits.systems.samba.silent.simulated_dealer import Dealer, SeedWords
+from fedbandits.systems.samba.silent.steps import (
     SilentScratch,
     new_silent_scratch,
     owners_note,
     owners_words,
 )
-from fedbandits.systems.samba.silent_streams import SilentBatch, SilentStreams
+from fedbandits.systems.samba.silent.streams import SilentSecrets, turn_number
 from fedbandits.systems.samba.state import Owners
 
 #: Steps that are played in one call at least.
@@ -51,7 +51,7 @@ _DEALT_AT_ONCE = 1 << 17
 def play_silent(
     world: Any, rule: Any, iterations: int, owners: Owners, key: Key, first: int,
     draws: SilentBatch, tie_bits: int, bracket: Bracket, dealt: Dealt, links: Links,
-    streams: OwnerWords, offset: int, scratch: SilentScratch, rooms: Rooms,
+    streams: OwnerWords, offset: int, scratch: SilentScratch, buffers: Buffers,
 ) -> int:  # fmt: skip
     """Play as many steps as there are draws.
 
@@ -71,8 +71,8 @@ def play_silent(
                 return step
             column = turn + offset
             sealed = min(column, streams.up.shape[1] - 1)
-            owners_send(scratch.words, streams, column, sealed, rooms.sent)
-            arm = select(bracket, dealt, links, streams, turn, offset, rooms)
+            owners_send(scratch.words, streams, column, sealed, buffers.sent)
+            arm = select(bracket, dealt, links, streams, turn, offset, buffers)
             if arm < 0:
                 return -step
             owners_note(world, rule, i + 1, iterations, step, arm, owners, key)
@@ -94,8 +94,8 @@ class SilentPlayer:
         self._iterations, self._tie_bits = self.agreed.iterations, bits_for_ties(arms)
         self._draws = SilentStreams(setting.secrets, self.agreed)
         self._bracket = make_bracket(arms, config.arity)
-        memory = np.zeros(room_words(arms, self._bracket), np.uint64)
-        self._rooms = rooms_in(memory, self._bracket, arms, np.zeros((2, 0), np.uint8))
+        memory = np.zeros(buffer_words(arms, self._bracket), np.uint64)
+        self._buffers = buffers_in(memory, self._bracket, arms, np.zeros((2, 0), np.uint8))
         self._scratch = new_silent_scratch(arms)
         self.at_once = max(_LEAST_STEPS, usual_steps(self.agreed))
         comparisons, cipher = len(self._bracket.pairs), config.packet_cipher
@@ -145,7 +145,7 @@ class SilentPlayer:
                 setting.world, self.agreed.rule, iterations, setting.owners, setting.key,
                 first + begin, some, self._tie_bits, self._bracket,
                 self._dealt(number, turns), self._sealed_links(number, turns), streams,
-                column + begin * iterations, self._scratch, self._rooms,
+                column + begin * iterations, self._scratch, self._buffers,
             )  # fmt: skip
             if refused < 0:
                 raise FedbanditsError(f"step {-refused}: not exactly one owner was chosen")

@@ -6,8 +6,7 @@ import numpy as np
 
 from fedbandits._typing import Words64
 from fedbandits.crypto.aead import CipherName, PacketLengthError, make_cipher, position_prefix
-
-WORD_BYTES = 8
+from fedbandits.systems.samba.silent.blocks import WORD_BYTES
 
 
 class Line:

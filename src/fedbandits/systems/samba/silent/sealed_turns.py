@@ -19,11 +19,12 @@ from fedbandits.learners.index_rules import explores
 from fedbandits.systems.samba.fixed_point import bits_for_ties
 from fedbandits.systems.samba.players import Setting, usual_steps
 from fedbandits.systems.samba.silent.blocks import WORD_BYTES, Turn, make_blocks, make_turn
-from fedbandits.systems.samba.silent.dealing import Dealer, SeedWords
+from fedbandits.systems.samba.silent.buffers import buffer_words, make_bracket
+from fedbandits.systems.samba.silent.draws import SilentStreams
 from fedbandits.systems.samba.silent.kernels import Dealt, OwnerWords
-from fedbandits.systems.samba.silent.owners import OwnerStreams
-from fedbandits.systems.samba.silent.rooms import make_bracket, room_words
-from fedbandits.systems.samba.silent.saying import Said, say
+from fedbandits.systems.samba.silent.owner_streams import OwnerStreams
+from fedbandits.systems.samba.silent.simulated_dealer import Dealer, SeedWords
+from fedbandits.systems.samba.silent.steps import new_silent_scratch, owners_note, owners_words
 from fedbandits.systems.samba.silent.streams import (
     DOWN,
     TO_FIRST,
@@ -32,8 +33,7 @@ from fedbandits.systems.samba.silent.streams import (
     SilentSecrets,
     turn_number,
 )
-from fedbandits.systems.samba.silent_kernels import new_silent_scratch, owners_note, owners_words
-from fedbandits.systems.samba.silent_streams import SilentStreams
+from fedbandits.systems.samba.silent.turn_messages import TurnMessages, select_with_messages
 
 _SLOT = bytes(4)
 
@@ -94,8 +94,8 @@ class SealedSilentPlayer:
         self.at_once = usual_steps(agreed)
         self._bracket, turn = make_bracket(arms, arity), make_turn(arms, arity)
         opening_bytes = sum(map(turn.opening_bytes, range(turn.openings)))
-        self._memory = np.zeros(room_words(arms, self._bracket), np.uint64)
-        self._said = Said(
+        self._memory = np.zeros(buffer_words(arms, self._bracket), np.uint64)
+        self._messages = TurnMessages(
             np.zeros(opening_bytes + WORD_BYTES * arms, np.uint8),
             np.zeros(opening_bytes + 2 * WORD_BYTES * arms, np.uint8),
             np.zeros(arms, np.uint64),
@@ -152,7 +152,7 @@ class SealedSilentPlayer:
 
     def _turn(self, step: int, iteration: int, turn: int, column: int, streams: OwnerWords) -> int:
         """One turn, once owners have their words: the arm that is chosen."""
-        said, seconds, clock = self._said, self._setting.seconds, self._setting.timer
+        messages, seconds, clock = self._messages, self._setting.seconds, self._setting.timer
         for_first, for_second = self._block(turn // self._blocks.size)
         began = clock()
         up, down = (position_prefix(way, step, iteration) + _SLOT for way in (UP, DOWN))
@@ -164,14 +164,16 @@ class SealedSilentPlayer:
         opened = clock()
         dealt = Dealt(*self._seeds(turn), for_first, for_second)
         row = turn % self._blocks.size
-        say(self._bracket, dealt, row, shares, pads, arrived, self._memory, said)
+        select_with_messages(
+            self._bracket, dealt, row, shares, pads, arrived, self._memory, messages
+        )
         ahead = b""
         if turn + 1 < self._blocks.turns:
             ahead = self._ahead(turn + 1, column + 1, streams)
-        plain = said.to_second.tobytes(), said.to_first.tobytes() + ahead
+        plain = messages.to_second.tobytes(), messages.to_first.tobytes() + ahead
         self._conversation.hold(step, iteration, plain)
         told = clock()
-        answers = self._down.seal(down, said.answers.tobytes())
+        answers = self._down.seal(down, messages.answers.tobytes())
         answered = clock()
         read = np.frombuffer(self._down.open(down, answers), np.uint64)
         bits = read - pads

@@ -18,10 +18,11 @@ from fedbandits.systems.samba.agreement import Agreement, Ordered, accept
 from fedbandits.systems.samba.messages import CompGaveUp, EndForComp, Reason, Start
 from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.roles.ending import Member, RunState, endings
+from fedbandits.systems.samba.silent.blocks import WORD_BYTES
 from fedbandits.systems.samba.silent.contest import Contest, Contests
-from fedbandits.systems.samba.silent.dealt import Deals
+from fedbandits.systems.samba.silent.dealt_to_server import Deals
 from fedbandits.systems.samba.silent.messages import DealtSecond, SecondTotal, ToFirst, ToSecond
-from fedbandits.systems.samba.silent.packets import WORD_BYTES, to_bytes, to_words, word_bytes
+from fedbandits.systems.samba.silent.packets import to_bytes, to_words, word_bytes
 from fedbandits.systems.samba.silent.roles.supplies import CompSupply
 from fedbandits.systems.samba.silent.roles.tools import SecondTools
 from fedbandits.systems.samba.silent.streams import turn_number
@@ -168,7 +169,7 @@ class SilentComp(Member[SilentCompState]):
                 f"{self.name}: block {block} was dealt, {state.dealt} of {self._deals.count} have "
                 "come"
             )
-        self._tools.hand.open(block, message.sealed)
+        self._tools.dealt.open(block, message.sealed)
         after = self._after(
             stage="ready", dealt=block + 1, blocks={**state.blocks, block: message.sealed}
         )
@@ -179,7 +180,7 @@ class SilentComp(Member[SilentCompState]):
 
     def _ahead(self, state: SilentCompState) -> Words64:
         """Its shares of the scores of a turn, masked for the Controller's order."""
-        dealt = self._tools.hand.of(
+        dealt = self._tools.dealt.of(
             turn_number(self.agreement, state.step, state.iteration), state.blocks
         )
         made = np.empty(self._deals.entries, np.uint64)
@@ -199,7 +200,7 @@ class SilentComp(Member[SilentCompState]):
             state.step, state.iteration, part, message.sealed,
             begins + contests.bytes_of(part, True),
         )  # fmt: skip
-        dealt = self._tools.hand.of(self._turn, state.blocks)
+        dealt = self._tools.dealt.of(self._turn, state.blocks)
         contest, sent = state.contest, b""
         if contest is None:
             share = np.empty(entries, np.uint64)
@@ -218,7 +219,7 @@ class SilentComp(Member[SilentCompState]):
     def _end_turn(self, contest: Contest, sent: bytes) -> Step:
         """Tell the winner, which the Controller alone can turn back; and go on to the next turn."""
         state, tools, turn = self._state, self._tools, self._turn
-        dealt, entries = tools.hand.of(turn, state.blocks), self._deals.entries
+        dealt, entries = tools.dealt.of(turn, state.blocks), self._deals.entries
         winner, back = np.empty((2, entries), np.uint64)
         unit_vector(int(np.flatnonzero(dealt.places == contest.contenders[0])[0]), winner)
         masked_share(winner, dealt.returned_mask, back)

@@ -18,8 +18,9 @@ from fedbandits.systems.samba.messages import CustomerGaveUp, Order, Reason, Sta
 from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.roles.conducting import Conductor, ConductorState
 from fedbandits.systems.samba.roles.ending import GAVE_UP
+from fedbandits.systems.samba.silent.blocks import WORD_BYTES
 from fedbandits.systems.samba.silent.contest import Contest, Contests
-from fedbandits.systems.samba.silent.dealt import Deals
+from fedbandits.systems.samba.silent.dealt_to_server import Deals
 from fedbandits.systems.samba.silent.messages import (
     Answer,
     Ask,
@@ -32,13 +33,7 @@ from fedbandits.systems.samba.silent.messages import (
     ToSecond,
     Word,
 )
-from fedbandits.systems.samba.silent.packets import (
-    WORD_BYTES,
-    to_bytes,
-    to_words,
-    word_bytes,
-    word_of,
-)
+from fedbandits.systems.samba.silent.packets import to_bytes, to_words, word_bytes, word_of
 from fedbandits.systems.samba.silent.roles.supplies import ControllerSupply
 from fedbandits.systems.samba.silent.roles.tools import FirstTools
 from fedbandits.systems.samba.silent.streams import turn_number
@@ -212,7 +207,7 @@ class SilentController(Conductor[SilentControllerState]):
                 f"{self.name}: block {block} was dealt, {state.dealt} of {self._deals.count} have "
                 "come"
             )
-        self._tools.hand.open(block, message.sealed)
+        self._tools.dealt.open(block, message.sealed)
         after = self._after(dealt=block + 1, blocks={**state.blocks, block: message.sealed})
         return self._once_complete(after)
 
@@ -224,7 +219,7 @@ class SilentController(Conductor[SilentControllerState]):
 
     def _compare(self, after: SilentControllerState) -> Step:
         """Bring all scores into an own order, and open what is to be compared first."""
-        dealt, entries = self._tools.hand.of(self._turn, after.blocks), self._deals.entries
+        dealt, entries = self._tools.dealt.of(self._turn, after.blocks), self._deals.entries
         shares = to_words(b"".join(after.collected[owner] for owner in self._owners))
         permuted, masked = np.empty((2, entries), np.uint64)
         permuted_share(shares, to_words(after.masked), dealt.places, dealt.shuffled, permuted)
@@ -257,7 +252,7 @@ class SilentController(Conductor[SilentControllerState]):
         if part == 0:
             return self._once_complete(self._after(masked=opened))
         assert state.contest is not None  # noqa: S101 - the stage says so
-        dealt = self._tools.hand.of(self._turn, state.blocks)
+        dealt = self._tools.dealt.of(self._turn, state.blocks)
         contest, sent = contests.exchange(
             state.contest, contests.split(opened[:items], part, False), dealt.comparisons
         )
@@ -278,7 +273,7 @@ class SilentController(Conductor[SilentControllerState]):
         """Turn the winner's place back into the owners' order; each is told its own entry."""
         state, agreed, tools, turn = self._state, self.agreement, self._tools, self._turn
         words = to_words(vectors).reshape(-1, self._deals.entries)
-        dealt, answers = tools.hand.of(turn, state.blocks), np.empty_like(words[0])
+        dealt, answers = tools.dealt.of(turn, state.blocks), np.empty_like(words[0])
         returned_share(words[0], dealt.places, dealt.returned, answers)
         answers += words[1]
         step, iteration = agreed.next_turn(state.step, state.iteration)

@@ -13,8 +13,9 @@ from fedbandits.systems.samba.messages import EndForCustomer
 from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.roles.customer import CustomerState, Payer
 from fedbandits.systems.samba.roles.ending import endings
+from fedbandits.systems.samba.silent.blocks import WORD_BYTES
 from fedbandits.systems.samba.silent.messages import FirstTotal, SecondTotal
-from fedbandits.systems.samba.silent.packets import WORD_BYTES, Line, word_of
+from fedbandits.systems.samba.silent.packets import Line, word_of
 from fedbandits.systems.samba.silent.roles.supplies import CustomerSupply
 from fedbandits.systems.samba.silent.streams import TOTAL, total_key
 from fedbandits.systems.samba.silent.totals import opened_total

@@ -13,7 +13,7 @@ from fedbandits.systems.samba.agreement import Ordered, accept
 from fedbandits.systems.samba.messages import DealerGaveUp, EndForDealer
 from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.roles.ending import Member, RunState, endings
-from fedbandits.systems.samba.silent.dealt import Deals
+from fedbandits.systems.samba.silent.dealt_to_server import Deals
 from fedbandits.systems.samba.silent.messages import Ask, Dealing, DealtFirst, DealtSecond
 from fedbandits.systems.samba.silent.packets import Line
 from fedbandits.systems.samba.silent.roles.supplies import DealerSupply

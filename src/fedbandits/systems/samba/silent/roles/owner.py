@@ -21,8 +21,9 @@ from fedbandits.systems.samba.messages import EndForOwner, OwnerGaveUp, Reason, 
 from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.roles.ending import endings
 from fedbandits.systems.samba.roles.pulling import PullingOwner, PullingState
+from fedbandits.systems.samba.silent.blocks import WORD_BYTES
 from fedbandits.systems.samba.silent.messages import Answer, SilentSetup, SumShare, Word
-from fedbandits.systems.samba.silent.packets import WORD_BYTES, Line, word_bytes, word_of
+from fedbandits.systems.samba.silent.packets import Line, word_bytes, word_of
 from fedbandits.systems.samba.silent.roles.supplies import OwnerSupply
 from fedbandits.systems.samba.silent.streams import DOWN, UP, OwnerKeys, Pads, total_pad
 from fedbandits.systems.samba.streams import Exploration, OwnersKeys, owner_key

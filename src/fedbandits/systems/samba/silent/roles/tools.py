@@ -8,7 +8,7 @@ import numpy as np
 
 from fedbandits._typing import Words64
 from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.silent.dealt import Deals, FirstHand, SecondHand
+from fedbandits.systems.samba.silent.dealt_to_server import Deals, DealtToFirst, DealtToSecond
 from fedbandits.systems.samba.silent.packets import Line
 from fedbandits.systems.samba.silent.roles.supplies import CompSupply, ControllerSupply
 from fedbandits.systems.samba.silent.streams import (
@@ -44,7 +44,7 @@ class FirstTools:
         self.down = [Line(cipher, each.down, DOWN) for each in keys.owners]
         self.to_second = Line(cipher, keys.link.to_second, TO_SECOND)
         self.to_first = Line(cipher, keys.link.to_first, TO_FIRST)
-        self.hand = FirstHand(deals, cipher, keys.dealt)
+        self.dealt = DealtToFirst(deals, cipher, keys.dealt)
         self.bill = Line(cipher, total_key(supply.bill, self.agreed), TOTAL)
         places = ControllerKeys.derive(supply.secret, run).places
         self.places = Places(places, plan.arms, plan.iterations)
@@ -61,7 +61,7 @@ class SecondTools:
         cipher = plan.config.packet_cipher
         self.to_second = Line(cipher, keys.link.to_second, TO_SECOND)
         self.to_first = Line(cipher, keys.link.to_first, TO_FIRST)
-        self.hand = SecondHand(deals, cipher, keys.dealt)
+        self.dealt = DealtToSecond(deals, cipher, keys.dealt)
         self.receipt = Line(cipher, total_key(supply.receipt, self.agreed), TOTAL)
         self.total = sum(int(total_pad(each.total)) for each in keys.owners)
         self._words = [Pads(each.words, self.agreed) for each in keys.owners]

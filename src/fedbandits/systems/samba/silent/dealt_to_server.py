@@ -13,8 +13,8 @@ import numpy as np
 from fedbandits.crypto.aead import CipherName
 from fedbandits.crypto.shares import dealing, tournament
 from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.silent.blocks import make_blocks
-from fedbandits.systems.samba.silent.packets import WORD_BYTES, Line, to_bytes, to_words
+from fedbandits.systems.samba.silent.blocks import WORD_BYTES, make_blocks
+from fedbandits.systems.samba.silent.packets import Line, to_bytes, to_words
 from fedbandits.systems.samba.silent.streams import DEALT, DealtKeys, DealtWords
 
 
@@ -79,7 +79,7 @@ class Deals:
         return b"".join(dealt[0]), b"".join(dealt[1])
 
 
-class _Hand:
+class _DealtToServer:
     """What a server has of its blocks; the words of a turn can be made again at any time.
 
     Parameters
@@ -112,7 +112,7 @@ class _Hand:
         return self._opened[1][place * self._size : (place + 1) * self._size]
 
 
-class FirstHand(_Hand):
+class DealtToFirst(_DealtToServer):
     """The Controller's."""
 
     def __init__(self, deals: Deals, cipher: CipherName, keys: DealtKeys) -> None:
@@ -130,7 +130,7 @@ class FirstHand(_Hand):
         return self._drawn[1]
 
 
-class SecondHand(_Hand):
+class DealtToSecond(_DealtToServer):
     """Comp's."""
 
     def __init__(self, deals: Deals, cipher: CipherName, keys: DealtKeys) -> None:

@@ -18,7 +18,7 @@ from fedbandits.learners.largest_scores import largest_scores, note_silent_bit
 from fedbandits.random import Key
 from fedbandits.systems.samba.fixed_point import to_words
 from fedbandits.systems.samba.kernels import pull
-from fedbandits.systems.samba.silent_streams import SilentBatch
+from fedbandits.systems.samba.silent.draws import SilentBatch
 from fedbandits.systems.samba.state import Owners
 
 

@@ -31,7 +31,7 @@ def make_bracket(arms: int, arity: int) -> Bracket:
     return Bracket(arity, np.array(sizes), begins, np.concatenate(stages))
 
 
-class Rooms(NamedTuple):
+class Buffers(NamedTuple):
     """Buffers of a turn; nothing in them outlives it."""
 
     first: First
@@ -51,8 +51,8 @@ class Rooms(NamedTuple):
     openings: NDArray[np.uint8]  # (2, bytes) what either server opens, packed; (2, 0) if unused
 
 
-def room_words(arms: int, bracket: Bracket) -> int:
-    """Words of memory that :func:`rooms_in` needs."""
+def buffer_words(arms: int, bracket: Bracket) -> int:
+    """Words of memory that :func:`buffers_in` needs."""
     stage = int(np.diff(bracket.begins).max())
     held = 2 * OPENINGS + 1 + 2 * len(Held._fields)
     return 22 * arms + 2 * len(Correlation._fields) * len(bracket.pairs) + held * stage
@@ -82,12 +82,14 @@ def _both(memory: Words64, n: int) -> Both:
 
 
 @compiled
-def rooms_in(memory: Words64, bracket: Bracket, arms: int, openings: NDArray[np.uint8]) -> Rooms:
+def buffers_in(
+    memory: Words64, bracket: Bracket, arms: int, openings: NDArray[np.uint8]
+) -> Buffers:
     """Buffers of a turn, in one array: a call from Python takes long to pass many.
 
     Parameters
     ----------
-    memory : (room_words,) uint64
+    memory : (buffer_words,) uint64
     bracket : Bracket
         The tournament of every turn.
     arms : int
@@ -105,7 +107,7 @@ def rooms_in(memory: Words64, bracket: Bracket, arms: int, openings: NDArray[np.
     second = Second(
         v[5], v[6], v[7], v[8], v[9].view(np.int64), v[10], _correlation(others, comparisons)
     )
-    return Rooms(
+    return Buffers(
         first, second, _both(rest[12 * comparisons :], stage), v[11], v[12], v[13], v[14], v[15],
         v[16], v[17], v[18], v[19], v[20], v[21].view(np.int64), openings,
     )  # fmt: skip

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from fedbandits._compile import compiled
 from fedbandits._typing import Words64
 from fedbandits.crypto.shares.comparison import SEAL_WORDS
+from fedbandits.systems.samba.silent.buffers import Bracket, buffers_in
 from fedbandits.systems.samba.silent.kernels import Dealt, Links, OwnerWords, select
-from fedbandits.systems.samba.silent.rooms import Bracket, rooms_in
 
 
-class Said(NamedTuple):
+class TurnMessages(NamedTuple):
     """What servers send each other in a turn, not sealed, and the answers for owners."""
 
     to_second: NDArray[np.uint8]  # permuted shares, masked, and openings
@@ -23,9 +23,9 @@ class Said(NamedTuple):
 
 
 @compiled
-def say(
+def select_with_messages(
     bracket: Bracket, dealt: Dealt, row: int, words: Words64, answers: Words64, sent: Words64,
-    memory: Words64, said: Said,
+    memory: Words64, messages: TurnMessages,
 ) -> int:  # fmt: skip
     """One turn, with everything that travels; see :func:`select`, which seals nothing here.
 
@@ -40,9 +40,9 @@ def say(
         Comp's shares of words, and pads of answers.
     sent : (arms,) uint64
         What owners have sent.
-    memory : (room_words,) uint64
-        See :func:`rooms_in`.
-    said : Said
+    memory : (buffer_words,) uint64
+        See :func:`buffers_in`.
+    messages : TurnMessages
         Receives what travels.
 
     Returns
@@ -52,21 +52,21 @@ def say(
     """
     arms, comparisons = sent.size, bracket.pairs.shape[0]
     wide = SEAL_WORDS * comparisons
-    openings = np.zeros((2, said.to_second.size - 8 * arms), np.uint8)
-    rooms = rooms_in(memory, bracket, arms, openings)
-    rooms.sent[:] = sent
+    openings = np.zeros((2, messages.to_second.size - 8 * arms), np.uint8)
+    buffers = buffers_in(memory, bracket, arms, openings)
+    buffers.sent[:] = sent
     links = Links(np.zeros((1, arms + wide), np.uint64), np.zeros((1, 3 * arms + wide), np.uint64))
     unsealed = np.zeros((arms, 1), np.uint64)
     streams = OwnerWords(words.reshape(arms, 1), answers.reshape(arms, 1), unsealed, unsealed)
     some = Dealt(
         dealt.first, dealt.second, dealt.for_first[row : row + 1], dealt.for_second[row : row + 1]
     )
-    arm = select(bracket, some, links, streams, 0, 0, rooms)
-    said.to_second[: 8 * arms] = rooms.masked.view(np.uint8)
-    said.to_second[8 * arms :] = openings[0]
+    arm = select(bracket, some, links, streams, 0, 0, buffers)
+    messages.to_second[: 8 * arms] = buffers.masked.view(np.uint8)
+    messages.to_second[8 * arms :] = openings[0]
     size = openings.shape[1]
-    said.to_first[:size] = openings[1]
-    said.to_first[size : size + 8 * arms] = rooms.returned.view(np.uint8)
-    said.to_first[size + 8 * arms :] = rooms.padded.view(np.uint8)
-    said.answers[:] = rooms.answers
+    messages.to_first[:size] = openings[1]
+    messages.to_first[size : size + 8 * arms] = buffers.returned.view(np.uint8)
+    messages.to_first[size + 8 * arms :] = buffers.padded.view(np.uint8)
+    messages.answers[:] = buffers.answers
     return arm
