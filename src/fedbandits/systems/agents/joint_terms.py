@@ -3,41 +3,27 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.learners.confidence import bias_norm_factor, least_eigenvalue_factor
 from fedbandits.learners.joint_release import MARTINGALE_RIDGE, RIDGE, JointTerms
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.systems.agents.config import AgentsConfig
+from fedbandits.systems.agents.pooling import Pooling
 
 #: Parts of α: of the bound on own records, of that on the sum of all releases, and of that on
 #: others' releases. Where the second does not count, the first has its part; where nothing is
 #: released, all of α.
 OWN_SHARE, POOLED_SHARE, OTHERS_SHARE = 0.45, 0.5, 0.05
 
-
 #: The second bound counts only where released records could outweigh this share of the bound on
 #: the noise of their sum.
 _LEAST_SAID = 1.0 / 3.0
 
 
-class Pooled(Protocol):
-    """What is asked of how releases are brought together, see :class:`.plan.Pooling`."""
-
-    @property
-    def typical(self) -> float: ...
-
-    @property
-    def estimators(self) -> int: ...
-
-    @property
-    def others(self) -> int: ...
-
-
 def joint_terms(
     config: AgentsConfig, facts: ContextualFacts, release: ContinualPlan, gram_noise: float,
-    pooling: Pooled, rounds: int,
+    pooling: Pooling, rounds: int,
 ) -> JointTerms:  # fmt: skip
     """Split α and choose the ridge parameters; see docs/confidence.md.
 
@@ -86,7 +72,7 @@ def joint_terms(
 
 
 def _could_say(
-    config: AgentsConfig, facts: ContextualFacts, release: ContinualPlan, pooling: Pooled,
+    config: AgentsConfig, facts: ContextualFacts, release: ContinualPlan, pooling: Pooling,
     rounds: int, norm_factor: float,
 ) -> bool:  # fmt: skip
     """Whether released records could stand out from noise, by public facts alone.

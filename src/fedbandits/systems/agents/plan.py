@@ -37,6 +37,7 @@ from fedbandits.systems.agents.noise import (
     spectral_bounds,
 )
 from fedbandits.systems.agents.persons import require_persons
+from fedbandits.systems.agents.pooling import Pooling
 from fedbandits.systems.agents.schedule import NEVER, settled, sync_threshold, sync_times
 from fedbandits.systems.base import Plan
 
@@ -89,18 +90,6 @@ class Constants(NamedTuple):
     def release_size(self) -> int:
         """How many numbers one release has."""
         return self.entry_scale.size
-
-
-class Pooling(NamedTuple):
-    """How releases are brought together, by a controller or over a graph."""
-
-    typical: float  # agents in a pooled sum
-    sums: int  # different pooled sums that one release of every agent leads to
-    orders: int  # different orders in which records enter pooled sums: one martingale each
-    estimators: int = 1  # to which rounds are dealt in turn
-    divisor: float = 1.0  # of the trigger's threshold
-    share: float = 1.0  # of α, that bounds on pooled sums have
-    others: int = 1  # with a joint view, the same as sums, of releases without one's own
 
 
 class AgentsPlan(Plan, frozen=True, kw_only=True):

@@ -12,9 +12,9 @@ from fedbandits.systems.agents.plan import (
     TRIGGERED,
     AgentsPlan,
     Constants,
-    Pooling,
     plan_pooling,
 )
+from fedbandits.systems.agents.pooling import Pooling
 from fedbandits.systems.fedlinucb_async.config import AsyncFedLinUCB
 
 

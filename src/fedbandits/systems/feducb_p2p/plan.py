@@ -20,10 +20,10 @@ from fedbandits.systems.agents.plan import (
     TRIGGERED,
     AgentsPlan,
     Constants,
-    Pooling,
     plan_pooling,
     radius_base,
 )
+from fedbandits.systems.agents.pooling import Pooling
 from fedbandits.systems.agents.sync import next_sync
 from fedbandits.systems.feducb_p2p.config import PeerFedUCB
 
