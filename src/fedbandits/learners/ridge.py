@@ -218,28 +218,52 @@ def invert_statistic(
     float
         ln det(shift·I + G), or NaN if the matrix is not positive definite.
     """
-    dimension, log_det, first = theta.size, 0.0, 0
+    dimension, first = theta.size, 0
     for i in range(dimension):
         for j in range(i, dimension):
             inverse[i, j] = statistic[first]
             inverse[j, i] = statistic[first]
             first += 1
         inverse[i, i] += shift
-    for k in range(dimension):
-        pivot = inverse[k, k]
-        if not pivot > 0.0:
-            return np.nan
-        log_det += math.log(pivot)
-        _sweep(inverse, k, work[0])
+    log_det = invert_in_place(inverse, work[0])
+    if math.isnan(log_det):
+        return log_det
     for i in range(dimension):
         theta[i] = 0.0
-        for j in range(i, dimension):
-            entry = -inverse[i, j]
-            inverse[i, j] = entry
-            inverse[j, i] = entry
     for j in range(dimension):
         for i in range(dimension):
             theta[i] = fma(inverse[j, i], statistic[first + j], theta[i])
+    return log_det
+
+
+@compiled
+def invert_in_place(matrix: Floats, row: Floats) -> float:
+    """A symmetric matrix becomes its inverse, exactly symmetric.
+
+    Parameters
+    ----------
+    matrix : (d, d) float64
+        Undefined after, if there is no inverse.
+    row : (d,) float64
+        Buffer that is overwritten.
+
+    Returns
+    -------
+    float
+        ln det of the matrix, or NaN if it is not positive definite.
+    """
+    dimension, log_det = row.size, 0.0
+    for k in range(dimension):
+        pivot = matrix[k, k]
+        if not pivot > 0.0:
+            return np.nan
+        log_det += math.log(pivot)
+        _sweep(matrix, k, row)
+    for i in range(dimension):
+        for j in range(i, dimension):
+            entry = -matrix[i, j]
+            matrix[i, j] = entry
+            matrix[j, i] = entry
     return log_det
 
 
