@@ -122,7 +122,8 @@ def test_packed_statistics_are_inverted(matrix, shift, seed):
     whole = matrix + shift * np.eye(d)
     assert log_det == pytest.approx(np.linalg.slogdet(whole)[1], abs=1e-9)
     assert factorise(packed, shift, factor) == log_det
-    np.testing.assert_allclose(np.tril(factor), np.linalg.cholesky(whole), atol=1e-9)
+    upper = np.triu(factor)  # D Lᵀ, and the whole is L D Lᵀ
+    np.testing.assert_allclose((upper.T / np.diag(upper)) @ upper, whole, atol=1e-9)
     np.testing.assert_allclose(inverse @ whole, np.eye(d), atol=1e-7)
     np.testing.assert_array_equal(inverse, inverse.T)
     np.testing.assert_allclose(theta, np.linalg.solve(whole, moment), atol=1e-7)

@@ -156,3 +156,29 @@ def log_evidence(precision: Floats, score: Floats, centre: Floats, variance: flo
             total -= np.log(determinant)
             determinant = 1.0
     return float(0.5 * (total - np.log(determinant)))
+
+
+@compiled
+def add_log_evidence(
+    precision: Floats, score: Floats, centre: Floats, variances: Floats, weight: float,
+    total: Floats, work: Floats,
+) -> None:  # fmt: skip
+    """Add :func:`log_evidence` of several variances, times a weight, to ``total``.
+
+    All variances are computed side by side. ``work`` (2, variances) is overwritten.
+    """
+    gains, determinants = work[0], work[1]
+    for s in range(variances.size):
+        gains[s], determinants[s] = 0.0, 1.0
+    for a in range(centre.size):
+        g, z, c = precision[a], score[a], centre[a]
+        for s in range(variances.size):
+            widened = 1.0 + g * variances[s]
+            gains[s] += (z * (variances[s] * z + 2.0 * c) - g * c * c) / widened
+            determinants[s] *= widened
+        if a % 16 == 15:  # before a product leaves the range of numbers
+            for s in range(variances.size):
+                gains[s] -= math.log(determinants[s])
+                determinants[s] = 1.0
+    for s in range(variances.size):
+        total[s] += weight * 0.5 * (gains[s] - math.log(determinants[s]))

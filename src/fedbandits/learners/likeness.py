@@ -28,7 +28,21 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.evidence import Evidence, log_evidence, rotate
+from fedbandits.learners.centres import (
+    User,
+    add_statistic,
+    change_of_fit,
+    find_centre,
+    look_at,
+    move_to_user,
+    new_user,
+    nothing_said,
+    padded,
+    take_in,
+    turn,
+    turn_back,
+)
+from fedbandits.learners.evidence import Evidence, log_evidence
 
 #: Correlations ρ that are tried.
 CORRELATIONS = np.array([0.3, 0.6, 0.8, 0.9, 0.97, 0.99, 0.999])
@@ -63,47 +77,18 @@ class Others(NamedTuple):
 class _Pools(NamedTuple):
     """What clusters know of their centres, by hypotheses: ρ without others, then with them."""
 
-    precision: Floats  # (k, h, d, d) of the centre
-    score: Floats  # (k, h, d)
-    fit: Floats  # (k, h): what :func:`_fit` makes of these
+    uncertain: Floats  # (k, d, d, h): covariance of the centre
+    centre: Floats  # (k, d, h)
     log_weight: Floats  # (k, h): likelihood of its users together over that of them apart
     size: Ints  # (k,) users
 
 
-@compiled
-def _spread(h: int, variance: float) -> float:
-    return float((1.0 - CORRELATIONS[h % CORRELATIONS.size]) * variance)
+class _Weighed(NamedTuple):
+    """Hypotheses about one user in all clusters, in its own basis."""
 
-
-@compiled
-def _add(
-    evidence: Evidence, j: int, weight: float, spread: float, precision: Floats, score: Floats
-) -> None:
-    """Add what one statistic says of the centre; with a weight of -1 take it off again."""
-    d = score.size
-    for a in range(d):
-        widened = 1.0 + evidence.precision[j, a] * spread
-        told = weight * evidence.precision[j, a] / widened
-        pull = weight * evidence.score[j, a] / widened
-        for i in range(d):
-            direction = evidence.basis[j, a, i]
-            score[i] += pull * direction
-            for k in range(d):
-                precision[i, k] += told * direction * evidence.basis[j, a, k]
-
-
-@compiled
-def _fit(precision: Floats, score: Floats) -> float:
-    """The logarithm of ∫ exp(score·c - ½ cᵀ precision c) dc, up to a constant."""
-    factor, total = np.linalg.cholesky(precision), 0.0
-    solved = np.zeros(score.size)
-    for i in range(score.size):
-        left = score[i]
-        for k in range(i):
-            left -= factor[i, k] * solved[k]
-        solved[i] = left / factor[i, i]
-        total += 0.5 * solved[i] * solved[i] - math.log(factor[i, i])
-    return total
+    weight: Floats  # (k, h): its logarithm, against being alone; then itself
+    covariance: Floats  # (k, d, d, h): of the centre, this user counted in; then of the user's θ
+    mean: Floats  # (k, d, h)
 
 
 @compiled
@@ -117,96 +102,143 @@ def _alone(own: Evidence, variance: float) -> Floats:
 
 
 @compiled
-def _pools(own: Evidence, labels: Ints, others: Others, variance: float, alone: Floats) -> _Pools:
-    """All clusters under all hypotheses."""
-    (n, d), clusters = own.score.shape, others.member.shape[1]
-    count = CORRELATIONS.size * (2 if len(others.member) else 1)
-    precision, score = np.zeros((clusters, count, d, d)), np.zeros((clusters, count, d))
-    fit, log_weight = np.zeros((clusters, count)), np.zeros((clusters, count))
-    nowhere = np.zeros(d)
-    size = np.zeros(clusters, np.int64)
+def _apart(own: Evidence, spreads: Floats, alone: Floats) -> Floats:
+    """How likely each user's records are around a centre of 0, over that of being alone, (n, ρ)."""
+    n, d = own.score.shape
+    found, nowhere = np.zeros((n, spreads.size)), np.zeros(d)
     for j in range(n):
-        size[labels[j]] += 1
-    for c in range(clusters):
-        for h in range(count):
-            spread, known, told = _spread(h, variance), precision[c, h], score[c, h]
-            for i in range(d):
-                known[i, i] = 1.0 / (variance - spread)
-            if h >= CORRELATIONS.size:
-                log_weight[c, h] = others.log_odds
-                for o in range(len(others.member)):
-                    if others.member[o, c] > _STRANGE:
-                        _add(others.evidence, o, others.member[o, c], spread, known, told)
-            before = _fit(known, told)
-            for j in range(n):
-                if labels[j] == c:
-                    _add(own, j, 1.0, spread, known, told)
-                    log_weight[c, h] -= alone[j]
-                    log_weight[c, h] += log_evidence(
-                        own.precision[j], own.score[j], nowhere, spread
-                    )
-            fit[c, h] = _fit(known, told)
-            log_weight[c, h] += fit[c, h] - before - math.log(count)
-    return _Pools(precision, score, fit, log_weight, size)
+        for s in range(spreads.size):
+            likely = log_evidence(own.precision[j], own.score[j], nowhere, spreads[s])
+            found[j, s] = likely - alone[j]
+    return found
 
 
 @compiled
-def _learn(
-    own: Evidence, j: int, precision: Floats, score: Floats, spread: float, mean: Floats,
-    covariance: Floats,
-) -> None:  # fmt: skip
-    """A user's θ in a cluster with so much known of its centre, the user's own records included.
-
-    The mean is the best linear unbiased predictor. The covariance counts what is not known of the
-    centre.
-    """
-    d = mean.size
-    uncertain = np.linalg.inv(precision)
-    turn = own.basis[j]
-    back, scaled, moved = np.ascontiguousarray(turn.T), np.zeros((d, d)), np.zeros(d)
-    rotate(turn, uncertain @ score, moved)
-    for a in range(d):
-        widened = 1.0 + own.precision[j, a] * spread
-        moved[a] = (moved[a] + spread * own.score[j, a]) / widened
-        for i in range(d):
-            scaled[a, i] = turn[a, i] / widened
-    rotate(back, moved, mean)
-    keeps = back @ scaled  # how much of an error in the centre reaches the user
-    covariance[:] = spread * keeps + keeps @ uncertain @ keeps.T
+def _pools(
+    own: Evidence, labels: Ints, others: Others, variance: float, spreads: Floats, apart: Floats
+) -> _Pools:
+    """All clusters under all hypotheses."""
+    (n, d), clusters = own.score.shape, others.member.shape[1]
+    count = spreads.size * (2 if len(others.member) else 1)
+    lanes = padded(count)
+    pools = _Pools(
+        np.zeros((clusters, d, d, lanes)), np.zeros((clusters, d, lanes)),
+        np.full((clusters, lanes), -np.inf), np.zeros(clusters, np.int64),
+    )  # fmt: skip
+    for c in range(clusters):
+        without, ours = nothing_said(spreads.size, d), nothing_said(spreads.size, d)
+        likely = np.zeros(spreads.size)
+        for j in range(n):
+            if labels[j] == c:
+                pools.size[c] += 1
+                likely += apart[j]
+                add_statistic(own, j, 1.0, spreads, ours)
+        for h in range(count):
+            s, odds = h % spreads.size, 0.0
+            if h == spreads.size:  # from here on with others
+                for o in range(len(others.member)):
+                    if others.member[o, c] > _STRANGE:
+                        add_statistic(others.evidence, o, others.member[o, c], spreads, without)
+            if h >= spreads.size:
+                odds = others.log_odds
+            prior, centre, uncertain = (
+                1.0 / (variance - spreads[s]),
+                pools.centre[c],
+                pools.uncertain[c],
+            )
+            before = find_centre(
+                without.precision[s], without.score[s], prior, h, uncertain, centre
+            )
+            precision = without.precision[s] + ours.precision[s]
+            score = without.score[s] + ours.score[s]
+            after = find_centre(precision, score, prior, h, uncertain, centre)
+            pools.log_weight[c, h] = odds + after - before + likely[s] - math.log(count)
+    return pools
 
 
 @compiled
 def _compare(
-    own: Evidence, j: int, pools: _Pools, c: int, mine: bool, variance: float, alone: Floats,
-    log_alpha: float, log_weight: Floats,
+    user: User, pools: _Pools, c: int, mine: bool, apart: Floats, log_alpha: float,
+    found: _Weighed,
 ) -> None:  # fmt: skip
     """Weigh a user's membership in one cluster, by hypotheses (h,), against being alone."""
-    count, nowhere = log_weight.size, np.zeros(own.score.shape[1])
+    weight, covariance, mean = found.weight[c], found.covariance[c], found.mean[c]
     rest = pools.size[c] - (1 if mine else 0)
-    others_weight = np.full(count, -np.inf)  # of the cluster without this user
-    gained, sign = np.zeros(count), 1.0 if mine else -1.0
-    best = pools.log_weight[c].max()
-    for h in range(count):
-        if pools.log_weight[c, h] < best - _HOPELESS:
+    gained = np.empty(weight.size)
+    turn(user, pools.uncertain[c], pools.centre[c], covariance, mean)
+    change_of_fit(user, covariance, mean, -1.0 if mine else 1.0, gained)
+    hopeless = pools.log_weight[c].max() - _HOPELESS
+    company = max(rest, 1)  # others without a user of one's own count as one
+    for h in range(weight.size):
+        weight[h] = -np.inf  # first of the cluster without this user
+        if pools.log_weight[c, h] < hopeless:
             continue
-        spread = _spread(h, variance)
-        whole, told = pools.precision[c, h].copy(), pools.score[c, h].copy()
-        _add(own, j, -sign, spread, whole, told)
-        gained[h] = sign * (pools.fit[c, h] - _fit(whole, told))
-        gained[h] += log_evidence(own.precision[j], own.score[j], nowhere, spread) - alone[j]
-        others_weight[h] = pools.log_weight[c, h] - (gained[h] if mine else 0.0)
-        if rest == 0 and h < CORRELATIONS.size:
-            others_weight[h] = -np.inf  # nobody is left
-        company = max(rest, 1)  # others without a user of one's own count as one
-        others_weight[h] += math.lgamma(company) - (company - 1) * log_alpha
+        gained[h] = (-gained[h] if mine else gained[h]) + apart[h % apart.size]
+        if rest > 0 or h >= apart.size:  # else nobody is left
+            weight[h] = pools.log_weight[c, h] - (gained[h] if mine else 0.0)
+            weight[h] += math.lgamma(company) - (company - 1) * log_alpha
+        if not mine:
+            take_in(user, h, covariance, mean)
     # A rest of one user is a cluster under every hypothesis; a larger one may be no cluster.
-    largest = others_weight.max() if rest == 1 else max(0.0, others_weight.max())
+    largest = weight.max() if rest == 1 else max(0.0, weight.max())
     total = 0.0 if rest == 1 else math.exp(-largest)
-    for h in range(count):
-        total += math.exp(others_weight[h] - largest)
-    for h in range(count):
-        log_weight[h] = others_weight[h] - largest - math.log(total) + gained[h]
-        log_weight[h] += math.log(max(rest, 1)) - log_alpha
+    for h in range(weight.size):
+        total += math.exp(weight[h] - largest)
+    for h in range(weight.size):
+        if weight[h] > -np.inf:
+            weight[h] += gained[h] - largest - math.log(total) + math.log(company) - log_alpha
+
+
+@compiled
+def _normalise(weight: Floats) -> float:
+    """Logarithms become weights; faint ones are left out. Returns the weight of being alone."""
+    largest = max(0.0, weight.max())
+    alone = math.exp(-largest)
+    alone = alone if alone >= _FAINT else 0.0
+    total = alone
+    for c in range(weight.shape[0]):
+        for h in range(weight.shape[1]):
+            each = math.exp(weight[c, h] - largest)
+            weight[c, h] = each if each >= _FAINT else 0.0
+            total += weight[c, h]
+    for c in range(weight.shape[0]):
+        for h in range(weight.shape[1]):
+            weight[c, h] /= total
+    return float(alone / total)
+
+
+@compiled
+def _average(
+    user: User, found: _Weighed, alone: float, variance: float, mean: Floats, covariance: Floats
+) -> None:
+    """The mean and the covariance of a user's θ over all hypotheses; they differ in both."""
+    d = mean.size
+    middle, whole, by_itself = np.zeros(d), np.zeros((d, d)), np.zeros(d)
+    for a in range(d):
+        shrunk = 1.0 / (1.0 + user.precision[a] * variance)
+        by_itself[a] = shrunk * variance * user.score[a]
+        middle[a] = alone * by_itself[a]
+        whole[a, a] = alone * variance * shrunk
+    for c in range(found.weight.shape[0]):
+        if found.weight[c].max() > 0.0:
+            _add_cluster(found.weight[c], found.mean[c], found.covariance[c], middle, whole)
+    for a in range(d):
+        for b in range(a, d):
+            whole[a, b] += alone * by_itself[a] * by_itself[b] - middle[a] * middle[b]
+            whole[b, a] = whole[a, b]
+    turn_back(user, middle, whole, mean, covariance)
+
+
+@compiled
+def _add_cluster(
+    weight: Floats, mean: Floats, covariance: Floats, middle: Floats, whole: Floats
+) -> None:
+    """Add what one cluster's hypotheses say of θ, and of θθᵀ."""
+    d, hypotheses = mean.shape
+    across = np.ascontiguousarray(mean.T)
+    middle += mean @ weight
+    whole += (covariance.reshape(d * d, hypotheses) @ weight).reshape(d, d)
+    whole += (mean * weight) @ across
 
 
 @compiled
@@ -215,44 +247,30 @@ def _averaged(
 ) -> Estimates:
     """See :func:`averaged`."""
     (n, d), clusters = own.score.shape, member.shape[1]
-    alone = _alone(own, variance)
-    pools = _pools(own, labels, others, variance, alone)
-    count = pools.log_weight.shape[1]
-    last = clusters * count  # the hypothesis of being alone
-    weight, means = np.zeros(last + 1), np.zeros((last + 1, d))
-    covariances = np.zeros((last + 1, d, d))
-    found = Estimates(np.zeros((n, d)), np.zeros((n, d, d)), np.zeros(n))
-    nothing, flat = np.zeros(d), np.eye(d) * 1e12
+    spreads = (1.0 - CORRELATIONS) * variance
+    apart = _apart(own, spreads, _alone(own, variance))
+    pools = _pools(own, labels, others, variance, spreads, apart)
+    lanes = pools.log_weight.shape[1]
+    found = _Weighed(
+        np.zeros((clusters, lanes)), np.zeros((clusters, d, d, lanes)),
+        np.zeros((clusters, d, lanes)),
+    )  # fmt: skip
+    estimates = Estimates(np.zeros((n, d)), np.zeros((n, d, d)), np.zeros(n))
+    user = new_user(d, lanes)
     for j in range(n):
-        weight[:] = -np.inf
-        weight[last] = 0.0
-        _learn(own, j, flat, nothing, variance, means[last], covariances[last])
+        look_at(own, j, spreads, user)
         for c in range(clusters):
             mine = labels[j] == c
             company = pools.size[c] - (1 if mine else 0)
-            if (company > 0 or count > CORRELATIONS.size) and (mine or member[j, c] > _NOT_THERE):
-                part = slice(c * count, (c + 1) * count)
-                _compare(own, j, pools, c, mine, variance, alone, log_alpha, weight[part])
-        weight[:] = np.exp(weight - weight.max())
-        weight[weight < _FAINT] = 0.0
-        weight /= weight.sum()
-        found.alone[j] = weight[last]
-        for h in range(last + 1):
-            if weight[h] == 0.0:
-                continue
-            c, k = h // count, h % count
-            if h < last:
-                whole, told = pools.precision[c, k].copy(), pools.score[c, k].copy()
-                spread = _spread(k, variance)
-                if labels[j] != c:
-                    _add(own, j, 1.0, spread, whole, told)
-                _learn(own, j, whole, told, spread, means[h], covariances[h])
-            found.mean[j] += weight[h] * means[h]
-        for h in range(last + 1):
-            if weight[h] > 0.0:
-                apart = means[h] - found.mean[j]
-                found.covariance[j] += weight[h] * (covariances[h] + np.outer(apart, apart))
-    return found
+            found.weight[c] = -np.inf
+            if (company > 0 or len(others.member)) and (mine or member[j, c] > _NOT_THERE):
+                _compare(user, pools, c, mine, apart[j], log_alpha, found)
+                move_to_user(user, spreads, found.covariance[c], found.mean[c])
+        estimates.alone[j] = _normalise(found.weight)
+        _average(
+            user, found, estimates.alone[j], variance, estimates.mean[j], estimates.covariance[j]
+        )
+    return estimates
 
 
 def averaged(own: Evidence, member: Floats, others: Others, variance: float) -> Estimates:

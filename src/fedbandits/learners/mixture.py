@@ -18,7 +18,7 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.evidence import Evidence, log_evidence, rotate
+from fedbandits.learners.evidence import Evidence, add_log_evidence, log_evidence
 
 #: Spreads that are tried.
 SPREADS = np.array([1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 2e-2, 4e-2, 8e-2, 0.16])
@@ -59,20 +59,24 @@ def one_cluster(dimension: int) -> Mixture:
 
 
 @compiled
+def _in_bases(evidence: Evidence, centre: Floats) -> Floats:
+    """A centre in the basis of every user, (n, d)."""
+    n, d = evidence.score.shape
+    return (evidence.basis.reshape(n * d, d) @ centre).reshape(n, d)
+
+
+@compiled
 def memberships(evidence: Evidence, mixture: Mixture, member: Floats) -> float:
     """Who belongs where, into ``member`` (n, k); returns the log-likelihood."""
-    n, k = member.shape
-    centre, total = np.zeros(mixture.centre.shape[1]), 0.0
-    for j in range(n):
-        largest = -np.inf
-        for c in range(k):
-            rotate(evidence.basis[j], mixture.centre[c], centre)
-            value = math.log(mixture.share[c]) + log_evidence(
-                evidence.precision[j], evidence.score[j], centre, mixture.spread[c]
+    (n, k), total = member.shape, 0.0
+    for c in range(k):
+        centres, share = _in_bases(evidence, mixture.centre[c]), math.log(mixture.share[c])
+        for j in range(n):
+            member[j, c] = share + log_evidence(
+                evidence.precision[j], evidence.score[j], centres[j], mixture.spread[c]
             )
-            member[j, c] = value
-            largest = max(largest, value)
-        weight = 0.0
+    for j in range(n):
+        largest, weight = member[j].max(), 0.0
         for c in range(k):
             member[j, c] = math.exp(member[j, c] - largest)
             weight += member[j, c]
@@ -85,39 +89,38 @@ def memberships(evidence: Evidence, mixture: Mixture, member: Floats) -> float:
 @compiled
 def _set_centre(evidence: Evidence, weights: Floats, mixture: Mixture, c: int) -> None:
     """The likeliest centre at the spread that it has, and its precision."""
-    d = mixture.centre.shape[1]
-    precision, score = _PRIOR * np.eye(d), np.zeros(d)
-    for j in range(weights.size):
+    n, d = evidence.score.shape
+    directions = evidence.basis.reshape(n * d, d)
+    weighted, pulls = np.zeros((n * d, d)), np.zeros(n * d)
+    for j in range(n):
         if weights[j] < 1e-4:
             continue
         for a in range(d):
-            widened = 1.0 + evidence.precision[j, a] * mixture.spread[c]
-            weight = weights[j] * evidence.precision[j, a] / widened
-            pull = weights[j] * evidence.score[j, a] / widened
+            told = weights[j] / (1.0 + evidence.precision[j, a] * mixture.spread[c])
+            pulls[j * d + a] = told * evidence.score[j, a]
+            told *= evidence.precision[j, a]
             for i in range(d):
-                direction = evidence.basis[j, a, i]
-                score[i] += pull * direction
-                for k in range(i + 1):
-                    precision[i, k] += weight * direction * evidence.basis[j, a, k]
+                weighted[j * d + a, i] = told * evidence.basis[j, a, i]
+    precision = directions.T @ weighted
     for i in range(d):
+        precision[i, i] += _PRIOR
         for k in range(i):
             precision[k, i] = precision[i, k]
     mixture.precision[c] = precision
-    mixture.centre[c] = np.linalg.solve(precision, score)
+    mixture.centre[c] = np.linalg.solve(precision, pulls @ directions)
 
 
 @compiled
 def _set_spread(evidence: Evidence, weights: Floats, mixture: Mixture, c: int) -> None:
     """The largest spread that the users still allow."""
-    likelihood, centre = np.zeros(SPREADS.size), np.zeros(mixture.centre.shape[1])
+    likelihood, work = np.zeros(SPREADS.size), np.empty((2, SPREADS.size))
+    centres = _in_bases(evidence, mixture.centre[c])
     for j in range(weights.size):
-        if weights[j] < 1e-3:
-            continue
-        rotate(evidence.basis[j], mixture.centre[c], centre)
-        for s in range(SPREADS.size):
-            likelihood[s] += weights[j] * log_evidence(
-                evidence.precision[j], evidence.score[j], centre, SPREADS[s]
-            )
+        if weights[j] >= 1e-3:
+            add_log_evidence(
+                evidence.precision[j], evidence.score[j], centres[j], SPREADS, weights[j],
+                likelihood, work,
+            )  # fmt: skip
     least = likelihood.max() - _ALLOWED_FALL
     for s in range(SPREADS.size):
         if likelihood[s] >= least:

@@ -141,30 +141,39 @@ def add_rank_one(inverses: Floats, model: int, context: Floats, gain: Floats) ->
 
 @compiled
 def factorise(statistic: Floats, shift: float, factor: Floats) -> float:
-    """Cholesky factor of shift·I + G, G packed, into the lower triangle of ``factor`` (d, d).
+    """Triangular factor of shift·I + G, G packed: D Lᵀ, into the upper triangle of ``factor``.
+
+    Rows are subtracted from rows below them, so the inner loop has no sum that runs along it.
+
+    Parameters
+    ----------
+    statistic : (≥ d (d + 1) / 2,) float64
+        The packed G; what may follow is not looked at.
+    shift : float
+    factor : (d, d) float64
+        Receives the factor.
 
     Returns
     -------
     float
         ln det(shift·I + G), or NaN if the matrix is not positive definite.
     """
-    dimension = factor.shape[0]
-    log_det, row = 0.0, 0
-    for i in range(dimension):  # column i, from row i of the packed upper triangle
+    dimension, log_det, place = factor.shape[0], 0.0, 0
+    for i in range(dimension):
         for j in range(i, dimension):
-            entry = statistic[row + j - i]
-            if i == j:
-                entry += shift
-            for k in range(i):
-                entry = fma(-factor[i, k], factor[j, k], entry)
-            if i == j:
-                if not entry > 0.0:
-                    return np.nan
-                factor[i, i] = math.sqrt(entry)
-                log_det += math.log(entry)
-            else:
-                factor[j, i] = entry / factor[i, i]
-        row += dimension - i
+            factor[i, j] = statistic[place]
+            place += 1
+        factor[i, i] += shift
+    for k in range(dimension):
+        pivot = factor[k, k]
+        if not pivot > 0.0:
+            return np.nan
+        log_det += math.log(pivot)
+        scale = 1.0 / pivot
+        for i in range(k + 1, dimension):
+            weight = -scale * factor[k, i]
+            for j in range(i, dimension):
+                factor[i, j] = fma(weight, factor[k, j], factor[i, j])
     return log_det
 
 
@@ -189,7 +198,7 @@ def are_records(sums: Floats, shift: float, dimension: int) -> bool:
 
 @compiled
 def invert_statistic(
-    statistic: Floats, shift: float, factor: Floats, inverse: Floats, theta: Floats
+    statistic: Floats, shift: float, work: Floats, inverse: Floats, theta: Floats
 ) -> float:
     """(shift·I + G)⁻¹ and the ridge estimate, from a packed statistic.
 
@@ -199,7 +208,7 @@ def invert_statistic(
         The packed G, then Σ x y; what may follow is not looked at.
     shift : float
         The shift λ.
-    factor : (d, d) float64
+    work : (≥ 1, d) float64
         Buffer that is overwritten.
     inverse, theta : (d, d) and (d,) float64
         Receive the result; undefined if there is none.
@@ -209,32 +218,72 @@ def invert_statistic(
     float
         ln det(shift·I + G), or NaN if the matrix is not positive definite.
     """
-    log_det = factorise(statistic, shift, factor)
-    if math.isnan(log_det):
-        return log_det
-    dimension = theta.size
-    for i in range(dimension):  # the factor's inverse, into the upper triangle of ``inverse``
-        for j in range(i + 1):
-            entry = 1.0 if i == j else 0.0
-            for k in range(j, i):
-                entry = fma(-factor[i, k], inverse[j, k], entry)
-            inverse[j, i] = entry / factor[i, i]
+    dimension, first = theta.size, 0
     for i in range(dimension):
         for j in range(i, dimension):
-            total = 0.0
-            for k in range(j, dimension):
-                total = fma(inverse[i, k], inverse[j, k], total)
-            factor[j, i] = total
-    first = dimension * (dimension + 1) // 2
+            inverse[i, j] = statistic[first]
+            inverse[j, i] = statistic[first]
+            first += 1
+        inverse[i, i] += shift
+    log_det = invert_in_place(inverse, work[0])
+    if math.isnan(log_det):
+        return log_det
     for i in range(dimension):
         theta[i] = 0.0
-        for j in range(i + 1):
-            inverse[i, j] = factor[i, j]
-            inverse[j, i] = factor[i, j]
     for j in range(dimension):
         for i in range(dimension):
             theta[i] = fma(inverse[j, i], statistic[first + j], theta[i])
     return log_det
+
+
+@compiled
+def invert_in_place(matrix: Floats, row: Floats) -> float:
+    """A symmetric matrix becomes its inverse, exactly symmetric.
+
+    Parameters
+    ----------
+    matrix : (d, d) float64
+        Undefined after, if there is no inverse.
+    row : (d,) float64
+        Buffer that is overwritten.
+
+    Returns
+    -------
+    float
+        ln det of the matrix, or NaN if it is not positive definite.
+    """
+    dimension, log_det = row.size, 0.0
+    for k in range(dimension):
+        pivot = matrix[k, k]
+        if not pivot > 0.0:
+            return np.nan
+        log_det += math.log(pivot)
+        _sweep(matrix, k, row)
+    for i in range(dimension):
+        for j in range(i, dimension):
+            entry = -matrix[i, j]
+            matrix[i, j] = entry
+            matrix[j, i] = entry
+    return log_det
+
+
+@compiled
+def _sweep(matrix: Floats, k: int, row: Floats) -> None:
+    """Sweep a symmetric matrix on its k-th pivot; on all of them: minus its inverse.
+
+    See Goodnight 1979, *A tutorial on the SWEEP operator*. ``row`` (d,) is overwritten.
+    """
+    dimension, scale = row.size, 1.0 / matrix[k, k]
+    for j in range(dimension):
+        row[j] = matrix[k, j]
+    for i in range(dimension):
+        weight = scale * row[i]
+        for j in range(dimension):
+            matrix[i, j] = fma(-weight, row[j], matrix[i, j])
+        matrix[i, k] = weight
+    for j in range(dimension):
+        matrix[k, j] = scale * row[j]
+    matrix[k, k] = -scale
 
 
 @compiled

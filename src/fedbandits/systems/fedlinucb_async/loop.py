@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedbandits._compile import compiled
+from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats
 from fedbandits.environments.base import ContextualEnvironment, decision_set_workspace
-from fedbandits.learners.assign import any_fault
+from fedbandits.learners.assign import add_to, any_fault, fill, put_square
 from fedbandits.random import Key
 from fedbandits.systems.agents.batches import BatchedReplicate
 from fedbandits.systems.agents.plan import Constants
 from fedbandits.systems.agents.play import Scratch, note_fault, play
-from fedbandits.systems.agents.views import Pool, begin_view, empty_pool, one_view
+from fedbandits.systems.agents.views import Pool, Views, begin_view, empty_pool, one_view
 from fedbandits.systems.fedlinucb_async.kernels import exchange_due, take_over
 from fedbandits.systems.fedlinucb_async.plan import AsyncPlan
 from fedbandits.systems.fedlinucb_async.state import State, initial_state
@@ -28,17 +28,20 @@ def begin(constants: Constants, state: State, pool: Pool) -> None:
     for agent in range(constants.agents):
         view = one_view(state.views, agent)
         begin_view(constants, constants.base, constants.log_term, pool, view)
-        state.terms[agent] = pool.terms
+        put_square(pool.terms, state.terms, agent)
 
 
-@compiled
-def _exchange(constants: Constants, state: State, pool: Pool, agent: int, round_: int) -> None:
+@inlined
+def _exchange(
+    constants: Constants, state: State, pool: Pool, view: Views, agent: int, round_: int
+) -> None:
     """One agent uploads what it has learned since its last exchange and downloads the total."""
+    local = state.local[agent]
     for m in range(constants.models):
-        state.total[m] += state.local[agent, m]
-    state.local[agent] = 0.0
-    fault = take_over(constants, state.total, pool, one_view(state.views, agent))
-    state.terms[agent] = pool.terms
+        add_to(state.total[m], local[m])
+        fill(local[m], 0.0)
+    fault = take_over(constants, state.total, pool, view)
+    put_square(pool.terms, state.terms, agent)
     state.clock.exchanges[0] += 1
     note_fault(state.faults, agent, fault, round_)
 
@@ -76,13 +79,14 @@ def run_until(
     while state.clock.round_[0] < stop and not any_fault(state.faults):
         round_ = state.clock.round_[0] + 1
         for agent in range(constants.agents):
+            view, terms = one_view(state.views, agent), state.terms[agent]
             play(
                 world,
                 workspace,
                 constants,
                 constants.log_term,
-                state.terms[agent],
-                one_view(state.views, agent),
+                terms,
+                view,
                 None,  # nobody has a joint view
                 state.local[agent],
                 None,  # nor are persons protected
@@ -95,9 +99,8 @@ def run_until(
                 round_,
                 1,
             )
-            grown = state.views.trigger_log_det[agent]
-            if exchange_due(constants.threshold, state.terms[agent], grown):
-                _exchange(constants, state, pool, agent, round_)
+            if exchange_due(constants.threshold, terms, view.trigger_log_det):
+                _exchange(constants, state, pool, view, agent, round_)
         if not any_fault(state.faults):
             state.clock.round_[0] = round_
 
