@@ -14,7 +14,7 @@ from fedbandits.crypto.aead import (
     position_prefix,
 )
 from fedbandits.crypto.keystream import KeyStream
-from fedbandits.crypto.pair_ciphers import PairCiphers
+from fedbandits.crypto.packet_rows import PacketRow
 from fedbandits.crypto.shares.comparison import (
     OPENING_BITS,
     OPENINGS,
@@ -111,21 +111,21 @@ PLACE = position_prefix(3, 7, 1) + bytes(4)
 
 
 def test_packets_of_many_pairs_are_those_of_each():
-    pairs = PairCiphers(KEYS, 8)
+    pairs = PacketRow(KEYS, [8] * 3)
     data = bytes(range(24))
-    sealed = pairs.seal(PLACE, data)
-    assert pairs.open(PLACE, sealed) == data
+    sealed = pairs.seal([PLACE] * 3, data)
+    assert pairs.open([PLACE] * 3, sealed) == data
     for key, packet, at in zip(KEYS, sealed, (0, 8, 16), strict=True):
         assert GcmCipher(key).open([PLACE], [packet]) == [data[at : at + 8]]
-    assert not set(sealed) & set(pairs.seal(PLACE, data))  # under nonces of their own
+    assert not set(sealed) & set(pairs.seal([PLACE] * 3, data))  # under nonces of their own
 
 
 def test_a_packet_of_another_pair_or_place_does_not_open():
-    pairs = PairCiphers(KEYS, 8)
-    sealed = pairs.seal(PLACE, bytes(24))
+    pairs = PacketRow(KEYS, [8] * 3)
+    sealed = pairs.seal([PLACE] * 3, bytes(24))
     with pytest.raises(TamperedPacketError):
-        pairs.open(PLACE, [sealed[1], sealed[0], sealed[2]])
+        pairs.open([PLACE] * 3, [sealed[1], sealed[0], sealed[2]])
     with pytest.raises(TamperedPacketError):
-        pairs.open(position_prefix(4, 7, 1) + bytes(4), sealed)
+        pairs.open([position_prefix(4, 7, 1) + bytes(4)] * 3, sealed)
     with pytest.raises(PacketLengthError):
-        pairs.open(PLACE, [*sealed[:2], sealed[2][:-1]])
+        pairs.open([PLACE] * 3, [*sealed[:2], sealed[2][:-1]])

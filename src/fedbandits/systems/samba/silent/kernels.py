@@ -207,9 +207,15 @@ def tell_owners(
     returned_share(buffers.returned, first.places, first.returned, buffers.answers)
     for i in range(arms):
         buffers.answers[i] = (buffers.answers[i] + buffers.padded[i]) ^ streams.down[i, row]
+    return read_answers(buffers.answers, streams, turn, row)
+
+
+@compiled
+def read_answers(answers: Words64, streams: OwnerWords, turn: int, row: int) -> int:
+    """Every owner reads its answer; the one that reads 1, -1 if not exactly one does."""
     told = -1
-    for i in range(arms):
-        answer = (buffers.answers[i] ^ streams.down[i, row]) - streams.answers[i, turn]
+    for i in range(answers.size):
+        answer = (answers[i] ^ streams.down[i, row]) - streams.answers[i, turn]
         if answer == _ONE and told < 0:
             told = i
         elif answer != 0:

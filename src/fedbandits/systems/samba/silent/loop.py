@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from fedbandits._compile import compiled
-from fedbandits.crypto.keystream import KeyStream, permute
+from fedbandits.crypto.keystream import KeyStream
 from fedbandits.crypto.shares.dealing import first_width, second_width
 from fedbandits.errors import FedbanditsError
-from fedbandits.learners.index_rules import explores
 from fedbandits.random import Key
 from fedbandits.systems.samba.fixed_point import bits_for_ties
 from fedbandits.systems.samba.players import Setting, usual_steps
@@ -63,11 +62,9 @@ def play_silent(
     """
     for s in range(draws.exploration.size):
         step = first + s
-        exploring = explores(rule, step, scratch.places.size, draws.exploration[s])
         for i in range(iterations):
             turn = s * iterations + i
-            permute(draws.places[s, i], scratch.places)
-            if not owners_words(rule, i + 1, step, exploring, owners, tie_bits, scratch):
+            if not owners_words(rule, i + 1, step, draws, s, owners, tie_bits, scratch):
                 return step
             column = turn + offset
             sealed = min(column, streams.up.shape[1] - 1)

@@ -9,23 +9,38 @@ from numpy.typing import NDArray
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Words64
-from fedbandits.crypto.shares.comparison import SEAL_WORDS
+from fedbandits.crypto.shares.shuffle import masked_share
+from fedbandits.systems.samba.silent.blocks import WORD_BYTES, Turn
 from fedbandits.systems.samba.silent.buffers import Bracket, buffers_in
-from fedbandits.systems.samba.silent.kernels import Dealt, Links, OwnerWords, select
+from fedbandits.systems.samba.silent.kernels import Dealt, Links, OwnerWords, comps_shares, select
 
 
 class TurnMessages(NamedTuple):
     """What servers send each other in a turn, not sealed, and the answers for owners."""
 
-    to_second: NDArray[np.uint8]  # permuted shares, masked, and openings
-    to_first: NDArray[np.uint8]  # openings, the winner's place, masked, and pads of answers
+    #: What the first server sends: permuted shares, masked, and openings. Then what the second one
+    #: sends: openings, the winner's place, masked, pads of answers, and shares of the next turn.
+    sent: NDArray[np.uint8]
     answers: Words64  # (arms,)
+
+
+def new_turn_messages(turn: Turn) -> TurnMessages:
+    """Arrays for one run."""
+    sent = sum(message.size(turn) for message in turn.messages())
+    return TurnMessages(np.zeros(sent, np.uint8), np.zeros(turn.arms, np.uint64))
+
+
+@compiled
+def _append(words: Words64, out: NDArray[np.uint8], at: int) -> int:
+    end = at + WORD_BYTES * words.size
+    out[at:end] = words.view(np.uint8)
+    return end
 
 
 @compiled
 def select_with_messages(
-    bracket: Bracket, dealt: Dealt, row: int, words: Words64, answers: Words64, sent: Words64,
-    memory: Words64, messages: TurnMessages,
+    bracket: Bracket, dealt: Dealt, links: Links, streams: OwnerWords, row: int, column: int,
+    words: Words64, memory: Words64, messages: TurnMessages,
 ) -> int:  # fmt: skip
     """One turn, with everything that travels; see :func:`select`, which seals nothing here.
 
@@ -33,13 +48,15 @@ def select_with_messages(
     ----------
     bracket : Bracket
     dealt : Dealt
-        ``first`` and ``second`` have the words of this turn alone.
-    row : int
-        Where its corrections are.
-    words, answers : (arms,) uint64
-        Comp's shares of words, and pads of answers.
-    sent : (arms,) uint64
-        What owners have sent.
+        The words of seeds have one more turn than the corrections: the next one is prepared.
+    links : Links
+        Zeros.
+    streams : OwnerWords
+        Nothing is sealed by them.
+    row, column : int
+        Where the turn is in ``dealt`` and ``streams``.
+    words : (arms,) uint64
+        What owners have sent, opened.
     memory : (buffer_words,) uint64
         See :func:`buffers_in`.
     messages : TurnMessages
@@ -50,23 +67,19 @@ def select_with_messages(
     int
         The owner that is told 1; -1 if not exactly one is.
     """
-    arms, comparisons = sent.size, bracket.pairs.shape[0]
-    wide = SEAL_WORDS * comparisons
-    openings = np.zeros((2, messages.to_second.size - 8 * arms), np.uint8)
+    arms, out = words.size, messages.sent
+    size = out.size // 2 - 2 * WORD_BYTES * arms
+    openings = np.empty((2, size), np.uint8)
     buffers = buffers_in(memory, bracket, arms, openings)
-    buffers.sent[:] = sent
-    links = Links(np.zeros((1, arms + wide), np.uint64), np.zeros((1, 3 * arms + wide), np.uint64))
-    unsealed = np.zeros((arms, 1), np.uint64)
-    streams = OwnerWords(words.reshape(arms, 1), answers.reshape(arms, 1), unsealed, unsealed)
-    some = Dealt(
-        dealt.first, dealt.second, dealt.for_first[row : row + 1], dealt.for_second[row : row + 1]
-    )
-    arm = select(bracket, some, links, streams, 0, 0, buffers)
-    messages.to_second[: 8 * arms] = buffers.masked.view(np.uint8)
-    messages.to_second[8 * arms :] = openings[0]
-    size = openings.shape[1]
-    messages.to_first[:size] = openings[1]
-    messages.to_first[size : size + 8 * arms] = buffers.returned.view(np.uint8)
-    messages.to_first[size + 8 * arms :] = buffers.padded.view(np.uint8)
+    buffers.sent[:] = words
+    arm = select(bracket, dealt, links, streams, row, column - row, buffers)
+    at = _append(buffers.masked, out, 0)
+    out[at : at + size] = openings[0]
+    out[at + size : at + 2 * size] = openings[1]
+    at = _append(buffers.returned, out, at + 2 * size)
+    at = _append(buffers.padded, out, at)
+    comps_shares(streams, column + 1, buffers.others)
+    masked_share(buffers.others, dealt.second[row + 1][:arms], buffers.ahead)
+    _append(buffers.ahead, out, at)
     messages.answers[:] = buffers.answers
     return arm
