@@ -169,7 +169,7 @@ def find_winner(
         places[i] = i
     left, written = places.size, 0
     mine, theirs = buffers.first.comparisons, buffers.second.comparisons
-    for stage in range(bracket.sizes.size):
+    for stage in range(bracket.groups.size):
         at = bracket.begins[stage]
         n = bracket.begins[stage + 1] - at
         for k in range(n):
@@ -179,7 +179,7 @@ def find_winner(
         compare_both(mine, theirs, seal_second, seal_first, at, n, both)
         if buffers.openings.size > 0:
             written = _write_openings(both, n, buffers.openings, written)
-        left = winners(places, left, bracket.arity, both.opened)
+        left = winners(places, left, bracket.groups[stage], both.opened)
         if left < 0:
             return -1
     return int(places[0])

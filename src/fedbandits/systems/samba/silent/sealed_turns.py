@@ -20,12 +20,10 @@ from fedbandits.random import Key
 from fedbandits.systems.samba.fixed_point import bits_for_ties
 from fedbandits.systems.samba.players import Setting, usual_steps
 from fedbandits.systems.samba.silent.blocks import WORD_BYTES, Turn, make_blocks, make_turn
-from fedbandits.systems.samba.silent.buffers import buffer_words, make_bracket
 from fedbandits.systems.samba.silent.draws import SilentBatch, SilentStreams
 from fedbandits.systems.samba.silent.kernels import (
     Dealt,
     OwnerWords,
-    make_links,
     owners_send,
     read_answers,
 )
@@ -46,10 +44,7 @@ from fedbandits.systems.samba.silent.streams import (
     SilentSecrets,
     turn_number,
 )
-from fedbandits.systems.samba.silent.turn_messages import (
-    new_turn_messages,
-    select_with_messages,
-)
+from fedbandits.systems.samba.silent.turn_messages import TurnMessages
 from fedbandits.systems.samba.state import Owners
 
 _SLOT = bytes(4)
@@ -113,11 +108,8 @@ class _Conversation:
 
         In the last turn of a run there is no next one that Comp's last message could prepare.
         """
-        positions = [
-            position_prefix(direction, step, iteration) + slot
-            for direction in (TO_SECOND, TO_FIRST)
-            for slot in self._slots
-        ]
+        prefixes = [position_prefix(way, step, iteration) for way in (TO_SECOND, TO_FIRST)]
+        positions = [prefix + slot for prefix in prefixes for slot in self._slots]
         row, data = (self._last, plain[: -self._ahead]) if last else (self._usual, plain)
         row.open(positions, row.seal(positions, data))
 
@@ -135,12 +127,10 @@ class SealedSilentPlayer:
         self._setting, self.agreed = setting, setting.agreed
         agreed, arity, arms = self.agreed, setting.plan.config.arity, setting.agreed.arms
         self.at_once = usual_steps(agreed)
-        self._bracket, turn = make_bracket(arms, arity), make_turn(arms, arity)
-        comparisons = len(self._bracket.pairs)
-        self._memory = np.zeros(buffer_words(arms, self._bracket), np.uint64)
-        self._messages, self._links = new_turn_messages(turn), make_links(arms, comparisons, 1)
+        turn = make_turn(arms, arity)
+        comparisons = sum(turn.comparisons)
+        self._messages = TurnMessages(turn, arity)
         self._scratch, self._tie_bits = new_silent_scratch(arms), bits_for_ties(arms)
-        self._sent = np.zeros(arms, np.uint64)
         self._draws = SilentStreams(setting.secrets, agreed)
         secrets = SilentSecrets.simulated(setting.secrets)
         keys = [secrets.owner(f"owner-{i}", agreed) for i in range(arms)]
@@ -190,18 +180,16 @@ class SealedSilentPlayer:
         up, down = (position_prefix(way, step, iteration) + _SLOT for way in (UP, DOWN))
         if not shared_words(
             agreed.rule, iteration, step, draws, s, setting.owners, self._tie_bits, streams, column,
-            self._scratch, self._sent,
+            self._scratch, messages.sent,
         ):  # fmt: skip
             return False
-        sealed = self._up.seal(repeat(up), self._sent.tobytes())
+        sealed = self._up.seal(repeat(up), messages.sent.tobytes())
         sent = clock()
         arrived = np.frombuffer(self._up.open(repeat(up), sealed), np.uint64)
         opened = clock()
-        select_with_messages(
-            self._bracket, dealt, self._links, streams, row, column, arrived, self._memory, messages
-        )
+        messages.play(dealt, streams, row, column, arrived)
         last = turn + 1 == self._blocks.turns
-        self._conversation.hold(step, iteration, messages.sent.tobytes(), last)
+        self._conversation.hold(step, iteration, messages.between(), last)
         told = clock()
         answers = self._down.seal(repeat(down), messages.answers.tobytes())
         answered = clock()
