@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -118,6 +120,22 @@ def test_packets_of_many_pairs_are_those_of_each():
     for key, packet, at in zip(KEYS, sealed, (0, 8, 16), strict=True):
         assert GcmCipher(key).open([PLACE], [packet]) == [data[at : at + 8]]
     assert not set(sealed) & set(pairs.seal([PLACE] * 3, data))  # under nonces of their own
+
+
+def test_packets_of_a_row_may_differ_in_length_and_share_a_key():
+    places = [position_prefix(3, 7, 1) + bytes([0, 0, 0, k]) for k in range(4)]
+    row = PacketRow([KEYS[0], KEYS[0], KEYS[1], KEYS[1]], [5, 0, 30, 1])
+    data = bytes(range(36))
+    sealed = row.seal(places, data)
+    assert row.open(places, sealed) == data
+    own, other = (GcmCipher(key) for key in KEYS[:2])
+    assert own.open(places[:2], sealed[:2]) == [data[:5], b""]
+    assert other.open(places[2:], sealed[2:]) == [data[5:35], data[35:]]
+    with pytest.raises(TamperedPacketError):
+        row.open([places[1], places[0], *places[2:]], sealed)
+    for short in (data[:-1], data + b"0"):
+        with pytest.raises(struct.error):
+            row.seal(places, short)
 
 
 def test_a_packet_of_another_pair_or_place_does_not_open():

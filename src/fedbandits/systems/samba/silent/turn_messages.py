@@ -52,9 +52,7 @@ class TurnMessages:
             buffers.padded.data, buffers.ahead.data,
         ]  # fmt: skip
 
-    def play(
-        self, dealt: Dealt, streams: OwnerWords, row: int, column: int, words: Words64
-    ) -> int:
+    def play(self, dealt: Dealt, streams: OwnerWords, row: int, column: int, words: Words64) -> int:
         """One turn; see :func:`select_and_prepare`."""
         return select_and_prepare(
             self._bracket, dealt, self._links, streams, row, column, words, self._memory,
