@@ -17,21 +17,18 @@ from fedbandits.crypto.aead import position_prefix
 from fedbandits.crypto.packet_rows import PacketRow
 from fedbandits.errors import FedbanditsError
 from fedbandits.random import Key
-from fedbandits.systems.samba.fixed_point import bits_for_ties
 from fedbandits.systems.samba.players import Setting, usual_steps
-from fedbandits.systems.samba.silent.blocks import WORD_BYTES, Turn, make_blocks, make_turn
-from fedbandits.systems.samba.silent.draws import SilentBatch, SilentStreams
+from fedbandits.systems.samba.silent.blocks import WORD_BYTES, Turn, make_blocks
+from fedbandits.systems.samba.silent.draws import SilentBatch
 from fedbandits.systems.samba.silent.kernels import (
     Dealt,
     OwnerWords,
     owners_send,
     read_answers,
 )
-from fedbandits.systems.samba.silent.owner_streams import OwnerStreams
-from fedbandits.systems.samba.silent.simulated_dealer import Dealer, SeedWords
+from fedbandits.systems.samba.silent.simulated_parts import make_parts
 from fedbandits.systems.samba.silent.steps import (
     SilentScratch,
-    new_silent_scratch,
     owners_note,
     owners_words,
 )
@@ -41,7 +38,6 @@ from fedbandits.systems.samba.silent.streams import (
     TO_SECOND,
     UP,
     LinkKeys,
-    SilentSecrets,
     turn_number,
 )
 from fedbandits.systems.samba.silent.turn_messages import TurnMessages
@@ -127,22 +123,13 @@ class SealedSilentPlayer:
         self._setting, self.agreed = setting, setting.agreed
         agreed, arity, arms = self.agreed, setting.plan.config.arity, setting.agreed.arms
         self.at_once = usual_steps(agreed)
-        turn = make_turn(arms, arity)
-        comparisons = sum(turn.comparisons)
-        self._messages = TurnMessages(turn, arity)
-        self._scratch, self._tie_bits = new_silent_scratch(arms), bits_for_ties(arms)
-        self._draws = SilentStreams(setting.secrets, agreed)
-        secrets = SilentSecrets.simulated(setting.secrets)
-        keys = [secrets.owner(f"owner-{i}", agreed) for i in range(arms)]
-        self._streams = OwnerStreams(keys, agreed, False)
-        self._up = PacketRow([k.seals.up for k in keys], [WORD_BYTES] * arms)
-        self._down = PacketRow([k.seals.down for k in keys], [WORD_BYTES] * arms)
-        self._conversation = _Conversation(secrets.controller((), agreed).link, turn)
         self._blocks = make_blocks((agreed.budget - arms) * agreed.iterations, arms, arity)
-        self._dealer = Dealer(
-            secrets.dealer(agreed), arms, comparisons, self._blocks.size, "aes-gcm", setting.timer
-        )
-        self._words = SeedWords(secrets.dealer(agreed), arms, comparisons, self._blocks.size + 1)
+        self._parts = parts = make_parts(setting, self._blocks.size)
+        self._messages = TurnMessages(parts.turn, arity)
+        self._conversation = _Conversation(parts.link, parts.turn)
+        sizes = [WORD_BYTES] * arms
+        self._up = PacketRow([keys.seals.up for keys in parts.owners], sizes)
+        self._down = PacketRow([keys.seals.down for keys in parts.owners], sizes)
         self._block: tuple[int, Dealt] | None = None
 
     def play(self, first: int, count: int) -> int:
@@ -153,10 +140,10 @@ class SealedSilentPlayer:
         FedbanditsError
             If not exactly one owner was told that it is chosen, which no scores can cause.
         """
-        draws, agreed, setting = self._draws.batch(first, count), self.agreed, self._setting
+        draws, agreed, setting = self._parts.draws.batch(first, count), self.agreed, self._setting
         number = turn_number(agreed, first, 1)
         # Also Comp's shares of the turn after the last.
-        streams, column = self._streams.words(number, count * agreed.iterations + 1)
+        streams, column = self._parts.streams.words(number, count * agreed.iterations + 1)
         if number == 0 and count:
             masks = self._dealt(0).second[0, : agreed.arms]
             self._conversation.begin(first, (streams.words[:, column] - masks).tobytes())
@@ -165,7 +152,7 @@ class SealedSilentPlayer:
                 if not self._turn(first + s, iteration, draws, s, streams, column):
                     return first + s
                 column += 1
-        setting.seconds["dealer"] = self._dealer.seconds
+        setting.seconds["dealer"] = self._parts.dealer.seconds
         return 0
 
     def _turn(
@@ -179,8 +166,8 @@ class SealedSilentPlayer:
         began = clock()
         up, down = (position_prefix(way, step, iteration) + _SLOT for way in (UP, DOWN))
         if not shared_words(
-            agreed.rule, iteration, step, draws, s, setting.owners, self._tie_bits, streams, column,
-            self._scratch, messages.sent,
+            agreed.rule, iteration, step, draws, s, setting.owners, self._parts.tie_bits, streams,
+            column, self._parts.scratch, messages.sent,
         ):  # fmt: skip
             return False
         sealed = self._up.seal(repeat(up), messages.sent.tobytes())
@@ -211,8 +198,8 @@ class SealedSilentPlayer:
         """What both servers have of the block of that number; the last one is kept."""
         if self._block is None or self._block[0] != number:
             first, selections = number * self._blocks.size, self._blocks.selections(number)
-            corrections = self._dealer.deal(first, selections)
+            corrections = self._parts.dealer.deal(first, selections)
             # Also the words of the turn after the last: it is prepared in the last one.
-            words = self._words.make(first, selections + 1)
+            words = self._parts.words.make(first, selections + 1)
             self._block = number, Dealt(*words, *corrections)
         return self._block[1]
