@@ -7,7 +7,7 @@ thought before.
 
 from __future__ import annotations
 
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 from fedbandits.errors import LocalProtocolError, RemoteProtocolError
 from fedbandits.federation.events import Deadline, Event
@@ -79,35 +79,6 @@ class RunParty(Party[AnyRun]):
 
     def _ended(self, reason: Reason, *outgoing: Message) -> Step:
         return Step(self._after(stage="ended", reason=reason), outgoing)
-
-
-class Member(RunParty[AnyRun]):
-    """A party of a run that hears from the Controller alone.
-
-    Parameters
-    ----------
-    seat
-        What it is told of all that is public.
-    state
-        The state to begin in.
-    """
-
-    #: What it sends when it gives up.
-    GAVE_UP: ClassVar[type[Ending]]
-
-    def __init__(self, seat: Seat, state: AnyRun) -> None:
-        super().__init__(seat, state)
-        self._controller = seat.one("controller")
-
-    def _end_waiting(self, event: Deadline) -> Step:
-        """Give up, if what is awaited is still the same."""
-        if event.number != self.awaited:
-            return Step(self._state)
-        return self._give_up(Reason.CONTROLLER)
-
-    def _give_up(self, reason: Reason) -> Step:
-        told = self.GAVE_UP(sender=self.name, receiver=self._controller, reason=reason)
-        return self._ended(reason, told)
 
 
 def endings(end: type[Ending], waiting: str, *others: str) -> Transitions:
