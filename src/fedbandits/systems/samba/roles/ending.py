@@ -7,6 +7,7 @@ thought before.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeVar
 
 from fedbandits.errors import LocalProtocolError, RemoteProtocolError
@@ -95,6 +96,25 @@ def endings(end: type[Ending], waiting: str, *others: str) -> Transitions:
     """
     told: Transitions = {(stage, end): ("ended",) for stage in (waiting, *others, "ended")}
     return {(waiting, Deadline): (waiting, "ended"), **told}
+
+
+def given_up(awaited: Iterable[str], *others: str) -> Transitions:
+    """The transitions by which the Controller's run ends before it is done.
+
+    Parameters
+    ----------
+    awaited
+        The stages in which it waits for others.
+    *others
+        Stages in which it does not, but others may give up.
+    """
+    return {
+        **{(stage, Deadline): (stage, "ended") for stage in awaited},
+        **{(stage, kind): ("ended",) for kind in GAVE_UP for stage in (*awaited, *others, "ended")},
+        # Before an order, and when the total has left, it is for the customer alone to say.
+        ("idle", CustomerGaveUp): ("ended",),
+        ("done", CustomerGaveUp): ("ended",),
+    }
 
 
 def last_words(seat: Seat, reason: Reason) -> list[Message]:
