@@ -238,7 +238,7 @@ def test_a_score_that_is_no_number_stops_the_run():
          "Samba.exploration_shortcut: given 'none', .* 'empty'; all steps look the same"),
         ({"comparison": "silent", "tie_breaking": "first"},
          "Samba.tie_breaking: given 'first', .* 'random'; no two scores are equal"),
-        ({"arity": 8}, "Samba.arity: given 8, .* 4; Comp compares all scores at once"),
+        ({"arity": 4}, "Samba.arity: given 4, .* 8; Comp compares all scores at once"),
         ({"total": "shares"}, "Samba.total: given 'shares', .* 'paillier'; only a silent run"),
         ({"comparison": "silent", "arity": 1}, "Samba.arity: given 1"),
         ({"comparison": "silent", "arity": 65}, "Samba.arity: given 65"),
