@@ -119,7 +119,10 @@ def test_the_reference_has_every_table_of_a_store():
 
 @pytest.mark.parametrize(
     "preset",
-    ["feducb", "feducb-p2p", "fedlinucb-async", "fclub", "fclub-published", "pfcb", "samba-ucb"],
+    [
+        "feducb", "feducb-p2p", "fedlinucb-async", "fclub", "fclub-published", "pfcb", "samba-ucb",
+        "samba-silent-ucb",
+    ],  # fmt: skip
 )
 def test_the_reference_has_every_message(preset):
     table = read_federation(example(preset)).roles.table

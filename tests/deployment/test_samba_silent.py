@@ -13,20 +13,14 @@ from fedbandits.systems.samba.silent import blocks
 from fedbandits.testing.applications import Setting
 from fedbandits.testing.brokered import Brokered
 from fedbandits.testing.deployed import DeployedFederation, Play, federation_from, table_from
-from fedbandits.testing.deployed_systems import does_as_simulated
 from fedbandits.testing.killed import Killed, killing, settled, states
 
-SILENT = {"comparison": "silent", "total": "shares"}
 OWNERS = [f"owner-{i}" for i in range(4)]
-
-
-def test_members_do_as_simulated(tmp_path):
-    does_as_simulated("samba-ucb", tmp_path, restarts=True, **SILENT)
 
 
 def test_members_hand_over_what_they_share(tmp_path):
     """And what nobody was handed is in no store; then they play, and the total is right."""
-    setting = Setting("samba-egreedy", **SILENT)
+    setting = Setting("samba-silent-egreedy")
     federation = federation_from(setting)
     names = {secret.name for secret in setting.system.shared(setting.plan)}
 
@@ -77,7 +71,7 @@ def test_members_hand_over_what_they_share(tmp_path):
 
 def test_nobody_is_handed_what_is_anothers(tmp_path):
     """Neither by asking for it, nor by sending what another one makes."""
-    federation = federation_from(Setting("samba-ucb", **SILENT))
+    federation = federation_from(Setting("samba-silent-ucb"))
 
     async def ask():
         deployed = DeployedFederation(federation, tmp_path)
@@ -115,7 +109,7 @@ def test_whoever_is_killed_goes_on_where_it_was(tmp_path):
     """Owner, servers, dealer and broker at random instants, with secrets of their own."""
     rounds = 12
     table = table_from(
-        Setting("samba-thompson", **SILENT), rounds=rounds, noise="secure",
+        Setting("samba-silent-thompson"), rounds=rounds, noise="secure",
         facts={"parties": 3}, clock={"kind": "rounds"},
     )  # fmt: skip
     table["members"]["owner"] = OWNERS[:3]
