@@ -13,8 +13,8 @@ OTHER_PARTIES = ("samba-silent-ucb",)
 
 def of_variants(preset):
     """A system's first preset is always played; the others are asked in the same way."""
-    first = preset == next(iter(find_preset(preset).presets))
-    return pytest.param(preset, marks=[] if first or preset in OTHER_PARTIES else [pytest.mark.slow])
+    always = {next(iter(find_preset(preset).presets)), *OTHER_PARTIES}
+    return pytest.param(preset, marks=[] if preset in always else [pytest.mark.slow])
 
 
 PRESETS = [of_variants(preset) for preset in sorted(preset_names())]

@@ -50,18 +50,18 @@ def test_members_hand_over_what_they_share(tmp_path):
         member: {name for name, value in each.items() if value is not None}
         for member, each in kept.items()
     }
-    first = {("own", "owners"), ("shared", "channel"), ("shared", "packets")}
+    first = {("own", "owners"), ("shared", "pads"), ("shared", "packets")}
     assert there.pop("owner-0") == first
     assert there == {
-        **{owner: {("shared", name) for name in ("owners", "channel", "packets")}
+        **{owner: {("shared", name) for name in ("owners", "pads", "packets")}
            for owner in OWNERS[1:]},
         "controller": {("own", "packets"), ("own", "link"), ("own", "bill"), ("shared", "first")},
-        "comp": {("own", "channel"), ("own", "receipt"), ("shared", "link"), ("shared", "second")},
+        "comp": {("own", "pads"), ("own", "receipt"), ("shared", "link"), ("shared", "second")},
         "dealer": {("own", "first"), ("own", "second")},
         "customer": {("shared", "bill"), ("shared", "receipt")},
     }  # fmt: skip
     for owner in OWNERS:
-        for name, maker in (("channel", "comp"), ("packets", "controller")):
+        for name, maker in (("pads", "comp"), ("packets", "controller")):
             made = kept[maker]["own", name]
             assert kept[owner]["shared", name] == derive_key(made, f"{name} {owner}")
         assert (kept[owner]["shared", "owners"] or kept[owner]["own", "owners"]) == kept["owner-0"][
@@ -81,7 +81,7 @@ def test_nobody_is_handed_what_is_anothers(tmp_path):
             await node.handover.open()
         gifts = {
             (maker, peer, name): nodes[maker].gift(peer, name)
-            for maker, name in (("comp", "channel"), ("owner-0", "owners"), ("owner-1", "owners"))
+            for maker, name in (("comp", "pads"), ("owner-0", "owners"), ("owner-1", "owners"))
             for peer in federation.everybody
         }
         takes = {
@@ -94,7 +94,7 @@ def test_nobody_is_handed_what_is_anothers(tmp_path):
 
     given, takes = asyncio.run(ask())
     assert given == {
-        *(("comp", owner, "channel") for owner in OWNERS),
+        *(("comp", owner, "pads") for owner in OWNERS),
         *(("owner-0", owner, "owners") for owner in OWNERS[1:]),
     }
     assert takes == {"owner-2": False, "controller": False, "comp": False, "owner-0": True}

@@ -53,11 +53,25 @@ class Agreement(NamedTuple):
             raise OutOfOrderError(f"{name}: place {place} in a list of {self.arms}")
 
 
-def agree(budget: int, arms: int, algorithm: Algorithm, run: bytes) -> Agreement:
-    """What follows from the terms for the run of that name; the same for 1 as for 1.0."""
+def agree(
+    budget: int, arms: int, algorithm: Algorithm, run: bytes, comparing: tuple[Any, ...] = ()
+) -> Agreement:
+    """What follows from the terms for the run of that name; the same for 1 as for 1.0.
+
+    Parameters
+    ----------
+    budget, arms, algorithm
+        N, K, and what chooses arms.
+    run
+        The run's name.
+    comparing
+        How servers compare scores, and how they add up sums: whatever decides which words are made
+        of a key. Otherwise two runs of one name that differ in it would use the same words in two
+        ways.
+    """
     algorithm = msgspec.convert(msgspec.to_builtins(algorithm), type(algorithm))
     rule = algorithm.rule()
-    agreed = msgspec.msgpack.encode(("samba", 1, run, budget, arms, algorithm))
+    agreed = msgspec.msgpack.encode(("samba", 2, run, budget, arms, algorithm, comparing))
     context = hashlib.sha256(agreed).digest()[:16]
     return Agreement(budget, arms, rule, ITERATIONS[type(rule)], context, run)
 

@@ -50,7 +50,9 @@ class SambaPlan(Plan, frozen=True, kw_only=True):
 
     def agreement(self, run: bytes) -> Agreement:
         """What the parties agree on in the run of that name."""
-        return agree(self.rounds, self.arms, self.config.algorithm, run)
+        config = self.config
+        comparing = (config.comparison, config.arity, config.total)
+        return agree(self.rounds, self.arms, config.algorithm, run, comparing)
 
 
 def make_plan(config: Samba, facts: ArmFacts, rounds: int) -> SambaPlan:
