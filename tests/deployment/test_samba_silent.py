@@ -9,11 +9,19 @@ import pytest
 
 from fedbandits.crypto.keystream import derive_key
 from fedbandits.environments import Bernoulli
+from fedbandits.errors import StaleStoreError
 from fedbandits.systems.samba.silent import blocks
-from fedbandits.testing.applications import Setting
+from fedbandits.testing.applications import ROUNDS, Setting
 from fedbandits.testing.brokered import Brokered
-from fedbandits.testing.deployed import DeployedFederation, Play, federation_from, table_from
+from fedbandits.testing.deployed import (
+    DeployedFederation,
+    Play,
+    federation_from,
+    table_from,
+    until,
+)
 from fedbandits.testing.killed import Killed, killing, settled, states
+from fedbandits.testing.misbehaving import Attacked
 
 OWNERS = [f"owner-{i}" for i in range(4)]
 
@@ -102,6 +110,46 @@ def test_nobody_is_handed_what_is_anothers(tmp_path):
     assert "owner-2" not in federation.peers_of("owner-1")
     assert set(federation.peers_of("owner-0")) >= set(OWNERS[1:])
     assert "customer" in federation.peers_of("comp")
+
+
+@pytest.mark.parametrize("member", ["comp", "controller", "owner-1"])
+def test_whoever_comes_back_from_an_old_backup_stops(member, tmp_path):
+    """It would hide other numbers with words that it has used: its peers have seen more."""
+    setting = Setting("samba-silent-ucb")
+    supplies = setting.system.simulated_supplies(setting.plan, setting.stated, 1, 0)
+    federation, kept = federation_from(setting), tmp_path / "old.db"
+
+    async def back_up(deployed):
+        await deployed.stop(member)
+        kept.write_bytes((tmp_path / f"{member}.db").read_bytes())
+        await deployed.start(member)
+        await deployed.greeted()
+
+    async def play():
+        deployed = DeployedFederation(federation, tmp_path, supplies=supplies)
+        await deployed.start()
+        await deployed.greeted()
+        played = Attacked(deployed, setting.world, 1)
+        played.attack = lambda: back_up(deployed)
+        await played.advance(ROUNDS)
+        await deployed.stop(member)
+        for left in tmp_path.glob(f"{member}.db*"):
+            left.unlink()
+        again = DeployedFederation(
+            federation, tmp_path, supplies=supplies, stores={member: str(kept)}, moved=True
+        )
+        again.hub, fatal = deployed.hub, []
+        node = again.make(member, fatal.append)
+        await node.start()
+        await until(lambda: bool(fatal))
+        await node.stop()
+        await deployed.stop()
+        return played.attacks, fatal
+
+    attacks, (why,) = asyncio.run(play())
+    assert attacks == 1
+    assert type(why) is StaleStoreError
+    assert member in str(why)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="forks members")
