@@ -53,8 +53,16 @@ class Agreement(NamedTuple):
             raise OutOfOrderError(f"{name}: place {place} in a list of {self.arms}")
 
 
+class Comparing(NamedTuple):
+    """How servers compare scores and add up sums: it decides which words are made of a key."""
+
+    comparison: str
+    arity: int
+    total: str
+
+
 def agree(
-    budget: int, arms: int, algorithm: Algorithm, run: bytes, comparing: tuple[Any, ...] = ()
+    budget: int, arms: int, algorithm: Algorithm, run: bytes, comparing: Comparing
 ) -> Agreement:
     """What follows from the terms for the run of that name; the same for 1 as for 1.0.
 
@@ -65,9 +73,8 @@ def agree(
     run
         The run's name.
     comparing
-        How servers compare scores, and how they add up sums: whatever decides which words are made
-        of a key. Otherwise two runs of one name that differ in it would use the same words in two
-        ways.
+        How servers compare scores. Runs of one name that differ in it have no key in common;
+        otherwise they would use the same words in two ways.
     """
     algorithm = msgspec.convert(msgspec.to_builtins(algorithm), type(algorithm))
     rule = algorithm.rule()
