@@ -46,7 +46,9 @@ TOGETHER = {
     (DEALER, COMP): "dealer and Comp",
 }
 #: Everybody as one who hears all messages too: what is not meant for it must not open.
-LISTENING = {(name, OBSERVER): name for name in LOOKING if name != OBSERVER}
+LISTENING: dict[tuple[str, ...], str] = {
+    (name, OBSERVER): name for name in LOOKING if name != OBSERVER
+}
 #: How each datum may be seen; by all others not at all.
 ALLOWED: dict[str, dict[str, Sight]] = {
     REWARD: {CUSTOMER: Sight.CLEAR, OBSERVER: Sight.ENCRYPTED},
