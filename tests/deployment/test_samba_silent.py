@@ -112,6 +112,26 @@ def test_nobody_is_handed_what_is_anothers(tmp_path):
     assert "customer" in federation.peers_of("comp")
 
 
+def test_a_customer_that_is_told_to_order_as_its_last_secret_comes_begins_once(tmp_path):
+    """An application's order and a peer's secret may come at one instant."""
+    setting = Setting("samba-silent-ucb")
+    supplies = setting.system.simulated_supplies(setting.plan, setting.stated, 1, 0)
+
+    async def begin_twice():
+        node = DeployedFederation(federation_from(setting), tmp_path, supplies=supplies).make(
+            "customer"
+        )
+        await node.host.open()
+        await node.handover.open()
+        outboxes = await asyncio.gather(node._begin(), node._begin())
+        await node.host.stop()
+        return outboxes
+
+    first, second = asyncio.run(begin_twice())
+    assert len(first) == 1
+    assert second == []
+
+
 @pytest.mark.parametrize("member", ["comp", "controller", "owner-1"])
 def test_whoever_comes_back_from_an_old_backup_stops(member, tmp_path):
     """It would hide other numbers with words that it has used: its peers have seen more."""
