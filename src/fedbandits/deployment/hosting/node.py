@@ -79,7 +79,7 @@ class Node:
         self.failed: FedbanditsError | None = None
         #: Whether the ledger has refused a release.
         self.exhausted = False
-        self._begun, self._beginning = asyncio.Event(), asyncio.Lock()
+        self._begun = asyncio.Event()
         self.handover = Handover(seat, self.host)
         self._waking: set[asyncio.Task[Any]] = set()
         #: How many messages of peers wait to be taken.
@@ -101,16 +101,9 @@ class Node:
         self.clock.start()
 
     async def _begin(self) -> list[Sent]:
-        """Make the party, once; whoever comes second has nothing to send.
-
-        An order and the last secret that was missing may come at one instant.
-        """
-        async with self._beginning:
-            if self._begun.is_set():
-                return []
-            outbox = await self.host.begin()
-            self._begun.set()
-            return outbox
+        outbox = await self.host.begin()
+        self._begun.set()
+        return outbox
 
     async def stop(self) -> None:
         """Finish what waits, save the state, close everything."""
