@@ -48,7 +48,7 @@ class _Tools:
 
     def __init__(self, plan: SambaPlan, supply: OwnerSupply, run: bytes) -> None:
         self.agreed = plan.agreement(run)
-        keys = OwnerKeys.derive(supply.channel, supply.packets, self.agreed)
+        keys = OwnerKeys.derive(supply.pads, supply.packets, self.agreed)
         cipher = plan.config.packet_cipher
         self.up = Line(cipher, keys.seals.up, UP)
         self.down = Line(cipher, keys.seals.down, DOWN)
