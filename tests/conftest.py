@@ -49,9 +49,11 @@ KERNELS = {
 PARTIES = {"agents": "feducb", "peers": "feducb_p2p", "buyers": "pfcb", "servers": "fclub"}
 #: The peers' kernels and FedUCB's share much, so these two do not begin side by side.
 FIRST = (
-    "feducb_p2p", "fclub", "feducb", "fedlinucb_async", "pfcb", "test_docs", "test_resume",
-    "test_fclub_figures", "samba", "test_mutants", "test_cli", "test_ledger_kills",
-    "test_procurement", "test_audit", "test_clusters", "test_samba_security",
+    "feducb_p2p", "fclub", "feducb", "test_persons", "test_late_joiners", "test_mutants",
+    "fedlinucb_async", "pfcb", "samba", "test_ledger_kills", "test_unobserved", "test_examples",
+    "test_fclub_figures", "test_clusters", "test_resume", "test_samba_silent", "test_cli",
+    "test_commands", "test_docs", "test_door_contract", "test_samba_security", "test_audit",
+    "test_procurement",
 )  # fmt: skip
 
 

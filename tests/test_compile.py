@@ -291,6 +291,60 @@ def test_a_value_that_came_from_elsewhere_is_noticed(small, foreign, tmp_path):
     assert run(COINS, small, foreign, cache=cache, UNIT="1") == ["12.0", "1"]
 
 
+@pytest.fixture
+def worlds(small):
+    """Two worlds of the package's own, and a kernel that makes one of them by itself."""
+    for name, rate in (("coin", "1"), ("dice", "5")):
+        module = f"""
+            import os
+            from typing import NamedTuple
+            from fedbandits._compile import implements
+            from fedbandits.environments.base import reward
+            UNIT = float(os.environ.get("UNIT", "{rate}"))
+            class {name.title()}(NamedTuple):
+                mean: float
+            @implements(reward, {name.title()})
+            def _reward(world, arm):
+                return world.mean * UNIT
+            """
+        write(small / "fedbandits", **{f"environments__{name}": module})
+    inside = """
+            from fedbandits._compile import compiled
+            from fedbandits.environments.base import reward
+            from fedbandits.environments.dice import Dice
+            @compiled
+            def cast():
+                return reward(Dice(3.0), 0)
+            """
+    write(small / "fedbandits", systems__one__cast=inside)
+    return small
+
+
+def test_what_else_a_process_has_imported_does_not_matter(worlds, tmp_path):
+    """A worker, a party or a command finds what a test or a notebook has compiled."""
+    cache = tmp_path / "cache"
+    play = """
+from fedbandits.environments.coin import Coin
+from fedbandits.systems.one.loop import play
+print(play(Coin(5.0)), sum(play.stats.cache_hits.values()))
+"""
+    other = "import fedbandits.environments.dice\n"
+    assert run(other + play, worlds, cache=cache) == ["10.0", "0"]
+    assert run(play, worlds, cache=cache) == ["10.0", "1"]
+    assert run(play + other + play, worlds, cache=cache) == ["10.0", "1"] * 2
+
+
+def test_values_behind_a_type_that_a_kernel_makes_itself_are_noticed(worlds, tmp_path):
+    cache = tmp_path / "cache"
+    cast = """
+from fedbandits.systems.one.cast import cast
+print(cast(), sum(cast.stats.cache_hits.values()))
+"""
+    assert run(cast, worlds, cache=cache) == ["15.0", "0"]
+    assert run(cast, worlds, cache=cache, UNIT="2") == ["6.0", "0"]
+    assert run(cast, worlds, cache=cache) == ["15.0", "1"]
+
+
 def test_what_has_no_file_is_never_kept(small, tmp_path):
     """A notebook's implementation for a type of a module: only the latter can be told apart."""
     cache = tmp_path / "cache"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
+import numba
 import pytest
 
 import fedbandits as fb
 from fedbandits.environments import find_environment
 from fedbandits.experiments.result import own_metrics
 from fedbandits.settings.reference.glossary import VARIABLES
-from fedbandits.systems import preset_names
-from fedbandits.testing.systems import CHECKS
+from fedbandits.systems import find_preset, preset_names
+from fedbandits.testing.systems import CHECKS, ROUNDS
+from fedbandits.testing.worlds import small_world
 
 PRESETS = sorted(preset_names())
 
@@ -22,6 +26,18 @@ def test_preset_names_are_unique():
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_preset(preset, check):
     check(preset)
+
+
+def test_presets_of_a_system_share_its_kernels():
+    """An array that one preset makes read-only and another does not would double every kernel."""
+    kinds = defaultdict(set)
+    for preset in PRESETS:
+        found = find_preset(preset)
+        plan = fb.system(preset).plan(small_world(found), ROUNDS)
+        if hasattr(plan, "constants"):
+            kinds[found.name].add(str(numba.typeof(plan.constants)))
+    assert len(kinds) > 4
+    assert {name for name, seen in kinds.items() if len(seen) > 1} == set()
 
 
 OWN_METRICS = [("fclub", "clustered"), ("fclub-published", "clustered"), ("pfcb", "procurement")]

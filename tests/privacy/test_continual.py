@@ -46,6 +46,12 @@ def test_toeplitz_squared_is_the_matrix_of_running_sums(releases):
     np.testing.assert_allclose(weights @ weights, np.tril(np.ones((releases, releases))), atol=1e-9)
 
 
+@pytest.mark.parametrize("releases", [0, 1, 6])
+@pytest.mark.parametrize("mechanism", ["none", *MECHANISMS])
+def test_coefficients_are_of_one_kind_so_that_kernels_are_compiled_once(mechanism, releases):
+    assert not ContinualPlan(mechanism, releases, 1.0).coefficients().flags.writeable
+
+
 @pytest.mark.parametrize("releases", [1, 2, 3, 5, 8, 13, 64, 100])
 def test_tree_releases_sum_disjoint_dyadic_blocks(releases):
     weights = decoder(ContinualPlan("tree", releases, 1.0))

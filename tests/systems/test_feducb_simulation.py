@@ -94,6 +94,20 @@ def test_neither_chunks_nor_threads_change_a_bit(name, monkeypatch):
     assert (whole.syncs, whole.messages) == (pieces.syncs, pieces.messages)
 
 
+def test_a_run_without_long_batches_compiles_nothing_for_threads(monkeypatch):
+    from fedbandits.systems.agents import batches
+    from fedbandits.systems.feducb.loop import Replicate
+
+    called = []
+    monkeypatch.setattr(Replicate, "_play_slice", lambda *_: called.append(True))
+    monkeypatch.setattr(batches, "_WORTH_SHARING", 361)
+    simulate(variant("feducb"), LINEAR, 120, 0, 0, threads=2).advance(120)
+    assert not called
+    monkeypatch.setattr(batches, "_WORTH_SHARING", 360)  # agent-steps of the whole run
+    simulate(variant("feducb"), LINEAR, 120, 0, 0, threads=2)
+    assert called
+
+
 def test_systems_meet_the_same_contexts_and_reward_draws():
     """Two variants that act alike for want of knowledge earn alike."""
     one = simulate(variant("feducb"), LINEAR, 400, 0, 0)

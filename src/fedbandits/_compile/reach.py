@@ -11,7 +11,7 @@ import enum
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -65,9 +65,10 @@ class Reach:
         self._classes: set[type] = set()
         self._waiting: list[Any] = [function]
         self._read_types(signature)
-        self._waiting += _called(self._classes)
         while self._waiting:
             self._read_function(self._waiting.pop())
+            if not self._waiting:  # what was read may have named further types
+                self._waiting += self._implementations()
 
     @property
     def outside(self) -> set[str]:
@@ -146,7 +147,18 @@ class Reach:
             function.__code__.co_freevars, function.__closure__ or (), strict=True
         ):
             self._read_value(name, cell.cell_contents, names, ours)
-        self._waiting += [one.function for one in _implementing(function, self._classes)]
+
+    def _implementations(self) -> list[Any]:
+        """Implementations for types that were found, but for those that were read.
+
+        Only these: others that happen to be loaded cannot be chosen, as compiled code makes no
+        value of a type that it does not name. So what other modules a process has imported does not
+        count, nor in which order.
+        """
+        found = [one.function for one in IMPLEMENTATIONS if one.first in self._classes]
+        plain = (getattr(function, "py_func", function) for function in found)
+        unread = [function for function in plain if id(function) not in self._seen]
+        return sorted(unread, key=lambda function: (function.__module__, function.__qualname__))
 
     def _read_value(self, name: str, value: Any, names: list[str], ours: bool) -> None:
         """Note a value; ``names`` are the attributes that may be read of a module."""
@@ -215,33 +227,3 @@ def _is_foreign_helper(function: FunctionType) -> bool:
     stub = any(one.stub is function for one in IMPLEMENTATIONS)
     foundation = is_foundation(function.__module__, file)
     return not stub and not foundation and path_in_package(file) is None
-
-
-def _implementing(stub: Callable[..., Any], classes: set[type]) -> Iterator[Implementation]:
-    """Implementations of a function for this package's types, and for some others."""
-    for one in IMPLEMENTATIONS:
-        if one.stub is stub and (one.first in classes or _room(one.first) is not None):
-            yield one
-
-
-def _called(classes: Iterable[type]) -> Iterator[Callable[..., Any]]:
-    """Implementations that a signature may choose, however they are reached.
-
-    Among them are those that some other room registered for one of this package's types: the text
-    of that type's room does not tell of them.
-    """
-    chosen = set(classes)
-    for one in IMPLEMENTATIONS:
-        room = _room(one.first)
-        if one.first in chosen or (room is not None and room != _room(one.function)):
-            yield one.function
-
-
-def _room(thing: Any) -> str | None:
-    """The room of this package where a class or function was written; None if outside."""
-    if isinstance(thing, type):
-        file = getattr(sys.modules.get(thing.__module__), "__file__", None)
-    else:
-        file = getattr(thing, "py_func", thing).__code__.co_filename
-    path = path_in_package(file) if file else None
-    return None if path is None else room_of(path)

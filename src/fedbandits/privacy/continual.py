@@ -97,10 +97,16 @@ class ContinualPlan(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.releases if self.mechanism in ("toeplitz", "optimal") else 0
 
     def coefficients(self) -> Floats:
-        """What :func:`draw_weight` reads: c₀ … c_{n-1}, or the packed decoder; else empty."""
+        """What :func:`draw_weight` reads: c₀ … c_{n-1}, or the packed decoder; else empty.
+
+        Read-only for every mechanism. Kernels that take them would otherwise be compiled twice,
+        for arrays that may be changed and for those that may not.
+        """
         if self.mechanism == "optimal":
             return packed_decoder(self.releases, self.decay)
-        return toeplitz_coefficients(self.releases if self.mechanism == "toeplitz" else 0)
+        found = toeplitz_coefficients(self.releases if self.mechanism == "toeplitz" else 0)
+        found.flags.writeable = False
+        return found
 
     def sensitivity(self, releases: int | None = None) -> float:
         """Sensitivity of the inputs of the draws to one record, as a multiple of its norm.

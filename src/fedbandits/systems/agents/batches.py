@@ -48,7 +48,8 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
     ) -> None:
         super().__init__(plan, environment, seed, replicate)
         agents = plan.constants.agents
-        shares = min(threads, agents)
+        # Where no batch can be long, threads would only add kernels to compile.
+        shares = min(threads, agents) if plan.rounds * agents >= _WORTH_SHARING else 1
         self._slices = [(agents * i // shares, agents * (i + 1) // shares) for i in range(shares)]
         self._scratch = [new_scratch(plan) for _ in self._slices]
 

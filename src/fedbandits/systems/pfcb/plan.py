@@ -235,6 +235,10 @@ def _check_capacities(facts: ProcurementFacts) -> None:
         )
 
 
+#: Stands for running sums where a report has noise of its own.
+_NO_SUMS = ContinualPlan("none", 0, 0.0)
+
+
 def _constants(
     config: PFCB, facts: ProcurementFacts, rounds: int, exchanges: Timing, noise: Noise
 ) -> Constants:
@@ -255,7 +259,7 @@ def _constants(
         if config.idle
         else math.sqrt(2.0 * math.log(1.25 / config.delta)) / config.epsilon,
         log_horizon=_log_horizon(config, rounds),
-        coefficients=np.zeros(0) if noise.continual is None else noise.continual.coefficients(),
+        coefficients=(noise.continual or _NO_SUMS).coefficients(),
         mixing=noise.mixing.copy(),
         covariance=noise.mixing @ noise.mixing.T,
         acceptance=acceptance,
