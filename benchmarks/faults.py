@@ -31,7 +31,7 @@ from fedbandits.testing.brokered import Brokered
 from fedbandits.testing.deployed import table_from
 from fedbandits.testing.killed import Killed, killing, settled, states
 
-SYSTEMS = ("feducb", "fclub", "pfcb", "samba-ucb")
+SYSTEMS = ("feducb", "fclub", "pfcb", "samba-ucb", "samba-silent-ucb")
 #: Seconds that a party stands still, and that its disk is full.
 _AWAY, _FULL = 3.0, 1.0
 

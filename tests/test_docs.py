@@ -119,8 +119,11 @@ def test_the_reference_has_every_table_of_a_store():
 
 @pytest.mark.parametrize(
     "preset",
-    ["feducb", "feducb-p2p", "fedlinucb-async", "fclub", "fclub-published", "pfcb", "samba-ucb"],
-)
+    [
+        "feducb", "feducb-p2p", "fedlinucb-async", "fclub", "fclub-published", "pfcb", "samba-ucb",
+        "samba-silent-ucb",
+    ],
+)  # fmt: skip
 def test_the_reference_has_every_message(preset):
     table = read_federation(example(preset)).roles.table
     names = {kind.__name__ for kind in table}

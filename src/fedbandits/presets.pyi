@@ -1493,7 +1493,7 @@ def samba_ucb(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
     comparison: Literal["published", "silent"] = "published",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """UCB by SAMBA: scores and bits are encrypted, and servers see masked ones.
@@ -1535,7 +1535,8 @@ def samba_ucb(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs
@@ -1552,7 +1553,7 @@ def samba_thompson(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
     comparison: Literal["published", "silent"] = "published",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Thompson sampling by SAMBA: scores and bits are encrypted, and servers see masked ones.
@@ -1594,7 +1595,8 @@ def samba_thompson(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs
@@ -1611,7 +1613,7 @@ def samba_egreedy(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
     comparison: Literal["published", "silent"] = "published",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Ε-greedy by SAMBA: scores and bits are encrypted, and servers see masked ones.
@@ -1653,7 +1655,8 @@ def samba_egreedy(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs
@@ -1670,7 +1673,7 @@ def samba_egreedy_decreasing(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
     comparison: Literal["published", "silent"] = "published",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Ε-greedy with decreasing ε by SAMBA: scores and bits are encrypted, and servers see masked ones.
@@ -1712,7 +1715,8 @@ def samba_egreedy_decreasing(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs
@@ -1729,7 +1733,7 @@ def samba_softmax(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
     comparison: Literal["published", "silent"] = "published",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Softmax by SAMBA: scores and bits are encrypted, and servers see masked ones.
@@ -1771,7 +1775,8 @@ def samba_softmax(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs
@@ -1788,7 +1793,7 @@ def samba_pursuit(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
     comparison: Literal["published", "silent"] = "published",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Pursuit by SAMBA: scores and bits are encrypted, and servers see masked ones.
@@ -1830,7 +1835,8 @@ def samba_pursuit(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs
@@ -1847,7 +1853,7 @@ def distributed_ucb(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
     comparison: Literal["published", "silent"] = "published",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """UCB with SAMBA's messages in clear; shows the cost of encryption.
@@ -1889,7 +1895,8 @@ def distributed_ucb(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs
@@ -1906,7 +1913,7 @@ def distributed_thompson(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
     comparison: Literal["published", "silent"] = "published",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Thompson sampling with SAMBA's messages in clear; shows the cost of encryption.
@@ -1948,7 +1955,8 @@ def distributed_thompson(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs
@@ -1965,7 +1973,7 @@ def distributed_egreedy(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
     comparison: Literal["published", "silent"] = "published",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Ε-greedy with SAMBA's messages in clear; shows the cost of encryption.
@@ -2007,7 +2015,8 @@ def distributed_egreedy(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs
@@ -2024,7 +2033,7 @@ def distributed_egreedy_decreasing(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
     comparison: Literal["published", "silent"] = "published",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Ε-greedy with decreasing ε with SAMBA's messages in clear; shows the cost of encryption.
@@ -2066,7 +2075,8 @@ def distributed_egreedy_decreasing(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs
@@ -2083,7 +2093,7 @@ def distributed_softmax(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
     comparison: Literal["published", "silent"] = "published",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Softmax with SAMBA's messages in clear; shows the cost of encryption.
@@ -2125,7 +2135,8 @@ def distributed_softmax(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs
@@ -2142,7 +2153,7 @@ def distributed_pursuit(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
     comparison: Literal["published", "silent"] = "published",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Pursuit with SAMBA's messages in clear; shows the cost of encryption.
@@ -2184,7 +2195,8 @@ def distributed_pursuit(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs
@@ -2201,7 +2213,7 @@ def plain_ucb(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
     comparison: Literal["published", "silent"] = "published",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """UCB on one machine; SAMBA must return the same.
@@ -2243,7 +2255,8 @@ def plain_ucb(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs
@@ -2260,7 +2273,7 @@ def plain_thompson(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
     comparison: Literal["published", "silent"] = "published",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Thompson sampling on one machine; SAMBA must return the same.
@@ -2302,7 +2315,8 @@ def plain_thompson(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs
@@ -2319,7 +2333,7 @@ def plain_egreedy(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
     comparison: Literal["published", "silent"] = "published",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Ε-greedy on one machine; SAMBA must return the same.
@@ -2361,7 +2375,8 @@ def plain_egreedy(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs
@@ -2378,7 +2393,7 @@ def plain_egreedy_decreasing(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
     comparison: Literal["published", "silent"] = "published",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Ε-greedy with decreasing ε on one machine; SAMBA must return the same.
@@ -2420,7 +2435,8 @@ def plain_egreedy_decreasing(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs
@@ -2437,7 +2453,7 @@ def plain_softmax(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
     comparison: Literal["published", "silent"] = "published",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Softmax on one machine; SAMBA must return the same.
@@ -2479,7 +2495,8 @@ def plain_softmax(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs
@@ -2496,7 +2513,7 @@ def plain_pursuit(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
     comparison: Literal["published", "silent"] = "published",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Pursuit on one machine; SAMBA must return the same.
@@ -2538,7 +2555,8 @@ def plain_pursuit(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs
@@ -2555,7 +2573,7 @@ def samba_egreedy_printed(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "published",
     tie_breaking: Literal["first", "random"] = "first",
     comparison: Literal["published", "silent"] = "published",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "paillier",
 ) -> Variant:
     """Ε-greedy by SAMBA as printed: the Controller draws the scores of exploring steps.
@@ -2597,7 +2615,8 @@ def samba_egreedy_printed(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs
@@ -2614,7 +2633,7 @@ def samba_silent_ucb(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
     comparison: Literal["published", "silent"] = "silent",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "shares",
 ) -> Variant:
     """UCB by SAMBA with shared scores: neither server learns anything about them.
@@ -2656,7 +2675,8 @@ def samba_silent_ucb(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs
@@ -2673,7 +2693,7 @@ def samba_silent_thompson(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
     comparison: Literal["published", "silent"] = "silent",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "shares",
 ) -> Variant:
     """Thompson sampling by SAMBA with shared scores: neither server learns anything about them.
@@ -2715,7 +2735,8 @@ def samba_silent_thompson(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs
@@ -2732,7 +2753,7 @@ def samba_silent_egreedy(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
     comparison: Literal["published", "silent"] = "silent",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "shares",
 ) -> Variant:
     """Ε-greedy by SAMBA with shared scores: neither server learns anything about them.
@@ -2774,7 +2795,8 @@ def samba_silent_egreedy(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs
@@ -2791,7 +2813,7 @@ def samba_silent_egreedy_decreasing(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
     comparison: Literal["published", "silent"] = "silent",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "shares",
 ) -> Variant:
     """Ε-greedy with decreasing ε by SAMBA with shared scores: neither server learns anything about them.
@@ -2833,7 +2855,8 @@ def samba_silent_egreedy_decreasing(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs
@@ -2850,7 +2873,7 @@ def samba_silent_softmax(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
     comparison: Literal["published", "silent"] = "silent",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "shares",
 ) -> Variant:
     """Softmax by SAMBA with shared scores: neither server learns anything about them.
@@ -2892,7 +2915,8 @@ def samba_silent_softmax(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs
@@ -2909,7 +2933,7 @@ def samba_silent_pursuit(
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty",
     tie_breaking: Literal["first", "random"] = "random",
     comparison: Literal["published", "silent"] = "silent",
-    arity: int = 4,
+    arity: int = 8,
     total: Literal["paillier", "shares"] = "shares",
 ) -> Variant:
     """Pursuit by SAMBA with shared scores: neither server learns anything about them.
@@ -2951,7 +2975,8 @@ def samba_silent_pursuit(
         between them. They learn only the budget, the number of arms and the algorithm.
     arity
         Only for ``comparison = "silent"``: how many scores are compared all with all in a
-        group. A larger value needs fewer rounds between the servers, and more bytes.
+        group, at most. With a larger value there are fewer rounds between the servers, and
+        mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums,
         as in the paper. ``shares``: owners split their sums between both servers. It needs

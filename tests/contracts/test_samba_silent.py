@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandits.crypto.aead import GcmCipher
-from fedbandits.crypto.pair_ciphers import PairCiphers
+from fedbandits.crypto.packet_rows import PacketRow
 from fedbandits.environments import Bernoulli
 from fedbandits.systems.samba.config import Samba
 from fedbandits.systems.samba.silent.theory import Counts
@@ -137,7 +137,7 @@ def arrays(state):
 def counted(monkeypatch):
     """Packets that are really sealed and opened by themselves, and their bytes."""
     counts = dict.fromkeys(("sealed", "opened", "bytes"), 0)
-    for owner in (GcmCipher, PairCiphers):
+    for owner in (GcmCipher, PacketRow):
 
         def seal(self, positions, payloads, original=owner.seal):
             sealed = original(self, positions, payloads)

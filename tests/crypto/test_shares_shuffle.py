@@ -26,7 +26,13 @@ from fedbandits.crypto.shares.shuffle import (
     returned_share,
     unit_vector,
 )
-from fedbandits.crypto.shares.tournament import comparisons, pairs, stage_sizes, winners
+from fedbandits.crypto.shares.tournament import (
+    comparisons,
+    groups_of,
+    pairs,
+    stage_sizes,
+    winners,
+)
 
 ARITIES = (2, 3, 4, 5, 8, 16)
 
@@ -121,7 +127,7 @@ def played(numbers, arity: int) -> tuple[int, list[int]]:
         who = places[pairs(left, arity)]
         lost = (numbers[who[:, 0]] < numbers[who[:, 1]]).astype(np.uint64)
         compared.append(len(who))
-        left = winners(places, left, arity, lost)
+        left = winners(places, left, groups_of(left, arity), lost)
     return int(places[0]), compared
 
 
@@ -146,11 +152,11 @@ def test_of_few_numbers_all_orders_find_the_largest():
 
 
 @pytest.mark.parametrize("arity", ARITIES)
-def test_groups_are_few_and_as_equal_as_can_be(arity):
+def test_groups_are_as_equal_as_can_be(arity):
     for entries in range(2, 200):
         sizes = group_sizes(entries, arity)
         assert sum(sizes) == entries
-        assert len(sizes) == math.ceil(entries / arity)
+        assert len(sizes) == groups_of(entries, arity)
         assert max(sizes) <= arity
         assert max(sizes) - min(sizes) <= 1
 
@@ -174,12 +180,34 @@ def test_there_are_as_many_stages_as_the_logarithm_says(arity):
         assert reach < entries <= reach * arity
 
 
+@pytest.mark.parametrize("arity", ARITIES)
+def test_no_other_groups_of_as_few_stages_take_fewer_comparisons(arity):
+    """All tournaments are tried whose groups of a stage are as large as each other, but for one."""
+
+    def courses(entries: int) -> list[tuple[int, int]]:
+        """Stages and comparisons of each."""
+        if entries == 1:
+            return [(0, 0)]
+        found = []
+        for size in range(2, min(arity, entries) + 1):
+            groups = math.ceil(entries / size)
+            sizes = [entries // groups + (g < entries % groups) for g in range(groups)]
+            now = sum(math.comb(each, 2) for each in sizes)
+            found += [(stages + 1, later + now) for stages, later in courses(groups)]
+        return found
+
+    for entries in (2, 3, 7, 16, 29, 40):
+        best = len(stage_sizes(entries, arity)), comparisons(entries, arity)
+        assert best == min(courses(entries))
+
+
 def test_how_many_are_compared():
     assert [comparisons(entries, 2) for entries in range(1, 9)] == [0, 1, 2, 3, 4, 5, 6, 7]
     assert comparisons(1000, 2) == 999
     assert comparisons(16, 16) == 16 * 15 // 2
-    first, second, third = 25 * 6, 4 * 6 + 3 * 3, 6 + 3  # 100, 25 and 7 contenders; 2 are left
-    assert comparisons(100, 4) == first + second + third + 1
+    assert stage_sizes(100, 4) == (100, 50, 13, 4)
+    # 50 pairs; 11 groups of four and 2 of three; one of four and 3 of three; the last four.
+    assert comparisons(100, 4) == 50 + (11 * 6 + 2 * 3) + (6 + 3 * 3) + 6
 
 
 @pytest.mark.parametrize("size", [3, 4, 5])
@@ -191,7 +219,7 @@ def test_results_that_no_numbers_cause_are_found(size):
         for (i, j), lost in zip(who.tolist(), pattern, strict=True):
             wins[j if lost else i] += 1
         places = np.arange(10, 10 + size)
-        left = winners(places, size, size, np.array(pattern, np.uint64))
+        left = winners(places, size, 1, np.array(pattern, np.uint64))
         if size - 1 in wins:
             assert left == 1
             assert places[0] == 10 + wins.index(size - 1)
@@ -202,6 +230,6 @@ def test_results_that_no_numbers_cause_are_found(size):
 def test_one_group_that_nobody_wins_is_enough():
     places = np.arange(6)
     fair, cycle = [0, 0, 0], [0, 1, 0]
-    assert winners(places.copy(), 6, 3, np.array(fair + fair, np.uint64)) == 2
-    assert winners(places.copy(), 6, 3, np.array(fair + cycle, np.uint64)) == -1
-    assert winners(places.copy(), 6, 3, np.array(cycle + fair, np.uint64)) == -1
+    assert winners(places.copy(), 6, 2, np.array(fair + fair, np.uint64)) == 2
+    assert winners(places.copy(), 6, 2, np.array(fair + cycle, np.uint64)) == -1
+    assert winners(places.copy(), 6, 2, np.array(cycle + fair, np.uint64)) == -1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,7 +16,7 @@ from fedbandits.crypto.aead import (
     position_prefix,
 )
 from fedbandits.crypto.keystream import KeyStream
-from fedbandits.crypto.pair_ciphers import PairCiphers
+from fedbandits.crypto.packet_rows import PacketRow
 from fedbandits.crypto.shares.comparison import (
     OPENING_BITS,
     OPENINGS,
@@ -111,21 +113,37 @@ PLACE = position_prefix(3, 7, 1) + bytes(4)
 
 
 def test_packets_of_many_pairs_are_those_of_each():
-    pairs = PairCiphers(KEYS, 8)
+    pairs = PacketRow(KEYS, [8] * 3)
     data = bytes(range(24))
-    sealed = pairs.seal(PLACE, data)
-    assert pairs.open(PLACE, sealed) == data
+    sealed = pairs.seal([PLACE] * 3, data)
+    assert pairs.open([PLACE] * 3, sealed) == data
     for key, packet, at in zip(KEYS, sealed, (0, 8, 16), strict=True):
         assert GcmCipher(key).open([PLACE], [packet]) == [data[at : at + 8]]
-    assert not set(sealed) & set(pairs.seal(PLACE, data))  # under nonces of their own
+    assert not set(sealed) & set(pairs.seal([PLACE] * 3, data))  # under nonces of their own
+
+
+def test_packets_of_a_row_may_differ_in_length_and_share_a_key():
+    places = [position_prefix(3, 7, 1) + bytes([0, 0, 0, k]) for k in range(4)]
+    row = PacketRow([KEYS[0], KEYS[0], KEYS[1], KEYS[1]], [5, 0, 30, 1])
+    data = bytes(range(36))
+    sealed = row.seal(places, data)
+    assert row.open(places, sealed) == data
+    own, other = (GcmCipher(key) for key in KEYS[:2])
+    assert own.open(places[:2], sealed[:2]) == [data[:5], b""]
+    assert other.open(places[2:], sealed[2:]) == [data[5:35], data[35:]]
+    with pytest.raises(TamperedPacketError):
+        row.open([places[1], places[0], *places[2:]], sealed)
+    for short in (data[:-1], data + b"0"):
+        with pytest.raises(struct.error):
+            row.seal(places, short)
 
 
 def test_a_packet_of_another_pair_or_place_does_not_open():
-    pairs = PairCiphers(KEYS, 8)
-    sealed = pairs.seal(PLACE, bytes(24))
+    pairs = PacketRow(KEYS, [8] * 3)
+    sealed = pairs.seal([PLACE] * 3, bytes(24))
     with pytest.raises(TamperedPacketError):
-        pairs.open(PLACE, [sealed[1], sealed[0], sealed[2]])
+        pairs.open([PLACE] * 3, [sealed[1], sealed[0], sealed[2]])
     with pytest.raises(TamperedPacketError):
-        pairs.open(position_prefix(4, 7, 1) + bytes(4), sealed)
+        pairs.open([position_prefix(4, 7, 1) + bytes(4)] * 3, sealed)
     with pytest.raises(PacketLengthError):
-        pairs.open(PLACE, [*sealed[:2], sealed[2][:-1]])
+        pairs.open([PLACE] * 3, [*sealed[:2], sealed[2][:-1]])

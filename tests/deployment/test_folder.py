@@ -243,9 +243,10 @@ def test_every_code_stands_for_one_kind_of_error():
     assert code_of(ConfigError("")) == 2
 
 
-def test_a_customer_orders_a_run_and_learns_its_total(tmp_path):
+@pytest.mark.parametrize("preset", ["distributed-ucb", "samba-silent-ucb"])
+def test_a_customer_orders_a_run_and_learns_its_total(preset, tmp_path):
     """Nothing begins before that; who is no customer orders nothing."""
-    text = example("distributed-ucb").replace("rounds = 1000", "rounds = 5")
+    text = example(preset).replace("rounds = 1000", "rounds = 5")
     (tmp_path / "auction.toml").write_text(text.replace("100 ms", "20 ms"))
     machine = tmp_path / "auction"
     init_federation(tmp_path / "auction.toml", machine, local=True, first_port=0)

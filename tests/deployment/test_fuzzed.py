@@ -13,8 +13,11 @@ from fedbandits.testing.fuzzed import Fuzzed
 
 @pytest.mark.parametrize(
     ("preset", "counts"),
-    [("feducb", (30, 15)), ("fclub", (60, 30)), ("pfcb", (20, 10)), ("samba-ucb", (3, 2))],
-)
+    [
+        ("feducb", (30, 15)), ("fclub", (60, 30)), ("pfcb", (20, 10)), ("samba-ucb", (3, 2)),
+        ("samba-silent-ucb", (1, 1)),
+    ],
+)  # fmt: skip
 def test_whatever_is_not_taken_changes_nothing(preset, counts, tmp_path):
     found = Counter()
     logging.getLogger("fedbandits.deployment").setLevel(logging.CRITICAL)

@@ -14,7 +14,7 @@ import pytest
 from fedbandits.testing.misbehaving import disturbed
 
 #: One of each kind of parties; ``benchmarks/attacks.py`` plays all presets.
-FEW = ["feducb", "fclub", "pfcb", "samba-ucb"]
+FEW = ["feducb", "fclub", "pfcb", "samba-ucb", "samba-silent-ucb"]
 
 
 @pytest.mark.parametrize("preset", FEW)

@@ -25,7 +25,7 @@ FIVE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("preset", ["feducb", "fclub", "pfcb", "samba-ucb"])
+@pytest.mark.parametrize("preset", ["feducb", "fclub", "pfcb", "samba-ucb", "samba-silent-ucb"])
 def test_members_do_as_simulated(preset, tmp_path):
     with Brokered(table_from(Setting(preset)), tmp_path) as here:
 

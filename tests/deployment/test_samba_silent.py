@@ -9,24 +9,26 @@ import pytest
 
 from fedbandits.crypto.keystream import derive_key
 from fedbandits.environments import Bernoulli
+from fedbandits.errors import StaleStoreError
 from fedbandits.systems.samba.silent import blocks
-from fedbandits.testing.applications import Setting
+from fedbandits.testing.applications import ROUNDS, Setting
 from fedbandits.testing.brokered import Brokered
-from fedbandits.testing.deployed import DeployedFederation, Play, federation_from, table_from
-from fedbandits.testing.deployed_systems import does_as_simulated
+from fedbandits.testing.deployed import (
+    DeployedFederation,
+    Play,
+    federation_from,
+    table_from,
+    until,
+)
 from fedbandits.testing.killed import Killed, killing, settled, states
+from fedbandits.testing.misbehaving import Attacked
 
-SILENT = {"comparison": "silent", "total": "shares"}
 OWNERS = [f"owner-{i}" for i in range(4)]
-
-
-def test_members_do_as_simulated(tmp_path):
-    does_as_simulated("samba-ucb", tmp_path, restarts=True, **SILENT)
 
 
 def test_members_hand_over_what_they_share(tmp_path):
     """And what nobody was handed is in no store; then they play, and the total is right."""
-    setting = Setting("samba-egreedy", **SILENT)
+    setting = Setting("samba-silent-egreedy")
     federation = federation_from(setting)
     names = {secret.name for secret in setting.system.shared(setting.plan)}
 
@@ -56,18 +58,18 @@ def test_members_hand_over_what_they_share(tmp_path):
         member: {name for name, value in each.items() if value is not None}
         for member, each in kept.items()
     }
-    first = {("own", "owners"), ("shared", "channel"), ("shared", "packets")}
+    first = {("own", "owners"), ("shared", "pads"), ("shared", "packets")}
     assert there.pop("owner-0") == first
     assert there == {
-        **{owner: {("shared", name) for name in ("owners", "channel", "packets")}
+        **{owner: {("shared", name) for name in ("owners", "pads", "packets")}
            for owner in OWNERS[1:]},
         "controller": {("own", "packets"), ("own", "link"), ("own", "bill"), ("shared", "first")},
-        "comp": {("own", "channel"), ("own", "receipt"), ("shared", "link"), ("shared", "second")},
+        "comp": {("own", "pads"), ("own", "receipt"), ("shared", "link"), ("shared", "second")},
         "dealer": {("own", "first"), ("own", "second")},
         "customer": {("shared", "bill"), ("shared", "receipt")},
     }  # fmt: skip
     for owner in OWNERS:
-        for name, maker in (("channel", "comp"), ("packets", "controller")):
+        for name, maker in (("pads", "comp"), ("packets", "controller")):
             made = kept[maker]["own", name]
             assert kept[owner]["shared", name] == derive_key(made, f"{name} {owner}")
         assert (kept[owner]["shared", "owners"] or kept[owner]["own", "owners"]) == kept["owner-0"][
@@ -77,7 +79,7 @@ def test_members_hand_over_what_they_share(tmp_path):
 
 def test_nobody_is_handed_what_is_anothers(tmp_path):
     """Neither by asking for it, nor by sending what another one makes."""
-    federation = federation_from(Setting("samba-ucb", **SILENT))
+    federation = federation_from(Setting("samba-silent-ucb"))
 
     async def ask():
         deployed = DeployedFederation(federation, tmp_path)
@@ -87,7 +89,7 @@ def test_nobody_is_handed_what_is_anothers(tmp_path):
             await node.handover.open()
         gifts = {
             (maker, peer, name): nodes[maker].gift(peer, name)
-            for maker, name in (("comp", "channel"), ("owner-0", "owners"), ("owner-1", "owners"))
+            for maker, name in (("comp", "pads"), ("owner-0", "owners"), ("owner-1", "owners"))
             for peer in federation.everybody
         }
         takes = {
@@ -100,7 +102,7 @@ def test_nobody_is_handed_what_is_anothers(tmp_path):
 
     given, takes = asyncio.run(ask())
     assert given == {
-        *(("comp", owner, "channel") for owner in OWNERS),
+        *(("comp", owner, "pads") for owner in OWNERS),
         *(("owner-0", owner, "owners") for owner in OWNERS[1:]),
     }
     assert takes == {"owner-2": False, "controller": False, "comp": False, "owner-0": True}
@@ -110,12 +112,72 @@ def test_nobody_is_handed_what_is_anothers(tmp_path):
     assert "customer" in federation.peers_of("comp")
 
 
+def test_a_customer_that_is_told_to_order_as_its_last_secret_comes_begins_once(tmp_path):
+    """An application's order and a peer's secret may come at one instant."""
+    setting = Setting("samba-silent-ucb")
+    supplies = setting.system.simulated_supplies(setting.plan, setting.stated, 1, 0)
+
+    async def begin_twice():
+        node = DeployedFederation(federation_from(setting), tmp_path, supplies=supplies).make(
+            "customer"
+        )
+        await node.host.open()
+        await node.handover.open()
+        await asyncio.gather(node.host.begin(), node.host.begin())
+        await node.host.begin()  # and in a transaction of its own
+        events = await node.host.call(lambda b: b.hands.events)
+        await node.host.stop()
+        return events
+
+    assert asyncio.run(begin_twice()) == 1
+
+
+@pytest.mark.parametrize("member", ["comp", "controller", "owner-1"])
+def test_whoever_comes_back_from_an_old_backup_stops(member, tmp_path):
+    """It would hide other numbers with words that it has used: its peers have seen more."""
+    setting = Setting("samba-silent-ucb")
+    supplies = setting.system.simulated_supplies(setting.plan, setting.stated, 1, 0)
+    federation, kept = federation_from(setting), tmp_path / "old.db"
+
+    async def back_up(deployed):
+        await deployed.stop(member)
+        kept.write_bytes((tmp_path / f"{member}.db").read_bytes())
+        await deployed.start(member)
+        await deployed.greeted()
+
+    async def play():
+        deployed = DeployedFederation(federation, tmp_path, supplies=supplies)
+        await deployed.start()
+        await deployed.greeted()
+        played = Attacked(deployed, setting.world, 1)
+        played.attack = lambda: back_up(deployed)
+        await played.advance(ROUNDS)
+        await deployed.stop(member)
+        for left in tmp_path.glob(f"{member}.db*"):
+            left.unlink()
+        again = DeployedFederation(
+            federation, tmp_path, supplies=supplies, stores={member: str(kept)}, moved=True
+        )
+        again.hub, fatal = deployed.hub, []
+        node = again.make(member, fatal.append)
+        await node.start()
+        await until(lambda: bool(fatal))
+        await node.stop()
+        await deployed.stop()
+        return played.attacks, fatal
+
+    attacks, (why,) = asyncio.run(play())
+    assert attacks == 1
+    assert type(why) is StaleStoreError
+    assert member in str(why)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="forks members")
 def test_whoever_is_killed_goes_on_where_it_was(tmp_path):
     """Owner, servers, dealer and broker at random instants, with secrets of their own."""
     rounds = 12
     table = table_from(
-        Setting("samba-thompson", **SILENT), rounds=rounds, noise="secure",
+        Setting("samba-silent-thompson"), rounds=rounds, noise="secure",
         facts={"parties": 3}, clock={"kind": "rounds"},
     )  # fmt: skip
     table["members"]["owner"] = OWNERS[:3]

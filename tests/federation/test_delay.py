@@ -308,6 +308,7 @@ def test_a_late_record_is_in_a_joint_estimate_once(preset, delay):
     ("preset", "environment", "settings"),
     [
         ("samba-ucb", Bernoulli(arms=4), {}),
+        ("samba-silent-ucb", Bernoulli(arms=4), {}),
         ("pfcb", Procurement(agents=2, producers=3), {}),
     ],
 )

@@ -30,8 +30,9 @@ def variant(name: str, execution: str = "samba", **parts) -> Samba:
 
 
 def silent(name: str, execution: str = "samba", **parts) -> Samba:
-    """A variant in which neither server learns anything."""
-    return variant(name, execution, comparison="silent", **{"total": "shares", **parts})
+    """A variant in which neither server learns anything; five owners play two stages."""
+    usual = {"total": "shares", "arity": 4}
+    return variant(name, execution, comparison="silent", **(usual | parts))
 
 
 def federated(config: Samba, arms: int, budget: int, seed: int = 0, route=None) -> PartiesReplicate:

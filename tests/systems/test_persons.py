@@ -130,7 +130,7 @@ class TestRefusals:
         with pytest.raises(ConfigError, match=r'records_per_person: given 3.*set unit = "person"'):
             system("feducb", records_per_person=3)
 
-    @pytest.mark.parametrize("preset", ["samba-ucb", "pfcb", "fedlinucb-async"])
+    @pytest.mark.parametrize("preset", ["samba-ucb", "samba-silent-ucb", "pfcb", "fedlinucb-async"])
     def test_systems_without_persons(self, preset):
         with pytest.raises(ConfigError, match=r"system\.unit: unknown key; known keys: "):
             system(preset, unit="person")

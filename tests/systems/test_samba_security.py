@@ -13,7 +13,7 @@ from fedbandits.environments import Bernoulli
 from fedbandits.random import Key
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba import SYSTEM
-from fedbandits.systems.samba.agreement import agree, channel_cipher
+from fedbandits.systems.samba.agreement import Comparing, agree, channel_cipher
 from fedbandits.systems.samba.audit import table
 from fedbandits.systems.samba.audit.attack import (
     comp_observations,
@@ -47,6 +47,8 @@ from fedbandits.systems.samba.streams import (
 )  # fmt: skip
 from fedbandits.testing.plays import plan_of
 from tests.systems.samba_worlds import ALGORITHMS, customer_key, federated, variant
+
+PUBLISHED = Comparing("published", 4, "paillier")
 
 
 def played(config, arms=4, budget=30, seed=0) -> PartiesReplicate:
@@ -237,9 +239,11 @@ def test_a_restarted_party_is_given_the_same_secrets():
 
 def test_runs_and_agreements_have_keys_of_their_own():
     """Otherwise a second order would use every nonce again."""
-    base = (9, 3, UCB(), bytes(16))
-    others = [(10, 3, UCB(), bytes(16)), (9, 2, UCB(), bytes(16)), (9, 3, UCB(1.0), bytes(16)),
-              (9, 3, UCB(), b"\x01" * 16)]  # fmt: skip
+    base = (9, 3, UCB(), bytes(16), PUBLISHED)
+    others = [
+        (10, *base[1:]), (9, 2, *base[2:]), (9, 3, UCB(1.0), *base[3:]),
+        (*base[:3], b"\x01" * 16, PUBLISHED), (*base[:4], Comparing("silent", 4, "paillier")),
+    ]  # fmt: skip
     key, nonce = bytes(32), [bytes(12)]
     (sealed,) = channel_cipher("aes-gcm", key, agree(*base)).seal(nonce, [b"score"])
     (added,) = channel_cipher("stream", key, agree(*base)).seal(nonce, [b"score"])
@@ -265,7 +269,7 @@ def test_another_run_under_the_same_secrets_repeats_nothing():
     for algorithm in ("pursuit", "egreedy"):
         batches = []
         for name in (bytes(16), b"\x01" * 16):
-            agreed = agree(90, 6, variant(algorithm).algorithm, name)
+            agreed = agree(90, 6, variant(algorithm).algorithm, name, PUBLISHED)
             batches.append(Streams(one, agreed, random_ties=True, drawn_scores=6).batch(7, 80))
         for field, first, second in zip(Batch._fields, *batches, strict=True):
             assert first.size == second.size

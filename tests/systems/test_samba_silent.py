@@ -24,10 +24,10 @@ from fedbandits.systems.samba.fixed_point import bits_for_ties, to_word
 from fedbandits.systems.samba.presets import PRESETS
 from fedbandits.systems.samba.silent.draws import SilentStreams
 from fedbandits.systems.samba.streams import (
-    ControllerKeys,
     Exploration,
     OwnersKeys,
     Places,
+    SilentControllerKeys,
     SimulatedSecrets,
 )
 from fedbandits.testing.plays import simulate
@@ -107,7 +107,7 @@ def test_posterior_draws_are_compared_as_they_are():
 
 @pytest.mark.parametrize("arms", [2, 5, 8])
 def test_each_of_equal_owners_wins_equally_often(arms):
-    places = Places(ControllerKeys.derive(bytes(32), bytes(16)).places, arms, 1)
+    places = Places(SilentControllerKeys.derive(bytes(32), bytes(16)).ties, arms, 1)
     counts, bits = np.zeros(arms), bits_for_ties(arms)
     for step in range(4000):
         counts[np.argmax([to_word(0.25, int(p), bits) for p in places.draw(step, 1)])] += 1
@@ -136,9 +136,8 @@ def test_silent_runs_earn_what_published_ones_do(algorithm):
 def require_same_alone(run, budget, seed):
     """Play step by step, and work out every choice from what each owner alone has."""
     secrets, agreed = SimulatedSecrets.derive(seed, 0), run.agreement
-    places = Places(
-        ControllerKeys.derive(secrets.controller, agreed.run).places, agreed.arms, agreed.iterations
-    )
+    ties = SilentControllerKeys.derive(secrets.controller, agreed.run).ties
+    places = Places(ties, agreed.arms, agreed.iterations)
     exploration = Exploration(OwnersKeys.derive(secrets.owners, agreed.run).exploration)
     rule, bits = agreed.rule, bits_for_ties(agreed.arms)
     memories = [np.full(1, first_memory(rule, agreed.arms)) for _ in range(agreed.arms)]
@@ -238,7 +237,7 @@ def test_a_score_that_is_no_number_stops_the_run():
          "Samba.exploration_shortcut: given 'none', .* 'empty'; all steps look the same"),
         ({"comparison": "silent", "tie_breaking": "first"},
          "Samba.tie_breaking: given 'first', .* 'random'; no two scores are equal"),
-        ({"arity": 8}, "Samba.arity: given 8, .* 4; Comp compares all scores at once"),
+        ({"arity": 4}, "Samba.arity: given 4, .* 8; Comp compares all scores at once"),
         ({"total": "shares"}, "Samba.total: given 'shares', .* 'paillier'; only a silent run"),
         ({"comparison": "silent", "arity": 1}, "Samba.arity: given 1"),
         ({"comparison": "silent", "arity": 65}, "Samba.arity: given 65"),

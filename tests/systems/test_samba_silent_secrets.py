@@ -11,26 +11,39 @@ from fedbandits.environments import Bernoulli
 from fedbandits.errors import LocalProtocolError
 from fedbandits.privacy.ledger import Ledger
 from fedbandits.systems.application import SharedSecret
-from fedbandits.systems.samba import SYSTEM
+from fedbandits.systems.samba import SYSTEM, agreement
+from fedbandits.systems.samba.agreement import channel_cipher
 from fedbandits.systems.samba.audit.keys import keys_held
 from fedbandits.systems.samba.silent.secrets import shared
 from fedbandits.systems.samba.silent.streams import (
-    CHANNEL,
     PACKETS,
+    PADS,
     DealerKeys,
+    DealtKeys,
     FirstKeys,
+    LinkKeys,
     OwnerKeys,
+    PadKeys,
+    SealKeys,
     SecondKeys,
     SilentSecrets,
     owners_secret,
     total_key,
 )
-from fedbandits.systems.samba.streams import ControllerKeys, OwnersKeys, SimulatedSecrets
+from fedbandits.systems.samba.streams import (
+    CompKeys,
+    ControllerKeys,
+    OwnersKeys,
+    SilentControllerKeys,
+    SimulatedSecrets,
+)
 from fedbandits.testing.applications import Setting
 from fedbandits.testing.means import Workplace
-from tests.systems.samba_worlds import customer_key, federated, silent
+from fedbandits.testing.plays import plan_of
+from tests.systems.samba_worlds import customer_key, federated, silent, variant
 
 OWNERS = tuple(f"owner-{i}" for i in range(4))
+SIMULATED = SimulatedSecrets.derive(0, 0)
 
 
 def secrets_of(run):
@@ -38,10 +51,10 @@ def secrets_of(run):
     owners = tuple(party.name for party in run.of("owner"))
     simulated, agreed = SimulatedSecrets.derive(0, 0), run.one("controller").agreement
     own = SilentSecrets.simulated(simulated)
-    channel = {owner: owners_secret(own.channel, CHANNEL, owner) for owner in owners}
+    pads = {owner: owners_secret(own.pads, PADS, owner) for owner in owners}
     packets = {owner: owners_secret(own.packets, PACKETS, owner) for owner in owners}
     found = {
-        own.channel: {"comp"},
+        own.pads: {"comp"},
         own.packets: {"controller"},
         own.link: {"controller", "comp"},
         own.first: {"controller", "dealer"},
@@ -51,7 +64,7 @@ def secrets_of(run):
         simulated.controller: {"controller"},
         simulated.comp: set(),
         simulated.owners: set(owners),
-        **{channel[owner]: {owner} for owner in owners},
+        **{pads[owner]: {owner} for owner in owners},
         **{packets[owner]: {owner} for owner in owners},
     }
 
@@ -63,11 +76,11 @@ def secrets_of(run):
                 add(key, *holders)
 
     for owner in owners:
-        keys = OwnerKeys.derive(channel[owner], packets[owner], agreed)
+        keys = OwnerKeys.derive(pads[owner], packets[owner], agreed)
         add(keys.pads, owner, "comp")
         add(keys.seals, owner, "controller")
     first = FirstKeys.derive(own.packets, own.link, own.first, owners, agreed)
-    second = SecondKeys.derive(own.channel, own.link, own.second, owners, agreed)
+    second = SecondKeys.derive(own.pads, own.link, own.second, owners, agreed)
     dealer = DealerKeys.derive(own.first, own.second, agreed)
     assert first.link == second.link
     assert (first.dealt, second.dealt) == (dealer.first, dealer.second)
@@ -76,7 +89,7 @@ def secrets_of(run):
     add(second.dealt, "comp", "dealer")
     add([total_key(own.bill, agreed)], "controller", "customer")
     add([total_key(own.receipt, agreed)], "comp", "customer")
-    add(ControllerKeys.derive(simulated.controller, agreed.run), "controller")
+    add(SilentControllerKeys.derive(simulated.controller, agreed.run), "controller")
     add(OwnersKeys.derive(simulated.owners, agreed.run), *owners)
     return found
 
@@ -109,9 +122,57 @@ def test_keys_are_all_different():
     run = federated(silent("ucb"), 4, 12)
     other = SilentSecrets.simulated(SimulatedSecrets.derive(0, 1))
     found = secrets_of(run)
-    # 7 and 3 secrets, 2 an owner, 5 keys of an owner, 2 links, 4 dealt, 2 totals, 4 and 1 others
-    assert len(found) == 7 + 3 + 4 * 2 + 4 * 5 + 2 + 4 + 2 + 4 + 1
+    # 7 and 3 secrets, 2 an owner, 5 keys of an owner, 2 links, 4 dealt, 2 totals, 1 and 1 others
+    assert len(found) == 7 + 3 + 4 * 2 + 4 * 5 + 2 + 4 + 2 + 1 + 1
     assert not found.keys() & set(other)
+
+
+def keys_of(secret, plan, run):
+    """Everything that a party of a run of that name could make of one secret."""
+    agreed = plan.agreement(run)
+    if not plan.config.is_silent:
+        channel = published_key(secret, agreed)
+        return {channel, *ControllerKeys.derive(secret, run), *CompKeys.derive(secret, run)}
+    kinds = (PadKeys, SealKeys, LinkKeys, DealtKeys)
+    made = {key for kind in kinds for key in kind.derive(secret, agreed)}
+    for name in (PADS, PACKETS):
+        own = owners_secret(secret, name, "owner-0")
+        made |= {own, *(key for kind in kinds for key in kind.derive(own, agreed))}
+    made |= {*SilentControllerKeys.derive(secret, run), *OwnersKeys.derive(secret, run)}
+    return made | {total_key(secret, agreed)}
+
+
+def published_key(secret, agreed):
+    """The key of a published run's packets."""
+    made = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(agreement, "make_cipher", lambda _, key: made.append(key))
+        channel_cipher("aes-gcm", secret, agreed)
+    return made[0]
+
+
+def test_a_silent_run_has_no_key_of_a_published_one():
+    """Even if both had the same name and the same secrets, under the same names."""
+    world, run = Bernoulli(arms=3), bytes(16)
+    plans = [plan_of(make("ucb"), world, 9) for make in (variant, silent)]
+    one, other = (keys_of(bytes(32), plan, run) for plan in plans)
+    assert (len(one), len(other)) == (7, 9 + 2 * 10 + 2 + 1)
+    assert not one & other
+    names = [{secret.name for secret in SYSTEM.shared(plan)} for plan in plans]
+    assert not names[0] & names[1]
+    assert not set(SilentSecrets.simulated(SIMULATED)) & set(SIMULATED)
+
+
+@pytest.mark.parametrize("other", [{"arity": 2}, {"total": "paillier"}])
+def test_runs_that_differ_in_how_words_are_made_share_no_word(other):
+    """Of one name and one secret: a dealt word must not be used in two ways."""
+    plans = [plan_of(silent("ucb", **parts), Bernoulli(arms=3), 9) for parts in ({}, other)]
+    keys = [
+        {key for kind in (PadKeys, SealKeys, LinkKeys, DealtKeys)
+         for key in kind.derive(bytes(32), plan.agreement(bytes(16)))}
+        for plan in plans
+    ]  # fmt: skip
+    assert len(keys[0] | keys[1]) == 2 * 9
 
 
 # ------------------------------------------------------------------------------- between machines
@@ -143,7 +204,7 @@ def test_secrets_go_to_whom_they_belong(total, tmp_path):
     assert brought == again
     c, p, dealer = (brought[name] for name in ("controller", "comp", "dealer"))
     for owner in OWNERS:
-        assert brought[owner].channel == derive_key(p.channel, f"channel {owner}")
+        assert brought[owner].pads == derive_key(p.pads, f"pads {owner}")
         assert brought[owner].packets == derive_key(c.packets, f"packets {owner}")
     assert len({brought[owner].owners for owner in OWNERS}) == 1
     assert len({brought[owner].draws for owner in OWNERS}) == 4
@@ -184,7 +245,7 @@ def test_the_first_of_a_role_makes_a_secret_for_the_others():
     assert [secret.is_taken_by("owner", place) for place in range(3)] == [False, True, True]
     assert not secret.is_taken_by("comp", 1)
     assert secret.gift(b"x" * 32, "owner-1") == b"x" * 32
-    each = SharedSecret("channel", "comp", "owner", each=True)
+    each = SharedSecret("pads", "comp", "owner", each=True)
     gifts = {each.gift(b"x" * 32, owner) for owner in OWNERS}
     assert len(gifts | {b"x" * 32}) == 5
     assert not each.is_made_by("comp", 1)

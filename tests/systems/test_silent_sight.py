@@ -14,6 +14,7 @@ from fedbandits.systems.samba.audit.examination import examine
 from fedbandits.systems.samba.audit.sight import OBSERVER, OWNER, Sight
 from fedbandits.systems.samba.audit.silent_examination import (
     ALLOWED,
+    LISTENING,
     LOOKING,
     TOGETHER,
     guess_by_winner,
@@ -23,9 +24,15 @@ from fedbandits.systems.samba.audit.silent_examination import (
 from fedbandits.systems.samba.audit.silent_sight import SilentExamination
 from fedbandits.systems.samba.audit.table import OTHERS, OWN, PULLED, REWARD, SINGLE
 from fedbandits.systems.samba.silent.messages import Answer, Word
-from fedbandits.systems.samba.silent.packets import word_bytes
+from fedbandits.systems.samba.silent.packets import Line, word_bytes
+from fedbandits.systems.samba.silent.roles import customer, owner, tools
 from fedbandits.systems.samba.silent.streams import (
-    CHANNEL,
+    DOWN,
+    PADS,
+    TO_FIRST,
+    TO_SECOND,
+    TOTAL,
+    UP,
     PadKeys,
     Pads,
     SilentSecrets,
@@ -93,7 +100,7 @@ def test_answers_that_are_not_sealed_show_the_winner_to_comp(run):
     def unsealed(message):
         if not isinstance(message, Answer):
             return message
-        secret = owners_secret(SECRETS.channel, CHANNEL, message.receiver)
+        secret = owners_secret(SECRETS.pads, PADS, message.receiver)
         pads = Pads(PadKeys.derive(secret, agreed).answers, agreed)
         word = int(pads.draw(message.step, message.iteration)) + (message.receiver == OWNER)
         return msgspec.structs.replace(message, sealed=word_bytes(word))
@@ -115,10 +122,42 @@ def test_words_that_are_not_sealed_show_scores_to_comp(run):
 
 
 @pytest.mark.parametrize(
+    ("directions", "found"),
+    [
+        ({UP}, {("comp", REWARD), ("comp", OWN), ("comp", OTHERS), ("comp", PULLED),
+                ("comp", SINGLE)}),
+        ({DOWN}, {("comp", PULLED)}),
+        ({TO_SECOND, TO_FIRST}, {("dealer", OWN), ("dealer", OTHERS), ("dealer", PULLED),
+                                 ("dealer", REWARD), ("dealer", SINGLE)}),
+        ({TOTAL}, {(who, REWARD) for who in ("comp", "controller", "dealer", OWNER)}),
+    ],
+)  # fmt: skip
+def test_parties_that_do_not_seal_are_found(directions, found, monkeypatch):
+    """Alone no party sees more then; whoever hears all messages does."""
+
+    def line(cipher, key, direction):
+        return Line("none" if direction in directions else cipher, key, direction)
+
+    for role in (owner, tools, customer):
+        monkeypatch.setattr(role, "Line", line)
+    played = federated(silent("ucb"), 3, 12)
+    played.advance(12)
+    alone = silent_excess(silent_table(played, SECRETS), "shares")
+    assert {who for _, who, _ in alone} == ({OBSERVER} if directions == {TOTAL} else set())
+    excess = silent_excess(silent_table(played, SECRETS, LISTENING), "shares", hears=True)
+    assert {(who, datum) for datum, who, _ in excess} == found
+
+
+def test_who_hears_all_messages_sees_no_more(run):
+    heard = silent_table(run, SECRETS, LISTENING)
+    assert list(silent_excess(heard, "shares", hears=True)) == []
+
+
+@pytest.mark.parametrize(
     ("who", "secret", "datum"),
     [
-        ("controller", "channel", PULLED), ("controller", "second", OTHERS),
-        ("comp", "first", OTHERS), ("owner-0", "channel", None),
+        ("controller", "pads", PULLED), ("controller", "second", OTHERS),
+        ("comp", "first", OTHERS), ("owner-0", "pads", None),
     ],
 )  # fmt: skip
 def test_a_key_too_many_shows(run, who, secret, datum):

@@ -11,7 +11,7 @@ from scipy import stats
 
 from fedbandits.crypto.keystream import derive_key
 from fedbandits.crypto.shares.comparison import OPENING_BITS, OPENINGS
-from fedbandits.crypto.shares.tournament import comparisons, pairs
+from fedbandits.crypto.shares.tournament import comparisons, groups_of, pairs
 from fedbandits.systems.samba.audit.channels import (
     first_channels,
     published_channels,
@@ -219,7 +219,7 @@ def _patterns_of_orders(arms, arity) -> dict[bytes, float]:
         while len(left) > 1:
             lost = [left[i] < left[j] for i, j in pairs(len(left), arity).tolist()]
             bits += lost
-            groups = -(-len(left) // arity)
+            groups = groups_of(len(left), arity)
             ends = [g * len(left) // groups for g in range(groups + 1)]
             left = [max(left[a:b]) for a, b in itertools.pairwise(ends)]
         key = np.array(bits, np.uint8).tobytes()

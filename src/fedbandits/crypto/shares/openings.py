@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbandits._compile import compiled
+from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Words64
 from fedbandits.crypto.shares.comparison import OPENING_BITS
 
@@ -47,10 +47,25 @@ def write_opening(
         bits |= words[k] << np.uint64(filled)
         filled += width
         if filled >= _WORD_BITS:
-            at = _write_bytes(bits, _WORD_BYTES, out, at)
+            _write_word(bits, out, at)
+            at += _WORD_BYTES
             filled -= _WORD_BITS
             bits = words[k] >> np.uint64(width - filled) if filled > 0 else np.uint64(0)
     return _write_bytes(bits, (filled + 7) // 8, out, at)
+
+
+@inlined
+def _write_word(word: np.uint64, out: NDArray[np.uint8], at: int) -> None:
+    """Eight bytes; numbers without a sign let the compiler make it one move to memory."""
+    start = np.uint64(at)
+    out[start] = word & _BYTE
+    out[start + np.uint64(1)] = (word >> np.uint64(8)) & _BYTE
+    out[start + np.uint64(2)] = (word >> np.uint64(16)) & _BYTE
+    out[start + np.uint64(3)] = (word >> np.uint64(24)) & _BYTE
+    out[start + np.uint64(4)] = (word >> np.uint64(32)) & _BYTE
+    out[start + np.uint64(5)] = (word >> np.uint64(40)) & _BYTE
+    out[start + np.uint64(6)] = (word >> np.uint64(48)) & _BYTE
+    out[start + np.uint64(7)] = (word >> np.uint64(56)) & _BYTE
 
 
 @compiled

@@ -53,11 +53,32 @@ class Agreement(NamedTuple):
             raise OutOfOrderError(f"{name}: place {place} in a list of {self.arms}")
 
 
-def agree(budget: int, arms: int, algorithm: Algorithm, run: bytes) -> Agreement:
-    """What follows from the terms for the run of that name; the same for 1 as for 1.0."""
+class Comparing(NamedTuple):
+    """How servers compare scores and add up sums: it decides which words are made of a key."""
+
+    comparison: str
+    arity: int
+    total: str
+
+
+def agree(
+    budget: int, arms: int, algorithm: Algorithm, run: bytes, comparing: Comparing
+) -> Agreement:
+    """What follows from the terms for the run of that name; the same for 1 as for 1.0.
+
+    Parameters
+    ----------
+    budget, arms, algorithm
+        N, K, and what chooses arms.
+    run
+        The run's name.
+    comparing
+        How servers compare scores. Runs of one name that differ in it have no key in common;
+        otherwise they would use the same words in two ways.
+    """
     algorithm = msgspec.convert(msgspec.to_builtins(algorithm), type(algorithm))
     rule = algorithm.rule()
-    agreed = msgspec.msgpack.encode(("samba", 1, run, budget, arms, algorithm))
+    agreed = msgspec.msgpack.encode(("samba", 2, run, budget, arms, algorithm, comparing))
     context = hashlib.sha256(agreed).digest()[:16]
     return Agreement(budget, arms, rule, ITERATIONS[type(rule)], context, run)
 

@@ -122,7 +122,7 @@ _FIXED: dict[str, dict[str, tuple[Any, str]]] = {
         "tie_breaking": ("random", "no two scores are equal, so no server breaks ties"),
     },
     "published": {
-        "arity": (4, "Comp compares all scores at once"),
+        "arity": (8, "Comp compares all scores at once"),
         "total": ("paillier", "only a silent run has sums shared between two servers"),
     },
 }
@@ -163,8 +163,8 @@ class Samba(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
         learns their ratios. ``silent``: both servers compare scores that are shared between them.
         They learn only the budget, the number of arms and the algorithm.
     arity
-        Only for ``comparison = "silent"``: how many scores are compared all with all in a group. A
-        larger value needs fewer rounds between the servers, and more bytes.
+        Only for ``comparison = "silent"``: how many scores are compared all with all in a group, at
+        most. With a larger value there are fewer rounds between the servers, and mostly more bytes.
     total
         How the customer gets the cumulative reward. ``paillier``: owners encrypt their sums, as in
         the paper. ``shares``: owners split their sums between both servers. It needs ``comparison =
@@ -178,7 +178,7 @@ class Samba(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     exploration_shortcut: Literal["empty", "none", "published", "published-each"] = "empty"
     tie_breaking: Literal["random", "first"] = "random"
     comparison: Literal["published", "silent"] = "published"
-    arity: Annotated[int, Meta(ge=2, le=64)] = 4
+    arity: Annotated[int, Meta(ge=2, le=64)] = 8
     total: Literal["paillier", "shares"] = "paillier"
 
     def validate(self) -> None:

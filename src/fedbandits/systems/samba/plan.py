@@ -11,7 +11,7 @@ from fedbandits.federation.terms import Schedule
 from fedbandits.learners.index_rules import ITERATIONS
 from fedbandits.learners.locality import check_arm_score_locality
 from fedbandits.systems.base import Plan
-from fedbandits.systems.samba.agreement import Agreement, agree
+from fedbandits.systems.samba.agreement import Agreement, Comparing, agree
 from fedbandits.systems.samba.config import Samba
 
 
@@ -50,7 +50,9 @@ class SambaPlan(Plan, frozen=True, kw_only=True):
 
     def agreement(self, run: bytes) -> Agreement:
         """What the parties agree on in the run of that name."""
-        return agree(self.rounds, self.arms, self.config.algorithm, run)
+        config = self.config
+        comparing = Comparing(config.comparison, config.arity, config.total)
+        return agree(self.rounds, self.arms, config.algorithm, run, comparing)
 
 
 def make_plan(config: Samba, facts: ArmFacts, rounds: int) -> SambaPlan:

@@ -68,6 +68,20 @@ class CompKeys(NamedTuple):
         return cls(*(_run_key(secret, label, run) for label in cls._fields))
 
 
+class SilentControllerKeys(NamedTuple):
+    """What the Controller makes of its secret in a silent run: nothing that a published one has.
+
+    There an order of owners is told in clear. In a published run it must be hidden from Comp.
+    """
+
+    ties: bytes  # the order of owners that breaks ties
+
+    @classmethod
+    def derive(cls, secret: bytes, run: bytes) -> SilentControllerKeys:
+        """The key of the run of that name."""
+        return cls(*(_run_key(secret, f"silent {label}", run) for label in cls._fields))
+
+
 class OwnersKeys(NamedTuple):
     """What all owners make of the secret that they share in a silent run; no server has it."""
 
@@ -76,7 +90,7 @@ class OwnersKeys(NamedTuple):
     @classmethod
     def derive(cls, secret: bytes, run: bytes) -> OwnersKeys:
         """The key of the run of that name."""
-        return cls(*(_run_key(secret, label, run) for label in cls._fields))
+        return cls(*(_run_key(secret, f"silent {label}", run) for label in cls._fields))
 
 
 def _run_key(secret: bytes, label: str, run: bytes) -> bytes:

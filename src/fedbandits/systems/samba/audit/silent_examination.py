@@ -45,6 +45,10 @@ TOGETHER = {
     (DEALER, CONTROLLER): "dealer and Controller",
     (DEALER, COMP): "dealer and Comp",
 }
+#: Everybody as one who hears all messages too: what is not meant for it must not open.
+LISTENING: dict[tuple[str, ...], str] = {
+    (name, OBSERVER): name for name in LOOKING if name != OBSERVER
+}
 #: How each datum may be seen; by all others not at all.
 ALLOWED: dict[str, dict[str, Sight]] = {
     REWARD: {CUSTOMER: Sight.CLEAR, OBSERVER: Sight.ENCRYPTED},
@@ -87,7 +91,9 @@ def silent_table(
     }
 
 
-def silent_excess(table: Table, total: str) -> Iterator[tuple[str, str, Sight]]:
+def silent_excess(
+    table: Table, total: str, hears: bool = False
+) -> Iterator[tuple[str, str, Sight]]:
     """Cells in which somebody sees more than the claim says: datum, participant, how.
 
     Parameters
@@ -96,10 +102,14 @@ def silent_excess(table: Table, total: str) -> Iterator[tuple[str, str, Sight]]:
         Of :func:`silent_table`, everybody alone.
     total
         How the customer gets the total: Paillier's ciphertexts pass through the Controller.
+    hears
+        Whether everybody hears all messages, as :data:`LISTENING`: then it has the packets that
+        were not for it, sealed.
     """
+    least = Sight.ENCRYPTED if hears else Sight.NOT_SEEN
     for datum, row in table.items():
         for participant, sight in row.items():
-            allowed = ALLOWED[datum].get(participant, Sight.NOT_SEEN)
+            allowed = max(ALLOWED[datum].get(participant, Sight.NOT_SEEN), least)
             if total == "paillier" and participant in (CONTROLLER, CUSTOMER, OWNER):
                 allowed = max(allowed, Sight.ENCRYPTED)
             if sight > allowed:
@@ -123,15 +133,25 @@ def examine_silently(
     config = plan.config
     looked = msgspec.structs.replace(plan, config=msgspec.structs.replace(config, cipher="aes-gcm"))
     secrets = SilentSecrets.simulated(SimulatedSecrets.derive(0, 0))
-    seen = silent_table(play(looked, _LOOKED_AT), secrets)
-    run = play(looked, scaled(_PULLS, scale, _LEAST_PULLS))
-    excess = silent_excess(seen, config.total) if config.execution == "secure" else ()
+    small, run = play(looked, _LOOKED_AT), play(looked, scaled(_PULLS, scale, _LEAST_PULLS))
+    seen = silent_table(small, secrets)
+    excess = tuple(_excess(small, secrets, seen)) if config.execution == "secure" else ()
     return Examined(
         guesses=tuple(_guesses(run, secrets, config)),
         participants=tuple(LOOKING.values()),
         table=tuple((datum, *(row[name].text for name in LOOKING)) for datum, row in seen.items()),
-        excess=tuple(f"{LOOKING[who]}: {datum}: {sight.text}" for datum, who, sight in excess),
+        excess=excess,
     )
+
+
+def _excess(run: PartiesReplicate, secrets: SilentSecrets, seen: Table) -> Iterator[str]:
+    """Who sees too much, alone and with whatever a listener hears."""
+    plan: Any = run.plan
+    for datum, who, sight in silent_excess(seen, plan.config.total):
+        yield f"{LOOKING[who]}: {datum}: {sight.text}"
+    heard = silent_table(run, secrets, LISTENING)
+    for datum, who, sight in silent_excess(heard, plan.config.total, hears=True):
+        yield f"{LOOKING[who]}, who hears all messages: {datum}: {sight.text}"
 
 
 def _guesses(run: PartiesReplicate, secrets: SilentSecrets, config: Any) -> Iterator[Guess]:

@@ -1,6 +1,7 @@
 """What one participant of a silent run can read, by trying every key that it can make.
 
-A share alone is uniform, so it counts as not seen. Packets that do not open count as encrypted.
+A share alone is uniform, so it counts as not seen. Packets that do not open count as encrypted, but
+what the right key does not open either is not sealed: anybody reads it as it is.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from fedbandits.systems.samba.agreement import Agreement
 from fedbandits.systems.samba.audit.keys import keys_held, keys_in
 from fedbandits.systems.samba.audit.sight import OBSERVER, OWNER, Sight
 from fedbandits.systems.samba.messages import Sum, Total
-from fedbandits.systems.samba.silent.blocks import WORD_BYTES
 from fedbandits.systems.samba.silent.messages import (
     Answer,
     FirstTotal,
@@ -28,9 +28,9 @@ from fedbandits.systems.samba.silent.messages import (
 )
 from fedbandits.systems.samba.silent.packets import Line, word_of
 from fedbandits.systems.samba.silent.streams import (
-    CHANNEL,
     DOWN,
     PACKETS,
+    PADS,
     TO_FIRST,
     TO_SECOND,
     TOTAL,
@@ -122,7 +122,7 @@ class SilentExamination:
 
     def _knows_pad(self, owner: int, message: Any) -> bool:
         """Whether some key makes the pad of an owner's first word, or of its sum."""
-        secret = owners_secret(self._secrets.channel, CHANNEL, self._owners[owner])
+        secret = owners_secret(self._secrets.pads, PADS, self._owners[owner])
         keys, turn = PadKeys.derive(secret, self._agreed), 0
         if isinstance(message, Word):
             turn = turn_number(self._agreed, message.step, message.iteration)
@@ -168,24 +168,49 @@ class SilentExamination:
 
     def _opened(self, message: Any) -> bytes | None:
         """What is in a packet, if some key opens it, or none is needed."""
-        direction, position = self._position(message)
         link = (type(message), message.sender, message.receiver)
-        unsealed = isinstance(message, Word | Answer | SumShare) and (
-            len(message.sealed) == WORD_BYTES
-        )
-        if unsealed or self._config.packet_cipher == "none":
+        if self._config.packet_cipher == "none":
+            return bytes(message.sealed)
+        if self._opened_with(self._true_key(message), message) is None:  # then it is not sealed
             return bytes(message.sealed)
         for key in self._openers.get(link, self._keys):
-            line = Line(self._config.packet_cipher, key, direction)
-            overhead = make_cipher(self._config.packet_cipher, key).overhead
-            try:
-                opened = line.open(*position, message.sealed, len(message.sealed) - overhead)
-            except (TamperedPacketError, PacketLengthError):
-                continue
-            self._openers[link] = [key]
-            return opened
+            opened = self._opened_with(key, message)
+            if opened is not None:
+                self._openers[link] = [key]
+                return opened
         self._openers[link] = []
         return None
+
+    def _opened_with(self, key: bytes, message: Any) -> bytes | None:
+        """What is in a packet, if this key opens it."""
+        direction, position = self._position(message)
+        cipher, sealed = self._config.packet_cipher, message.sealed
+        size = len(sealed) - make_cipher(cipher, key).overhead
+        if size < 0:
+            return None
+        try:
+            return Line(cipher, key, direction).open(*position, sealed, size)
+        except (TamperedPacketError, PacketLengthError):
+            return None
+
+    def _true_key(self, message: Any) -> bytes:
+        """The key that a packet must be sealed with."""
+        secrets, agreed = self._secrets, self._agreed
+        match message:
+            case ToFirst():
+                return LinkKeys.derive(secrets.link, agreed).to_first
+            case ToSecond():
+                return LinkKeys.derive(secrets.link, agreed).to_second
+            case FirstTotal():
+                return total_key(secrets.bill, agreed)
+            case SecondTotal():
+                return total_key(secrets.receipt, agreed)
+            case Answer():
+                own = owners_secret(secrets.packets, PACKETS, message.receiver)
+                return SealKeys.derive(own, agreed).down
+            case _:  # an owner's word, or its share of the sum
+                own = owners_secret(secrets.packets, PACKETS, message.sender)
+                return SealKeys.derive(own, agreed).up
 
     @functools.cached_property
     def _openers(self) -> dict[Any, Sequence[bytes]]:
@@ -221,7 +246,7 @@ def _closed(held: set[bytes], owners: Sequence[str], agreed: Agreement) -> set[b
     """All keys that can be made of some: of owners, of links, of purposes."""
     secrets = held | {
         owners_secret(key, name, owner)
-        for key in held for name in (CHANNEL, PACKETS) for owner in owners
+        for key in held for name in (PADS, PACKETS) for owner in owners
     }  # fmt: skip
     return secrets | {made for key in secrets for made in _purposes(key, agreed)}
 

@@ -9,11 +9,10 @@ import numpy as np
 
 from fedbandits.crypto.aead import NEVER, Channel, PacketLengthError, Turn
 from fedbandits.crypto.keystream import KeyStream
-from fedbandits.federation.events import Deadline
-from fedbandits.federation.messages import Message, NotFiniteError, OutOfOrderError
+from fedbandits.federation.messages import NotFiniteError, OutOfOrderError
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
-from fedbandits.systems.samba.agreement import Agreement, Ordered, accept, channel_cipher
+from fedbandits.systems.samba.agreement import Agreement, channel_cipher
 from fedbandits.systems.samba.kernels import any_place, select_arm, select_drawn
 from fedbandits.systems.samba.messages import (
     BitList,
@@ -26,7 +25,8 @@ from fedbandits.systems.samba.messages import (
 )
 from fedbandits.systems.samba.packets import BIT, BIT_BYTES, BITS, SCORE_BYTES, SCORES, floats
 from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.roles.ending import Member, RunState, endings
+from fedbandits.systems.samba.roles.ending import RunState, endings
+from fedbandits.systems.samba.roles.member import Member
 from fedbandits.systems.samba.roles.supplies import CompSupply
 from fedbandits.systems.samba.streams import CompKeys, Ties, position
 
@@ -82,9 +82,11 @@ class Comp(Member[CompState]):
     }
     GAVE_UP = CompGaveUp
 
+    _tools: _Tools
+
     def __init__(self, seat: Seat, plan: SambaPlan, supply: CompSupply) -> None:
-        super().__init__(seat, CompState())
-        self._plan, self._cipher = plan, plan.config.packet_cipher
+        super().__init__(seat, plan, CompState())
+        self._cipher = plan.config.packet_cipher
         self._shortcut = plan.config.exploration_shortcut
         self._key, self._secret = supply
 
@@ -140,22 +142,14 @@ class Comp(Member[CompState]):
                 return self._answer(self._compare_drawn(event))
             case Start():
                 return self._begin(event)
-            case Deadline():
-                return self._end_waiting(event)
-            case _:  # the Controller's last word
-                return self._ended(event.reason)
+            case _:
+                return super()._compute(event)
 
     def _begin(self, start: Start) -> Step:
-        ordered = Ordered(start.budget, start.arms, start.algorithm)
-        tools = self._made(accept(self.name, self._plan, ordered, start.run))
+        tools = self._made(self._accepted(start))
         step = start.arms + 1
         after = self._after(stage=self._next_stage(step), run=start.run, step=step)
-
-        def keep() -> Sequence[Message]:
-            self._tools = tools
-            return ()
-
-        return Step(after, write=keep)
+        return self._begun(after, tools)
 
     def _next_stage(self, step: int) -> str:
         return "ready" if step <= self._plan.rounds else "done"

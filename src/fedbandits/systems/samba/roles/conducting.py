@@ -92,6 +92,10 @@ class Conductor(RunParty[AnyConductor]):
         state, plan = self._state, self._plan
         return max(0, (state.step - plan.arms - 1) * plan.iterations + state.iteration - 1)
 
+    def _compute(self, event: Any) -> Step:
+        """What ends a run before it is done; all else is for the Controller itself."""
+        return self._end_waiting(event) if isinstance(event, Deadline) else self._gave_up(event)
+
     def _ordered(self, order: Order) -> Ordered:
         """What the customer says that the run is about."""
         return Ordered(order.budget, self._plan.arms, order.algorithm)

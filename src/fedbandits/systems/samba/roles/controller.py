@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from fedbandits.crypto.aead import PacketLengthError, overhead_of
 from fedbandits.errors import LocalProtocolError
-from fedbandits.federation.events import Deadline, EndRound
+from fedbandits.federation.events import EndRound
 from fedbandits.federation.messages import Message
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
@@ -15,7 +15,6 @@ from fedbandits.systems.samba.agreement import Agreement, accept
 from fedbandits.systems.samba.messages import (
     Bit,
     BitList,
-    CustomerGaveUp,
     Drawn,
     Explore,
     Order,
@@ -30,7 +29,7 @@ from fedbandits.systems.samba.packets import BIT_BYTES, SCORE_BYTES
 from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.roles.conducting import Conductor, ConductorState
 from fedbandits.systems.samba.roles.draws import ControllerDraws
-from fedbandits.systems.samba.roles.ending import GAVE_UP
+from fedbandits.systems.samba.roles.ending import given_up
 from fedbandits.systems.samba.roles.supplies import ControllerSupply
 from fedbandits.systems.samba.sums import SumCipher
 
@@ -68,15 +67,7 @@ class Controller(Conductor[ConductorState]):
         ("comparing", BitList): ("collecting", "drawing", "summing"),
         ("drawing", EndRound): ("comparing",),
         ("summing", Sum): ("summing", "done"),
-        **{(stage, Deadline): (stage, "ended") for stage in _AWAITED},
-        **{
-            (stage, kind): ("ended",)
-            for kind in GAVE_UP
-            for stage in (*_AWAITED, "drawing", "ended")
-        },
-        # Before an order, and when the total has left, it is for the customer alone to say.
-        ("idle", CustomerGaveUp): ("ended",),
-        ("done", CustomerGaveUp): ("ended",),
+        **given_up(_AWAITED, "drawing"),
     }
 
     AWAITED = _AWAITED
@@ -122,10 +113,8 @@ class Controller(Conductor[ConductorState]):
                 return self._add(event, self._sums)
             case Order():
                 return self._begin(event)
-            case Deadline():
-                return self._end_waiting(event)
             case _:
-                return self._gave_up(event)
+                return super()._compute(event)
 
     def _begin(self, order: Order) -> Step:
         plan, arms, ordered = self._plan, self._plan.arms, self._ordered(order)

@@ -6,12 +6,13 @@ from typing import Any, ClassVar, TypeVar
 
 from fedbandits.crypto.aead import TamperedPacketError
 from fedbandits.errors import LocalProtocolError
-from fedbandits.federation.events import Deadline, Start
+from fedbandits.federation.events import Start
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.systems.samba.messages import CustomerGaveUp, EndForCustomer, Order, Total
 from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.roles.ending import Member, RunState, endings
+from fedbandits.systems.samba.roles.ending import RunState, endings
+from fedbandits.systems.samba.roles.member import Member
 from fedbandits.systems.samba.roles.supplies import CustomerSupply
 from fedbandits.systems.samba.sums import SumCipher, WeakKeyError, decrypt, public_bytes
 
@@ -47,10 +48,6 @@ class Payer(Member[AnyCustomer]):
     """
 
     GAVE_UP = CustomerGaveUp
-
-    def __init__(self, seat: Seat, plan: SambaPlan, state: AnyCustomer) -> None:
-        super().__init__(seat, state)
-        self._plan = plan
 
     @property
     def awaited(self) -> int | None:
@@ -109,10 +106,8 @@ class Customer(Payer[CustomerState]):
                 return self._order(public_bytes(self._private_key))
             case Total():
                 return self._read(event)
-            case Deadline():
-                return self._end_waiting(event)
-            case _:  # the Controller's last word
-                return self._ended(event.reason)
+            case _:
+                return super()._compute(event)
 
     def _read(self, message: Total) -> Step:
         reward = decrypt(self._private_key, message.ciphertext)

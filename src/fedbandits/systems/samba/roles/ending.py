@@ -7,7 +7,8 @@ thought before.
 
 from __future__ import annotations
 
-from typing import ClassVar, TypeVar
+from collections.abc import Iterable
+from typing import TypeVar
 
 from fedbandits.errors import LocalProtocolError, RemoteProtocolError
 from fedbandits.federation.events import Deadline, Event
@@ -81,35 +82,6 @@ class RunParty(Party[AnyRun]):
         return Step(self._after(stage="ended", reason=reason), outgoing)
 
 
-class Member(RunParty[AnyRun]):
-    """A party of a run that hears from the Controller alone.
-
-    Parameters
-    ----------
-    seat
-        What it is told of all that is public.
-    state
-        The state to begin in.
-    """
-
-    #: What it sends when it gives up.
-    GAVE_UP: ClassVar[type[Ending]]
-
-    def __init__(self, seat: Seat, state: AnyRun) -> None:
-        super().__init__(seat, state)
-        self._controller = seat.one("controller")
-
-    def _end_waiting(self, event: Deadline) -> Step:
-        """Give up, if what is awaited is still the same."""
-        if event.number != self.awaited:
-            return Step(self._state)
-        return self._give_up(Reason.CONTROLLER)
-
-    def _give_up(self, reason: Reason) -> Step:
-        told = self.GAVE_UP(sender=self.name, receiver=self._controller, reason=reason)
-        return self._ended(reason, told)
-
-
 def endings(end: type[Ending], waiting: str, *others: str) -> Transitions:
     """The transitions by which a member's run ends before it is done.
 
@@ -124,6 +96,25 @@ def endings(end: type[Ending], waiting: str, *others: str) -> Transitions:
     """
     told: Transitions = {(stage, end): ("ended",) for stage in (waiting, *others, "ended")}
     return {(waiting, Deadline): (waiting, "ended"), **told}
+
+
+def given_up(awaited: Iterable[str], *others: str) -> Transitions:
+    """The transitions by which the Controller's run ends before it is done.
+
+    Parameters
+    ----------
+    awaited
+        The stages in which it waits for others.
+    *others
+        Stages in which it does not, but others may give up.
+    """
+    return {
+        **{(stage, Deadline): (stage, "ended") for stage in awaited},
+        **{(stage, kind): ("ended",) for kind in GAVE_UP for stage in (*awaited, *others, "ended")},
+        # Before an order, and when the total has left, it is for the customer alone to say.
+        ("idle", CustomerGaveUp): ("ended",),
+        ("done", CustomerGaveUp): ("ended",),
+    }
 
 
 def last_words(seat: Seat, reason: Reason) -> list[Message]:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import msgspec
 
 from fedbandits.crypto.aead import NEVER, TamperedPacketError, Turn
 from fedbandits.crypto.keystream import KEY_BYTES
-from fedbandits.federation.events import Deadline, Decide, EndRound, Observe
+from fedbandits.federation.events import Decide, EndRound, Observe
 from fedbandits.federation.messages import Message, OutOfOrderError
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
-from fedbandits.systems.samba.agreement import Agreement, Ordered, accept
 from fedbandits.systems.samba.messages import (
     Bit,
     EndForOwner,
@@ -81,10 +79,6 @@ class DataOwner(PullingOwner[OwnerState]):
         super().__init__(seat, plan, OwnerState())
         self._supply = supply
 
-    @property
-    def _agreed(self) -> Agreement:
-        return self._tools.agreed
-
     def _resume(self) -> None:
         given = self._state.given
         if given is not None:
@@ -106,23 +100,13 @@ class DataOwner(PullingOwner[OwnerState]):
         match event:
             case Bit():
                 return self._open(event)
-            case EndRound():
-                return self._end_round(event)
-            case Decide():
-                return self._decide()
-            case Observe():
-                return self._observe(event)
             case Setup():
                 return self._begin(event)
-            case Deadline():
-                return self._end_waiting(event)
-            case _:  # the Controller's last word
-                return self._ended(event.reason)
+            case _:
+                return super()._compute(event)
 
     def _begin(self, setup: Setup) -> Step:
-        ordered = Ordered(setup.budget, setup.arms, setup.algorithm)
-        agreed = accept(self.name, self._plan, ordered, setup.run)
-        agreed.check_place(self.name, setup.place)
+        agreed = self._placed(setup)
         if {len(setup.mask_key), len(setup.exploration_key)} != {KEY_BYTES}:
             raise WeakKeyError(f"{self.name}: a seed of {KEY_BYTES} bytes was expected")
         given = Given(setup.run, setup.public_key, setup.mask_key, setup.exploration_key)
@@ -131,38 +115,21 @@ class DataOwner(PullingOwner[OwnerState]):
             stage="pulling", given=given, step=agreed.arms, memory=1.0 / agreed.arms,
             place=setup.place,
         )  # fmt: skip
+        return self._begun(after, tools)
 
-        def keep() -> Sequence[Message]:
-            self._tools = tools
-            return ()
+    def _sum(self) -> Message:
+        ciphertext = self._tools.sums.encrypt(self._state.rewards)
+        return Sum(sender=self.name, receiver=self._controller, ciphertext=ciphertext)
 
-        return Step(after, write=keep)
-
-    def _end_round(self, event: EndRound) -> Step:
-        """The beat: send the score of the next step, or the sum after the last one.
-
-        Nothing leaves before a step whose scores the Controller draws.
-        """
-        self._check_end(event)
-        state = self._state
-        if state.step > self._tools.agreed.budget:
-            ciphertext = self._tools.sums.encrypt(state.rewards)
-            told = Sum(sender=self.name, receiver=self._controller, ciphertext=ciphertext)
-            return Step(self._after(stage="done"), [told])
-        if self._config.controller_draws and self._tools.explores(state.step):
-            return Step(self._after(stage="waiting"))
-        return self._send_score(self._after(stage="waiting"))
+    def _begin_step(self, after: OwnerState) -> Step:
+        """Nothing leaves before a step whose scores the Controller draws."""
+        if self._config.controller_draws and self._tools.explores(after.step):
+            return Step(after)
+        return self._send_score(after)
 
     def _open(self, message: Bit) -> Step:
         """Step 5: the bit says whether this arm was chosen."""
-        state, agreed = self._state, self._tools.agreed
-        turn = (state.step, state.iteration)
-        if (message.step, message.iteration) != turn:
-            raise OutOfOrderError(
-                f"{self.name}: bit of step {message.step}.{message.iteration}, "
-                f"this is {turn[0]}.{turn[1]}"
-            )
-        agreed.check_place(self.name, message.place)
+        state, turn = self._state, self._check_bit(message)
         (bit,) = self._tools.bits.open(*turn, [state.place], [message.sealed], state.opened)
         if bit not in BIT:
             raise TamperedPacketError(f"{self.name}: a bit is neither 0 nor 1")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 from fedbandits.crypto.aead import Turn
 from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.acting import ActingParty
-from fedbandits.federation.events import Decision, EndRound, Observe
+from fedbandits.federation.events import Decide, Decision, EndRound, Observe
+from fedbandits.federation.messages import Message, OutOfOrderError
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step
 from fedbandits.systems.samba.agreement import Agreement
 from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.roles.ending import Member, RunState
+from fedbandits.systems.samba.roles.ending import RunState
+from fedbandits.systems.samba.roles.member import Beginning, Member
 from fedbandits.systems.samba.streams import position
 
 
@@ -44,6 +46,26 @@ class PullingState(RunState, frozen=True, kw_only=True):
 AnyPulling = TypeVar("AnyPulling", bound=PullingState)
 
 
+class PlacedBeginning(Beginning, Protocol):
+    """A message that begins a run, and says which place the owner has in its first turn."""
+
+    @property
+    def place(self) -> int: ...
+
+
+class BitOfTurn(Protocol):
+    """A message that says whether the owner was chosen, and its place in the next turn."""
+
+    @property
+    def step(self) -> int: ...
+
+    @property
+    def iteration(self) -> int: ...
+
+    @property
+    def place(self) -> int: ...
+
+
 class PullingOwner(Member[AnyPulling], ActingParty[AnyPulling]):
     """Has one arm, and pulls it when it is told to.
 
@@ -63,13 +85,22 @@ class PullingOwner(Member[AnyPulling], ActingParty[AnyPulling]):
     """
 
     def __init__(self, seat: Seat, plan: SambaPlan, state: AnyPulling) -> None:
-        super().__init__(seat, state)
-        self._index, self._plan, self._config = seat.place, plan, plan.config
+        super().__init__(seat, plan, state)
+        self._index, self._config = seat.place, plan.config
+
+    def _sum(self) -> Message:
+        """What tells the sum of its rewards."""
+        raise NotImplementedError
+
+    def _begin_step(self, after: AnyPulling) -> Step:
+        """The beat has come: answer for the next step, in the state that is to be."""
+        raise NotImplementedError
 
     @property
     def _agreed(self) -> Agreement:
         """What the run is about, once it has begun."""
-        raise NotImplementedError
+        agreed: Agreement = self._tools.agreed
+        return agreed
 
     @property
     def round_to_act(self) -> int | None:
@@ -100,6 +131,34 @@ class PullingOwner(Member[AnyPulling], ActingParty[AnyPulling]):
     def open_decisions(self) -> None:
         """None: it pulls when a message says so, and nobody asks it for decisions."""
 
+    def _compute(self, event: Any) -> Step:
+        match event:
+            case EndRound():
+                return self._end_round(event)
+            case Decide():
+                return self._decide()
+            case Observe():
+                return self._observe(event)
+            case _:
+                return super()._compute(event)
+
+    def _placed(self, told: PlacedBeginning) -> Agreement:
+        """The agreement on the run that begins, in which the owner has been given a place."""
+        agreed = self._accepted(told)
+        agreed.check_place(self.name, told.place)
+        return agreed
+
+    def _check_bit(self, message: BitOfTurn) -> Turn:
+        """The turn that a bit must be of, if it is."""
+        turn = (self._state.step, self._state.iteration)
+        if (message.step, message.iteration) != turn:
+            raise OutOfOrderError(
+                f"{self.name}: bit of step {message.step}.{message.iteration}, "
+                f"this is {turn[0]}.{turn[1]}"
+            )
+        self._agreed.check_place(self.name, message.place)
+        return turn
+
     def _decide(self) -> Step:
         """It may be asked again, or not at all: there is nothing else to decide."""
         return Step(self._state, answer=Decision(self._state.pulls + 1, True))
@@ -119,11 +178,15 @@ class PullingOwner(Member[AnyPulling], ActingParty[AnyPulling]):
         )  # fmt: skip
         return Step(after)
 
-    def _check_end(self, event: EndRound) -> None:
+    def _end_round(self, event: EndRound) -> Step:
+        """The beat: answer for the next step, or tell the sum after the last one."""
         if event.round_ != self.next_end:
             raise LocalProtocolError(
                 f"{self.name}: end of round {event.round_}, not of {self.next_end}"
             )
+        if self._state.step > self._agreed.budget:
+            return Step(self._after(stage="done"), [self._sum()])
+        return self._begin_step(self._after(stage="waiting"))
 
     def _following(self, chosen: bool) -> tuple[str, Turn]:
         """The stage and the turn after a bit."""

@@ -17,8 +17,7 @@ from fedbandits.crypto.shares.tournament import pairs, stage_sizes
 class Bracket(NamedTuple):
     """The tournament of every turn, stage after stage."""
 
-    arity: int
-    sizes: Ints  # (stages,) contenders
+    groups: Ints  # (stages,) how many there are, and how many contenders are left after it
     begins: Ints  # (stages + 1,) the first comparison of every stage
     pairs: Ints  # (comparisons, 2)
 
@@ -28,7 +27,7 @@ def make_bracket(arms: int, arity: int) -> Bracket:
     sizes = stage_sizes(arms, arity)
     stages = [pairs(size, arity) for size in sizes]
     begins = np.cumsum([0] + [len(stage) for stage in stages])
-    return Bracket(arity, np.array(sizes), begins, np.concatenate(stages))
+    return Bracket(np.array([*sizes[1:], 1]), begins, np.concatenate(stages))
 
 
 class Buffers(NamedTuple):
@@ -98,7 +97,7 @@ def buffers_in(
         Receives what either server opens, packed; (2, 0) if that is not to be kept.
     """
     comparisons, stage = bracket.pairs.shape[0], 0
-    for number in range(bracket.sizes.size):
+    for number in range(bracket.groups.size):
         stage = max(stage, bracket.begins[number + 1] - bracket.begins[number])
     v = memory[: 22 * arms].reshape(22, arms)
     rest = memory[22 * arms :]

@@ -142,7 +142,8 @@ class Contests:
             open_next(number + 1, own, held, self._first)
             return msgspec.structs.replace(contest, item=item + 1, **held._asdict())
         contenders = contest.contenders.copy()
-        left = tournament.winners(contenders, contenders.size, self._arity, held.opened)
+        groups = tournament.groups_of(contenders.size, self._arity)
+        left = tournament.winners(contenders, contenders.size, groups, held.opened)
         if left < 0:
             raise NoWinnerError(f"{self._name}: nobody wins all comparisons of a group")
         return self._enter(contest.share, contenders[:left], item + 1, dealt)

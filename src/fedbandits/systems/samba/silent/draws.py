@@ -10,8 +10,8 @@ from fedbandits._typing import Floats, Words64
 from fedbandits.crypto.keystream import KeyStream
 from fedbandits.systems.samba.agreement import Agreement
 from fedbandits.systems.samba.streams import (
-    ControllerKeys,
     OwnersKeys,
+    SilentControllerKeys,
     SimulatedSecrets,
     fill_units,
     position,
@@ -40,9 +40,9 @@ class SilentStreams:
 
     def __init__(self, secrets: SimulatedSecrets, agreed: Agreement) -> None:
         self._iterations, self._arms = agreed.iterations, agreed.arms
-        controllers = ControllerKeys.derive(secrets.controller, agreed.run)
+        controllers = SilentControllerKeys.derive(secrets.controller, agreed.run)
         owners = OwnersKeys.derive(secrets.owners, agreed.run)
-        self._places = KeyStream(controllers.places, agreed.arms)
+        self._places = KeyStream(controllers.ties, agreed.arms)
         self._exploration = KeyStream(owners.exploration, 1)
 
     def batch(self, first: int, steps: int) -> SilentBatch:

@@ -169,7 +169,7 @@ def find_winner(
         places[i] = i
     left, written = places.size, 0
     mine, theirs = buffers.first.comparisons, buffers.second.comparisons
-    for stage in range(bracket.sizes.size):
+    for stage in range(bracket.groups.size):
         at = bracket.begins[stage]
         n = bracket.begins[stage + 1] - at
         for k in range(n):
@@ -179,7 +179,7 @@ def find_winner(
         compare_both(mine, theirs, seal_second, seal_first, at, n, both)
         if buffers.openings.size > 0:
             written = _write_openings(both, n, buffers.openings, written)
-        left = winners(places, left, bracket.arity, both.opened)
+        left = winners(places, left, bracket.groups[stage], both.opened)
         if left < 0:
             return -1
     return int(places[0])
@@ -207,9 +207,15 @@ def tell_owners(
     returned_share(buffers.returned, first.places, first.returned, buffers.answers)
     for i in range(arms):
         buffers.answers[i] = (buffers.answers[i] + buffers.padded[i]) ^ streams.down[i, row]
+    return read_answers(buffers.answers, streams, turn, row)
+
+
+@compiled
+def read_answers(answers: Words64, streams: OwnerWords, turn: int, row: int) -> int:
+    """Every owner reads its answer; the one that reads 1, -1 if not exactly one does."""
     told = -1
-    for i in range(arms):
-        answer = (buffers.answers[i] ^ streams.down[i, row]) - streams.answers[i, turn]
+    for i in range(answers.size):
+        answer = (answers[i] ^ streams.down[i, row]) - streams.answers[i, turn]
         if answer == _ONE and told < 0:
             told = i
         elif answer != 0:

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 
 from fedbandits._compile import compiled
-from fedbandits.crypto.keystream import KeyStream, permute
+from fedbandits.crypto.keystream import KeyStream
 from fedbandits.crypto.shares.dealing import first_width, second_width
 from fedbandits.errors import FedbanditsError
-from fedbandits.learners.index_rules import explores
 from fedbandits.random import Key
-from fedbandits.systems.samba.fixed_point import bits_for_ties
 from fedbandits.systems.samba.players import Setting, usual_steps
 from fedbandits.systems.samba.silent.buffers import (
     Bracket,
@@ -21,7 +19,7 @@ from fedbandits.systems.samba.silent.buffers import (
     buffers_in,
     make_bracket,
 )
-from fedbandits.systems.samba.silent.draws import SilentBatch, SilentStreams
+from fedbandits.systems.samba.silent.draws import SilentBatch
 from fedbandits.systems.samba.silent.kernels import (
     Dealt,
     Links,
@@ -30,15 +28,13 @@ from fedbandits.systems.samba.silent.kernels import (
     owners_send,
     select,
 )
-from fedbandits.systems.samba.silent.owner_streams import OwnerStreams
-from fedbandits.systems.samba.silent.simulated_dealer import Dealer, SeedWords
+from fedbandits.systems.samba.silent.simulated_parts import make_parts
 from fedbandits.systems.samba.silent.steps import (
     SilentScratch,
-    new_silent_scratch,
     owners_note,
     owners_words,
 )
-from fedbandits.systems.samba.silent.streams import SilentSecrets, turn_number
+from fedbandits.systems.samba.silent.streams import turn_number
 from fedbandits.systems.samba.state import Owners
 
 #: Steps that are played in one call at least.
@@ -63,11 +59,9 @@ def play_silent(
     """
     for s in range(draws.exploration.size):
         step = first + s
-        exploring = explores(rule, step, scratch.places.size, draws.exploration[s])
         for i in range(iterations):
             turn = s * iterations + i
-            permute(draws.places[s, i], scratch.places)
-            if not owners_words(rule, i + 1, step, exploring, owners, tie_bits, scratch):
+            if not owners_words(rule, i + 1, step, draws, s, owners, tie_bits, scratch):
                 return step
             column = turn + offset
             sealed = min(column, streams.up.shape[1] - 1)
@@ -90,36 +84,24 @@ class SilentPlayer:
 
     def __init__(self, setting: Setting) -> None:
         self._setting, self.agreed = setting, setting.agreed
-        config, arms = setting.plan.config, setting.agreed.arms
-        self._iterations, self._tie_bits = self.agreed.iterations, bits_for_ties(arms)
-        self._draws = SilentStreams(setting.secrets, self.agreed)
+        config, arms, iterations = setting.plan.config, setting.agreed.arms, self.agreed.iterations
         self._bracket = make_bracket(arms, config.arity)
         memory = np.zeros(buffer_words(arms, self._bracket), np.uint64)
         self._buffers = buffers_in(memory, self._bracket, arms, np.zeros((2, 0), np.uint8))
-        self._scratch = new_silent_scratch(arms)
         self.at_once = max(_LEAST_STEPS, usual_steps(self.agreed))
-        comparisons, cipher = len(self._bracket.pairs), config.packet_cipher
+        comparisons = len(self._bracket.pairs)
         width = first_width(arms, comparisons) + second_width(arms, comparisons)
-        self._dealt_at_once = max(1, _DEALT_AT_ONCE // (width * self._iterations))
-        secrets, most = SilentSecrets.simulated(setting.secrets), self._dealt_at_once
-        keys = [secrets.owner(f"owner-{i}", self.agreed) for i in range(arms)]
-        self._streams = OwnerStreams(keys, self.agreed, cipher == "stream")
-        self._dealer = Dealer(
-            secrets.dealer(self.agreed), arms, comparisons, most * self._iterations, cipher,
-            setting.timer,
-        )  # fmt: skip
-        self._words = SeedWords(
-            secrets.dealer(self.agreed), arms, comparisons, most * self._iterations
-        )
+        self._dealt_at_once = max(1, _DEALT_AT_ONCE // (width * iterations))
+        most = self._dealt_at_once * iterations
+        self._parts = make_parts(setting, most)
         self._links: list[KeyStream] = []
-        if cipher == "stream":
-            self._pads = make_links(arms, comparisons, most * self._iterations)
-            link = secrets.controller((), self.agreed).link
+        sealed = config.packet_cipher == "stream"
+        self._pads = make_links(arms, comparisons, most if sealed else 1)
+        if sealed:
             self._links = [
-                KeyStream(key, rows.shape[1]) for key, rows in zip(link, self._pads, strict=True)
+                KeyStream(key, rows.shape[1])
+                for key, rows in zip(self._parts.link, self._pads, strict=True)
             ]
-        else:
-            self._pads = make_links(arms, comparisons, 1)
 
     def play(self, first: int, count: int) -> int:
         """Play some steps; see :class:`~fedbandits.systems.samba.players.Player`.
@@ -129,13 +111,10 @@ class SilentPlayer:
         FedbanditsError
             If not exactly one owner was told that it is chosen, which no scores can cause.
         """
-        draws, setting, iterations = (
-            self._draws.batch(first, count),
-            self._setting,
-            self._iterations,
-        )
+        parts, setting, iterations = self._parts, self._setting, self.agreed.iterations
+        draws = parts.draws.batch(first, count)
         begun = turn_number(self.agreed, first, 1)
-        streams, column = self._streams.words(begun, count * iterations)
+        streams, column = parts.streams.words(begun, count * iterations)
         for begin in range(0, max(1, count), self._dealt_at_once):
             steps = min(self._dealt_at_once, count - begin)
             number, turns = begun + begin * iterations, steps * iterations
@@ -143,21 +122,21 @@ class SilentPlayer:
             some = SilentBatch(draws.exploration[begin:end], draws.places[begin:end])
             refused = play_silent(
                 setting.world, self.agreed.rule, iterations, setting.owners, setting.key,
-                first + begin, some, self._tie_bits, self._bracket,
+                first + begin, some, parts.tie_bits, self._bracket,
                 self._dealt(number, turns), self._sealed_links(number, turns), streams,
-                column + begin * iterations, self._scratch, self._buffers,
+                column + begin * iterations, parts.scratch, self._buffers,
             )  # fmt: skip
             if refused < 0:
                 raise FedbanditsError(f"step {-refused}: not exactly one owner was chosen")
             if refused:
                 return refused
-        setting.seconds["dealer"] = self._dealer.seconds
+        setting.seconds["dealer"] = parts.dealer.seconds
         return 0
 
     def _dealt(self, number: int, turns: int) -> Dealt:
         """What both servers have for some turns."""
-        corrections = self._dealer.deal(number, turns)
-        return Dealt(*self._words.make(number, turns), *corrections)
+        corrections = self._parts.dealer.deal(number, turns)
+        return Dealt(*self._parts.words.make(number, turns), *corrections)
 
     def _sealed_links(self, number: int, turns: int) -> Links:
         """Key stream of what the servers send each other in some turns."""

@@ -23,17 +23,17 @@ from fedbandits.systems.samba.silent.roles.supplies import (
 )
 from fedbandits.systems.samba.silent.streams import (
     BILL,
-    CHANNEL,
     FIRST,
     LINK,
     OWNERS,
     PACKETS,
+    PADS,
     RECEIPT,
     SECOND,
 )
 
 _SHARED = (
-    SharedSecret(CHANNEL, COMP, OWNER, each=True),
+    SharedSecret(PADS, COMP, OWNER, each=True),
     SharedSecret(PACKETS, CONTROLLER, OWNER, each=True),
     SharedSecret(OWNERS, OWNER, OWNER),
     SharedSecret(LINK, CONTROLLER, COMP),
@@ -59,7 +59,7 @@ def supply(role: str, place: int, means: Means) -> Any:
             )  # fmt: skip
         case names.COMP:
             return CompSupply(
-                means.secret(CHANNEL), means.shared(LINK), means.shared(SECOND),
+                means.secret(PADS), means.shared(LINK), means.shared(SECOND),
                 means.secret(RECEIPT),
             )  # fmt: skip
         case names.DEALER:
@@ -67,4 +67,4 @@ def supply(role: str, place: int, means: Means) -> Any:
         case names.CUSTOMER:
             return CustomerSupply(means.shared(BILL), means.shared(RECEIPT))
     owners = means.secret(OWNERS) if place == 0 else means.shared(OWNERS)
-    return OwnerSupply(means.shared(CHANNEL), means.shared(PACKETS), owners, own_draws(means))
+    return OwnerSupply(means.shared(PADS), means.shared(PACKETS), owners, own_draws(means))

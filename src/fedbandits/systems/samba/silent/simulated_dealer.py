@@ -7,14 +7,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from fedbandits._typing import Words64
-from fedbandits.crypto.aead import CipherName, GcmCipher, position_prefix
+from fedbandits.crypto.aead import CipherName
 from fedbandits.crypto.keystream import KeyStream
 from fedbandits.crypto.shares.dealing import first_width, second_width
 from fedbandits.systems.samba.sealed_steps import Timer
+from fedbandits.systems.samba.silent.blocks import WORD_BYTES
 from fedbandits.systems.samba.silent.kernels import correction_words, deal_turns
+from fedbandits.systems.samba.silent.packets import Line, to_bytes, to_words
 from fedbandits.systems.samba.silent.streams import DEALT, DealerKeys
-
-_SLOT = bytes(4)
 
 
 class _Seals(Protocol):
@@ -23,8 +23,8 @@ class _Seals(Protocol):
     def seal(self, first: int, corrections: list[Words64]) -> Any:
         """What leaves; the turns are numbered from ``first`` on."""
 
-    def open(self, first: int, sealed: Any) -> list[Words64]:
-        """What arrives."""
+    def open(self, first: int, turns: int, sealed: Any) -> list[Words64]:
+        """What arrives, of so many turns."""
 
 
 class _KeyStreamSeals:
@@ -41,39 +41,31 @@ class _KeyStreamSeals:
             np.bitwise_xor(words, some, out=words)
         return corrections
 
-    def open(self, first: int, sealed: list[Words64]) -> list[Words64]:
-        del first
+    def open(self, first: int, turns: int, sealed: list[Words64]) -> list[Words64]:
+        del first, turns
         for pad, words in zip(self._pads, sealed, strict=True):
             np.bitwise_xor(words, pad[: len(words)], out=words)
         return sealed
 
 
-class _GcmSeals:
-    """Corrections of some turns are one packet for either server, under AES-GCM."""
+class _PacketSeals:
+    """Corrections of some turns are one packet for either server."""
 
-    def __init__(self, keys: tuple[bytes, bytes]) -> None:
-        self._ciphers = [GcmCipher(key) for key in keys]
+    def __init__(
+        self, cipher: CipherName, keys: tuple[bytes, bytes], sizes: tuple[int, int]
+    ) -> None:
+        self._lines, self._sizes = [Line(cipher, key, DEALT) for key in keys], sizes
 
     def seal(self, first: int, corrections: list[Words64]) -> list[bytes]:
-        position = [position_prefix(DEALT, first, 1) + _SLOT]
-        pairs = zip(self._ciphers, corrections, strict=True)
-        return [cipher.seal(position, [words.tobytes()])[0] for cipher, words in pairs]
+        pairs = zip(self._lines, corrections, strict=True)
+        return [line.seal(first, 1, 0, to_bytes(words)) for line, words in pairs]
 
-    def open(self, first: int, sealed: list[bytes]) -> list[Words64]:
-        position = [position_prefix(DEALT, first, 1) + _SLOT]
-        pairs = zip(self._ciphers, sealed, strict=True)
-        opened = [cipher.open(position, [packet])[0] for cipher, packet in pairs]
-        return [np.frombuffer(packet, np.uint64) for packet in opened]
-
-
-class _InClear:
-    """Corrections as they are."""
-
-    def seal(self, first: int, corrections: list[Words64]) -> list[Words64]:
-        del first
-        return corrections
-
-    open = seal
+    def open(self, first: int, turns: int, sealed: list[bytes]) -> list[Words64]:
+        sides = zip(self._lines, sealed, self._sizes, strict=True)
+        return [
+            to_words(line.open(first, 1, 0, packet, WORD_BYTES * turns * size))
+            for line, packet, size in sides
+        ]
 
 
 class _Words(NamedTuple):
@@ -139,11 +131,10 @@ class Dealer:
         sizes = 2 * arms, correction_words(arms, comparisons)
         self._memory = [np.empty((most, n), np.uint64) for n in sizes]
         seals = keys.first.sealed, keys.second.sealed
-        self._seals: _Seals = _InClear()
-        if cipher == "stream":
-            self._seals = _KeyStreamSeals(seals, sizes, most)
-        elif cipher == "aes-gcm":
-            self._seals = _GcmSeals(seals)
+        self._seals: _Seals = (
+            _KeyStreamSeals(seals, sizes, most) if cipher == "stream"
+            else _PacketSeals(cipher, seals, sizes)
+        )  # fmt: skip
         self._places = np.empty(arms, np.int64)
         #: Seconds that the dealer has worked.
         self.seconds = 0.0
@@ -159,7 +150,7 @@ class Dealer:
         deal_turns(*words, self._comparisons, self._places, *corrections)
         sealed = self._seals.seal(first, corrections)
         self.seconds += self._timer() - began
-        opened = self._seals.open(first, sealed)
+        opened = self._seals.open(first, turns, sealed)
         for_first, for_second = (
             words.reshape(made.shape) for words, made in zip(opened, corrections, strict=True)
         )

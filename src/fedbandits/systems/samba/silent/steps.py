@@ -37,14 +37,32 @@ def new_silent_scratch(arms: int) -> SilentScratch:
 
 @compiled
 def owners_words(
-    rule: Any, iteration: int, step: int, exploring: bool, owners: Owners, tie_bits: int,
-    scratch: SilentScratch,
+    rule: Any, iteration: int, step: int, draws: SilentBatch, s: int, owners: Owners,
+    tie_bits: int, scratch: SilentScratch,
 ) -> bool:  # fmt: skip
-    """Every owner's word, from its own records and its place in ``scratch``.
+    """Every owner's word, from its own records and its place among ties.
 
-    Returns whether all scores are numbers.
+    Parameters
+    ----------
+    rule, iteration, step
+        What is played, and where the run is.
+    draws : SilentBatch
+    s : int
+        Which of its steps this is.
+    owners : Owners
+    tie_bits : int
+        Bits of a place.
+    scratch : SilentScratch
+        Receives places and words.
+
+    Returns
+    -------
+    bool
+        Whether all scores are numbers.
     """
     pulls, rewards, memory, keys, _ = owners
+    permute(draws.places[s, iteration - 1], scratch.places)
+    exploring = explores(rule, step, scratch.places.size, draws.exploration[s])
     largest_scores(rule, iteration, step, pulls, rewards, memory, keys, exploring, scratch.scores)
     return to_words(scratch.scores, scratch.places, tie_bits, scratch.words)
 
@@ -87,10 +105,8 @@ def play_plain_silent(
     """
     for s in range(draws.exploration.size):
         step = first + s
-        exploring = explores(rule, step, scratch.places.size, draws.exploration[s])
         for i in range(iterations):
-            permute(draws.places[s, i], scratch.places)
-            if not owners_words(rule, i + 1, step, exploring, owners, tie_bits, scratch):
+            if not owners_words(rule, i + 1, step, draws, s, owners, tie_bits, scratch):
                 return step
             arm = largest_word(scratch.words)
             owners_note(world, rule, i + 1, iterations, step, arm, owners, key)

@@ -3,7 +3,7 @@
 =============  ==============  ==========  ==================================================
 secret         made by         held by     keys
 =============  ==============  ==========  ==================================================
-``channel``    Comp            owner i     pads of its words, of its answers, of its sum
+``pads``       Comp            owner i     pads of its words, of its answers, of its sum
 ``packets``    Controller      owner i     seals of its words and of its answers
 ``link``       Controller      Comp        seals of what the servers send each other
 ``first``      dealer          Controller  words dealt to it, seal of what corrects them
@@ -13,7 +13,7 @@ secret         made by         held by     keys
 ``owners``     owner 0         owners      exploration, see :class:`.samba.streams.OwnersKeys`
 =============  ==============  ==========  ==================================================
 
-Of ``channel`` and ``packets`` every owner has a secret of its own, see :func:`owners_secret`. Every
+Of ``pads`` and ``packets`` every owner has a secret of its own, see :func:`owners_secret`. Every
 key serves one purpose of one run: its label and the agreement's context are part of it. Streams are
 read by turn, so that a party can make the words of any turn again, alone.
 """
@@ -31,7 +31,7 @@ from fedbandits.systems.samba.agreement import Agreement
 from fedbandits.systems.samba.streams import SimulatedSecrets, position
 
 #: Names of the secrets, as parties make them and hand them over.
-CHANNEL, PACKETS, LINK, FIRST, SECOND = "channel", "packets", "link", "first", "second"
+PADS, PACKETS, LINK, FIRST, SECOND = "pads", "packets", "link", "first", "second"
 BILL, RECEIPT, OWNERS = "bill", "receipt", "owners"
 #: Directions of packets, the first byte of a position: owners to the Controller and back, the
 #: servers to one another, the dealer to a server. Each has a key of its own beside.
@@ -46,7 +46,7 @@ def owners_secret(secret: bytes, name: str, owner: str) -> bytes:
     secret
         The maker's.
     name
-        ``CHANNEL`` or ``PACKETS``.
+        ``PADS`` or ``PACKETS``.
     owner
         The party's name, as ``owner-0``.
     """
@@ -68,7 +68,7 @@ class PadKeys(NamedTuple):
     @classmethod
     def derive(cls, secret: bytes, agreed: Agreement) -> Self:
         """The keys of one run."""
-        return cls(*(_key(secret, label, agreed) for label in cls._fields))
+        return cls(*(_key(secret, f"pad {label}", agreed) for label in cls._fields))
 
 
 class SealKeys(NamedTuple):
@@ -80,7 +80,7 @@ class SealKeys(NamedTuple):
     @classmethod
     def derive(cls, secret: bytes, agreed: Agreement) -> Self:
         """The keys of one run."""
-        return cls(*(_key(secret, label, agreed) for label in cls._fields))
+        return cls(*(_key(secret, f"seal {label}", agreed) for label in cls._fields))
 
 
 class LinkKeys(NamedTuple):
@@ -92,7 +92,7 @@ class LinkKeys(NamedTuple):
     @classmethod
     def derive(cls, secret: bytes, agreed: Agreement) -> Self:
         """The keys of one run."""
-        return cls(*(_key(secret, label, agreed) for label in cls._fields))
+        return cls(*(_key(secret, f"link {label}", agreed) for label in cls._fields))
 
 
 class DealtKeys(NamedTuple):
@@ -104,7 +104,7 @@ class DealtKeys(NamedTuple):
     @classmethod
     def derive(cls, secret: bytes, agreed: Agreement) -> Self:
         """The keys of one run."""
-        return cls(*(_key(secret, label, agreed) for label in cls._fields))
+        return cls(*(_key(secret, f"dealt {label}", agreed) for label in cls._fields))
 
 
 class OwnerKeys(NamedTuple):
@@ -114,9 +114,9 @@ class OwnerKeys(NamedTuple):
     seals: SealKeys
 
     @classmethod
-    def derive(cls, channel: bytes, packets: bytes, agreed: Agreement) -> Self:
+    def derive(cls, pads: bytes, packets: bytes, agreed: Agreement) -> Self:
         """From the owner's own two secrets."""
-        return cls(PadKeys.derive(channel, agreed), SealKeys.derive(packets, agreed))
+        return cls(PadKeys.derive(pads, agreed), SealKeys.derive(packets, agreed))
 
 
 class FirstKeys(NamedTuple):
@@ -145,12 +145,12 @@ class SecondKeys(NamedTuple):
 
     @classmethod
     def derive(
-        cls, channel: bytes, link: bytes, second: bytes, owners: Sequence[str], agreed: Agreement
+        cls, pads: bytes, link: bytes, second: bytes, owners: Sequence[str], agreed: Agreement
     ) -> Self:
         """From Comp's secrets, and the names of all owners in their order."""
-        secrets = [owners_secret(channel, CHANNEL, owner) for owner in owners]
-        pads = tuple(PadKeys.derive(secret, agreed) for secret in secrets)
-        return cls(pads, LinkKeys.derive(link, agreed), DealtKeys.derive(second, agreed))
+        secrets = [owners_secret(pads, PADS, owner) for owner in owners]
+        keys = tuple(PadKeys.derive(secret, agreed) for secret in secrets)
+        return cls(keys, LinkKeys.derive(link, agreed), DealtKeys.derive(second, agreed))
 
 
 class DealerKeys(NamedTuple):
@@ -168,7 +168,7 @@ class DealerKeys(NamedTuple):
 class SilentSecrets(NamedTuple):
     """The secrets of a simulation: they protect nobody."""
 
-    channel: bytes
+    pads: bytes
     packets: bytes
     link: bytes
     first: bytes
@@ -182,13 +182,13 @@ class SilentSecrets(NamedTuple):
         own = (PACKETS, LINK, BILL)
         packets, link, bill = (derive_key(secrets.controller, name) for name in own)
         first, second = (derive_key(secrets.comp, f"dealer {name}") for name in (FIRST, SECOND))
-        receipt = derive_key(secrets.comp, RECEIPT)
-        return cls(secrets.channel, packets, link, first, second, bill, receipt)
+        pads, receipt = (derive_key(secrets.comp, name) for name in (PADS, RECEIPT))
+        return cls(pads, packets, link, first, second, bill, receipt)
 
     def owner(self, owner: str, agreed: Agreement) -> OwnerKeys:
         """The keys of the owner of that name."""
-        channel = owners_secret(self.channel, CHANNEL, owner)
-        return OwnerKeys.derive(channel, owners_secret(self.packets, PACKETS, owner), agreed)
+        pads = owners_secret(self.pads, PADS, owner)
+        return OwnerKeys.derive(pads, owners_secret(self.packets, PACKETS, owner), agreed)
 
     def controller(self, owners: Sequence[str], agreed: Agreement) -> FirstKeys:
         """The keys of the first server."""
@@ -196,7 +196,7 @@ class SilentSecrets(NamedTuple):
 
     def comp(self, owners: Sequence[str], agreed: Agreement) -> SecondKeys:
         """The keys of the second server."""
-        return SecondKeys.derive(self.channel, self.link, self.second, owners, agreed)
+        return SecondKeys.derive(self.pads, self.link, self.second, owners, agreed)
 
     def dealer(self, agreed: Agreement) -> DealerKeys:
         """The keys of the dealer."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from fedbandits._typing import Floats, Words64
-from fedbandits.crypto.aead import CipherName, make_cipher, position_prefix
+from fedbandits.crypto.aead import CipherName
 from fedbandits.errors import RemoteProtocolError
 from fedbandits.systems.samba.agreement import Agreement
 from fedbandits.systems.samba.sealed_steps import Timer
+from fedbandits.systems.samba.silent.blocks import WORD_BYTES
+from fedbandits.systems.samba.silent.packets import Line, word_bytes, word_of
 from fedbandits.systems.samba.silent.streams import (
     TOTAL,
     UP,
@@ -38,20 +38,10 @@ def opened_total(first: int, second: int, budget: int) -> int:
     return total
 
 
-class _Link(NamedTuple):
-    """One packet from one party to another, in a simulation."""
-
-    cipher: CipherName
-    key: bytes
-    direction: int
-
-    def carry(self, step: int, word: np.uint64) -> np.uint64:
-        """A word is sealed where it leaves and opened where it arrives."""
-        cipher = make_cipher(self.cipher, self.key)
-        positions = [position_prefix(self.direction, step, 1) + bytes(4)]
-        (opened,) = cipher.open(positions, cipher.seal(positions, [word.tobytes()]))
-        arrived: np.uint64 = np.frombuffer(opened, np.uint64)[0]
-        return arrived
+def _carried(line: Line, step: int, word: np.uint64) -> np.uint64:
+    """A word is sealed where it leaves and opened where it arrives."""
+    sealed = line.seal(step, 1, 0, word_bytes(int(word)))
+    return np.uint64(word_of(line.open(step, 1, 0, sealed, WORD_BYTES)))
 
 
 class SharedTotal:
@@ -70,9 +60,9 @@ class SharedTotal:
     def __init__(self, secrets: SilentSecrets, agreed: Agreement, cipher: CipherName) -> None:
         keys = [secrets.owner(f"owner-{i}", agreed) for i in range(agreed.arms)]
         self._pads: Words64 = np.array([total_pad(k.pads.total) for k in keys], np.uint64)
-        self._ups = [_Link(cipher, k.seals.up, UP) for k in keys]
+        self._ups = [Line(cipher, k.seals.up, UP) for k in keys]
         self._bills = [
-            _Link(cipher, total_key(secret, agreed), TOTAL)
+            Line(cipher, total_key(secret, agreed), TOTAL)
             for secret in (secrets.bill, secrets.receipt)
         ]
         self._budget = agreed.budget
@@ -81,11 +71,11 @@ class SharedTotal:
         """The sum of all sums, (arms,), as the customer gets it; adds to the roles' seconds."""
         began, step = clock(), self._budget + 1
         words = sums.astype(np.int64).view(np.uint64) - self._pads
-        shares = [link.carry(step, word) for link, word in zip(self._ups, words, strict=True)]
+        shares = [_carried(line, step, word) for line, word in zip(self._ups, words, strict=True)]
         sent = clock()
-        first = self._bills[0].carry(step, np.sum(shares, dtype=np.uint64))
+        first = _carried(self._bills[0], step, np.sum(shares, dtype=np.uint64))
         added = clock()
-        second = self._bills[1].carry(step, self._pads.sum(dtype=np.uint64))
+        second = _carried(self._bills[1], step, self._pads.sum(dtype=np.uint64))
         told = clock()
         total = opened_total(int(first), int(second), self._budget)
         seconds["data owners"] += sent - began

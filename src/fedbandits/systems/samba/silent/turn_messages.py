@@ -2,71 +2,107 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Words64
-from fedbandits.crypto.shares.comparison import SEAL_WORDS
-from fedbandits.systems.samba.silent.buffers import Bracket, buffers_in
-from fedbandits.systems.samba.silent.kernels import Dealt, Links, OwnerWords, select
+from fedbandits.crypto.shares.shuffle import masked_share
+from fedbandits.systems.samba.silent.blocks import Turn
+from fedbandits.systems.samba.silent.buffers import (
+    Bracket,
+    Buffers,
+    buffer_words,
+    buffers_in,
+    make_bracket,
+)
+from fedbandits.systems.samba.silent.kernels import (
+    Dealt,
+    Links,
+    OwnerWords,
+    comps_shares,
+    make_links,
+    select,
+)
 
 
-class TurnMessages(NamedTuple):
-    """What servers send each other in a turn, not sealed, and the answers for owners."""
+class TurnMessages:
+    """Plays turns in which nothing is sealed, and keeps what was sent in the last one.
 
-    to_second: NDArray[np.uint8]  # permuted shares, masked, and openings
-    to_first: NDArray[np.uint8]  # openings, the winner's place, masked, and pads of answers
-    answers: Words64  # (arms,)
+    Parameters
+    ----------
+    turn
+        What a turn is made of.
+    arity
+        Contenders of a group at most.
+    """
+
+    def __init__(self, turn: Turn, arity: int) -> None:
+        arms = turn.arms
+        self._bracket = make_bracket(arms, arity)
+        self._links = make_links(arms, len(self._bracket.pairs), 1)
+        self._memory = np.zeros(buffer_words(arms, self._bracket), np.uint64)
+        size = sum(map(turn.opening_bytes, range(turn.openings)))
+        self._openings = np.zeros((2, size), np.uint8)
+        buffers: Buffers = buffers_in(self._memory, self._bracket, arms, self._openings)
+        #: Of all owners: what they send, and the answers that they get.
+        self.sent, self.answers = buffers.sent, buffers.answers
+        self._between = [
+            buffers.masked.data, *(each.data for each in self._openings), buffers.returned.data,
+            buffers.padded.data, buffers.ahead.data,
+        ]  # fmt: skip
+
+    def play(self, dealt: Dealt, streams: OwnerWords, row: int, column: int, words: Words64) -> int:
+        """One turn; see :func:`select_and_prepare`."""
+        return select_and_prepare(
+            self._bracket, dealt, self._links, streams, row, column, words, self._memory,
+            self._openings,
+        )  # fmt: skip
+
+    def between(self) -> bytes:
+        """What the servers have sent each other.
+
+        First what the Controller sends: permuted shares, masked, and openings. Then what Comp
+        sends: openings, the winner's place, masked, pads of answers, and shares of the next turn.
+        """
+        return b"".join(self._between)
 
 
 @compiled
-def select_with_messages(
-    bracket: Bracket, dealt: Dealt, row: int, words: Words64, answers: Words64, sent: Words64,
-    memory: Words64, messages: TurnMessages,
+def select_and_prepare(
+    bracket: Bracket, dealt: Dealt, links: Links, streams: OwnerWords, row: int, column: int,
+    words: Words64, memory: Words64, openings: NDArray[np.uint8],
 ) -> int:  # fmt: skip
-    """One turn, with everything that travels; see :func:`select`, which seals nothing here.
+    """One turn, see :func:`select`; Comp also makes what it sends ahead of the next turn.
 
     Parameters
     ----------
     bracket : Bracket
     dealt : Dealt
-        ``first`` and ``second`` have the words of this turn alone.
-    row : int
-        Where its corrections are.
-    words, answers : (arms,) uint64
-        Comp's shares of words, and pads of answers.
-    sent : (arms,) uint64
-        What owners have sent.
+        The words of seeds have one more turn than the corrections: the next one is prepared.
+    links : Links
+        Zeros.
+    streams : OwnerWords
+        Nothing is sealed by them.
+    row, column : int
+        Where the turn is in ``dealt`` and ``streams``.
+    words : (arms,) uint64
+        What owners have sent, opened.
     memory : (buffer_words,) uint64
         See :func:`buffers_in`.
-    messages : TurnMessages
-        Receives what travels.
+    openings : (2, bytes) uint8
+        Receives what either server opens.
 
     Returns
     -------
     int
         The owner that is told 1; -1 if not exactly one is.
     """
-    arms, comparisons = sent.size, bracket.pairs.shape[0]
-    wide = SEAL_WORDS * comparisons
-    openings = np.zeros((2, messages.to_second.size - 8 * arms), np.uint8)
+    arms = words.size
     buffers = buffers_in(memory, bracket, arms, openings)
-    buffers.sent[:] = sent
-    links = Links(np.zeros((1, arms + wide), np.uint64), np.zeros((1, 3 * arms + wide), np.uint64))
-    unsealed = np.zeros((arms, 1), np.uint64)
-    streams = OwnerWords(words.reshape(arms, 1), answers.reshape(arms, 1), unsealed, unsealed)
-    some = Dealt(
-        dealt.first, dealt.second, dealt.for_first[row : row + 1], dealt.for_second[row : row + 1]
-    )
-    arm = select(bracket, some, links, streams, 0, 0, buffers)
-    messages.to_second[: 8 * arms] = buffers.masked.view(np.uint8)
-    messages.to_second[8 * arms :] = openings[0]
-    size = openings.shape[1]
-    messages.to_first[:size] = openings[1]
-    messages.to_first[size : size + 8 * arms] = buffers.returned.view(np.uint8)
-    messages.to_first[size + 8 * arms :] = buffers.padded.view(np.uint8)
-    messages.answers[:] = buffers.answers
+    for i in range(arms):
+        buffers.sent[i] = words[i]
+    arm = select(bracket, dealt, links, streams, row, column - row, buffers)
+    comps_shares(streams, column + 1, buffers.others)
+    masked_share(buffers.others, dealt.second[row + 1][:arms], buffers.ahead)
     return arm

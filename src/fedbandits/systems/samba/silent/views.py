@@ -32,7 +32,13 @@ from fedbandits.crypto.shares.dealing import (
     expand_second,
 )
 from fedbandits.crypto.shares.shuffle import permuted_share, returned_share
-from fedbandits.crypto.shares.tournament import comparisons, pairs, stage_sizes, winners
+from fedbandits.crypto.shares.tournament import (
+    comparisons,
+    groups_of,
+    pairs,
+    stage_sizes,
+    winners,
+)
 
 #: One opening of every stage says which of two is the larger: the last one.
 RESULT = OPENINGS - 1
@@ -137,7 +143,8 @@ class Contest:
         self._item += 1
         if number == RESULT:
             results = self._held.opened.reshape(others.shape)
-            self._left = _go_on(self._places, self._left, self._arity, results)
+            groups = groups_of(self._left, self._arity)
+            self._left = _go_on(self._places, self._left, groups, results)
             if self._left < 0:
                 raise ValueError("results that no numbers can cause")
         return own + others if number == 0 else own ^ others
@@ -253,11 +260,11 @@ def _expand_second(
 
 
 @compiled
-def _go_on(places: Ints, contenders: int, arity: int, smaller: Words64) -> int:
+def _go_on(places: Ints, contenders: int, groups: int, smaller: Words64) -> int:
     """:func:`winners` of every selection; -1 if one of them is."""
     left = contenders
     for k in range(len(places)):
-        left = winners(places[k], contenders, arity, smaller[k])
+        left = winners(places[k], contenders, groups, smaller[k])
         if left < 0:
             return -1
     return left

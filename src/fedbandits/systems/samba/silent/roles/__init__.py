@@ -17,7 +17,7 @@ from fedbandits.systems.samba.silent.roles.controller import SilentController
 from fedbandits.systems.samba.silent.roles.customer import SharesCustomer
 from fedbandits.systems.samba.silent.roles.dealer import Dealer
 from fedbandits.systems.samba.silent.roles.owner import SilentOwner
-from fedbandits.systems.samba.silent.streams import CHANNEL, PACKETS, SilentSecrets, owners_secret
+from fedbandits.systems.samba.silent.streams import PACKETS, PADS, SilentSecrets, owners_secret
 from fedbandits.systems.samba.streams import SimulatedSecrets
 
 
@@ -51,19 +51,19 @@ def simulated_supply(simulated: SimulatedSecrets, role: str, owner: str, draws: 
         Key of an owner's own draws.
     """
     secrets = SilentSecrets.simulated(simulated)
-    channel, packets, link, first, second, bill, receipt = secrets
+    pads, packets, link, first, second, bill, receipt = secrets
     match role:
         case names.CONTROLLER:
             return supplies.ControllerSupply(
                 simulated.controller, simulated.run, packets, link, first, bill
             )
         case names.COMP:
-            return supplies.CompSupply(channel, link, second, receipt)
+            return supplies.CompSupply(pads, link, second, receipt)
         case names.DEALER:
             return supplies.DealerSupply(first, second)
         case names.CUSTOMER:
             return supplies.CustomerSupply(bill, receipt)
     return supplies.OwnerSupply(
-        owners_secret(channel, CHANNEL, owner), owners_secret(packets, PACKETS, owner),
+        owners_secret(pads, PADS, owner), owners_secret(packets, PACKETS, owner),
         simulated.owners, draws,
     )  # fmt: skip

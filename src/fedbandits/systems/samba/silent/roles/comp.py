@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import msgspec
@@ -14,10 +13,11 @@ from fedbandits.federation.events import Deadline
 from fedbandits.federation.messages import Message, OutOfOrderError
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
-from fedbandits.systems.samba.agreement import Agreement, Ordered, accept
+from fedbandits.systems.samba.agreement import Agreement
 from fedbandits.systems.samba.messages import CompGaveUp, EndForComp, Reason, Start
 from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.roles.ending import Member, RunState, endings
+from fedbandits.systems.samba.roles.ending import RunState, endings
+from fedbandits.systems.samba.roles.member import Member
 from fedbandits.systems.samba.silent.blocks import WORD_BYTES
 from fedbandits.systems.samba.silent.contest import Contest, Contests
 from fedbandits.systems.samba.silent.dealt_to_server import Deals
@@ -81,9 +81,11 @@ class SilentComp(Member[SilentCompState]):
     LATER: ClassVar[frozenset[tuple[str, type[Message]]]] = frozenset({("idle", DealtSecond)})
     GAVE_UP = CompGaveUp
 
+    _tools: SecondTools
+
     def __init__(self, seat: Seat, plan: SambaPlan, supply: CompSupply) -> None:
-        super().__init__(seat, SilentCompState())
-        self._plan, self._supply, self._owners = plan, supply, seat.names("owner")
+        super().__init__(seat, plan, SilentCompState())
+        self._supply, self._owners = supply, seat.names("owner")
         self._customer, self._deals = seat.one("customer"), Deals(plan)
         self._contests = Contests(plan, self.name, False)
 
@@ -134,10 +136,8 @@ class SilentComp(Member[SilentCompState]):
                 return self._keep_block(event)
             case Start():
                 return self._begin(event)
-            case Deadline():
-                return self._end_waiting(event)
-            case _:  # the Controller's last word
-                return self._ended(event.reason)
+            case _:
+                return super()._compute(event)
 
     def _end_waiting(self, event: Deadline) -> Step:
         lacks = self._state.stage == "dealing" or self._lacks_block(self._turn + 1)
@@ -146,19 +146,13 @@ class SilentComp(Member[SilentCompState]):
         return super()._end_waiting(event)
 
     def _begin(self, start: Start) -> Step:
-        ordered = Ordered(start.budget, start.arms, start.algorithm)
-        accept(self.name, self._plan, ordered, start.run)
+        self._accepted(start)
         tools = self._made(start.run)
         after = self._after(stage="dealing", run=start.run, step=start.arms + 1)
         outgoing: list[Message] = []
         if not self._deals.turns:
             after, outgoing = self._finished(after, tools)
-
-        def keep() -> Sequence[Message]:
-            self._tools = tools
-            return ()
-
-        return Step(after, outgoing, write=keep)
+        return self._begun(after, tools, outgoing)
 
     def _keep_block(self, message: DealtSecond) -> Step:
         """A block has come; with the first one the run can begin."""

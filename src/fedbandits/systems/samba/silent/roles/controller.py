@@ -9,15 +9,14 @@ import msgspec
 import numpy as np
 
 from fedbandits.crypto.shares.shuffle import masked_share, permuted_share, returned_share
-from fedbandits.federation.events import Deadline
 from fedbandits.federation.messages import Message, OutOfOrderError
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.systems.samba.agreement import Agreement, accept
-from fedbandits.systems.samba.messages import CustomerGaveUp, Order, Reason, Start, Sum
+from fedbandits.systems.samba.messages import Order, Reason, Start, Sum
 from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.roles.conducting import Conductor, ConductorState
-from fedbandits.systems.samba.roles.ending import GAVE_UP
+from fedbandits.systems.samba.roles.ending import given_up
 from fedbandits.systems.samba.silent.blocks import WORD_BYTES
 from fedbandits.systems.samba.silent.contest import Contest, Contests
 from fedbandits.systems.samba.silent.dealt_to_server import Deals
@@ -99,11 +98,7 @@ class SilentController(Conductor[SilentControllerState]):
         ("comparing", ToFirst): ("comparing", "collecting", "summing"),
         ("comparing", DealtFirst): ("comparing",),
         **{("summing", kind): ("summing", "done") for kind in (Sum, SumShare)},
-        **{(stage, Deadline): (stage, "ended") for stage in _AWAITED},
-        **{(stage, kind): ("ended",) for kind in GAVE_UP for stage in (*_AWAITED, "ended")},
-        # Before an order, and when the total has left, it is for the customer alone to say.
-        ("idle", CustomerGaveUp): ("ended",),
-        ("done", CustomerGaveUp): ("ended",),
+        **given_up(_AWAITED),
     }
     AWAITED: ClassVar[Mapping[str, Reason]] = _AWAITED
 
@@ -165,10 +160,8 @@ class SilentController(Conductor[SilentControllerState]):
                 return self._add(event, sums)
             case Order():
                 return self._begin(event)
-            case Deadline():
-                return self._end_waiting(event)
             case _:
-                return self._gave_up(event)
+                return super()._compute(event)
 
     def _begin(self, order: Order) -> Step:
         plan, ordered, step = self._plan, self._ordered(order), self._plan.arms + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from fedbandits.federation.events import Deadline, Start
+from fedbandits.federation.events import Start
 from fedbandits.federation.messages import DuplicateError, OutOfOrderError
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
@@ -67,10 +67,8 @@ class SharesCustomer(Payer[SharesState]):
                 return self._order(b"")
             case FirstTotal() | SecondTotal():
                 return self._read(event)
-            case Deadline():
-                return self._end_waiting(event)
-            case _:  # the Controller's last word
-                return self._ended(event.reason)
+            case _:
+                return super()._compute(event)
 
     def _read(self, message: FirstTotal | SecondTotal) -> Step:
         """A share of the total has come; with the second one the total is known."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from fedbandits.federation.events import Deadline
 from fedbandits.federation.messages import Message, OutOfOrderError
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
-from fedbandits.systems.samba.agreement import Ordered, accept
 from fedbandits.systems.samba.messages import DealerGaveUp, EndForDealer
 from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.roles.ending import Member, RunState, endings
+from fedbandits.systems.samba.roles.ending import RunState, endings
+from fedbandits.systems.samba.roles.member import Member
 from fedbandits.systems.samba.silent.dealt_to_server import Deals
 from fedbandits.systems.samba.silent.messages import Ask, Dealing, DealtFirst, DealtSecond
 from fedbandits.systems.samba.silent.packets import Line
@@ -65,8 +63,8 @@ class Dealer(Member[DealerState]):
     GAVE_UP = DealerGaveUp
 
     def __init__(self, seat: Seat, plan: SambaPlan, supply: DealerSupply) -> None:
-        super().__init__(seat, DealerState())
-        self._plan, self._supply, self._deals = plan, supply, Deals(plan)
+        super().__init__(seat, plan, DealerState())
+        self._supply, self._deals = supply, Deals(plan)
         self._comp = seat.one("comp")
 
     @property
@@ -94,24 +92,16 @@ class Dealer(Member[DealerState]):
                 return self._answer(event)
             case Dealing():
                 return self._begin(event)
-            case Deadline():
-                return self._end_waiting(event)
-            case _:  # the Controller's last word
-                return self._ended(event.reason)
+            case _:
+                return super()._compute(event)
 
     def _begin(self, dealing: Dealing) -> Step:
-        ordered = Ordered(dealing.budget, dealing.arms, dealing.algorithm)
-        accept(self.name, self._plan, ordered, dealing.run)
+        self._accepted(dealing)
         tools = self._made(dealing.run)
-
-        def keep() -> Sequence[Message]:
-            self._tools = tools
-            return ()
-
         if not self._deals.count:
-            return Step(self._after(stage="done", run=dealing.run), write=keep)
+            return self._begun(self._after(stage="done", run=dealing.run), tools)
         after = self._after(stage=self._next_stage(1), run=dealing.run, dealt=1)
-        return Step(after, self._dealt(0, tools), write=keep)
+        return self._begun(after, tools, self._dealt(0, tools))
 
     def _answer(self, message: Ask) -> Step:
         block = self._state.dealt

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from fedbandits.crypto.aead import TamperedPacketError
-from fedbandits.federation.events import Deadline, Decide, EndRound, Observe
-from fedbandits.federation.messages import Message, OutOfOrderError
+from fedbandits.federation.events import Decide, EndRound, Observe
+from fedbandits.federation.messages import Message
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.learners.index_rules import Arm, explores
 from fedbandits.learners.largest_scores import first_memory, largest_score, note_silent_bit
-from fedbandits.systems.samba.agreement import Agreement, Ordered, accept
 from fedbandits.systems.samba.fixed_point import bits_for_ties, to_word
 from fedbandits.systems.samba.messages import EndForOwner, OwnerGaveUp, Reason, Sum
 from fedbandits.systems.samba.plan import SambaPlan
@@ -50,7 +48,7 @@ class _Tools:
 
     def __init__(self, plan: SambaPlan, supply: OwnerSupply, run: bytes) -> None:
         self.agreed = plan.agreement(run)
-        keys = OwnerKeys.derive(supply.channel, supply.packets, self.agreed)
+        keys = OwnerKeys.derive(supply.pads, supply.packets, self.agreed)
         cipher = plan.config.packet_cipher
         self.up = Line(cipher, keys.seals.up, UP)
         self.down = Line(cipher, keys.seals.down, DOWN)
@@ -110,10 +108,6 @@ class SilentOwner(PullingOwner[SilentOwnerState]):
         super().__init__(seat, plan, SilentOwnerState())
         self._supply = supply
 
-    @property
-    def _agreed(self) -> Agreement:
-        return self._tools.agreed
-
     def _resume(self) -> None:
         if self._state.run:
             self._tools = _Tools(self._plan, self._supply, self._state.run)
@@ -122,42 +116,20 @@ class SilentOwner(PullingOwner[SilentOwnerState]):
         match event:
             case Answer():
                 return self._open(event)
-            case EndRound():
-                return self._end_round(event)
-            case Decide():
-                return self._decide()
-            case Observe():
-                return self._observe(event)
             case SilentSetup():
                 return self._begin(event)
-            case Deadline():
-                return self._end_waiting(event)
-            case _:  # the Controller's last word
-                return self._ended(event.reason)
+            case _:
+                return super()._compute(event)
 
     def _begin(self, setup: SilentSetup) -> Step:
-        ordered = Ordered(setup.budget, setup.arms, setup.algorithm)
-        agreed = accept(self.name, self._plan, ordered, setup.run)
-        agreed.check_place(self.name, setup.place)
+        agreed = self._placed(setup)
         SumCipher.agreed(self.name, self._config, setup.public_key)
         tools = _Tools(self._plan, self._supply, setup.run)
         after = self._after(
             stage="pulling", run=setup.run, public_key=setup.public_key, step=agreed.arms,
             memory=first_memory(agreed.rule, agreed.arms), place=setup.place,
         )  # fmt: skip
-
-        def keep() -> Sequence[Message]:
-            self._tools = tools
-            return ()
-
-        return Step(after, write=keep)
-
-    def _end_round(self, event: EndRound) -> Step:
-        """The beat: send the score of the next step, or the sum after the last one."""
-        self._check_end(event)
-        if self._state.step > self._tools.agreed.budget:
-            return Step(self._after(stage="done"), [self._sum()])
-        return self._send_word(self._after(stage="waiting"))
+        return self._begun(after, tools)
 
     def _sum(self) -> Message:
         rewards = self._state.rewards
@@ -170,14 +142,7 @@ class SilentOwner(PullingOwner[SilentOwnerState]):
 
     def _open(self, message: Answer) -> Step:
         """The bit says whether this arm was chosen."""
-        state, tools = self._state, self._tools
-        turn = (state.step, state.iteration)
-        if (message.step, message.iteration) != turn:
-            raise OutOfOrderError(
-                f"{self.name}: bit of step {message.step}.{message.iteration}, "
-                f"this is {turn[0]}.{turn[1]}"
-            )
-        tools.agreed.check_place(self.name, message.place)
+        state, tools, turn = self._state, self._tools, self._check_bit(message)
         padded = word_of(tools.down.open(*turn, self._index, message.sealed, WORD_BYTES))
         bit = (padded - int(tools.answers.draw(*turn))) % (1 << 64)
         if bit not in (0, 1):
@@ -187,9 +152,9 @@ class SilentOwner(PullingOwner[SilentOwnerState]):
         after = self._after(
             stage=stage, step=step, iteration=iteration, memory=memory, place=message.place
         )
-        return self._send_word(after) if stage == "waiting" else Step(after)
+        return self._begin_step(after) if stage == "waiting" else Step(after)
 
-    def _send_word(self, after: SilentOwnerState) -> Step:
+    def _begin_step(self, after: SilentOwnerState) -> Step:
         """Share the score of the turn, in the state that is to be."""
         score = self._tools.score(after)
         if not math.isfinite(score):  # nor will it be, however often it is computed

@@ -16,7 +16,7 @@ class OwnerSupply(NamedTuple):
 
     Parameters
     ----------
-    channel, packets
+    pads, packets
         Its own secrets with Comp and with the Controller; no other owner has them.
     owners
         The secret of all data owners, which no server has.
@@ -24,7 +24,7 @@ class OwnerSupply(NamedTuple):
         Key of the owner's own random draws; those of a run are made of it and of the run's name.
     """
 
-    channel: bytes
+    pads: bytes
     packets: bytes
     owners: bytes
     draws: Key
@@ -58,13 +58,13 @@ class CompSupply(NamedTuple):
 
     Parameters
     ----------
-    channel
+    pads
         Of it every owner has been given a secret of its own.
     link, second, receipt
         Its secrets with the Controller, with the dealer, and with the customer.
     """
 
-    channel: bytes
+    pads: bytes
     link: bytes
     second: bytes
     receipt: bytes

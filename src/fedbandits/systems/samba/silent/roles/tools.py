@@ -23,7 +23,7 @@ from fedbandits.systems.samba.silent.streams import (
     total_key,
     total_pad,
 )
-from fedbandits.systems.samba.streams import ControllerKeys, Places
+from fedbandits.systems.samba.streams import Places, SilentControllerKeys
 
 
 class FirstTools:
@@ -46,8 +46,8 @@ class FirstTools:
         self.to_first = Line(cipher, keys.link.to_first, TO_FIRST)
         self.dealt = DealtToFirst(deals, cipher, keys.dealt)
         self.bill = Line(cipher, total_key(supply.bill, self.agreed), TOTAL)
-        places = ControllerKeys.derive(supply.secret, run).places
-        self.places = Places(places, plan.arms, plan.iterations)
+        ties = SilentControllerKeys.derive(supply.secret, run).ties
+        self.places = Places(ties, plan.arms, plan.iterations)
 
 
 class SecondTools:
@@ -57,7 +57,7 @@ class SecondTools:
         self, plan: SambaPlan, supply: CompSupply, owners: Sequence[str], run: bytes, deals: Deals
     ) -> None:
         self.agreed = plan.agreement(run)
-        keys = SecondKeys.derive(supply.channel, supply.link, supply.second, owners, self.agreed)
+        keys = SecondKeys.derive(supply.pads, supply.link, supply.second, owners, self.agreed)
         cipher = plan.config.packet_cipher
         self.to_second = Line(cipher, keys.link.to_second, TO_SECOND)
         self.to_first = Line(cipher, keys.link.to_first, TO_FIRST)
