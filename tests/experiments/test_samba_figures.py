@@ -15,7 +15,15 @@ from fedbandits.reproduce.samba import rewards as samba_rewards
 from fedbandits.reproduce.samba import shares as samba_shares
 from fedbandits.reproduce.samba import sight as samba_sight
 from fedbandits.reproduce.samba import times as samba_times
-from fedbandits.reproduce.samba.data import ALGORITHMS, STAND_IN, STREAM, WAYS, drawn_means
+from fedbandits.reproduce.samba.data import (
+    ALGORITHMS,
+    SILENT,
+    SILENT_STREAM,
+    STAND_IN,
+    STREAM,
+    WAYS,
+    drawn_means,
+)
 from fedbandits.reproduce.samba.times import Points
 from fedbandits.systems.samba.audit.sight import Sight
 from fedbandits.systems.samba.audit.table import FIGURE_7, PARTICIPANTS, REWARD
@@ -78,7 +86,14 @@ def test_the_stand_in_is_the_same_every_time():
 def test_times_are_measured_for_every_algorithm_and_way(tmp_path):
     outcome = samba.FIGURES["samba-8a"].make(Context(tmp_path, jobs=1))
     ways = {f"{a}, {w}" for a, w in itertools.product(ALGORITHMS, WAYS.values())}
-    assert {row["system"] for row in outcome.rows} == ways | {f"ucb, {STREAM}"}
+    assert {row["system"] for row in outcome.rows} == ways | {
+        f"ucb, {way}" for way in (STREAM, SILENT, SILENT_STREAM)
+    }
+    silent = [row for row in outcome.rows if "silent" in row["system"]]
+    assert {row["bare operations"] for row in silent} == {"–"}
+    assert sum("the dealer's work included" in remark for remark in outcome.remarks) == 1
+    ways = next(a for a in outcome.plot.axes if "every way" in a.get_title())
+    assert {SILENT, SILENT_STREAM} <= {text.get_text() for text in ways.get_legend().get_texts()}
     assert all(row["seconds"] > 0 for row in outcome.rows)
     secure = [row for row in outcome.rows if row["system"].endswith(", secure")]
     assert all(row["bare operations"] != "–" or "egreedy" in row["system"] for row in secure)
@@ -143,6 +158,7 @@ def test_secure_equals_plain_and_authors_stand_beside_their_own_schedule(
     outcome = samba.FIGURES["samba-8c"].make(Context(tmp_path / "out", data=[means], jobs=1))
     assert len(outcome.rows) == 2 * 7
     assert {row["secure equals plain"] for row in outcome.rows} == {"yes"}
+    assert {row["silent equals its plain run"] for row in outcome.rows} == {"yes"}
     beside = {row["algorithm"]: row["authors"] for row in outcome.rows}
     assert beside["egreedy-decreasing"] == "–"
     assert beside[samba_rewards.LOGARITHMIC] == 20
@@ -150,6 +166,7 @@ def test_secure_equals_plain_and_authors_stand_beside_their_own_schedule(
 
 def rewards(**changed):
     row = {"data": "d", "arms K": 10, "deviation": 10.0, "secure equals plain": "yes"}
+    row["silent equals its plain run"] = "yes"
     means = dict.fromkeys(samba_rewards.THEIRS, 100.0) | {"thompson": 120.0}
     rows = [row | {"algorithm": a, "mean": m, "authors": m + 5} for a, m in means.items()]
     return [each | changed.get(each["algorithm"], {}) for each in rows]
@@ -167,14 +184,33 @@ def test_the_verdict_on_rewards():
     unequal = samba_rewards.verdict(rewards(ucb={"secure equals plain": "NO"}))
     assert not unequal.agrees
     assert "1 of 6" in unequal.why
+    silent = samba_rewards.verdict(rewards(ucb={"silent equals its plain run": "NO"}))
+    assert not silent.agrees
+    assert "silent and plain runs differ in 1 of 6" in silent.why
+
+
+def test_a_silent_run_is_held_against_silent_scores(tmp_path, means, monkeypatch):
+    """Held against the published plain run, whose draws are others, it must be found unequal."""
+    real = samba_rewards._variants
+    other = {"comparison": "published"}
+    monkeypatch.setattr(
+        samba_rewards, "_variants",
+        lambda kind, **parts: real(kind, **(parts | other if "comparison" in parts else parts)),
+    )  # fmt: skip
+    outcome = samba.FIGURES["samba-8c"].make(Context(tmp_path / "out", data=[means], jobs=1))
+    assert {row["secure equals plain"] for row in outcome.rows} == {"yes"}
+    assert "NO" in {row["silent equals its plain run"] for row in outcome.rows}
+    assert not outcome.verdict.agrees
 
 
 def shares(**changed):
     row = {
         "data owners": 0.5, "controller": 0.03, "comp": 0.46, "customer": 0.01,
-        "one data owner": 0.05, "data": "d", "algorithm": "ucb",
+        "one data owner": 0.05, "data": "d", "algorithm": "ucb", "variant": "published",
     }  # fmt: skip
-    return [row, row | changed]
+    # Nothing that the paper says of shares is true of this row, which must not count.
+    silent = {"variant": "silent", "comp": 0.01, "controller": 0.9, "customer": 0.5}
+    return [row, row | changed, row | silent]
 
 
 @pytest.mark.parametrize(
@@ -188,6 +224,22 @@ def test_the_verdict_on_shares(changed, missing):
     assert len(remarks) == 4
     if missing:
         assert missing in found.why.split("As in the paper")[0]
+
+
+def test_the_dealer_works_in_silent_runs_only(tmp_path):
+    rows = samba.FIGURES["samba-8d"].make(Context(tmp_path, jobs=1)).rows
+    workers = ("data owners", "controller", "comp", "customer", "dealer")
+    assert [row["variant"] for row in rows].count("silent") == len(rows) // 2
+    for row in rows:
+        assert (row["dealer"] > 0) == (row["variant"] == "silent")
+        assert sum(row[role] for role in workers) == pytest.approx(1, abs=1e-3)
+
+
+def test_a_dealer_without_time_is_an_error():
+    seconds = dict.fromkeys(samba_shares.WORKERS["published"], 1.0)
+    assert samba_shares._row("d", "published", "ucb", 3, [seconds])["dealer"] == 0
+    with pytest.raises(KeyError, match="dealer"):
+        samba_shares._row("d", "silent", "ucb", 3, [seconds])
 
 
 def test_figure_7_names_comps_rate(tmp_path):

@@ -15,6 +15,8 @@ ALGORITHMS = ("egreedy", "egreedy-decreasing", "softmax", "pursuit", "ucb", "tho
 #: How a system is named in tables: its algorithm, and how it is played.
 WAYS = {"samba": "secure", "distributed": "distributed in clear", "plain": "plain"}
 STREAM = "secure, stream cipher"
+#: The variant in which no server learns anything, with packets and with streams.
+SILENT, SILENT_STREAM = "silent", "silent, stream cipher"
 STAND_IN = "stand-in (drawn means)"
 _MEANS = 100
 

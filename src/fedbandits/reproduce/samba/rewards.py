@@ -40,8 +40,10 @@ CHECKED = {
 #: The authors' means lie this many deviations of a run from ours, at most: their replicates repeat
 #: each other's draws, so their mean strays about as far as a run.
 _FAR = 3.0
-#: Secure runs that are compared with plain ones.
+#: Secure runs, and silent ones, that are compared with plain ones.
 _SECURE = 2
+#: Columns that say whether Theorem 2 holds, by kind of run.
+_EQUAL = {"secure": "secure equals plain", "silent": "silent equals its plain run"}
 
 
 class Scale(NamedTuple):
@@ -50,22 +52,41 @@ class Scale(NamedTuple):
     budget: int = 100_000
     arms: tuple[int, ...] = (10, 100)
     replicates: int = 20
+    silent_replicates: int = 4  # an owner's own secret draws make such a run ten times as long
 
     @classmethod
     def of(cls, context: Context) -> Scale:
         """The paper's number of runs with ``--full``."""
-        return cls(replicates=50) if context.full else cls()
+        return cls(replicates=50, silent_replicates=20) if context.full else cls()
+
+
+class Played(NamedTuple):
+    """Rewards of each way to play, (system, replicate, round).
+
+    Parameters
+    ----------
+    plain, secure
+        Of the published variant: one machine, and SAMBA.
+    silent_plain, silent
+        Of the silent variant. Its scores are rounded and drawn otherwise, so it has a plain run
+        of its own.
+    """
+
+    plain: xr.DataArray
+    secure: xr.DataArray
+    silent_plain: xr.DataArray
+    silent: xr.DataArray
 
 
 def figure_8c(context: Context) -> Outcome:
-    """Rewards; the secure run returns the plain one's, which is checked on some replicates."""
+    """Rewards; secure and silent runs return their plain ones', checked on some replicates."""
     scale, found, rows = Scale.of(context), sources(context), []
     curves: dict[str, xr.DataArray] = {}
     for source in found:
         for arms in scale.arms:
-            plain, secure = _play(context, source, arms, scale)
-            rows += [_row(source, arms, name, plain, secure) for name in PLAYED]
-        curves[source.name] = plain
+            played = _play(context, source, arms, scale)
+            rows += [_row(source, arms, name, played) for name in PLAYED]
+        curves[source.name] = played.plain
     remarks = [what_was_played(found), *_remarks(rows)]
     return Outcome(rows, _draw(rows, curves, scale), remarks, verdict(rows))
 
@@ -79,16 +100,15 @@ def _variants(kind: str, **parts: Any) -> tuple[Variant, ...]:
     )
 
 
-def _play(
-    context: Context, source: Source, arms: int, scale: Scale
-) -> tuple[xr.DataArray, xr.DataArray]:
-    """Rewards of plain and of secure runs, (system, replicate, round)."""
+def _play(context: Context, source: Source, arms: int, scale: Scale) -> Played:
     stem = f"{source.name}-K{arms}".replace(" ", "-")
     kinds = {
         "plain": (_variants("plain"), scale.replicates),
         "secure": (_variants("samba", cipher="stream", paillier_bits=2048), _SECURE),
+        "silent-plain": (_variants("plain", comparison="silent"), scale.silent_replicates),
+        "silent": (_variants("samba-silent", cipher="stream"), _SECURE),
     }
-    plain, secure = (
+    return Played(*(
         context.run(
             f"{stem}-{kind}",
             Experiment(
@@ -101,15 +121,13 @@ def _play(
             ),
         ).reward.sum("party", skipna=False)
         for kind, (systems, count) in kinds.items()
+    ))  # fmt: skip
+
+
+def _row(source: Source, arms: int, name: str, played: Played) -> dict[str, Any]:
+    totals, secured, silent_totals, silent = (
+        each.sel(system=name).isel(round=-1).values for each in played
     )
-    return plain, secure
-
-
-def _row(
-    source: Source, arms: int, name: str, plain: xr.DataArray, secure: xr.DataArray
-) -> dict[str, Any]:
-    totals = plain.sel(system=name).isel(round=-1).values
-    secured = secure.sel(system=name).isel(round=-1).values
     authors = PUBLISHED.get(arms, {}).get(name, "–") if _is_published(source) else "–"
     deviation = float(totals.std(ddof=1))
     return {
@@ -119,9 +137,17 @@ def _row(
         "mean": round(float(totals.mean()), 1),
         "deviation": round(deviation, 1),
         "standard error": round(deviation / math.sqrt(len(totals)), 1),
-        "secure equals plain": "yes" if (secured == totals[: len(secured)]).all() else "NO",
+        "secure equals plain": _equal(secured, totals),
+        "silent mean": round(float(silent_totals.mean()), 1),
+        "silent deviation": round(float(silent_totals.std(ddof=1)), 1),
+        "silent equals its plain run": _equal(silent, silent_totals),
         "authors": authors,
     }
+
+
+def _equal(private: np.ndarray, plain: np.ndarray) -> str:
+    """Whether the first runs, which are played both ways, return the same."""
+    return "yes" if (private == plain[: len(private)]).all() else "NO"
 
 
 def _is_published(source: Source) -> bool:
@@ -134,10 +160,12 @@ def _is_published(source: Source) -> bool:
 
 def verdict(rows: Sequence[dict[str, Any]]) -> Verdict:
     """Theorem 2, the authors' means where they can be compared, and who earns most."""
-    unequal = [row for row in rows if row["secure equals plain"] != "yes"]
-    if unequal:
-        return Verdict(False, f"secure and plain runs differ in {len(unequal)} of {len(rows)} rows")
-    parts = ["secure and plain runs return the same rewards in every pair"]
+    for kind, column in _EQUAL.items():
+        unequal = [row for row in rows if row[column] != "yes"]
+        if unequal:
+            why = f"{kind} and plain runs differ in {len(unequal)} of {len(rows)} rows"
+            return Verdict(False, why)
+    parts = ["secure and silent runs return the same rewards as their plain ones in every pair"]
     best = {where: max(of, key=lambda row: row["mean"])["algorithm"] for where, of in _groups(rows)}
     others = {f"{data}, K = {arms}": b for (data, arms), b in best.items() if b != "thompson"}
     wins = "; ".join(f"{where}: {name} earns most" for where, name in others.items())
@@ -227,6 +255,10 @@ def _draw_ends(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
         axes.errorbar(
             x, [r["mean"] for r in mine], [r["deviation"] for r in mine], fmt="o", capsize=3,
             label=f"K = {arms}", **look,
+        )  # fmt: skip
+        axes.errorbar(
+            x - 0.1, [r["silent mean"] for r in mine], [r["silent deviation"] for r in mine],
+            fmt="s", markerfacecolor="none", capsize=3, label=f"K = {arms}, silent", **look,
         )  # fmt: skip
         stated = [(at + 0.1, row["authors"]) for at, row in zip(x, mine, strict=True)]
         known = [(at, value) for at, value in stated if value != "–"]

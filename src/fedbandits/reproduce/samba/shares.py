@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import statistics
 import time
 from collections.abc import Sequence
@@ -19,10 +20,15 @@ from fedbandits.reproduce.drawing import legend_beside, panels
 from fedbandits.reproduce.samba.costs import BITS, replicate
 from fedbandits.reproduce.samba.data import sources, what_was_played
 from fedbandits.settings.experiment import system
+from fedbandits.systems.samba.roles.names import DEALER
 from fedbandits.systems.samba.sealed_steps import ROLES
 
 _OWNERS, _CONTROLLER, _COMP, _CUSTOMER = ROLES
 _ONE = "one data owner"
+#: Who works in each variant; the paper has the first one.
+_PUBLISHED, _SILENT = "published", "silent"
+WORKERS = {_PUBLISHED: ROLES, _SILENT: (*ROLES, DEALER)}
+_PRESETS = {_PUBLISHED: "samba", _SILENT: "samba-silent"}
 #: "The share of Comp stays the same": within so many percentage points.
 _SAME = 10.0
 #: "Roughly equivalent": within this factor. In one of the authors' result files it is 3.0.
@@ -47,18 +53,18 @@ FULL = Scale(100_000, (10, 50, 100), 50)
 def figure_8d(context: Context) -> Outcome:
     """Who works how long, every packet sealed by itself."""
     scale, found = FULL if context.full else QUICK, sources(context)
-    taken: dict[tuple[str, str, int], list[dict[str, float]]] = {}
+    taken: dict[tuple[str, str, str, int], list[dict[str, float]]] = {}
+    played = list(itertools.product(found, WORKERS, scale.algorithms, scale.arms))
     for repeat in range(scale.repeats):
-        for source in found:
-            for algorithm in scale.algorithms:
-                for arms in scale.arms:
-                    seconds = context.measure(
-                        f"{source.name}-{algorithm}-K{arms}-{repeat}".replace(" ", "_"),
-                        functools.partial(
-                            _seconds_by_role, algorithm, source.world(arms), scale.budget, repeat
-                        ),
-                    )
-                    taken.setdefault((source.name, algorithm, arms), []).append(seconds)
+        for source, variant, algorithm, arms in played:
+            seconds = context.measure(
+                f"{source.name}-{variant}-{algorithm}-K{arms}-{repeat}".replace(" ", "_"),
+                functools.partial(
+                    _seconds_by_role, f"{_PRESETS[variant]}-{algorithm}", source.world(arms),
+                    scale.budget, repeat,
+                ),
+            )  # fmt: skip
+            taken.setdefault((source.name, variant, algorithm, arms), []).append(seconds)
     rows = [_row(*key, seconds) for key, seconds in taken.items()]
     found_verdict, remarks = verdict(rows)
     remarks = [
@@ -69,14 +75,14 @@ def figure_8d(context: Context) -> Outcome:
         "Times are of one process that plays all roles; messages are not wrapped for a network. "
         "Owners' Paillier encryptions weigh more the fewer rounds there are. "
         "The customer's key is made before, as in the authors' code.",
+        "Silent runs have a dealer, and add shares in place of Paillier's encryptions. They do not "
+        "count in the verdict, as the paper does not have them.",
     ]
     return Outcome(rows, _draw(rows), remarks, found_verdict)
 
 
-def _seconds_by_role(
-    algorithm: str, world: Bernoulli, budget: int, number: int
-) -> dict[str, float]:
-    config = system(f"samba-{algorithm}", paillier_bits=BITS).config
+def _seconds_by_role(preset: str, world: Bernoulli, budget: int, number: int) -> dict[str, float]:
+    config = system(preset, paillier_bits=BITS).config
     run = replicate(config, world, budget, number, time.thread_time)
     run.seconds.update(dict.fromkeys(run.seconds, 0.0))
     run.advance(budget)
@@ -84,28 +90,31 @@ def _seconds_by_role(
 
 
 def _row(
-    source: str, algorithm: str, arms: int, taken: Sequence[dict[str, float]]
+    source: str, variant: str, algorithm: str, arms: int, taken: Sequence[dict[str, float]]
 ) -> dict[str, Any]:
+    """Shares of one size; a worker of the variant whose time is missing is an error."""
     totals = [sum(seconds.values()) for seconds in taken]
     shares = {
         role: [seconds[role] / total for seconds, total in zip(taken, totals, strict=True)]
-        for role in ROLES
+        for role in WORKERS[variant]
     }
     mean = {role: statistics.mean(each) for role, each in shares.items()}
     comp = shares[_COMP]
     return {
         "data": source,
+        "variant": variant,
         "algorithm": algorithm,
         "arms K": arms,
         "seconds": round(statistics.mean(totals), 3),
-        **{role: round(mean[role], 4) for role in ROLES},
+        **{role: round(mean.get(role, 0.0), 4) for role in WORKERS[_SILENT]},
         _ONE: round(mean[_OWNERS] / arms, 5),
         "deviation of Comp's": round(statistics.stdev(comp) if len(comp) > 1 else 0.0, 4),
     }
 
 
 def verdict(rows: Sequence[dict[str, Any]]) -> tuple[Verdict, list[str]]:
-    """The four sentences of section 6.2 on shares, each worked out."""
+    """The four sentences of section 6.2 on shares, each worked out on published rows."""
+    rows = [row for row in rows if row["variant"] == _PUBLISHED]
     first = min(row[_COMP] / max(row[_ONE], row[_CONTROLLER]) for row in rows)
     comp = [row[_COMP] for row in rows]
     spread = 100 * max(max(of) - min(of) for of in _by_algorithm(rows))
@@ -151,16 +160,21 @@ def _by_algorithm(rows: Sequence[dict[str, Any]]) -> list[list[float]]:
 
 
 def _draw(rows: Sequence[dict[str, Any]]) -> Plot:
-    """Pies of the first algorithm with the fewest and the most arms, then all shares as bars."""
+    """Pies of the first algorithm with the fewest and the most arms, then bars by variant."""
     names = list(dict.fromkeys(row["data"] for row in rows))
-    plot, axes = panels(len(names), 3, width=4.3, height=3.9)
-    for name, place in zip(names, range(0, len(axes), 3), strict=True):
-        mine = [row for row in rows if row["data"] == name]
+    plot, axes = panels(len(names), 4, width=4.3, height=3.9)
+    for name, place in zip(names, range(0, len(axes), 4), strict=True):
+        of = {
+            variant: [r for r in rows if r["data"] == name and r["variant"] == variant]
+            for variant in WORKERS
+        }
+        mine = of[_PUBLISHED]
         pies = [row for row in mine if row["algorithm"] == mine[0]["algorithm"]]
         for each, row in zip(axes[place : place + 2], (pies[0], pies[-1]), strict=True):
             _draw_pie(each, row)
-        _draw_bars(axes[place + 2], mine)
-        axes[place + 2].set_title(name)
+        for each, (variant, some) in zip(axes[place + 2 : place + 4], of.items(), strict=True):
+            _draw_bars(each, some, WORKERS[variant])
+            each.set_title(f"{variant}: {name}")
     return plot
 
 
@@ -180,10 +194,10 @@ def _draw_pie(axes: Axes, row: dict[str, Any]) -> None:
     axes.set_title(f"as the paper draws it: {row['algorithm']}, K = {arms}{many}", fontsize=8)
 
 
-def _draw_bars(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
+def _draw_bars(axes: Axes, rows: Sequence[dict[str, Any]], roles: Sequence[str]) -> None:
     labels = [f"{row['algorithm']}\nK = {row['arms K']}" for row in rows]
     base = np.zeros(len(rows))
-    for index, role in enumerate(ROLES):
+    for index, role in enumerate(roles):
         heights = np.array([100 * row[role] for row in rows])
         axes.bar(labels, heights, bottom=base, label=role, color=line_style(index)["color"])
         base += heights
