@@ -9,8 +9,9 @@ from typing import Any
 import numba
 from numba import types
 from numba.core.registry import cpu_target
-from numba.extending import intrinsic, overload
+from numba.extending import overload
 
+from fedbandits._compile import vectors
 from fedbandits._compile.cache import KernelCache
 from fedbandits._compile.progress import announce
 from fedbandits._compile.reach import IMPLEMENTATIONS, Implementation
@@ -54,18 +55,9 @@ def _claimed(stub: Callable[..., Any], kind: type | None) -> bool:
     return any(one.stub is stub and one.first is kind for one in IMPLEMENTATIONS)
 
 
-@intrinsic
-def _fused(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.fma(*arguments)
-
-    return a(a, a, a), generate
-
-
 @functools.cache
-def fused_type() -> Any:
-    """Numba's type of ``fma``."""
+def primitive(name: str) -> Any:
+    """Numba's type of what ``vectors`` has under a name."""
     context: Any = cpu_target.typing_context
     context.refresh()
-    return context.resolve_value_type(_fused)
+    return context.resolve_value_type(getattr(vectors, name))
