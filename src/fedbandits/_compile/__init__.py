@@ -20,6 +20,7 @@ __all__ = [
     "LANES",
     "PACKAGE",
     "among",
+    "borrowing",
     "compilations",
     "compiled",
     "counting",
@@ -40,12 +41,24 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 #: Options of every kernel. ``error_model="numpy"`` turns 1/0 into inf instead of a branch, which
 #: lets loops over arms vectorise; ``nogil`` lets replicates run side by side in threads. There is
 #: no ``fastmath``: the simulation and the parties must agree to the last bit.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_OPTIONS: dict[str, Any] = {
+    "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": True,
+}  # fmt: skip
 
 
 def compiled(function: _Function) -> _Function:
     """Compile a numeric kernel with Numba, cached on disk under all that it can reach."""
     return cast(_Function, Kernel(function, _OPTIONS))
+
+
+def borrowing(function: _Function) -> _Function:
+    """Like :func:`compiled`, for kernels that make no array and return none.
+
+    They keep no count of who holds the arrays that they are given: whoever calls them does. To
+    count is an atomic operation, for every array twice a call; of a decision they cost more than a
+    third.
+    """
+    return cast(_Function, Kernel(function, _OPTIONS | {"_nrt": False}))
 
 
 def inlined(function: _Function) -> _Function:

@@ -10,7 +10,7 @@ from msgspec import Meta
 from numpy import float32
 from numpy.typing import NDArray
 
-from fedbandits._compile import LANES, fma, implements, lanes, load, spread, store
+from fedbandits._compile import LANES, borrowing, fma, implements, lanes, load, spread, store
 from fedbandits._typing import Floats, Floats32, Words
 from fedbandits.environments.base import (
     Arms,
@@ -216,6 +216,7 @@ def _workspace(world: Any) -> Any:
 
 
 @implements(fill_decision_set, LinearWorld)
+@borrowing
 def _fill(
     world: Any, workspace: Any, key: Any, agent: Any, round_: Any, features: Any, expected: Any
 ) -> Any:

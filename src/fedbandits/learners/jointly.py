@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedbandits._compile import compiled, implements, implements_others
+from fedbandits._compile import borrowing, compiled, implements, implements_others
 from fedbandits._typing import Bools, Floats, Floats32
 from fedbandits.learners.joint import Joint, observe_joint, one_joint
 from fedbandits.learners.joint_release import JointTerms
@@ -93,7 +93,7 @@ def _of_one(
     return arm
 
 
-@compiled
+@borrowing
 def best_where_cut(
     cuts: Bools, theta: Floats32, width: Floats32, features: Floats32, first: int, arm: int,
     scores: Floats32,

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import float32
 
-from fedbandits._compile import LANES, among, compiled, fma, lanes, largest, load, spread, store
+from fedbandits._compile import LANES, among, borrowing, compiled, fma, lanes, largest, load, spread, store
 from fedbandits._typing import Bools, Floats, Floats32
 
 
-@compiled
+@borrowing
 def set_width(inverses: Floats, model: int, radius: float, widths: Floats32) -> None:
     """Write W = radius² V⁻¹ of one model: upper triangle, off-diagonal entries doubled.
 
@@ -50,7 +50,7 @@ def new_narrow(dimension: int) -> Narrow:
     return Narrow(np.zeros((dimension, LANES), np.float32), np.zeros(LANES, np.float32))
 
 
-@compiled
+@borrowing
 def score_arms(
     features: Floats32, theta: Floats32, width: Floats32, scores: Floats32, narrow: Narrow
 ) -> None:
@@ -74,7 +74,7 @@ def score_arms(
         _score_disjoint(features, theta, width, scores)
 
 
-@compiled
+@borrowing
 def score_arms_squared(
     features: Floats32, theta: Floats32, width: Floats32, scores: Floats32, narrow: Narrow
 ) -> None:
@@ -85,7 +85,7 @@ def score_arms_squared(
     _score_shared(features, theta, width, False, scores, narrow)
 
 
-@compiled
+@borrowing
 def _score_shared(
     features: Floats32, theta: Floats32, width: Floats32, root: bool, scores: Floats32,
     narrow: Narrow,
@@ -102,7 +102,7 @@ def _score_shared(
         scores[k] = narrow.scores[k]
 
 
-@compiled
+@borrowing
 def _score_lanes(
     features: Floats32, theta: Floats32, width: Floats32, root: bool, scores: Floats32
 ) -> None:
@@ -139,13 +139,13 @@ def _score_lanes(
         store(scores, k, estimate + added, LANES)
 
 
-@compiled
+@borrowing
 def _score_disjoint(features: Floats32, theta: Floats32, width: Floats32, scores: Floats32) -> None:
     for m in range(theta.shape[0]):
         scores[m] = score_arm(features, 0, theta, width, m)
 
 
-@compiled
+@borrowing
 def score_arm(
     features: Floats32, column: int, theta: Floats32, width: Floats32, model: int
 ) -> float:
@@ -162,7 +162,7 @@ def score_arm(
     return float(estimate + math.sqrt(max(quadratic, float32(0))))
 
 
-@compiled
+@borrowing
 def best_of_smaller(
     features: Floats32, theta: Floats32, width: Floats32, counts: Bools, first: int, arm: int,
     scores: Floats32,
@@ -212,7 +212,7 @@ def best_of_smaller(
     return best
 
 
-@compiled
+@borrowing
 def best_arm(scores: Floats32, first: int) -> int:
     """The arm with the highest score; of equals, the one met first from ``first`` on, cyclic.
 
@@ -223,7 +223,7 @@ def best_arm(scores: Floats32, first: int) -> int:
     return arm if arm >= 0 else _where(scores, top, 0, first)
 
 
-@compiled
+@borrowing
 def _maximum(scores: Floats32) -> Any:
     """Largest entry."""
     arms = scores.size
@@ -238,7 +238,7 @@ def _maximum(scores: Floats32) -> Any:
     return top
 
 
-@compiled
+@borrowing
 def _where(scores: Floats32, value: Any, start: int, end: int) -> int:
     """The first of the arms ``start`` … ``end`` - 1 with this score; -1 if none has it."""
     while start + LANES <= end and not among(value, load(scores, start)):

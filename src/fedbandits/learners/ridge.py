@@ -12,23 +12,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import compiled, fma
+from fedbandits._compile import borrowing, compiled, fma
 from fedbandits._typing import Floats
 
 
-@compiled
+@borrowing
 def packed_size(dimension: int) -> int:
     """Length of the packed statistic of ``dimension``-vectors."""
     return dimension * (dimension + 3) // 2
 
 
-@compiled
+@borrowing
 def packed_dimension(size: int) -> int:
     """The dimension of a packed statistic of so many numbers."""
     return int((math.sqrt(8.0 * size + 9.0) - 3.0) / 2.0 + 0.5)
 
 
-@compiled
+@borrowing
 def add_record(
     statistic: Floats, model: int, context: Floats, reward: float, rounding: float
 ) -> None:
@@ -75,7 +75,7 @@ class Record(NamedTuple):
     model: int = 0
 
 
-@compiled
+@borrowing
 def unpack(statistic: Floats, gram: Floats, moment: Floats) -> None:
     """Write a packed statistic as a symmetric (d, d) Gram matrix and a (d,) moment Σ x y."""
     dimension = moment.size
@@ -89,7 +89,7 @@ def unpack(statistic: Floats, gram: Floats, moment: Floats) -> None:
         moment[i] = statistic[position + i]
 
 
-@compiled
+@borrowing
 def apply_symmetric(matrices: Floats, model: int, vector: Floats, out: Floats) -> None:
     """Write ``matrices[model] @ vector`` into ``out`` for symmetric matrices, row by row.
 
@@ -105,7 +105,7 @@ def apply_symmetric(matrices: Floats, model: int, vector: Floats, out: Floats) -
             out[i] = fma(weight, matrices[model, j, i], out[i])
 
 
-@compiled
+@borrowing
 def add_rank_one(inverses: Floats, model: int, context: Floats, gain: Floats) -> float:
     """Turn one V⁻¹ into (V + x xᵀ)⁻¹ in place (Sherman & Morrison 1950).
 
@@ -139,7 +139,7 @@ def add_rank_one(inverses: Floats, model: int, context: Floats, gain: Floats) ->
     return math.log1p(quadratic)
 
 
-@compiled
+@borrowing
 def factorise(statistic: Floats, shift: float, factor: Floats) -> float:
     """Cholesky factor of shift·I + G, G packed, into the lower triangle of ``factor`` (d, d).
 
@@ -168,7 +168,7 @@ def factorise(statistic: Floats, shift: float, factor: Floats) -> float:
     return log_det
 
 
-@compiled
+@borrowing
 def are_records(sums: Floats, shift: float, dimension: int) -> bool:
     """Whether sums can be of records: their Gram matrices are positive, up to a shift.
 
@@ -187,7 +187,7 @@ def are_records(sums: Floats, shift: float, dimension: int) -> bool:
     return positive
 
 
-@compiled
+@borrowing
 def invert_statistic(
     statistic: Floats, shift: float, factor: Floats, inverse: Floats, theta: Floats
 ) -> float:
@@ -237,7 +237,7 @@ def invert_statistic(
     return log_det
 
 
-@compiled
+@borrowing
 def invert_spectrum(values: Floats, vectors: Floats, inverse: Floats) -> None:
     """Write Q diag(1/values) Qᵀ into ``inverse``, exactly symmetric."""
     dimension = values.size
@@ -250,7 +250,7 @@ def invert_spectrum(values: Floats, vectors: Floats, inverse: Floats) -> None:
             inverse[j, i] = total
 
 
-@compiled
+@borrowing
 def log_determinant(values: Floats, shift: float) -> float:
     """Σ ln(values + shift): ln det(V + shift·I) from the eigenvalues of V."""
     total = 0.0

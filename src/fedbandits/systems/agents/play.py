@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import compiled, inlined
+from fedbandits._compile import borrowing, compiled, inlined
 from fedbandits._typing import Bools, Floats, Floats32, Ints
 from fedbandits.environments.base import draw_reward, fill_decision_set
 from fedbandits.environments.choices import note_choice
@@ -253,14 +253,14 @@ def play(
     tally.reward[agent] += earned
 
 
-@compiled
+@borrowing
 def note_fault(faults: Ints, agent: int, fault: int, round_: int) -> None:
     """Note what stops an agent, and in which round, if anything does."""
     if fault != NO_FAULT:
         faults[agent, 0], faults[agent, 1] = fault, round_
 
 
-@compiled
+@borrowing
 def simulate_release(
     constants: Constants,
     statistic: Floats,
