@@ -41,10 +41,11 @@ def _whatever_the_constants(choose: Callable[..., Any], arguments: Any, named: A
 def register(one: Implementation) -> None:
     """Tell Numba which implementation compiled code calls in place of a stub."""
     function = getattr(one.function, "py_func", one.function)
-    counts = getattr(one.function, "_options", {}).get("_nrt", True)
-    options = {"error_model": "numpy", "_nrt": counts}
+    asked = getattr(one.function, "_options", {})
+    options = {"error_model": "numpy", "_nrt": asked.get("_nrt", True)}
+    pasted = asked.get("inline", "never")
 
-    @overload(one.stub, strict=False, jit_options=options)
+    @overload(one.stub, strict=False, jit_options=options, inline=pasted)
     def choose(chosen: Any, *arguments: Any) -> Any:
         named = isinstance(chosen, types.NamedTuple | types.NamedUniTuple)
         kind = chosen.instance_class if named else None

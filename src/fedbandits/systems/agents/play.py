@@ -145,7 +145,7 @@ def _learn(
         observe_growth(view, model, context, scratch.gain)
 
 
-@inlined
+@borrowing
 def play(
     world: Any,
     workspace: Any,
