@@ -24,7 +24,24 @@ def dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
         name = f"{function.__module__}.{function.__qualname__}"
         made._cache = KernelCache(function, functools.partial(announce, name))
         made.get_call_template = functools.partial(_whatever_the_constants, made.get_call_template)
+        if not options["_nrt"]:
+            made.get_call_template = functools.partial(_without_arrays, made.get_call_template)
     return made
+
+
+def _without_arrays(choose: Callable[..., Any], arguments: Any, named: Any) -> Any:
+    """Numba's choice for a call of a kernel that borrows, which returns numbers or nothing.
+
+    An array that it returned would be given back by a caller that counts, though nobody counted it:
+    its memory would be freed while it is in use.
+    """
+    found = choose(arguments, named)
+    for signature in found[0].cases:
+        returned = signature.return_type
+        parts = returned.types if isinstance(returned, types.BaseTuple) else (returned,)
+        if not all(isinstance(one, types.Number | types.NoneType | types.Boolean) for one in parts):
+            raise TypeError(f"{found[0].name}: a kernel that borrows cannot return {returned}")
+    return found
 
 
 def _whatever_the_constants(choose: Callable[..., Any], arguments: Any, named: Any) -> Any:

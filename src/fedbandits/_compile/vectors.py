@@ -115,7 +115,7 @@ def _from_number(context: Any, builder: Any, source: Any, target: Any, value: An
 
 @intrinsic
 def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """a * b + c with one rounding, of numbers or of lanes."""
+    """The sum a * b + c with one rounding, of numbers or of lanes."""
     lanes_kind = _common((a, b, c))
     kind = lanes_kind or a
     fused = _by_name("fma") if lanes_kind else ir.IRBuilder.fma
@@ -178,10 +178,11 @@ def among(typing_context: Any, value: Any, values: Any) -> Any:
     return types.boolean(values.dtype, values), generate
 
 
-def _entry(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-    """Address of an entry of an array. An index is never negative: nothing is counted from an end.
+def _entry(context: Any, builder: Any, sig: Any, arguments: Any, further: int = 0) -> Any:
+    """Address of an entry of an array, or of one that is ``further`` in its row.
 
-    An index that is an integer is one of an array with one axis.
+    An index that is an integer is one of an array with one axis. An index is never negative:
+    nothing is counted from an end.
     """
     kind, index = sig.args[:2]
     several = isinstance(index, types.BaseTuple)
@@ -190,6 +191,7 @@ def _entry(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         context.cast(builder, one, its, types.intp)
         for one, its in zip(given, index if several else [index], strict=True)
     ]
+    indices[-1] = builder.add(indices[-1], indices[-1].type(further))
     array = context.make_array(kind)(context, builder, arguments[0])
     return cgutils.get_item_pointer(context, builder, kind, array, indices)
 
@@ -198,10 +200,9 @@ def _side_by_side(builder: Any, pointer: Any, element: Any) -> Any:
     return builder.bitcast(pointer, ir.VectorType(element, LANES).as_pointer())
 
 
-def _in_rows(array: Any, index: Any) -> bool:
-    """Whether entries that follow one another in a row lie side by side."""
+def _fits(array: Any, index: Any) -> bool:
     axes = len(index) if isinstance(index, types.BaseTuple) else 1
-    return isinstance(array, types.Array) and array.layout == "C" and array.ndim == axes
+    return isinstance(array, types.Array) and array.ndim == axes
 
 
 @intrinsic
@@ -220,14 +221,20 @@ def load(typing_context: Any, array: Any, index: Any) -> Any:
 
     All of them must be in memory that belongs to the array.
     """
-    if not _in_rows(array, index):
+    if not _fits(array, index):
         return None
     real = ir.VectorType(ir.FloatType(), LANES)
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         element = context.get_data_type(array.dtype)
-        place = _side_by_side(builder, _entry(context, builder, sig, arguments), element)
-        found = builder.load(place, align=context.get_abi_sizeof(element))
+        if array.layout == "C":
+            place = _side_by_side(builder, _entry(context, builder, sig, arguments), element)
+            found = builder.load(place, align=context.get_abi_sizeof(element))
+        else:  # in memory they may lie apart
+            found = ir.Constant(ir.VectorType(element, LANES), ir.Undefined)
+            for lane in range(LANES):
+                one = builder.load(_entry(context, builder, sig, arguments, lane))
+                found = builder.insert_element(found, one, ir.IntType(32)(lane))
         return found if array.dtype == types.float32 else builder.uitofp(found, real)
 
     return Lanes(types.float32)(array, index), generate
@@ -239,7 +246,7 @@ def store(typing_context: Any, array: Any, index: Any, values: Any, most: Any) -
 
     Of integers the low bits are written.
     """
-    if not _in_rows(array, index):
+    if not (_fits(array, index) and array.layout == "C"):
         return None
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:

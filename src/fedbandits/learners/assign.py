@@ -6,7 +6,7 @@ their errors, which take seconds to compile. These loops take hundredths, and ru
 
 from __future__ import annotations
 
-from fedbandits._compile import borrowing, compiled
+from fedbandits._compile import borrowing
 from fedbandits._typing import Floats, Ints
 
 

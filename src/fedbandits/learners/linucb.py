@@ -13,7 +13,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import float32
 
-from fedbandits._compile import LANES, among, borrowing, compiled, fma, lanes, largest, load, spread, store
+from fedbandits._compile import (
+    LANES,
+    among,
+    borrowing,
+    fma,
+    inlined,
+    lanes,
+    largest,
+    load,
+    spread,
+    store,
+)
 from fedbandits._typing import Bools, Floats, Floats32
 
 
@@ -85,7 +96,7 @@ def score_arms_squared(
     _score_shared(features, theta, width, False, scores, narrow)
 
 
-@borrowing
+@inlined
 def _score_shared(
     features: Floats32, theta: Floats32, width: Floats32, root: bool, scores: Floats32,
     narrow: Narrow,
@@ -93,13 +104,13 @@ def _score_shared(
     dimension, arms = features.shape
     if arms >= LANES:
         _score_lanes(features, theta, width, root, scores)
-        return
-    for i in range(dimension):
+    else:
+        for i in range(dimension):
+            for k in range(arms):
+                narrow.features[i, k] = features[i, k]
+        _score_lanes(narrow.features, theta, width, root, narrow.scores)
         for k in range(arms):
-            narrow.features[i, k] = features[i, k]
-    _score_lanes(narrow.features, theta, width, root, narrow.scores)
-    for k in range(arms):
-        scores[k] = narrow.scores[k]
+            scores[k] = narrow.scores[k]
 
 
 @borrowing
@@ -223,18 +234,18 @@ def best_arm(scores: Floats32, first: int) -> int:
     return arm if arm >= 0 else _where(scores, top, 0, first)
 
 
-@borrowing
+@inlined
 def _maximum(scores: Floats32) -> Any:
-    """Largest entry."""
-    arms = scores.size
+    """Largest entry; none that is a number if the first one is not."""
+    arms, top = scores.size, scores[0]
     if arms >= LANES:
-        most = lanes(scores[0])
+        most = lanes(top)
         for start in range(0, arms, LANES):
             most = max(most, load(scores, min(start, arms - LANES)))
-        return largest(most)
-    top = scores[0]
-    for k in range(arms):
-        top = max(top, scores[k])
+        top = largest(most)
+    else:
+        for k in range(arms):
+            top = max(top, scores[k])
     return top
 
 

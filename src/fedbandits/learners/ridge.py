@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import borrowing, compiled, fma
+from fedbandits._compile import borrowing, fma
 from fedbandits._typing import Floats
 
 

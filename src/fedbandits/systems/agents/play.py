@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import borrowing, compiled, inlined
+from fedbandits._compile import borrowing, inlined
 from fedbandits._typing import Bools, Floats, Floats32, Ints
 from fedbandits.environments.base import draw_reward, fill_decision_set
 from fedbandits.environments.choices import note_choice
