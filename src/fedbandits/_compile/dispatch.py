@@ -40,7 +40,7 @@ def _without_arrays(choose: Callable[..., Any], arguments: Any, named: Any) -> A
         returned = signature.return_type
         parts = returned.types if isinstance(returned, types.BaseTuple) else (returned,)
         if not all(isinstance(one, types.Number | types.NoneType | types.Boolean) for one in parts):
-            raise TypeError(f"{found[0].name}: a kernel that borrows cannot return {returned}")
+            raise TypeError(f"a kernel that borrows cannot return {returned}: {found[0]}")
     return found
 
 

@@ -12,17 +12,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import borrowing, fma
+from fedbandits._compile import borrowing, compiled, fma
 from fedbandits._typing import Floats
 
 
-@borrowing
+@compiled
 def packed_size(dimension: int) -> int:
     """Length of the packed statistic of ``dimension``-vectors."""
     return dimension * (dimension + 3) // 2
 
 
-@borrowing
+@compiled
 def packed_dimension(size: int) -> int:
     """The dimension of a packed statistic of so many numbers."""
     return int((math.sqrt(8.0 * size + 9.0) - 3.0) / 2.0 + 0.5)
@@ -168,7 +168,7 @@ def factorise(statistic: Floats, shift: float, factor: Floats) -> float:
     return log_det
 
 
-@borrowing
+@compiled
 def are_records(sums: Floats, shift: float, dimension: int) -> bool:
     """Whether sums can be of records: their Gram matrices are positive, up to a shift.
 
