@@ -38,7 +38,7 @@ def _without_arrays(choose: Callable[..., Any], arguments: Any, named: Any) -> A
     found = choose(arguments, named)
     for signature in found[0].cases:
         returned = signature.return_type
-        parts = returned.types if isinstance(returned, types.BaseTuple) else (returned,)
+        parts = getattr(returned, "types", (returned,))  # of a tuple
         if not all(isinstance(one, types.Number | types.NoneType | types.Boolean) for one in parts):
             raise TypeError(f"a kernel that borrows cannot return {returned}: {found[0]}")
     return found
@@ -59,7 +59,7 @@ def register(one: Implementation) -> None:
     """Tell Numba which implementation compiled code calls in place of a stub."""
     function = getattr(one.function, "py_func", one.function)
     asked = getattr(one.function, "_options", {})
-    options = {"error_model": "numpy", "_nrt": asked.get("_nrt", True)}
+    options: Any = {"error_model": "numpy", "_nrt": asked.get("_nrt", True)}
     pasted = asked.get("inline", "never")
 
     @overload(one.stub, strict=False, jit_options=options, inline=pasted)

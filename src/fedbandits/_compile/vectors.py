@@ -13,14 +13,20 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numba
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.core.imputils import lower_builtin, lower_cast
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.core import cgutils, imputils
+from numba.core.typing import templates
 from numba.extending import intrinsic, models, register_model
 
 from fedbandits._compile.lazy import LANES
+
+# Which of their functions and classes have types differs between versions.
+types: Any = numba.types
+_cgutils: Any = cgutils
+_imputils: Any = imputils
+_models: Any = models
+_templates: Any = templates
 
 
 class Lanes(types.Type):  # type: ignore[misc]
@@ -32,7 +38,7 @@ class Lanes(types.Type):  # type: ignore[misc]
 
 
 @register_model(Lanes)
-class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+class _LanesModel(_models.PrimitiveModel):  # type: ignore[misc]
     def __init__(self, manager: Any, kind: Any) -> None:
         element = manager.lookup(kind.dtype).get_value_type()
         super().__init__(manager, kind, ir.VectorType(element, LANES))
@@ -46,17 +52,18 @@ def _common(arguments: tuple[Any, ...]) -> Any:
 
 
 def _extend(function: Any, operands: int, generate: Callable[..., Any]) -> None:
-    """Let a function of Python's take lanes; ``generate`` is told whether they hold floats."""
+    """Let a function of Python's take lanes, and numbers beside them."""
 
-    @infer_global(function)
-    class _Template(AbstractTemplate):  # type: ignore[misc]
+    @_templates.infer_global(function)
+    class _Template(_templates.AbstractTemplate):  # type: ignore[misc]
         def generic(self, args: Any, kws: Any) -> Any:
             kind = _common(args) if len(args) == operands else None
-            return None if kind is None else signature(kind, *[kind] * operands)
+            return None if kind is None else _templates.signature(kind, *[kind] * operands)
 
-    @lower_builtin(function, *[Lanes] * operands)
-    def _lower(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+    def lower(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         return generate(builder, *arguments)
+
+    _imputils.lower_builtin(function, *[Lanes] * operands)(lower)
 
 
 def _by_kind(real: str, whole: str) -> Callable[..., Any]:
@@ -75,7 +82,7 @@ def _by_name(name: str) -> Callable[..., Any]:
     def generate(builder: Any, *arguments: Any) -> Any:
         kind = arguments[0].type
         whole = ir.FunctionType(kind, [kind] * len(arguments))
-        known = cgutils.get_or_insert_function(builder.module, whole, f"llvm.{name}.v{LANES}f32")
+        known = _cgutils.get_or_insert_function(builder.module, whole, f"llvm.{name}.v{LANES}f32")
         return builder.call(known, arguments)
 
     return generate
@@ -108,9 +115,11 @@ def _spread(builder: Any, value: Any) -> Any:
     return builder.shuffle_vector(one, nothing, first)
 
 
-@lower_cast(types.Number, Lanes)
 def _from_number(context: Any, builder: Any, source: Any, target: Any, value: Any) -> Any:
     return _spread(builder, context.cast(builder, value, source, target.dtype))
+
+
+_imputils.lower_cast(types.Number, Lanes)(_from_number)
 
 
 @intrinsic
@@ -186,14 +195,14 @@ def _entry(context: Any, builder: Any, sig: Any, arguments: Any, further: int = 
     """
     kind, index = sig.args[:2]
     several = isinstance(index, types.BaseTuple)
-    given = cgutils.unpack_tuple(builder, arguments[1]) if several else [arguments[1]]
+    given = _cgutils.unpack_tuple(builder, arguments[1]) if several else [arguments[1]]
     indices = [
         context.cast(builder, one, its, types.intp)
         for one, its in zip(given, index if several else [index], strict=True)
     ]
     indices[-1] = builder.add(indices[-1], indices[-1].type(further))
     array = context.make_array(kind)(context, builder, arguments[0])
-    return cgutils.get_item_pointer(context, builder, kind, array, indices)
+    return _cgutils.get_item_pointer(context, builder, kind, array, indices)
 
 
 def _side_by_side(builder: Any, pointer: Any, element: Any) -> Any:
@@ -259,7 +268,7 @@ def store(typing_context: Any, array: Any, index: Any, values: Any, most: Any) -
         with builder.if_else(all_fit, likely=True) as (whole, some):
             with whole:
                 builder.store(value, _side_by_side(builder, entry, element), align=size)
-            with some, cgutils.for_range(builder, room) as loop:
+            with some, _cgutils.for_range(builder, room) as loop:
                 one = builder.extract_element(value, loop.index)
                 builder.store(one, builder.gep(entry, [loop.index]))
         return context.get_dummy_value()
