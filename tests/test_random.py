@@ -42,10 +42,11 @@ def test_any_draw_can_be_made_again_alone(seed, replicate, party, round_, size):
         assert fr.normal(*name, index) == normals[index]
 
 
-def test_bulk_words_are_the_blocks_in_order():
-    words = np.zeros((4, 5), np.uint32)
+@pytest.mark.parametrize("blocks", [1, 5, 15, 16, 17, 40])
+def test_bulk_words_are_the_blocks_in_order(blocks):
+    words = np.zeros((4, blocks), np.uint32)
     fr.fill_words(words, KEY, 11, 13, int(Purpose.CONTEXT))
-    for block in range(5):
+    for block in range(blocks):
         counter = (block, 13, 11, int(Purpose.CONTEXT))
         alone = fr.philox4x32(*(np.uint64(word) for word in (*counter, *KEY)))
         assert tuple(int(word) for word in alone) == tuple(int(w) for w in words[:, block])

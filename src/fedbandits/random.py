@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import uint64
 
-from fedbandits._compile import compiled, inlined
+from fedbandits._compile import LANES, borrowing, compiled, counting, inlined, lanes, store
 from fedbandits._typing import Floats, Ints, Words
 
 
@@ -68,8 +68,15 @@ def philox4x32(
     k0, k1 : uint64
         Key words, each below 2**32.
     """
-    c0, c1, c2, c3 = uint64(c0), uint64(c1), uint64(c2), uint64(c3)
     k0, k1 = uint64(k0), uint64(k1)
+    return _rounds(uint64(c0), uint64(c1), uint64(c2), uint64(c3), k0, k1)
+
+
+@inlined
+def _rounds(
+    c0: Any, c1: Any, c2: Any, c3: Any, k0: np.uint64, k1: np.uint64
+) -> tuple[Any, Any, Any, Any]:
+    """The ten rounds, of counter words that are uint64 or lanes of uint64."""
     for _ in range(10):
         product0 = _MULTIPLIER_0 * c0
         product1 = _MULTIPLIER_1 * c2
@@ -106,17 +113,19 @@ def replicate_key(seed: int, replicate: int) -> Key:
     return Key(int(words[0]), int(words[1]))
 
 
-@compiled
+@borrowing
 def fill_words(words: Words, key: Key, party: int, round_: int, purpose: int) -> None:
-    """Fill ``words`` (4, blocks) uint32: column b holds block b. The loop runs across blocks."""
+    """Fill ``words`` (4, blocks) uint32: column b holds block b; several blocks side by side."""
     k0, k1 = uint64(key[0]), uint64(key[1])
     c1, c2, c3 = uint64(round_), uint64(party), uint64(purpose)
-    for block in range(words.shape[1]):
-        w0, w1, w2, w3 = philox4x32(uint64(block), c1, c2, c3, k0, k1)
-        words[0, block] = w0
-        words[1, block] = w1
-        words[2, block] = w2
-        words[3, block] = w3
+    blocks = words.shape[1]
+    for start in range(0, blocks, LANES):
+        b = max(min(start, blocks - LANES), 0)  # at the end some are made twice
+        w0, w1, w2, w3 = _rounds(counting(b), lanes(c1), lanes(c2), lanes(c3), k0, k1)
+        store(words, (0, b), w0, blocks)
+        store(words, (1, b), w1, blocks)
+        store(words, (2, b), w2, blocks)
+        store(words, (3, b), w3, blocks)
 
 
 @compiled
@@ -183,14 +192,14 @@ def normal(key: Key, party: int, round_: int, purpose: int, index: int) -> float
     return sine if index & 1 else cosine
 
 
-@compiled
+@borrowing
 def fill_uniform(out: Floats, key: Key, party: int, round_: int, purpose: int) -> None:
     """Fill a 1-D float64 array: entry i is :func:`uniform` with index i."""
     for index in range(out.size):
         out[index] = uniform(key, party, round_, purpose, index)
 
 
-@compiled
+@borrowing
 def fill_normal(out: Floats, key: Key, party: int, round_: int, purpose: int) -> None:
     """Fill a 1-D float64 array: entry i is :func:`normal` with index i."""
     for index in range(0, out.size, 2):
@@ -202,7 +211,7 @@ def fill_normal(out: Floats, key: Key, party: int, round_: int, purpose: int) ->
             out[index + 1] = sine
 
 
-@compiled
+@borrowing
 def fill_permutation(out: Ints, key: Key, party: int, round_: int, purpose: int) -> None:
     """Fill a 1-D int64 array with a uniformly random permutation of 0 … size-1 (Fisher-Yates)."""
     for i in range(out.size):

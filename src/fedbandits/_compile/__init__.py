@@ -11,20 +11,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from fedbandits._compile.lazy import Fused, Kernel, register
+from fedbandits._compile.lazy import LANES, Kernel, Primitive, register
 from fedbandits._compile.progress import compilations
 from fedbandits._compile.reach import Implementation
 from fedbandits._compile.sources import PACKAGE, kernels_digest
 
 __all__ = [
+    "LANES",
     "PACKAGE",
+    "among",
+    "borrowing",
     "compilations",
     "compiled",
+    "counting",
     "fma",
     "implements",
     "implements_others",
     "inlined",
     "kernels_digest",
+    "lanes",
+    "largest",
+    "load",
+    "spread",
+    "store",
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -32,12 +41,24 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 #: Options of every kernel. ``error_model="numpy"`` turns 1/0 into inf instead of a branch, which
 #: lets loops over arms vectorise; ``nogil`` lets replicates run side by side in threads. There is
 #: no ``fastmath``: the simulation and the parties must agree to the last bit.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_OPTIONS: dict[str, Any] = {
+    "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": True,
+}  # fmt: skip
 
 
 def compiled(function: _Function) -> _Function:
     """Compile a numeric kernel with Numba, cached on disk under all that it can reach."""
     return cast(_Function, Kernel(function, _OPTIONS))
+
+
+def borrowing(function: _Function) -> _Function:
+    """Like :func:`compiled`, for kernels that make no array and return none.
+
+    They keep no count of who holds the arrays that they are given: whoever calls them does. To
+    count is an atomic operation, for every array twice a call; of a decision they cost more than a
+    third.
+    """
+    return cast(_Function, Kernel(function, _OPTIONS | {"_nrt": False}))
 
 
 def inlined(function: _Function) -> _Function:
@@ -71,4 +92,20 @@ def implements_others(stub: Callable[..., Any]) -> Callable[[_Function], _Functi
 #: ``fma(a, b, c)`` is a * b + c with one rounding, wherever it is compiled. Left to itself the
 #: compiler may or may not fuse, differently in two callers; asking for the fused form by name keeps
 #: every driver on the same bits and costs half as much.
-fma: Any = Fused()
+fma: Any = Primitive("fma")
+
+# Numbers side by side, see ``vectors``. Operators, ``max`` and ``math.sqrt`` take them too.
+#: ``lanes(x)`` is the number x in every lane.
+lanes: Any = Primitive("lanes")
+#: ``counting(n)`` is n, n + 1, …, as uint64.
+counting: Any = Primitive("counting")
+#: ``spread(array, index)`` is one entry in every lane.
+spread: Any = Primitive("spread")
+#: ``load(array, index)`` is LANES neighbours in a row from an entry on, as float32.
+load: Any = Primitive("load")
+#: ``store(array, index, values, most)`` writes neighbours in a row, the first ``most`` at most.
+store: Any = Primitive("store")
+#: ``largest(values)`` is the largest number of all lanes.
+largest: Any = Primitive("largest")
+#: ``among(x, values)`` is whether a number is in some lane.
+among: Any = Primitive("among")

@@ -9,8 +9,9 @@ from typing import Any
 import numba
 from numba import types
 from numba.core.registry import cpu_target
-from numba.extending import intrinsic, overload
+from numba.extending import overload
 
+from fedbandits._compile import vectors
 from fedbandits._compile.cache import KernelCache
 from fedbandits._compile.progress import announce
 from fedbandits._compile.reach import IMPLEMENTATIONS, Implementation
@@ -23,7 +24,24 @@ def dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
         name = f"{function.__module__}.{function.__qualname__}"
         made._cache = KernelCache(function, functools.partial(announce, name))
         made.get_call_template = functools.partial(_whatever_the_constants, made.get_call_template)
+        if not options["_nrt"]:
+            made.get_call_template = functools.partial(_without_arrays, made.get_call_template)
     return made
+
+
+def _without_arrays(choose: Callable[..., Any], arguments: Any, named: Any) -> Any:
+    """Numba's choice for a call of a kernel that borrows, which returns numbers or nothing.
+
+    An array that it returned would be given back by a caller that counts, though nobody counted it:
+    its memory would be freed while it is in use.
+    """
+    found = choose(arguments, named)
+    for signature in found[0].cases:
+        returned = signature.return_type
+        parts = getattr(returned, "types", (returned,))  # of a tuple
+        if not all(isinstance(one, types.Number | types.NoneType | types.Boolean) for one in parts):
+            raise TypeError(f"a kernel that borrows cannot return {returned}: {found[0]}")
+    return found
 
 
 def _whatever_the_constants(choose: Callable[..., Any], arguments: Any, named: Any) -> Any:
@@ -40,8 +58,11 @@ def _whatever_the_constants(choose: Callable[..., Any], arguments: Any, named: A
 def register(one: Implementation) -> None:
     """Tell Numba which implementation compiled code calls in place of a stub."""
     function = getattr(one.function, "py_func", one.function)
+    asked = getattr(one.function, "_options", {})
+    options: Any = {"error_model": "numpy", "_nrt": asked.get("_nrt", True)}
+    pasted = asked.get("inline", "never")
 
-    @overload(one.stub, strict=False, jit_options={"error_model": "numpy"})
+    @overload(one.stub, strict=False, jit_options=options, inline=pasted)
     def choose(chosen: Any, *arguments: Any) -> Any:
         named = isinstance(chosen, types.NamedTuple | types.NamedUniTuple)
         kind = chosen.instance_class if named else None
@@ -54,18 +75,9 @@ def _claimed(stub: Callable[..., Any], kind: type | None) -> bool:
     return any(one.stub is stub and one.first is kind for one in IMPLEMENTATIONS)
 
 
-@intrinsic
-def _fused(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.fma(*arguments)
-
-    return a(a, a, a), generate
-
-
 @functools.cache
-def fused_type() -> Any:
-    """Numba's type of ``fma``."""
+def primitive(name: str) -> Any:
+    """Numba's type of what ``vectors`` has under a name."""
     context: Any = cpu_target.typing_context
     context.refresh()
-    return context.resolve_value_type(_fused)
+    return context.resolve_value_type(getattr(vectors, name))

@@ -15,6 +15,9 @@ from typing import Any
 
 from fedbandits._compile.reach import IMPLEMENTATIONS, Implementation
 
+#: How many numbers lie side by side: so many float32 fill 512 bits, the widest registers there are.
+LANES = 16
+
 _LOADING = threading.RLock()
 _loaded: Any = None
 
@@ -108,17 +111,26 @@ class Kernel:
         return self.__qualname__ if found is self else (Kernel, (self.py_func, self._options))
 
 
-class Fused:
-    """``fma`` as compiled code knows it; plain Python cannot call it."""
+class Primitive:
+    """What only compiled code can call, by its name; plain Python cannot.
 
-    __slots__ = ()
+    Parameters
+    ----------
+    name
+        Its name in ``_compile.vectors``.
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     @property
     def _numba_type_(self) -> Any:
-        return numba_side().fused_type()
+        return numba_side().primitive(self.name)
 
-    def __deepcopy__(self, memo: Any) -> Fused:
+    def __deepcopy__(self, memo: Any) -> Primitive:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Fused, ()
+        return Primitive, (self.name,)

@@ -66,7 +66,7 @@ def fill_items(
     rows, count = halves.shape
     for row in range(rows):
         for k in range(count):
-            g = coordinate(halves[row, k])
+            g = coordinate(float32(halves[row, k]))
             items[row, k] = g
             scale[k] = fma(g, g, scale[k])
     for k in range(count):

@@ -10,7 +10,7 @@ from msgspec import Meta
 from numpy import float32
 from numpy.typing import NDArray
 
-from fedbandits._compile import fma, implements
+from fedbandits._compile import LANES, borrowing, fma, implements, lanes, load, spread, store
 from fedbandits._typing import Floats, Floats32, Words
 from fedbandits.environments.base import (
     Arms,
@@ -197,23 +197,26 @@ class _Workspace(NamedTuple):
     words: Words  # (4, blocks): raw Philox words
     halves: NDArray[np.uint16]  # (dim + 2, arms): the same memory, a row a coordinate
     place: NDArray[np.uint16]  # (2,): the halves after those; they place the best arm
-    scale: Floats32  # (arms,)
-    along: Floats32  # (arms,)
+    means: Floats32  # (LANES or more,): expected rewards
+    drawn: Floats32  # (dim, LANES): coordinates of some arms before normalisation
 
 
 @implements(decision_set_workspace, LinearWorld)
 def _workspace(world: Any) -> Any:
     rows = world.theta.size + 2
     cells = rows * world.arms
-    words = np.zeros((4, (cells + 9) // 8), dtype=np.uint32)
-    flat = words.reshape(-1).view(np.uint16)
-    scale = np.zeros(world.arms, dtype=np.float32)
-    along = np.zeros(world.arms, dtype=np.float32)
-    halves = flat[:cells].reshape(rows, world.arms)
-    return _Workspace(words, halves, flat[cells : cells + 2], scale, along)
+    blocks = (cells + 9) // 8
+    flat = np.zeros(4 * blocks + LANES // 2, dtype=np.uint32)  # the last row is read beyond its end
+    words = flat[: 4 * blocks].reshape(4, blocks)
+    pieces = flat.view(np.uint16)
+    halves = pieces[:cells].reshape(rows, world.arms)
+    means = np.zeros(max(world.arms, LANES), dtype=np.float32)
+    drawn = np.zeros((rows, LANES), dtype=np.float32)
+    return _Workspace(words, halves, pieces[cells : cells + 2], means, drawn)
 
 
 @implements(fill_decision_set, LinearWorld)
+@borrowing
 def _fill(
     world: Any, workspace: Any, key: Any, agent: Any, round_: Any, features: Any, expected: Any
 ) -> Any:
@@ -221,41 +224,40 @@ def _fill(
 
     The first dim - 1 of dim + 1 normalised Gaussian coordinates are uniform in the
     (dim - 1)-ball, which spares drawing a radius and taking its root.
+
+    Arms go side by side. Where their number is no multiple of LANES, some are made twice.
     """
-    words, halves, place, scale, along = workspace
+    words, halves, place, means, drawn = workspace
     reflection, arms, last = world.reflection, world.arms, world.theta.size - 1
     fill_words(words, key, agent, round_, _CONTEXT)
-    scale[:] = float32(0)
-    along[:] = float32(0)
-    for row in range(last):
-        component = reflection[row]
-        for k in range(arms):
-            g = coordinate(halves[row, k])
-            features[row, k] = g
-            scale[k] = fma(g, g, scale[k])
-            along[k] = fma(g, component, along[k])
-    for row in range(last, last + 2):
-        for k in range(arms):
-            g = coordinate(halves[row, k])
-            scale[k] = fma(g, g, scale[k])
     per_half = _ORDINARY_WIDTH * float32(1.0 / 65536)
-    for k in range(arms):
-        expected[k] = fma(float32(halves[last + 2, k]), per_half, _ORDINARY_LOW)
+    for start in range(0, arms, LANES):
+        k = max(min(start, arms - LANES), 0)
+        store(means, k, fma(load(halves, (last + 2, k)), per_half, _ORDINARY_LOW), LANES)
     ticket = (np.int64(place[1]) << 16) | np.int64(place[0])
     best = (ticket * np.int64(arms)) >> 32
-    expected[best] = min(expected[best] + world.lift, _LARGEST_MEAN)
+    means[best] = min(means[best] + world.lift, _LARGEST_MEAN)
     tip = reflection[last]
-    for k in range(arms):
-        reach = expected[k] * world.stretch
-        shrink = math.sqrt(max(_INSIDE - reach * reach, float32(0)) / scale[k])
-        scale[k] = shrink
-        along[k] = float32(2) * fma(shrink, along[k], reach * tip)
-    for row in range(last):
-        component = reflection[row]
-        for k in range(arms):
-            features[row, k] = fma(features[row, k], scale[k], -along[k] * component)
-    for k in range(arms):
-        features[last, k] = fma(-along[k], tip, expected[k] * world.stretch)
+    for start in range(0, arms, LANES):
+        k = max(min(start, arms - LANES), 0)
+        size, along = lanes(float32(0)), lanes(float32(0))
+        for row in range(last):
+            g = coordinate(load(halves, (row, k)))
+            size = fma(g, g, size)
+            along = fma(g, spread(reflection, row), along)
+            store(drawn, (row, 0), g, LANES)
+        for row in range(last, last + 2):
+            g = coordinate(load(halves, (row, k)))
+            size = fma(g, g, size)
+        mean = load(means, k)
+        reach = mean * world.stretch
+        shrink = math.sqrt(max(_INSIDE - reach * reach, float32(0)) / size)
+        turn = -(float32(2) * fma(shrink, along, reach * tip))
+        for row in range(last):
+            turned = fma(load(drawn, (row, 0)), shrink, turn * spread(reflection, row))
+            store(features, (row, k), turned, arms)
+        store(features, (last, k), fma(turn, tip, reach), arms)
+        store(expected, k, mean, arms)
     return best
 
 

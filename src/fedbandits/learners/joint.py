@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import compiled, fma, inlined
+from fedbandits._compile import borrowing, compiled, fma, inlined
 from fedbandits._typing import Bools, Floats, Floats32
 from fedbandits.learners.assign import fill_diagonal, put_square
 from fedbandits.learners.joint_release import (
@@ -167,7 +167,7 @@ def observe_joint(
     refresh_joint(terms, joint, m)
 
 
-@compiled
+@borrowing
 def _shrink(
     squares: Floats, m: int, context: Floats, gain: Floats, moved: Floats, added: float
 ) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedbandits._compile import compiled, implements, implements_others
+from fedbandits._compile import borrowing, implements, implements_others, inlined
 from fedbandits._typing import Bools, Floats, Floats32
 from fedbandits.learners.joint import Joint, observe_joint, one_joint
 from fedbandits.learners.joint_release import JointTerms
@@ -54,11 +54,13 @@ def acted_on(
 
 
 @implements(acted_on, Joint)
+@inlined
 def _joint_one(joint: Any, theta: Any, width: Any) -> Any:
     return joint.theta, joint.width
 
 
 @implements_others(acted_on)
+@inlined
 def _other_one(joint: Any, theta: Any, width: Any) -> Any:
     return theta, width
 
@@ -93,7 +95,7 @@ def _of_one(
     return arm
 
 
-@compiled
+@borrowing
 def best_where_cut(
     cuts: Bools, theta: Floats32, width: Floats32, features: Floats32, first: int, arm: int,
     scores: Floats32,

@@ -8,15 +8,27 @@ costs d(d + 1)/2 multiplications; the innermost loop runs across arms.
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import float32
 
-from fedbandits._compile import compiled, fma
+from fedbandits._compile import (
+    LANES,
+    among,
+    borrowing,
+    fma,
+    inlined,
+    lanes,
+    largest,
+    load,
+    spread,
+    store,
+)
 from fedbandits._typing import Bools, Floats, Floats32
 
 
-@compiled
+@borrowing
 def set_width(inverses: Floats, model: int, radius: float, widths: Floats32) -> None:
     """Write W = radius² V⁻¹ of one model: upper triangle, off-diagonal entries doubled.
 
@@ -37,9 +49,21 @@ def set_width(inverses: Floats, model: int, radius: float, widths: Floats32) -> 
         widths[model, i, i] = np.float32(square * inverses[model, i, i])
 
 
-@compiled
+class Narrow(NamedTuple):
+    """Buffers for decision sets of fewer arms than lanes."""
+
+    features: Floats32  # (d, LANES)
+    scores: Floats32  # (LANES,)
+
+
+def new_narrow(dimension: int) -> Narrow:
+    """Buffers for contexts of this length."""
+    return Narrow(np.zeros((dimension, LANES), np.float32), np.zeros(LANES, np.float32))
+
+
+@borrowing
 def score_arms(
-    features: Floats32, theta: Floats32, width: Floats32, scores: Floats32, work: Floats32
+    features: Floats32, theta: Floats32, width: Floats32, scores: Floats32, narrow: Narrow
 ) -> None:
     """Scores of all arms.
 
@@ -52,100 +76,87 @@ def score_arms(
         The matrices W of :func:`set_width`.
     scores : (arms,) float32
         Receives the score of every arm.
-    work : (2, arms) float32
-        Buffer that is overwritten.
+    narrow : Narrow
+        Buffers that are overwritten.
     """
     if theta.shape[0] == 1:
-        _score_shared(features, theta, width, scores, work)
+        _score_shared(features, theta, width, True, scores, narrow)
     else:
         _score_disjoint(features, theta, width, scores)
 
 
-@compiled
-def _score_shared(
-    features: Floats32, theta: Floats32, width: Floats32, scores: Floats32, work: Floats32
-) -> None:
-    _squared_widths(features, width, scores, work)
-    _add_estimates(features, theta, scores, work)
-
-
-@compiled
-def _squared_widths(features: Floats32, width: Floats32, scores: Floats32, work: Floats32) -> None:
-    """Two rows of W at a time: each context coordinate that is loaded serves both.
-
-    ``scores`` gathers xᵀWx; ``work`` holds the running products of the two rows.
-    """
-    dimension, arms = features.shape
-    scores[:] = float32(0)
-    for i in range(0, dimension - 1, 2):
-        a, b, c = width[0, i, i], width[0, i, i + 1], width[0, i + 1, i + 1]
-        for k in range(arms):
-            x, y = features[i, k], features[i + 1, k]
-            work[0, k] = fma(b, y, a * x)
-            work[1, k] = c * y
-        for j in range(i + 2, dimension - 1, 2):
-            a, b = width[0, i, j], width[0, i, j + 1]
-            c, e = width[0, i + 1, j], width[0, i + 1, j + 1]
-            for k in range(arms):
-                x, y = features[j, k], features[j + 1, k]
-                work[0, k] = fma(b, y, fma(a, x, work[0, k]))
-                work[1, k] = fma(e, y, fma(c, x, work[1, k]))
-        if dimension % 2 == 1:
-            a, c = width[0, i, dimension - 1], width[0, i + 1, dimension - 1]
-            for k in range(arms):
-                x = features[dimension - 1, k]
-                work[0, k] = fma(a, x, work[0, k])
-                work[1, k] = fma(c, x, work[1, k])
-        for k in range(arms):
-            first = fma(work[0, k], features[i, k], scores[k])
-            scores[k] = fma(work[1, k], features[i + 1, k], first)
-    if dimension % 2 == 1:
-        a = width[0, dimension - 1, dimension - 1]
-        for k in range(arms):
-            x = features[dimension - 1, k]
-            scores[k] = fma(a * x, x, scores[k])
-
-
-@compiled
+@borrowing
 def score_arms_squared(
-    features: Floats32, theta: Floats32, width: Floats32, scores: Floats32, work: Floats32
+    features: Floats32, theta: Floats32, width: Floats32, scores: Floats32, narrow: Narrow
 ) -> None:
     """Scores without the root, ⟨x, θ⟩ + xᵀWx, for arms that share one model.
 
     Parameters as in :func:`score_arms`.
     """
-    _squared_widths(features, width, scores, work)
-    _estimates(features, theta, work)
-    for k in range(scores.size):
-        scores[k] = work[0, k] + scores[k]
+    _score_shared(features, theta, width, False, scores, narrow)
 
 
-@compiled
-def _add_estimates(features: Floats32, theta: Floats32, scores: Floats32, work: Floats32) -> None:
-    """Turn squared widths into scores: ⟨x, θ⟩ + √(xᵀWx)."""
-    _estimates(features, theta, work)
-    for k in range(scores.size):
-        scores[k] = work[0, k] + math.sqrt(max(scores[k], float32(0)))
-
-
-@compiled
-def _estimates(features: Floats32, theta: Floats32, work: Floats32) -> None:
-    """⟨x, θ⟩ of all arms, into the first row of ``work``."""
+@inlined
+def _score_shared(
+    features: Floats32, theta: Floats32, width: Floats32, root: bool, scores: Floats32,
+    narrow: Narrow,
+) -> None:  # fmt: skip
     dimension, arms = features.shape
-    work[0, :] = float32(0)
-    for i in range(dimension):
-        weight = theta[0, i]
+    if arms >= LANES:
+        _score_lanes(features, theta, width, root, scores)
+    else:
+        for i in range(dimension):
+            for k in range(arms):
+                narrow.features[i, k] = features[i, k]
+        _score_lanes(narrow.features, theta, width, root, narrow.scores)
         for k in range(arms):
-            work[0, k] = fma(weight, features[i, k], work[0, k])
+            scores[k] = narrow.scores[k]
 
 
-@compiled
+@borrowing
+def _score_lanes(
+    features: Floats32, theta: Floats32, width: Floats32, root: bool, scores: Floats32
+) -> None:
+    """Scores of LANES arms or more, side by side; at the end some are made twice.
+
+    Two rows of W at a time: each context coordinate that is loaded serves both.
+    """
+    dimension, arms = features.shape
+    even, last = dimension - dimension % 2, dimension - 1
+    for start in range(0, arms, LANES):
+        k = min(start, arms - LANES)
+        estimate, squared = lanes(float32(0)), lanes(float32(0))
+        for i in range(dimension):
+            estimate = fma(spread(theta, (0, i)), load(features, (i, k)), estimate)
+        for i in range(0, even, 2):
+            x, y = load(features, (i, k)), load(features, (i + 1, k))
+            upper = fma(spread(width, (0, i, i + 1)), y, spread(width, (0, i, i)) * x)
+            lower = spread(width, (0, i + 1, i + 1)) * y
+            for j in range(i + 2, even, 2):
+                u, v = load(features, (j, k)), load(features, (j + 1, k))
+                upper = fma(spread(width, (0, i, j)), u, upper)
+                lower = fma(spread(width, (0, i + 1, j)), u, lower)
+                upper = fma(spread(width, (0, i, j + 1)), v, upper)
+                lower = fma(spread(width, (0, i + 1, j + 1)), v, lower)
+            if even <= last:
+                u = load(features, (last, k))
+                upper = fma(spread(width, (0, i, last)), u, upper)
+                lower = fma(spread(width, (0, i + 1, last)), u, lower)
+            squared = fma(lower, y, fma(upper, x, squared))
+        if even <= last:
+            x = load(features, (last, k))
+            squared = fma(spread(width, (0, last, last)) * x, x, squared)
+        added = math.sqrt(max(squared, float32(0))) if root else squared
+        store(scores, k, estimate + added, LANES)
+
+
+@borrowing
 def _score_disjoint(features: Floats32, theta: Floats32, width: Floats32, scores: Floats32) -> None:
     for m in range(theta.shape[0]):
         scores[m] = score_arm(features, 0, theta, width, m)
 
 
-@compiled
+@borrowing
 def score_arm(
     features: Floats32, column: int, theta: Floats32, width: Floats32, model: int
 ) -> float:
@@ -162,7 +173,7 @@ def score_arm(
     return float(estimate + math.sqrt(max(quadratic, float32(0))))
 
 
-@compiled
+@borrowing
 def best_of_smaller(
     features: Floats32, theta: Floats32, width: Floats32, counts: Bools, first: int, arm: int,
     scores: Floats32,
@@ -212,33 +223,38 @@ def best_of_smaller(
     return best
 
 
-@compiled
-def _maximum(scores: Floats32) -> float:
-    """Largest entry, as four interleaved maxima that the processor can run side by side."""
-    a = b = c = e = scores[0]
-    whole = scores.size - scores.size % 4
-    for k in range(0, whole, 4):
-        a = max(a, scores[k])
-        b = max(b, scores[k + 1])
-        c = max(c, scores[k + 2])
-        e = max(e, scores[k + 3])
-    for k in range(whole, scores.size):
-        a = max(a, scores[k])
-    return float(max(max(a, b), max(c, e)))
-
-
-@compiled
+@borrowing
 def best_arm(scores: Floats32, first: int) -> int:
     """The arm with the highest score; of equals, the one met first from ``first`` on, cyclic.
 
     Returns -1 if no score is a number.
     """
-    arms = scores.size
     top = _maximum(scores)
-    for step in range(arms):
-        arm = first + step
-        if arm >= arms:
-            arm -= arms
-        if scores[arm] == top:
+    arm = _where(scores, top, first, scores.size)
+    return arm if arm >= 0 else _where(scores, top, 0, first)
+
+
+@inlined
+def _maximum(scores: Floats32) -> Any:
+    """Largest entry; none that is a number if the first one is not."""
+    arms, top = scores.size, scores[0]
+    if arms >= LANES:
+        most = lanes(top)
+        for start in range(0, arms, LANES):
+            most = max(most, load(scores, min(start, arms - LANES)))
+        top = largest(most)
+    else:
+        for k in range(arms):
+            top = max(top, scores[k])
+    return top
+
+
+@borrowing
+def _where(scores: Floats32, value: Any, start: int, end: int) -> int:
+    """The first of the arms ``start`` … ``end`` - 1 with this score; -1 if none has it."""
+    while start + LANES <= end and not among(value, load(scores, start)):
+        start += LANES
+    for arm in range(start, end):
+        if scores[arm] == value:
             return arm
     return -1

@@ -8,7 +8,14 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Floats32
-from fedbandits.learners.linucb import best_arm, score_arms, score_arms_squared, set_width
+from fedbandits.learners.linucb import (
+    Narrow,
+    best_arm,
+    new_narrow,
+    score_arms,
+    score_arms_squared,
+    set_width,
+)
 from fedbandits.learners.ridge import add_rank_one
 
 
@@ -27,7 +34,7 @@ class Scoring(NamedTuple):
     theta: Floats32  # (1, d)
     width: Floats32  # (1, d, d)
     scores: Floats32  # (K,)
-    work: Floats32  # (2, K)
+    narrow: Narrow
 
 
 def new_scoring(dimension: int, arms: int) -> Scoring:
@@ -36,7 +43,7 @@ def new_scoring(dimension: int, arms: int) -> Scoring:
         theta=np.zeros((1, dimension), np.float32),
         width=np.zeros((1, dimension, dimension), np.float32),
         scores=np.zeros(arms, np.float32),
-        work=np.zeros((2, arms), np.float32),
+        narrow=new_narrow(dimension),
     )
 
 
@@ -64,14 +71,14 @@ def choose_arm(
     int
         -1 if no bound is a number.
     """
-    theta, width, scores, work = scoring
+    theta, width, scores, narrow = scoring
     for i in range(arms.shape[0]):
         theta[0, i] = np.float32(models.theta[row, i])
     set_width(models.inverse[row : row + 1], 0, radius, width)
     if squared:
-        score_arms_squared(arms, theta, width, scores, work)
+        score_arms_squared(arms, theta, width, scores, narrow)
     else:
-        score_arms(arms, theta, width, scores, work)
+        score_arms(arms, theta, width, scores, narrow)
     return best_arm(scores, 0)
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import compiled, fma
+from fedbandits._compile import borrowing, compiled, fma
 from fedbandits._typing import Floats
 
 
@@ -28,7 +28,7 @@ def packed_dimension(size: int) -> int:
     return int((math.sqrt(8.0 * size + 9.0) - 3.0) / 2.0 + 0.5)
 
 
-@compiled
+@borrowing
 def add_record(
     statistic: Floats, model: int, context: Floats, reward: float, rounding: float
 ) -> None:
@@ -75,7 +75,7 @@ class Record(NamedTuple):
     model: int = 0
 
 
-@compiled
+@borrowing
 def unpack(statistic: Floats, gram: Floats, moment: Floats) -> None:
     """Write a packed statistic as a symmetric (d, d) Gram matrix and a (d,) moment Σ x y."""
     dimension = moment.size
@@ -89,7 +89,7 @@ def unpack(statistic: Floats, gram: Floats, moment: Floats) -> None:
         moment[i] = statistic[position + i]
 
 
-@compiled
+@borrowing
 def apply_symmetric(matrices: Floats, model: int, vector: Floats, out: Floats) -> None:
     """Write ``matrices[model] @ vector`` into ``out`` for symmetric matrices, row by row.
 
@@ -105,7 +105,7 @@ def apply_symmetric(matrices: Floats, model: int, vector: Floats, out: Floats) -
             out[i] = fma(weight, matrices[model, j, i], out[i])
 
 
-@compiled
+@borrowing
 def add_rank_one(inverses: Floats, model: int, context: Floats, gain: Floats) -> float:
     """Turn one V⁻¹ into (V + x xᵀ)⁻¹ in place (Sherman & Morrison 1950).
 
@@ -139,7 +139,7 @@ def add_rank_one(inverses: Floats, model: int, context: Floats, gain: Floats) ->
     return math.log1p(quadratic)
 
 
-@compiled
+@borrowing
 def factorise(statistic: Floats, shift: float, factor: Floats) -> float:
     """Triangular factor of shift·I + G, G packed: D Lᵀ, into the upper triangle of ``factor``.
 
@@ -196,7 +196,7 @@ def are_records(sums: Floats, shift: float, dimension: int) -> bool:
     return positive
 
 
-@compiled
+@borrowing
 def invert_statistic(
     statistic: Floats, shift: float, work: Floats, inverse: Floats, theta: Floats
 ) -> float:
@@ -236,7 +236,7 @@ def invert_statistic(
     return log_det
 
 
-@compiled
+@borrowing
 def invert_in_place(matrix: Floats, row: Floats) -> float:
     """A symmetric matrix becomes its inverse, exactly symmetric.
 
@@ -267,7 +267,7 @@ def invert_in_place(matrix: Floats, row: Floats) -> float:
     return log_det
 
 
-@compiled
+@borrowing
 def _sweep(matrix: Floats, k: int, row: Floats) -> None:
     """Sweep a symmetric matrix on its k-th pivot; on all of them: minus its inverse.
 
@@ -286,7 +286,7 @@ def _sweep(matrix: Floats, k: int, row: Floats) -> None:
     matrix[k, k] = -scale
 
 
-@compiled
+@borrowing
 def invert_spectrum(values: Floats, vectors: Floats, inverse: Floats) -> None:
     """Write Q diag(1/values) Qᵀ into ``inverse``, exactly symmetric."""
     dimension = values.size
@@ -299,7 +299,7 @@ def invert_spectrum(values: Floats, vectors: Floats, inverse: Floats) -> None:
             inverse[j, i] = total
 
 
-@compiled
+@borrowing
 def log_determinant(values: Floats, shift: float) -> float:
     """Σ ln(values + shift): ln det(V + shift·I) from the eigenvalues of V."""
     total = 0.0

@@ -11,7 +11,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from fedbandits._compile import compiled
+from fedbandits._compile import borrowing, compiled
 from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.errors import BoundExceededError
 
@@ -40,7 +40,7 @@ _MESSAGES = {
 }
 
 
-@compiled
+@borrowing
 def all_finite(features: Floats32) -> bool:
     """Whether all numbers of a (d, arms) array are finite."""
     for i in range(features.shape[0]):
@@ -50,7 +50,7 @@ def all_finite(features: Floats32) -> bool:
     return True
 
 
-@compiled
+@borrowing
 def record_fault(
     context: Floats, reward: float, context_bound: float, lowest: float, highest: float, clip: bool
 ) -> tuple[int, float]:
@@ -105,7 +105,7 @@ def record_fault(
     return NO_FAULT, reward
 
 
-@compiled
+@borrowing
 def _make_finite(context: Floats, bound: float) -> float:
     """Make a vector one of finite length, in place, and return the square of its length.
 

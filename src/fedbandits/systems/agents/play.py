@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import compiled, inlined
+from fedbandits._compile import borrowing, inlined
 from fedbandits._typing import Bools, Floats, Floats32, Ints
 from fedbandits.environments.base import draw_reward, fill_decision_set
 from fedbandits.environments.choices import note_choice
@@ -15,7 +15,7 @@ from fedbandits.environments.joining import turn_from
 from fedbandits.learners.assign import flatten
 from fedbandits.learners.joint import Joint
 from fedbandits.learners.jointly import acted_on, best_cut, best_where_cut, learn_jointly
-from fedbandits.learners.linucb import best_arm, score_arms
+from fedbandits.learners.linucb import Narrow, best_arm, new_narrow, score_arms
 from fedbandits.learners.ridge import add_record
 from fedbandits.privacy.bounds import NO_FAULT, NOT_A_NUMBER, hold_contexts, record_fault
 from fedbandits.privacy.continual import NONE, add_release_noise, draw_slot
@@ -40,7 +40,7 @@ class Scratch(NamedTuple):
     features: Floats32
     expected: Floats32
     scores: Floats32
-    work: Floats32
+    narrow: Narrow
     context: Floats
     gain: Floats
     moved: Floats
@@ -56,7 +56,7 @@ def new_scratch(plan: AgentsPlan) -> Scratch:
         features=np.zeros(plan.facts.features_shape, np.float32),
         expected=np.zeros(arms, np.float32),
         scores=np.zeros(arms, np.float32),
-        work=np.zeros((2, arms), np.float32),
+        narrow=new_narrow(constants.dimension),
         context=np.zeros(constants.dimension),
         gain=np.zeros(constants.dimension),
         moved=np.zeros(constants.dimension),
@@ -68,7 +68,7 @@ def new_scratch(plan: AgentsPlan) -> Scratch:
 @inlined
 def choose_arm(
     features: Floats32, theta: Floats32, width: Floats32, tie: int, most: float, scores: Floats32,
-    work: Floats32,
+    narrow: Narrow,
 ) -> int:  # fmt: skip
     """The arm of the greatest score; features are held to L only if scores are no numbers.
 
@@ -83,19 +83,21 @@ def choose_arm(
         The first of equals.
     most : float
         L, or infinity where contexts must not be clipped.
-    scores, work : (arms,) and (2, arms) float32
-        Receive the scores, and what is between.
+    scores : (arms,) float32
+        Receives the scores.
+    narrow : Narrow
+        Buffers that are overwritten.
 
     Returns
     -------
     int
         The arm; -1 if scores are not numbers.
     """
-    score_arms(features, theta, width, scores, work)
+    score_arms(features, theta, width, scores, narrow)
     arm = best_arm(scores, tie)
     if arm < 0 and most < math.inf:
         hold_contexts(features, most)
-        score_arms(features, theta, width, scores, work)
+        score_arms(features, theta, width, scores, narrow)
         arm = best_arm(scores, tie)
     return arm
 
@@ -103,13 +105,13 @@ def choose_arm(
 @inlined
 def choose_jointly(
     features: Floats32, theta: Floats32, width: Floats32, cuts: Bools, pooled: Floats32,
-    pooled_width: Floats32, tie: int, most: float, scores: Floats32, work: Floats32,
+    pooled_width: Floats32, tie: int, most: float, scores: Floats32, narrow: Narrow,
 ) -> int:  # fmt: skip
     """The arm of the greatest upper bound, of two bounds the smaller one: for a party.
 
     Parameters
     ----------
-    features, tie, most, scores, work
+    features, tie, most, scores, narrow
         See :func:`choose_arm`.
     theta, width : float32
         Of a joint estimate.
@@ -123,7 +125,7 @@ def choose_jointly(
     int
         The arm; -1 if scores are not numbers.
     """
-    arm = choose_arm(features, theta, width, tie, most, scores, work)
+    arm = choose_arm(features, theta, width, tie, most, scores, narrow)
     if arm >= 0:
         arm = best_where_cut(cuts, pooled, pooled_width, features, tie, arm, scores)
     return arm
@@ -143,7 +145,7 @@ def _learn(
         observe_growth(view, model, context, scratch.gain)
 
 
-@inlined
+@borrowing
 def play(
     world: Any,
     workspace: Any,
@@ -197,7 +199,7 @@ def play(
         The first round, the last one at most, and the distance between two that are played.
     """
     features, expected = scratch.features, scratch.expected
-    scores, work = scratch.scores, scratch.work
+    scores, narrow = scratch.scores, scratch.narrow
     context, shared = scratch.context, constants.models == 1
     triggered = constants.schedule == TRIGGERED
     longest = constants.context_bound if constants.clip else math.inf
@@ -206,7 +208,7 @@ def play(
     for round_ in range(turn_from(world, agent, first, step), end + 1, step):
         best = fill_decision_set(world, workspace, key, agent, round_, features, expected)
         tie = integer(scores.size, key, agent, round_, _TIE, 0)
-        arm = choose_arm(features, theta, width, tie, longest, scores, work)
+        arm = choose_arm(features, theta, width, tie, longest, scores, narrow)
         if arm < 0:
             note_fault(faults, agent, NOT_A_NUMBER, round_)
             break
@@ -251,14 +253,14 @@ def play(
     tally.reward[agent] += earned
 
 
-@compiled
+@borrowing
 def note_fault(faults: Ints, agent: int, fault: int, round_: int) -> None:
     """Note what stops an agent, and in which round, if anything does."""
     if fault != NO_FAULT:
         faults[agent, 0], faults[agent, 1] = fault, round_
 
 
-@compiled
+@borrowing
 def simulate_release(
     constants: Constants,
     statistic: Floats,

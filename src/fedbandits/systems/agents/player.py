@@ -18,6 +18,7 @@ from fedbandits.federation.messages import Message
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step
 from fedbandits.learners.joint import Joint, observe_joint
+from fedbandits.learners.linucb import new_narrow
 from fedbandits.learners.ridge import Record, add_record
 from fedbandits.privacy.bounds import all_finite, as_reward, record_fault, require_within
 from fedbandits.privacy.running_sum import draw_ahead
@@ -115,7 +116,7 @@ class Player(ActingParty[AnyPlayer]):
             theta, width = theta[some], width[some]
         shared, number = constants.models == 1, state.decisions + 1
         arms = features.shape[1] if shared else len(theta)
-        scores, work = np.empty(arms, np.float32), np.empty((2, arms), np.float32)
+        scores, narrow = np.empty(arms, np.float32), new_narrow(len(features))
         longest = constants.context_bound if constants.clip else math.inf
         first = self._ties(number) % arms
         if constants.joint_view:
@@ -124,11 +125,11 @@ class Player(ActingParty[AnyPlayer]):
                 sure, sure_width, cuts = sure[some], sure_width[some], cuts[some]
             arm = int(
                 choose_jointly(
-                    features, sure, sure_width, cuts, theta, width, first, longest, scores, work
+                    features, sure, sure_width, cuts, theta, width, first, longest, scores, narrow
                 )
             )
         else:
-            arm = int(choose_arm(features, theta, width, first, longest, scores, work))
+            arm = int(choose_arm(features, theta, width, first, longest, scores, narrow))
         if arm < 0:
             raise BoundExceededError(f"{self.name}, decision {number}: scores are not numbers")
         context = features[:, arm if shared else 0].astype(np.float64)

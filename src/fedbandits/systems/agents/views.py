@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import compiled
+from fedbandits._compile import borrowing, compiled
 from fedbandits._typing import Floats, Floats32
 from fedbandits.learners.assign import copy_square, fill, fill_diagonal
 from fedbandits.learners.confidence import adaptive_terms, choose_shift, radius
@@ -236,7 +236,7 @@ def load_view(constants: Constants, log_term: float, pool: Pool, view: Views) ->
         refresh_view(view, m, scaled_radius(constants, beta, pool.terms[m, 2]))
 
 
-@compiled
+@borrowing
 def scaled_radius(constants: Constants, radius: float, bias: float) -> float:
     """The radius as agents act on it.
 
@@ -249,7 +249,7 @@ def scaled_radius(constants: Constants, radius: float, bias: float) -> float:
     return scale * radius
 
 
-@compiled
+@borrowing
 def view_radius(
     terms: Floats, log_det: Floats, m: int, reward_noise: float, log_term: float
 ) -> float:
@@ -257,7 +257,7 @@ def view_radius(
     return radius(terms[m, 0], reward_noise, log_term, log_det[m], terms[m, 2])
 
 
-@compiled
+@borrowing
 def refresh_view(view: Views, m: int, scaled_radius: float) -> None:
     """Rewrite the float32 estimate and width of one model, which arms are scored with."""
     for i in range(view.theta.shape[1]):
@@ -265,7 +265,7 @@ def refresh_view(view: Views, m: int, scaled_radius: float) -> None:
     set_width(view.inverse, m, scaled_radius, view.width)
 
 
-@compiled
+@borrowing
 def observe_raw(
     view: Views, m: int, context: Floats, reward: float, triggered: bool, gain: Floats
 ) -> None:
@@ -280,7 +280,7 @@ def observe_raw(
         observe_growth(view, m, context, gain)
 
 
-@compiled
+@borrowing
 def observe_growth(view: Views, m: int, context: Floats, gain: Floats) -> None:
     """Let an own record count for the trigger alone."""
     view.trigger_log_det[m] += add_rank_one(view.trigger_inverse, m, context, gain)
