@@ -10,7 +10,7 @@ import numpy as np
 from numpy import float32
 from numpy.typing import NDArray
 
-from fedbandits._compile import compiled, fma
+from fedbandits._compile import borrowing, compiled, fma
 from fedbandits._typing import Floats, Floats32, Words
 from fedbandits.environments.directions import coordinate
 from fedbandits.environments.drift import mixed, share_of_other
@@ -24,7 +24,7 @@ _ARRIVAL, _CONTEXT, _REWARD = int(Purpose.ARRIVAL), int(Purpose.CONTEXT), int(Pu
 _LENGTH = np.float32(HALF * (1.0 - 4.0e-7))
 
 
-@compiled
+@borrowing
 def draw_arrival(world: Any, key: Key, round_: int) -> int:
     """Who comes in a round, the same user in every system."""
     ticket = uniform(key, 0, round_, _ARRIVAL, 0)
@@ -55,7 +55,7 @@ def items_workspace(world: Any) -> ItemsWorkspace:
     return ItemsWorkspace(words, halves, np.zeros(items, dtype=np.float32))
 
 
-@compiled
+@borrowing
 def fill_items(
     world: Any, workspace: ItemsWorkspace, key: Key, round_: int, items: Floats32
 ) -> None:
@@ -77,7 +77,7 @@ def fill_items(
             items[row, k] *= scale[k]
 
 
-@compiled
+@borrowing
 def fill_expected(world: Any, user: int, round_: int, items: Floats32, expected: Floats) -> int:
     """Write the items' expected rewards for a user, (K,), and return the best item."""
     share = share_of_other(world.shares, round_) if world.other.size > 0 else 0.0
@@ -97,7 +97,7 @@ def fill_expected(world: Any, user: int, round_: int, items: Floats32, expected:
     return best
 
 
-@compiled
+@borrowing
 def draw_item_reward(expected: float, key: Key, round_: int) -> float:
     """1 with probability ``expected``, else 0; one uniform draw a round, whatever was shown."""
     return 1.0 if bernoulli(expected, key, 0, round_, _REWARD, 0) else 0.0

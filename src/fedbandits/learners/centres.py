@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import compiled, fma
+from fedbandits._compile import borrowing, compiled, fma
 from fedbandits._typing import Floats
 from fedbandits.learners.evidence import Evidence
 from fedbandits.learners.ridge import invert_in_place
@@ -59,7 +59,7 @@ def nothing_said(spreads: int, dimension: int) -> Said:
     return Said(np.zeros((spreads, square)), np.zeros((spreads, dimension)), np.zeros(square))
 
 
-@compiled
+@borrowing
 def add_statistic(evidence: Evidence, j: int, weight: float, spreads: Floats, said: Said) -> None:
     """Add what one statistic says of the centre, if it is around it by each of the spreads.
 
@@ -135,7 +135,7 @@ def new_user(dimension: int, lanes: int) -> User:
     )  # fmt: skip
 
 
-@compiled
+@borrowing
 def look_at(evidence: Evidence, j: int, spreads: Floats, user: User) -> None:
     """Turn to the ``j``-th user, and to what it says of a centre by all hypotheses.
 
@@ -153,7 +153,7 @@ def look_at(evidence: Evidence, j: int, spreads: Floats, user: User) -> None:
             user.pull[a, h] = z / widened
 
 
-@compiled
+@borrowing
 def _apply(basis: Floats, rows: Floats, out: Floats) -> None:
     """Q times a matrix whose rows are long."""
     d = basis.shape[0]
@@ -167,7 +167,7 @@ def _apply(basis: Floats, rows: Floats, out: Floats) -> None:
                 row[place] = fma(weight, term[place], row[place])
 
 
-@compiled
+@borrowing
 def turn(user: User, uncertain: Floats, centre: Floats, turned: Floats, middle: Floats) -> None:
     """Centres and their covariances in the user's basis: Q c and M = Q P⁻¹ Qᵀ.
 
@@ -189,7 +189,7 @@ def turn(user: User, uncertain: Floats, centre: Floats, turned: Floats, middle: 
     _apply(user.basis, centre, middle)
 
 
-@compiled
+@borrowing
 def change_of_fit(user: User, turned: Floats, middle: Floats, sign: float, change: Floats) -> None:
     """What a cluster's fit gains if the user comes, or if it goes.
 
@@ -212,7 +212,7 @@ def change_of_fit(user: User, turned: Floats, middle: Floats, sign: float, chang
     _eliminate(user, sign, change)
 
 
-@compiled
+@borrowing
 def _set_out(user: User, turned: Floats, middle: Floats, sign: float, change: Floats) -> None:
     """S into ``factor``, √t M(s ± p) into ``left``; adds what the fit gains beside S."""
     (d, lanes), factor, left = middle.shape, user.factor, user.left
@@ -231,7 +231,7 @@ def _set_out(user: User, turned: Floats, middle: Floats, sign: float, change: Fl
             left[a, h] = user.root[a, h] * (middle[a, h] + sign * left[a, h])
 
 
-@compiled
+@borrowing
 def _eliminate(user: User, sign: float, change: Floats) -> None:
     """Take off what S costs: half of ln det S, and half of ± leftᵀ S⁻¹ left."""
     (d, lanes), factor, left = user.left.shape, user.factor, user.left
@@ -276,7 +276,7 @@ def take_in(user: User, h: int, turned: Floats, middle: Floats) -> None:
         middle[a, h] = found
 
 
-@compiled
+@borrowing
 def move_to_user(user: User, spreads: Floats, turned: Floats, middle: Floats) -> None:
     """From centres to the user's own θ, in its basis: means, and covariances, in place.
 

@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from fedbandits._compile import compiled
+from fedbandits._compile import borrowing, compiled
 from fedbandits._typing import Floats
 from fedbandits.learners.ridge import packed_dimension, unpack
 
@@ -50,7 +50,7 @@ def stack(kind: type[Table], parts: Sequence[Table]) -> Table:
     return kind(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
 
 
-@compiled
+@borrowing
 def rotate(basis: Floats, vector: Floats, out: Floats) -> None:
     """Write Q v."""
     for a in range(vector.size):
@@ -133,7 +133,7 @@ def reward_variance(spectrum: Spectrum, counts: Floats, squares: Floats, bound: 
     return float(np.clip((squares.sum() - explained.sum()) / degrees, 0.01 * bound, bound))
 
 
-@compiled
+@borrowing
 def log_evidence(precision: Floats, score: Floats, centre: Floats, variance: float) -> float:
     """How likely a statistic is if θ ~ N(c, s I), up to what does not depend on c and s.
 
@@ -158,7 +158,7 @@ def log_evidence(precision: Floats, score: Floats, centre: Floats, variance: flo
     return float(0.5 * (total - np.log(determinant)))
 
 
-@compiled
+@borrowing
 def add_log_evidence(
     precision: Floats, score: Floats, centre: Floats, variances: Floats, weight: float,
     total: Floats, work: Floats,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import compiled
+from fedbandits._compile import borrowing
 from fedbandits._typing import Floats, Floats32
 from fedbandits.learners.linucb import (
     Narrow,
@@ -47,7 +47,7 @@ def new_scoring(dimension: int, arms: int) -> Scoring:
     )
 
 
-@compiled
+@borrowing
 def choose_arm(
     models: Models, row: int, radius: float, squared: bool, arms: Floats32, scoring: Scoring
 ) -> int:
@@ -82,7 +82,7 @@ def choose_arm(
     return best_arm(scores, 0)
 
 
-@compiled
+@borrowing
 def update(models: Models, row: int, context: Floats, reward: float, gain: Floats) -> None:
     """Add one record to a model.
 

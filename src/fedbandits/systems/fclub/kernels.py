@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedbandits._compile import compiled
+from fedbandits._compile import borrowing
 from fedbandits._typing import Floats
 from fedbandits.learners.models import Models, update
 from fedbandits.learners.ridge import add_record
@@ -10,7 +10,7 @@ from fedbandits.systems.fclub.persons import share
 from fedbandits.systems.fclub.plan import Constants
 
 
-@compiled
+@borrowing
 def learn(
     constants: Constants, models: Models, sums: Floats, shared: Floats, user: int, context: Floats,
     reward: float, counts: bool, gain: Floats,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedbandits._compile import compiled
+from fedbandits._compile import borrowing
 from fedbandits._typing import Floats, Ints
 from fedbandits.learners.ridge import add_record
 from fedbandits.systems.fclub.plan import Constants, FCLUBPlan
@@ -30,7 +30,7 @@ def released_sums(sums: Floats, shared: Floats) -> Floats:
     return shared if len(shared) else sums
 
 
-@compiled
+@borrowing
 def share(
     constants: Constants, shared: Floats, user: int, context: Floats, centred: float, counts: bool
 ) -> None:

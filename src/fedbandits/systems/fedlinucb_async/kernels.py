@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from fedbandits._compile import compiled, inlined
+from fedbandits._compile import borrowing, compiled
 from fedbandits._typing import Floats
 from fedbandits.learners.assign import copy_square
 from fedbandits.learners.ridge import add_rank_one, apply_symmetric, invert_statistic, unpack
@@ -19,7 +19,7 @@ from fedbandits.systems.agents.plan import Constants
 from fedbandits.systems.agents.views import NOT_POSITIVE, Pool, Views, refresh_view, view_radius
 
 
-@inlined
+@borrowing
 def take_over(constants: Constants, total: Floats, pool: Pool, view: Views) -> int:
     """Act from now on by what the server has added up.
 
@@ -65,7 +65,7 @@ def take_over(constants: Constants, total: Floats, pool: Pool, view: Views) -> i
     return fault
 
 
-@compiled
+@borrowing
 def _invert_sum(
     statistic: Floats, ridge: float, gram: Floats, inverse: Floats, moment: Floats
 ) -> float:
@@ -145,7 +145,7 @@ def count_for_trigger(constants: Constants, sums: Floats, view: Views) -> None:
             view.trigger_inverse[m] = inverse
 
 
-@compiled
+@borrowing
 def exchange_due(threshold: float, terms: Floats, grown_log_det: Floats) -> bool:
     """Whether det(Σ + Σ_local) > (1 + α) det Σ (He et al. 2022, Algorithm 1, line 8).
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedbandits._compile import compiled, inlined
+from fedbandits._compile import borrowing, compiled
 from fedbandits._typing import Floats
 from fedbandits.environments.base import ContextualEnvironment, decision_set_workspace
 from fedbandits.learners.assign import add_to, any_fault, fill, put_square
@@ -31,7 +31,7 @@ def begin(constants: Constants, state: State, pool: Pool) -> None:
         put_square(pool.terms, state.terms, agent)
 
 
-@inlined
+@borrowing
 def _exchange(
     constants: Constants, state: State, pool: Pool, view: Views, agent: int, round_: int
 ) -> None:
