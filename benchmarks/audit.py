@@ -15,7 +15,7 @@ import time
 
 from fedbandits.environments import Clustered, Linear, Procurement
 from fedbandits.environments.base import Environment
-from fedbandits.experiments.audit import audit
+from fedbandits.experiments.audits.audit import audit
 from fedbandits.privacy.auditing import audit as attack
 from fedbandits.settings.experiment import Experiment, system
 from fedbandits.systems.agents.audit_contents import contents_games

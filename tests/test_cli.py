@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from fedbandits import cli
 from fedbandits.errors import ResumeWarning
-from fedbandits.experiments import audit_parts
-from fedbandits.experiments.verdict import Audit, Verdict
+from fedbandits.experiments.audits import parts as audit_parts
+from fedbandits.experiments.audits.verdict import Audit, Verdict
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import GaussianRelease
 from fedbandits.privacy.claims import PrivacyClaim
@@ -195,7 +195,7 @@ class TestAudit:
             confidence=0.99, findings=(),
         )  # fmt: skip
         monkeypatch.setattr(
-            "fedbandits.experiments.audit.audit", lambda *_, **__: Audit((verdict,))
+            "fedbandits.experiments.audits.audit.audit", lambda *_, **__: Audit((verdict,))
         )
         assert call(monkeypatch, "audit", "tiny.toml", "--strict") == code
         assert call(monkeypatch, "audit", "tiny.toml") == 0

@@ -9,7 +9,7 @@ import pytest
 
 import fedbandits as fb
 from fedbandits.errors import ResumeWarning
-from fedbandits.experiments.verdict import Audit
+from fedbandits.experiments.audits.verdict import Audit
 from tests.test_cli import call
 
 TOML = """
@@ -80,7 +80,7 @@ def test_it_can_be_left_out(folder, monkeypatch, capsys):
 
 @pytest.mark.parametrize("steps", ["audit run audit", "run audit", "run--no-alone audit"])
 def test_an_audit_may_come_before_or_after_in_the_same_folder(folder, monkeypatch, steps):
-    monkeypatch.setattr("fedbandits.experiments.audit.audit", lambda *_, **__: Audit(()))
+    monkeypatch.setattr("fedbandits.experiments.audits.audit.audit", lambda *_, **__: Audit(()))
     for step in steps.split():
         command, dashes, option = step.partition("--")
         assert call(monkeypatch, command, "tiny.toml", *filter(None, [dashes + option])) == 0

@@ -123,7 +123,7 @@ def test_an_unknown_name_is_refused_with_what_may_be_meant(module):
 
 
 def test_functions_are_not_hidden_by_modules_of_the_same_name():
-    for name in ("fedbandits.experiments.audit", "fedbandits.experiments.run"):
+    for name in ("fedbandits.experiments.audits.audit", "fedbandits.experiments.run"):
         importlib.import_module(name)
     assert callable(fb.audit)
     assert callable(fb.run)

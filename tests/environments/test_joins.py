@@ -11,7 +11,7 @@ from fedbandits.environments import Classification, Linear, PythonEnvironment, R
 from fedbandits.environments.joining import joined, turn_from, without_joins
 from fedbandits.environments.joins import Decisions, decisions_in
 from fedbandits.errors import ConfigError
-from fedbandits.experiments.answer import answer
+from fedbandits.experiments.answers.answer import answer
 from fedbandits.experiments.summary import summarise
 from fedbandits.random import replicate_key
 from fedbandits.settings.experiment import Experiment

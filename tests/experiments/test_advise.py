@@ -10,14 +10,14 @@ import pytest
 import fedbandits as fb
 from fedbandits.environments.words import Words
 from fedbandits.errors import ConfigError, OutputExistsError, StoppedError
-from fedbandits.experiments.advice_file import read_advice
-from fedbandits.experiments.advice_words import advice_lines
-from fedbandits.experiments.advise import pair_of, trial_work, trials, work
-from fedbandits.experiments.answer_page import advice_section
+from fedbandits.experiments.advice.advise import pair_of, trial_work, trials, work
+from fedbandits.experiments.advice.file import read_advice
+from fedbandits.experiments.advice.tried import Curve, Tried
+from fedbandits.experiments.advice.words import advice_lines
+from fedbandits.experiments.answers.page import advice_section
+from fedbandits.experiments.answers.paired import paired
 from fedbandits.experiments.events import PointFinished
 from fedbandits.experiments.output import write_advice
-from fedbandits.experiments.paired import paired
-from fedbandits.experiments.tried import Curve, Tried
 
 HOSPITALS = Words("hospital", "hospitals", "mistakes", "visit")
 

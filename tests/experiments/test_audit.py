@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 import fedbandits as fb
 from fedbandits.environments import Linear
-from fedbandits.experiments import audit_parts
-from fedbandits.experiments.audit import audit
-from fedbandits.experiments.audit_report import audit_section
+from fedbandits.experiments.audits import parts as audit_parts
+from fedbandits.experiments.audits.audit import audit
+from fedbandits.experiments.audits.report import audit_section
+from fedbandits.experiments.audits.verdict import Audit, judge
 from fedbandits.experiments.events import (
     AuditFinished,
     AuditStarted,
@@ -23,7 +24,6 @@ from fedbandits.experiments.events import (
     PartFinished,
     PartStarted,
 )
-from fedbandits.experiments.verdict import Audit, judge
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.auditing import Finding
 from fedbandits.privacy.auditing import audit as attack

@@ -13,11 +13,11 @@ from rich.console import Console
 import fedbandits as fb
 from fedbandits.environments import Bernoulli
 from fedbandits.errors import StoppedError
-from fedbandits.experiments import audit as audit_module
-from fedbandits.experiments import audit_parts
-from fedbandits.experiments.audit import audit
-from fedbandits.experiments.audit_clock import Clock
-from fedbandits.experiments.audit_parts import LEAST_RUNS, AuditPart, runs_of
+from fedbandits.experiments.audits import audit as audit_module
+from fedbandits.experiments.audits import parts as audit_parts
+from fedbandits.experiments.audits.audit import audit
+from fedbandits.experiments.audits.clock import Clock
+from fedbandits.experiments.audits.parts import LEAST_RUNS, AuditPart, runs_of
 from fedbandits.experiments.events import (
     AuditInterrupted,
     AuditStarted,

@@ -13,13 +13,13 @@ import pytest
 import fedbandits as fb
 from fedbandits.environments import Bernoulli, Classification, Clustered, Linear
 from fedbandits.errors import OutputExistsError
+from fedbandits.experiments.audits.verdict import Audit, Verdict
 from fedbandits.experiments.output import read_result, rewrite_report, write_audit
 from fedbandits.experiments.plots import Look, Picture
 from fedbandits.experiments.report import officer, render_audit, render_report
 from fedbandits.experiments.report.officer import officer_section
 from fedbandits.experiments.report.page import page as page_of
 from fedbandits.experiments.summary import summarise
-from fedbandits.experiments.verdict import Audit, Verdict
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.error_rates import gaussian_power
 from fedbandits.privacy.person import PersonCost, person_cost

@@ -16,7 +16,6 @@ import xarray as xr
 import fedbandits as fb
 from fedbandits.environments import Linear, Table
 from fedbandits.errors import ConfigError, OutputExistsError, ResumeWarning, StoppedError
-from fedbandits.experiments import sweep_output
 from fedbandits.experiments.events import (
     Compiling,
     PointFinished,
@@ -26,8 +25,9 @@ from fedbandits.experiments.events import (
     SweepStarted,
 )
 from fedbandits.experiments.summary import SUMMARY_COLUMNS
-from fedbandits.experiments.sweep_result import at_point
-from fedbandits.experiments.sweep_units import units_of
+from fedbandits.experiments.sweeps import output as sweep_output
+from fedbandits.experiments.sweeps.result import at_point
+from fedbandits.experiments.sweeps.units import units_of
 from fedbandits.settings.sweeps import sweep_of
 from fedbandits.systems import find_system, preset_names
 from fedbandits.systems.effective import effective

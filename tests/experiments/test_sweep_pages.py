@@ -20,13 +20,13 @@ from fedbandits.experiments import estimate
 from fedbandits.experiments.numbers import spelled
 from fedbandits.experiments.plots import Picture
 from fedbandits.experiments.progress import TerminalProgress
-from fedbandits.experiments.sweep_answers import point_answers
-from fedbandits.experiments.sweep_ends import ends, final_runs
-from fedbandits.experiments.sweep_estimate import sweep_estimate
-from fedbandits.experiments.sweep_events import SweepAdvanced, SweepFinished, SweepStarted
-from fedbandits.experiments.sweep_page import render_sweep
-from fedbandits.experiments.sweep_plot import draw_sweep, sweep_pictures
-from fedbandits.experiments.sweep_units import units_of
+from fedbandits.experiments.sweeps.answers import point_answers
+from fedbandits.experiments.sweeps.ends import ends, final_runs
+from fedbandits.experiments.sweeps.estimate import sweep_estimate
+from fedbandits.experiments.sweeps.events import SweepAdvanced, SweepFinished, SweepStarted
+from fedbandits.experiments.sweeps.page import render_sweep
+from fedbandits.experiments.sweeps.plot import draw_sweep, sweep_pictures
+from fedbandits.experiments.sweeps.units import units_of
 from fedbandits.settings.sweeps import sweep_of
 from tests.experiments.test_sweep import experiment
 from tests.test_cli import call
@@ -294,6 +294,6 @@ class TestCommand:
     def test_a_wrong_key_waits_for_nothing_that_a_run_needs(self, tmp_path, monkeypatch, capsys):
         (tmp_path / "tiny.toml").write_text(TOML)
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setitem(sys.modules, "fedbandits.experiments.sweep", None)
+        monkeypatch.setitem(sys.modules, "fedbandits.experiments.sweeps.sweep", None)
         assert call(monkeypatch, "run", "tiny.toml", "--sweep", "environment.agent=2") == 2
         assert "sweep.environment.agent: no such key" in capsys.readouterr().err

@@ -16,7 +16,7 @@ import pytest
 
 from fedbandits.environments import Classification, Clustered, Linear, Procurement
 from fedbandits.errors import NoiseReuseError
-from fedbandits.experiments.verdict import judge
+from fedbandits.experiments.audits.verdict import judge
 from fedbandits.privacy import gaussian, running_sum, secure_noise
 from fedbandits.privacy.auditing import audit
 from fedbandits.privacy.claims import PrivacyClaim

@@ -19,7 +19,7 @@ import fedbandits as fb
 from fedbandits.cli.main import app
 from fedbandits.environments import registry as environment_registry
 from fedbandits.errors import ResumeWarning
-from fedbandits.experiments.audit import audit
+from fedbandits.experiments.audits.audit import audit
 from fedbandits.experiments.events import ReplicateFinished
 from fedbandits.federation.messages import ImplausibleError, pack
 from fedbandits.privacy import running_sum

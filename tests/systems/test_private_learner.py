@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import fedbandits as fb
 from fedbandits.errors import BoundExceededError, ConfigError, LearnerError
-from fedbandits.experiments.audit import audit
+from fedbandits.experiments.audits.audit import audit
 from fedbandits.federation.messages import ImplausibleError, pack, unpack
 from fedbandits.privacy import gaussian, running_sum
 from fedbandits.privacy.accounting import mu

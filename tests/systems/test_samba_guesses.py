@@ -14,9 +14,9 @@ from fedbandits.cli.console import examined_tables
 from fedbandits.crypto.aead import NONCE_BYTES
 from fedbandits.environments import Bernoulli
 from fedbandits.errors import LocalProtocolError
-from fedbandits.experiments.audit import audit
-from fedbandits.experiments.audit_report import audit_section
-from fedbandits.experiments.verdict import Audit, judge, with_examined
+from fedbandits.experiments.audits.audit import audit
+from fedbandits.experiments.audits.report import audit_section
+from fedbandits.experiments.audits.verdict import Audit, judge, with_examined
 from fedbandits.systems.samba import SYSTEM
 from fedbandits.systems.samba.audit import examination
 from fedbandits.systems.samba.audit.guesses import (

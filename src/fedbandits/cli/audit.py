@@ -53,7 +53,7 @@ def audit(
     experiment = load(config, assignments or [])
     # Only now: a wrong key must not wait for what an audit needs.
     from fedbandits.cli.adding import as_kept
-    from fedbandits.experiments.audit import audit as audit_experiment
+    from fedbandits.experiments.audits.audit import audit as audit_experiment
     from fedbandits.experiments.output import check_output, write_audit
     from fedbandits.experiments.progress import TerminalProgress
 

@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:  # tables need none of what makes them
-    from fedbandits.experiments.answer import Answer
-    from fedbandits.experiments.verdict import Audit
+    from fedbandits.experiments.answers.answer import Answer
+    from fedbandits.experiments.audits.verdict import Audit
     from fedbandits.privacy.claims import PrivacyClaim
 
 

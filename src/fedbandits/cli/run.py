@@ -93,7 +93,7 @@ def run(
 
     from fedbandits.cli import console
     from fedbandits.cli.summary import summary_table
-    from fedbandits.experiments.answer import answer
+    from fedbandits.experiments.answers.answer import answer
     from fedbandits.experiments.progress import TerminalProgress
     from fedbandits.experiments.run import run as run_experiment
     from fedbandits.experiments.summary import summarise

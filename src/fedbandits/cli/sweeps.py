@@ -35,8 +35,8 @@ def run_sweep(sweep: Sweep, out: pathlib.Path | None, options: dict[str, Any]) -
 
     from fedbandits.cli import console
     from fedbandits.experiments.progress import TerminalProgress
-    from fedbandits.experiments.sweep import sweep as play
-    from fedbandits.experiments.sweep_answers import MOST_ANSWERS, point_answers
+    from fedbandits.experiments.sweeps.answers import MOST_ANSWERS, point_answers
+    from fedbandits.experiments.sweeps.sweep import sweep as play
 
     folder = out or pathlib.Path("runs") / f"{sweep.experiment.name}-sweep"
     try:
@@ -62,8 +62,8 @@ def run_sweep(sweep: Sweep, out: pathlib.Path | None, options: dict[str, Any]) -
 def sweep_table(sweep: Sweep, points: tuple[Point, ...], result: xr.Dataset) -> Table:
     """A row for each point and system: the swept values, regret of a party, and ε."""
     from fedbandits.experiments.numbers import spelled, spelled_epsilon
-    from fedbandits.experiments.sweep_ends import ends
-    from fedbandits.experiments.sweep_page import sweep_cells
+    from fedbandits.experiments.sweeps.ends import ends
+    from fedbandits.experiments.sweeps.page import sweep_cells
     from fedbandits.settings.sweeps import value_text
 
     found = ends(result)

@@ -37,11 +37,11 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from fedbandits.experiments.event_base import Event as Event
-from fedbandits.experiments.sweep_events import PointFinished as PointFinished
-from fedbandits.experiments.sweep_events import SweepAdvanced as SweepAdvanced
-from fedbandits.experiments.sweep_events import SweepFinished as SweepFinished
-from fedbandits.experiments.sweep_events import SweepInterrupted as SweepInterrupted
-from fedbandits.experiments.sweep_events import SweepStarted as SweepStarted
+from fedbandits.experiments.sweeps.events import PointFinished as PointFinished
+from fedbandits.experiments.sweeps.events import SweepAdvanced as SweepAdvanced
+from fedbandits.experiments.sweeps.events import SweepFinished as SweepFinished
+from fedbandits.experiments.sweeps.events import SweepInterrupted as SweepInterrupted
+from fedbandits.experiments.sweeps.events import SweepStarted as SweepStarted
 
 if TYPE_CHECKING:  # whoever only reads events need not wait for it
     import xarray as xr

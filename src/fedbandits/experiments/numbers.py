@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from fedbandits.experiments.answer_words import with_error
+from fedbandits.experiments.answers.words import with_error
 
 
 def spelled(mean: float, half: float = math.nan) -> str:

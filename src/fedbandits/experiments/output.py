@@ -15,16 +15,16 @@ import xarray as xr
 from xarray.backends import H5NetCDFStore
 
 from fedbandits.errors import OutputExistsError
-from fedbandits.experiments.advice_file import read_advice, store_advice
-from fedbandits.experiments.answer import answer
+from fedbandits.experiments.advice.file import read_advice, store_advice
+from fedbandits.experiments.advice.tried import Advice
+from fedbandits.experiments.answers.answer import answer
+from fedbandits.experiments.audits.verdict import Audit
 from fedbandits.experiments.files import locked, replace_durably, stage, unwritable
 from fedbandits.experiments.labels import FORMAT
 from fedbandits.experiments.plots import Look, draw_plots
 from fedbandits.experiments.report import render_audit, render_report
 from fedbandits.experiments.summary import summarise, summary_csv
 from fedbandits.experiments.theory import compare
-from fedbandits.experiments.tried import Advice
-from fedbandits.experiments.verdict import Audit
 from fedbandits.experiments.whole import is_whole, put_in_place
 from fedbandits.settings.experiment import Experiment, load
 from fedbandits.settings.sweeps import Sweep

@@ -8,9 +8,10 @@ from typing import Any
 
 import xarray as xr
 
-from fedbandits.experiments.answer import Answer
-from fedbandits.experiments.answer_page import answer_section
-from fedbandits.experiments.audit_report import audit_section
+from fedbandits.experiments.answers.answer import Answer
+from fedbandits.experiments.answers.page import answer_section
+from fedbandits.experiments.audits.report import audit_section
+from fedbandits.experiments.audits.verdict import Audit
 from fedbandits.experiments.html import as_text
 from fedbandits.experiments.offline_page import offline_section
 from fedbandits.experiments.plots import Picture
@@ -21,7 +22,6 @@ from fedbandits.experiments.report.real_data import MARK, real_data_box
 from fedbandits.experiments.report.results import results_section
 from fedbandits.experiments.theory import Comparison
 from fedbandits.experiments.theory_report import theory_section
-from fedbandits.experiments.verdict import Audit
 from fedbandits.settings.experiment import Experiment
 
 __all__ = ["render_audit", "render_report"]

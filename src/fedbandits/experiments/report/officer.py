@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
+from fedbandits.experiments.audits.verdict import Audit, Verdict
 from fedbandits.experiments.html import as_table, as_text
 from fedbandits.experiments.numbers import spelled_epsilon
-from fedbandits.experiments.verdict import Audit, Verdict
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.error_rates import gaussian_power
 from fedbandits.privacy.person import PersonCost, person_cost

@@ -16,7 +16,7 @@ from fedbandits.experiments.offline import with_estimates
 from fedbandits.experiments.replicate import checkpoint_rounds
 from fedbandits.experiments.result import busy_seconds, spent
 from fedbandits.experiments.summary import summarise
-from fedbandits.experiments.sweep_units import Unit
+from fedbandits.experiments.sweeps.units import Unit
 from fedbandits.experiments.trace import TRACED, ReplicateTrace
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.settings.sweeps import Axis, Point, Sweep, value_text

@@ -15,14 +15,14 @@ import xarray as xr
 
 from fedbandits._typing import Floats
 from fedbandits.errors import ConfigError
-from fedbandits.experiments.answer_words import Said
+from fedbandits.experiments.advice.tried import Advice
+from fedbandits.experiments.answers.comparison import Comparison
+from fedbandits.experiments.answers.paired import estimated_difference, paired
+from fedbandits.experiments.answers.words import Said
 from fedbandits.experiments.baselines import Claimed, Kind, closest, differing_keys, stands_for
-from fedbandits.experiments.comparison import Comparison
 from fedbandits.experiments.intervals import LEVEL
 from fedbandits.experiments.labels import labels_of
 from fedbandits.experiments.measure import Measure, measure
-from fedbandits.experiments.paired import estimated_difference, paired
-from fedbandits.experiments.tried import Advice
 from fedbandits.settings.experiment import Experiment, Variant
 
 

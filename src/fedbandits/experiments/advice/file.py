@@ -8,8 +8,8 @@ import pathlib
 import msgspec
 
 from fedbandits.errors import OutputExistsError
+from fedbandits.experiments.advice.tried import Advice
 from fedbandits.experiments.files import replace_durably
-from fedbandits.experiments.tried import Advice
 
 _ADVICE = "advice.json"
 

@@ -9,7 +9,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedbandits.experiments.tried import Advice, Curve
+from fedbandits.experiments.advice.tried import Advice, Curve
 
 _SAVES, _COSTS, _UNKNOWN = "#009E73", "#D55E00", "#666666"
 _COLOURS = {True: _SAVES, False: _COSTS, None: _UNKNOWN}

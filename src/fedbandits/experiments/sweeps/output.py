@@ -8,9 +8,9 @@ import xarray as xr
 
 from fedbandits.experiments.output import netcdf
 from fedbandits.experiments.summary import summary_csv
-from fedbandits.experiments.sweep_page import render_sweep
-from fedbandits.experiments.sweep_plot import sweep_pictures
-from fedbandits.experiments.sweep_result import SweepParts, sweep_rows
+from fedbandits.experiments.sweeps.page import render_sweep
+from fedbandits.experiments.sweeps.plot import sweep_pictures
+from fedbandits.experiments.sweeps.result import SweepParts, sweep_rows
 from fedbandits.experiments.whole import put_in_place
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from fedbandits.experiments.audits.verdict import Audit, Verdict
 from fedbandits.experiments.html import as_table, as_text
-from fedbandits.experiments.verdict import Audit, Verdict
 from fedbandits.privacy.auditing import Finding
 from fedbandits.privacy.examined import Examined
 from fedbandits.privacy.noise_check import NoiseFinding

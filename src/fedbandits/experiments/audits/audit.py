@@ -6,8 +6,9 @@ import os
 import pathlib
 
 from fedbandits.errors import StoppedError
-from fedbandits.experiments.audit_clock import Clock
-from fedbandits.experiments.audit_parts import AuditPart, parts_of
+from fedbandits.experiments.audits.clock import Clock
+from fedbandits.experiments.audits.parts import AuditPart, parts_of
+from fedbandits.experiments.audits.verdict import Audit, Verdict, judge, with_examined
 from fedbandits.experiments.events import (
     AuditFinished,
     AuditInterrupted,
@@ -18,7 +19,6 @@ from fedbandits.experiments.events import (
 )
 from fedbandits.experiments.stop import Leaving, Stop
 from fedbandits.experiments.stream import Listener, Stream
-from fedbandits.experiments.verdict import Audit, Verdict, judge, with_examined
 from fedbandits.privacy.auditing import Finding
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.examined import Examined

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import xarray as xr
 
-from fedbandits.experiments.answer import Answer, answer
+from fedbandits.experiments.answers.answer import Answer, answer
 from fedbandits.experiments.labels import attributes
-from fedbandits.experiments.sweep_result import at_point
+from fedbandits.experiments.sweeps.result import at_point
 from fedbandits.settings.sweeps import Point, in_words
 
 #: Most points whose answers are told; the table has the numbers of all.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from fedbandits.environments.words import Words
-from fedbandits.experiments.comparison import Comparison
+from fedbandits.experiments.answers.comparison import Comparison
 from fedbandits.experiments.intervals import FEWEST
 from fedbandits.offline.estimates import FEW
 

@@ -13,15 +13,15 @@ import numpy as np
 
 from fedbandits.environments.joins import decisions_of
 from fedbandits.errors import ConfigError, DataError
-from fedbandits.experiments.advice_words import advice_how, advice_lines
+from fedbandits.experiments.advice.tried import Advice, Axis, Curve, Tried
+from fedbandits.experiments.advice.words import advice_how, advice_lines
+from fedbandits.experiments.answers.paired import paired
+from fedbandits.experiments.answers.with_alone import with_alone
 from fedbandits.experiments.baselines import Claimed, closest, stands_for
 from fedbandits.experiments.estimate import estimate
 from fedbandits.experiments.measure import measure
-from fedbandits.experiments.paired import paired
 from fedbandits.experiments.stop import Stop
 from fedbandits.experiments.stream import Listener
-from fedbandits.experiments.tried import Advice, Axis, Curve, Tried
-from fedbandits.experiments.with_alone import with_alone
 from fedbandits.settings.experiment import Experiment, Variant, load
 from fedbandits.settings.sweeps import Point, Sweep, sweep_of
 
@@ -101,7 +101,7 @@ def advise(
     KeyboardInterrupt
         If Ctrl-C ended it before anything was finished.
     """
-    from fedbandits.experiments.sweep import sweep
+    from fedbandits.experiments.sweeps.sweep import sweep
 
     if not isinstance(experiment, Experiment):
         experiment = load(pathlib.Path(experiment))
@@ -176,7 +176,7 @@ def work(experiment: Experiment) -> float:
 
 def trial_work(trial: Trial) -> float:
     """Estimated seconds of a sweep on one processor: what points share is played once."""
-    from fedbandits.experiments.sweep_units import units_of
+    from fedbandits.experiments.sweeps.units import units_of
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -224,7 +224,7 @@ def _tried(made: Sweep, result: xr.Dataset) -> Iterator[Tried]:
 
 def _at(point: Point, value: Any, claimed: float, result: xr.Dataset) -> Tried:
     """What was found at one value."""
-    from fedbandits.experiments.sweep_result import at_point
+    from fedbandits.experiments.sweeps.result import at_point
 
     environment = point.experiment.environment
     index = dict.fromkeys(point.values, point.index[0])

@@ -9,7 +9,7 @@ import msgspec
 
 from fedbandits.environments.needs import F64, Part
 from fedbandits.experiments.estimate import Estimate, estimate
-from fedbandits.experiments.sweep_units import Unit
+from fedbandits.experiments.sweeps.units import Unit
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.sweeps import Point, Sweep, in_words
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from fedbandits.environments.words import Words
-from fedbandits.experiments.tried import Curve, Tried
+from fedbandits.experiments.advice.tried import Curve, Tried
 
 _STATES = {True: "it pays", False: "it does not", None: "no difference was found"}
 

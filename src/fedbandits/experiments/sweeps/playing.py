@@ -17,16 +17,16 @@ from fedbandits.experiments.output import holds_complete_run, read_result
 from fedbandits.experiments.replicate import Job, Shared, Task, checkpoint_rounds
 from fedbandits.experiments.stop import Leaving
 from fedbandits.experiments.stream import Listener, Stream
-from fedbandits.experiments.sweep_events import (
+from fedbandits.experiments.sweeps.events import (
     PointFinished,
     SweepAdvanced,
     SweepFinished,
     SweepInterrupted,
     SweepStarted,
 )
-from fedbandits.experiments.sweep_output import write_sweep
-from fedbandits.experiments.sweep_result import SweepParts
-from fedbandits.experiments.sweep_units import Unit
+from fedbandits.experiments.sweeps.output import write_sweep
+from fedbandits.experiments.sweeps.result import SweepParts
+from fedbandits.experiments.sweeps.units import Unit
 from fedbandits.experiments.trace import ReplicateTrace
 
 

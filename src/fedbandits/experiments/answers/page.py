@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fedbandits.experiments.answer import Answer
-from fedbandits.experiments.answer_words import with_error
-from fedbandits.experiments.comparison import Comparison
+from fedbandits.experiments.advice.tried import Advice, Tried
+from fedbandits.experiments.answers.answer import Answer
+from fedbandits.experiments.answers.comparison import Comparison
+from fedbandits.experiments.answers.words import with_error
 from fedbandits.experiments.html import as_figure, as_table, as_text
-from fedbandits.experiments.tried import Advice, Tried
 
 _STYLE = """
 .answer .headline { font-size: 1.45rem; line-height: 1.35; font-weight: 600; margin: .8rem 0; }
@@ -43,7 +43,7 @@ def advice_section(advice: Advice) -> str:
     advice
         The advice to show.
     """
-    from fedbandits.experiments.advice_plot import draw_advice
+    from fedbandits.experiments.advice.plot import draw_advice
 
     lines = "".join(f"<p><b>{as_text(line)}</b></p>" for line in advice.lines)
     parts = ["<h3>From where on does it pay?</h3>", lines]

@@ -15,8 +15,8 @@ from fedbandits.experiments.numbers import spelled, spelled_epsilon
 from fedbandits.experiments.plots import Picture
 from fedbandits.experiments.report.page import page
 from fedbandits.experiments.report.real_data import MARK, real_data_box
-from fedbandits.experiments.sweep_answers import MOST_ANSWERS, point_answers
-from fedbandits.experiments.sweep_ends import Ends, claimed_epsilon, ends
+from fedbandits.experiments.sweeps.answers import MOST_ANSWERS, point_answers
+from fedbandits.experiments.sweeps.ends import Ends, claimed_epsilon, ends
 from fedbandits.settings.sweeps import Point, Sweep, value_text
 
 _CAPTION = "Mean over replicates at the last round, with 95% intervals."

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fedbandits.errors import ConfigError
 from fedbandits.experiments.plots import Look, Picture, line_style
 from fedbandits.experiments.plots.pictures import picture
-from fedbandits.experiments.sweep_ends import Ends, claimed_epsilon, ends, swept_keys
+from fedbandits.experiments.sweeps.ends import Ends, claimed_epsilon, ends, swept_keys
 from fedbandits.settings.sweeps import in_words, key_words, value_text
 
 #: Values that span more than this are shown on a logarithmic axis.

@@ -21,10 +21,10 @@ from fedbandits.experiments.output import check_output, holds_complete_run
 from fedbandits.experiments.playing import play_jobs
 from fedbandits.experiments.stop import Leaving, Stop
 from fedbandits.experiments.stream import Listener
-from fedbandits.experiments.sweep_estimate import sweep_estimate
-from fedbandits.experiments.sweep_playing import Playing
-from fedbandits.experiments.sweep_result import SweepParts
-from fedbandits.experiments.sweep_units import units_of
+from fedbandits.experiments.sweeps.estimate import sweep_estimate
+from fedbandits.experiments.sweeps.playing import Playing
+from fedbandits.experiments.sweeps.result import SweepParts
+from fedbandits.experiments.sweeps.units import units_of
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.sweeps import Sweep, load_any, sweep_of
 from fedbandits.systems.registry import refuse_registered

@@ -1,0 +1,1 @@
+"""Advice: from how many parties on, or from which ε on, learning together privately pays."""

@@ -1,0 +1,1 @@
+"""Audits: attacks on what each system of an experiment claims, and a verdict for each."""

@@ -1,0 +1,1 @@
+"""Sweeps: one experiment at several values of some keys, what points share played once."""
