@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # How many processes play tests; 0 is this one alone, which a debugger can follow.
 WORKERS ?= 2
 
-.PHONY: quickstart federation test test-all docs lint types clean
+.PHONY: quickstart federation test test-all docs figures lint types clean
 
 quickstart: $(VENV)/installed ## install, then run the main example
 	$(BIN)/fedbandits run examples/quickstart.toml
@@ -23,6 +23,9 @@ docs: $(VENV)/installed-docs ## the site in docs/_build/html; a broken link or a
 	PYTHONPATH=docs/_ext $(BIN)/python -m pytest -q -o addopts= -p no:cacheprovider -p examples docs src
 	$(BIN)/python -m sphinx -q -E -W --keep-going -b html docs docs/_build/html
 	@echo "The site: docs/_build/html/index.html"
+
+figures: $(VENV)/installed-test ## every table and picture of the pages again, into figures/; PAGES="feducb pfcb" for some
+	$(BIN)/python benchmarks/figures.py $(PAGES)
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .

@@ -86,7 +86,8 @@ def speed() -> None:
 
 
 def linear() -> None:
-    print("µs a step, silent, stream sealing, without and with dealing, arity 4")
+    arity = silent().arity
+    print(f"µs a step, silent, stream sealing, without and with dealing, arity {arity}")
     for arms in (10, 30, 100, 300, 1000):
         cells = []
         for steps in (LEAST, 4 * LEAST):

@@ -1,0 +1,132 @@
+"""Numbers of the pages: the table has every command that made one, and quick ones hold."""
+
+from __future__ import annotations
+
+import importlib.util
+import pathlib
+import re
+import sys
+
+import pytest
+from scipy import stats
+
+import fedbandits as fb
+from fedbandits import system
+from fedbandits.environments import Bernoulli, Linear
+from fedbandits.systems.feducb.plan import make_plan
+from fedbandits.systems.samba.silent.theory import Counts
+from fedbandits.testing.plays import plan_of
+
+ROOT = pathlib.Path(__file__).parents[1]
+#: Compare checkouts or need a clone, so no revision has a figure by them.
+_NOT_OF_ONE_REVISION = {"paired_shapes.py", "hospital.py"}
+
+
+def _benchmark(name: str):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+figures = _benchmark("figures")
+TABLE = figures.figures_of()
+
+
+def _page(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/*.md")))
+def test_every_command_that_a_page_names_is_played_for_it(page):
+    named = set(re.findall(r"benchmarks/(\w+\.py)", _page(page))) - _NOT_OF_ONE_REVISION
+    played = " ".join(figure.command for figure in TABLE if figure.page == page)
+    assert [script for script in sorted(named) if script not in played] == []
+
+
+@pytest.mark.parametrize("figure", TABLE, ids=lambda figure: figure.name)
+def test_every_command_of_the_table_is_on_its_page(figure):
+    text = _page(figure.page)
+    words = [w for w in figure.command.split() if re.fullmatch(r"\w+/\w+\.\w+|\w+-\w+", w)]
+    for word in words:
+        assert word.removeprefix("benchmarks/") in text
+    for picture in figure.pictures.values():
+        assert f"images/{pathlib.Path(picture).name}" in text
+        assert (ROOT / picture).is_file()
+
+
+def test_what_was_played_with_the_same_sources_is_not_played_again(tmp_path):
+    figure = figures.Figure("docs/x.md", "python -c 'print(6 * 7)'", minutes=0)
+    assert not figures.is_done(figure, tmp_path, "abc")
+    assert figures.play(figure, tmp_path, "abc", {}, tmp_path) == 0
+    assert figures.is_done(figure, tmp_path, "abc")
+    assert not figures.is_done(figure, tmp_path, "abd")
+    printed = (tmp_path / "x" / f"{figure.name}.txt").read_text(encoding="utf-8")
+    assert printed.splitlines()[3] == "42"
+
+
+def test_what_failed_is_played_again_and_no_picture_of_it_is_taken(tmp_path):
+    figure = figures.Figure(
+        "docs/x.md",
+        "python -c 'import pathlib; pathlib.Path(r\"{out}/a\").touch(); raise SystemExit(3)'",
+        minutes=0,
+        pictures={"a": "b"},
+    )
+    assert figures.play(figure, tmp_path, "abc", {}, tmp_path) == 3
+    assert not figures.is_done(figure, tmp_path, "abc")
+    assert not (tmp_path / "b").exists()
+
+
+def test_a_page_that_there_is_not_is_named(monkeypatch):
+    monkeypatch.setattr(figures, "revision", lambda: "abc")
+    with pytest.raises(SystemExit, match=r"no such page: docs/feducp\.md; there are README\.md"):
+        figures.main(["feducp"])
+
+
+def _numbers(row: str) -> list[int]:
+    return [int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", row)]
+
+
+@pytest.mark.parametrize("arms", [10, 100, 1000])
+def test_rounds_and_bytes_of_silent_samba_are_those_of_its_page(arms):
+    spoken = _page("docs/samba.md").partition("**Rounds and bytes**")[2]
+    (row,) = re.findall(rf"^\| {arms:,} \|(.*)\|$", spoken, re.MULTILINE)
+    for arity, cell in zip((2, 4, 8, 16), row.split("|"), strict=True):
+        config = system("samba-silent-ucb", arity=arity, cipher="stream").config
+        counts = Counts(plan_of(config, Bernoulli(arms=arms), 4 * arms))
+        assert _numbers(cell.replace(", ", " ")) == [
+            counts.rounds,
+            counts.server_bytes,
+            counts.dealt_bytes,
+        ]
+
+
+def test_noise_of_feducb_is_that_of_its_page():
+    spoken = _page("docs/feducb.md").partition("**Noise** of the released sum")[2]
+    pairs = re.findall(r"([\d.]+) against ([\d,]+)", spoken)[:2]
+    for delta, said in zip((0.1, 1e-5), pairs, strict=True):
+        for preset, deviation in zip(("feducb", "feducb-published"), said, strict=True):
+            plan = make_plan(system(preset, delta=delta).config, Linear().facts, 60_000)
+            assert f"{plan.release.largest_deviation():,.{_decimals(deviation)}f}" == deviation
+
+
+def _decimals(number: str) -> int:
+    return len(number.partition(".")[2])
+
+
+def test_the_answer_of_the_quickstart_is_that_of_the_readme():
+    spoken = _page("README.md")
+    result = fb.run("quickstart")
+    final = result.regret.isel(round=-1).mean("party")
+    half = stats.t.ppf(0.975, 7) * final.std("replicate", ddof=1) / 8**0.5
+    for name in ("linucb-alone", "feducb", "feducb-hybrid", "feducb-published"):
+        (mean, reach) = re.findall(
+            rf"^\| `{name}` \| ([\d.]+) ± ([\d.]+) \|", spoken, re.MULTILINE
+        )[0]
+        assert f"{float(final.sel(system=name).mean()):.{_decimals(mean)}f}" == mean
+        assert f"{float(half.sel(system=name)):.{_decimals(reach)}f}" == reach
+    answer = str(fb.answer(result))
+    assert answer.splitlines()[0] in spoken.replace("**", "")
