@@ -2,9 +2,9 @@
 
     python benchmarks/figures.py [PAGE …] [--out figures] [--data NAME=FILE] [--long] [--list]
 
-What a command printed lies in ``figures/PAGE/COMMAND.txt``, beneath the revision that it was
+What a command printed lies in ``figures/COMMAND.txt``, beneath a digest of the sources that it was
 played with; a file of numbers or a picture lies in a folder beside it. What was played with the
-same sources is not played again, so an interrupted call goes on where it was. Sources must be
+same sources is not played again: an interrupted call goes on where it was, and pages share. Sources must be
 committed first. A command that fails is named at the end, and the others are played.
 """
 
@@ -48,10 +48,6 @@ class Figure:
         spelled = re.sub(r"[^\w.=-]+", "-", words.replace("--out {out}", "")).strip("-")
         return f"{spelled[:60]}-{hashlib.sha256(self.command.encode()).hexdigest()[:6]}"
 
-    def folder(self, out: pathlib.Path) -> pathlib.Path:
-        """Where its page's files are."""
-        return out / pathlib.Path(self.page).stem
-
 
 def figures_of(table: pathlib.Path = TABLE) -> list[Figure]:
     """All commands of a table, in its order."""
@@ -71,7 +67,7 @@ def revision(root: pathlib.Path = ROOT) -> str:
 
 def is_done(figure: Figure, out: pathlib.Path, sources: str) -> bool:
     """Whether it was played with these sources, to its end."""
-    file = figure.folder(out) / f"{figure.name}.txt"
+    file = out / f"{figure.name}.txt"
     return file.is_file() and file.read_text(encoding="utf-8").startswith(f"# sources {sources}\n")
 
 
@@ -79,11 +75,10 @@ def play(
     figure: Figure, out: pathlib.Path, sources: str, data: Mapping[str, str], root: pathlib.Path
 ) -> int:
     """Play a command; what it printed is kept if it ended well. Gives its exit code."""
-    folder = figure.folder(out)
-    files = folder / figure.name
+    files = out / figure.name
     shutil.rmtree(files, ignore_errors=True)
     files.mkdir(parents=True)
-    part = folder / f"{figure.name}.part"
+    part = out / f"{figure.name}.part"
     began = time.monotonic()
     with part.open("w", encoding="utf-8") as printed:
         printed.write(f"# sources {sources}\n# {figure.command}\n\n")
@@ -144,10 +139,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sources, data = revision(), dict(given.data)
     wanted = _wanted(figures_of(), given.pages, given.long)
     left_out = list(_lacking(wanted, data))
-    open_ones = [f for f in wanted if f not in left_out and not is_done(f, given.out, sources)]
+    todo = [f for f in wanted if f not in left_out and not is_done(f, given.out, sources)]
+    open_ones = list({figure.command: figure for figure in todo}.values())
     if given.list:
         for figure in wanted:
-            state = "no data" if figure in left_out else "open" if figure in open_ones else "done"
+            state = "no data" if figure in left_out else "open" if figure in todo else "done"
             print(f"{state:8s} {figure.minutes:4.0f} min  {figure.page:24s} {figure.command}")
         return 0
     failed = []
@@ -156,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{number} of {len(open_ones)}, about {minutes:.0f} minutes left: {figure.command}")
         if code := play(figure, given.out, sources, data, ROOT):
             failed.append(figure)
-            print(f"  ended with {code}: see {figure.folder(given.out) / figure.name}.part")
+            print(f"  ended with {code}: see {given.out / figure.name}.part")
     for figure in left_out:
         print(f"left out, --data {figure.data}=FILE is not given: {figure.command}")
     for figure in failed:

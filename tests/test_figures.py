@@ -64,7 +64,7 @@ def test_what_was_played_with_the_same_sources_is_not_played_again(tmp_path):
     assert figures.play(figure, tmp_path, "abc", {}, tmp_path) == 0
     assert figures.is_done(figure, tmp_path, "abc")
     assert not figures.is_done(figure, tmp_path, "abd")
-    printed = (tmp_path / "x" / f"{figure.name}.txt").read_text(encoding="utf-8")
+    printed = (tmp_path / f"{figure.name}.txt").read_text(encoding="utf-8")
     assert printed.splitlines()[3] == "42"
 
 
