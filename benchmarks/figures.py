@@ -4,8 +4,8 @@
 
 What a command printed lies in ``figures/COMMAND.txt``, beneath a digest of the sources that it was
 played with; a file of numbers or a picture lies in a folder beside it. What was played with the
-same sources is not played again: an interrupted call goes on where it was, and pages share. Sources must be
-committed first. A command that fails is named at the end, and the others are played.
+same sources is not played again: an interrupted call goes on where it was, and pages share. Sources
+must be committed first. A command that fails is named at the end, and the others are played.
 """
 
 from __future__ import annotations
