@@ -13,7 +13,7 @@ import fedbandits as fb
 from fedbandits.environments import Linear, Procurement
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
-from fedbandits.experiments.result import own_metrics, regret_ratio
+from fedbandits.experiments.result import own_metrics
 from fedbandits.experiments.trace import ReplicateTrace
 from fedbandits.testing.plays import simulate
 
@@ -102,15 +102,6 @@ def test_metrics_survive_a_checkpoint(file, tmp_path):
     resumed.advance(300)
     for name, values in run.metrics.items():
         np.testing.assert_array_equal(values, resumed.metrics[name])
-
-
-def test_the_federated_regret_ratio():
-    data = np.array([[[[4.0], [6.0]], [[8.0], [2.0]]], [[[10.0], [10.0]], [[15.0], [5.0]]]])
-    result = xr.Dataset(
-        {"regret": (("system", "replicate", "party", "round"), data)},
-        {"system": ["pfcb", "cucb-alone"]},
-    )
-    assert regret_ratio(result, "pfcb", "cucb-alone") == 0.5
 
 
 BAD = {

@@ -159,42 +159,6 @@ def few_said(rows: Sequence[Row]) -> str:
     )
 
 
-class Difference(NamedTuple):
-    """How much more one system is worth than another on the same log.
-
-    Parameters
-    ----------
-    mean
-        Difference of values, mean over replicates.
-    half_width
-        Half the width of a 95% interval: the sum of those of both. Both systems meet the same
-        events, and the sum holds however their errors go together.
-    """
-
-    mean: float
-    half_width: float
-
-
-def value_difference(
-    result: xr.Dataset, system: str, baseline: str, method: str = ANSWERED_BY
-) -> Difference:
-    """The value of ``system`` minus that of ``baseline`` at the last round.
-
-    Parameters
-    ----------
-    result
-        The result of a run on a log.
-    system, baseline
-        Labels of the two systems.
-    method
-        One of ``replay``, ``ips``, ``snips`` and ``dr``.
-    """
-    last = result.isel(round=-1).sel(estimator=method)
-    one, other = last.sel(system=system), last.sel(system=baseline)
-    halves = [(each.value_high - each.value_low).values / 2.0 for each in (one, other)]
-    return Difference(_mean((one.value - other.value).values), _mean(np.add(*halves)))
-
-
 def estimated(result: xr.Dataset) -> dict[str, float]:
     """Columns of a summary for one system: its value by each method; none without a log.
 

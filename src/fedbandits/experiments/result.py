@@ -112,23 +112,6 @@ def own_metrics(result: xr.Dataset) -> list[str]:
     return [name for name in own if "party" in result[name].dims]
 
 
-def regret_ratio(result: xr.Dataset, system: str, baseline: str) -> float:
-    """Final regret of ``system`` divided by that of ``baseline``, as a mean over replicates.
-
-    Both regrets are summed over all parties. With a baseline whose parties learn alone, this is the
-    federated regret ratio of Solanki et al. (2022).
-
-    Parameters
-    ----------
-    result
-        The result of a run.
-    system, baseline
-        Labels of the two systems.
-    """
-    last = result.regret.isel(round=-1).sum("party", skipna=False).mean("replicate")
-    return float(last.sel(system=system) / last.sel(system=baseline))
-
-
 def busy_seconds(traces: list[ReplicateTrace]) -> float:
     """Wall time during which at least one of several replicates was being played, in seconds.
 
