@@ -14,7 +14,7 @@ from fedbandits.environments.choices import note_choice
 from fedbandits.environments.joining import turn_from
 from fedbandits.learners.assign import flatten
 from fedbandits.learners.joint import Joint
-from fedbandits.learners.jointly import acted_on, best_cut, best_where_cut, learn_jointly
+from fedbandits.learners.joint_or_none import acted_on, best_cut, best_where_cut, learn_jointly
 from fedbandits.learners.linucb import Narrow, best_arm, new_narrow, score_arms
 from fedbandits.learners.ridge import add_record
 from fedbandits.privacy.bounds import NO_FAULT, NOT_A_NUMBER, hold_contexts, record_fault

@@ -18,7 +18,7 @@ from fedbandits.environments.base import ContextualEnvironment, decision_set_wor
 from fedbandits.environments.joining import turn_from
 from fedbandits.learners.assign import add_to, any_fault, fill
 from fedbandits.learners.joint import one_joint
-from fedbandits.learners.jointly import joint_of
+from fedbandits.learners.joint_or_none import joint_of
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key
 from fedbandits.systems.agents.batches import BatchedReplicate

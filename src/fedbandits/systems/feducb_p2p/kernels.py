@@ -15,7 +15,7 @@ from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats
 from fedbandits.environments.joining import turn_from
 from fedbandits.learners.assign import add_to, fill
-from fedbandits.learners.jointly import joint_of
+from fedbandits.learners.joint_or_none import joint_of
 from fedbandits.learners.ridge import log_determinant, unpack
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key

@@ -18,7 +18,7 @@ from fedbandits.systems.agents.batches import BatchedReplicate
 from fedbandits.systems.agents.plan import TRIGGERED, Constants
 from fedbandits.systems.agents.play import Scratch
 from fedbandits.systems.agents.sync import next_sync
-from fedbandits.systems.feducb_p2p.jointly import refresh_jointly
+from fedbandits.systems.feducb_p2p.joint_heard import refresh_jointly
 from fedbandits.systems.feducb_p2p.kernels import (
     begin,
     play_cell,
