@@ -9,16 +9,18 @@ import pickle
 import random
 import types
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy.stats import chisquare
+from scipy.stats import chisquare, kstest
 
 from fedbandits.errors import BoundExceededError, NoiseError
 from fedbandits.privacy import discrete_gaussian, running_sum, secure_noise
 from fedbandits.privacy.continual import ContinualPlan, calibrated, noise_pattern
+from fedbandits.privacy.discrete_gaussian import discrete_gaussians
 from fedbandits.privacy.gaussian import ROUNDING_MARGIN
 from fedbandits.privacy.running_sum import init, release, release_once, renamed
 from fedbandits.privacy.secure_noise import GRID_BITS, SecureNoise, opendp_sampler
@@ -43,36 +45,77 @@ class Covering:
         return values + self.noise(step).reshape(values.shape)
 
 
-class TestSampler:
-    @pytest.fixture
-    def seeded(self, monkeypatch):
-        source = random.Random(5)  # noqa: S311 - a test must be repeatable
-        fake = types.SimpleNamespace(randbelow=source.randrange, randbits=source.getrandbits)
-        monkeypatch.setattr(discrete_gaussian, "secrets", fake)
+def seeded(monkeypatch, seed=5):
+    """The sampler's randomness from seeds: words from one generator, further bits from another."""
+    words, bits = random.Random(seed), random.Random(seed + 1)  # noqa: S311 - must be repeatable
+    fake = types.SimpleNamespace(token_bytes=words.randbytes, randbits=bits.getrandbits)
+    monkeypatch.setattr(discrete_gaussian, "secrets", fake)
 
-    @pytest.mark.parametrize("deviation", [1, 2, 7])
-    def test_samples_have_the_stated_probabilities(self, seeded, deviation):
-        count = 20_000
-        samples = [discrete_gaussian.discrete_gaussian(deviation) for _ in range(count)]
+
+def exp_between(fraction, terms=200):
+    """Fractions below and above exp(-fraction), by its alternating series."""
+    total, term = Fraction(0), Fraction(1)
+    for number in range(terms):
+        total += term
+        term *= -fraction / (number + 1)
+    return min(total, total + term), max(total, total + term)
+
+
+class TestSampler:
+    @pytest.mark.parametrize("deviation", [1, 2, 3, 7])
+    @pytest.mark.parametrize("tolerance", [discrete_gaussian.TOLERANCE, 2.0])
+    def test_samples_have_the_stated_probabilities(self, monkeypatch, deviation, tolerance):
+        """With a tolerance of 2, float64 decides nothing."""
+        seeded(monkeypatch)
+        count = 200_000 if tolerance < 1.0 else 5_000
+        samples = np.array(discrete_gaussians(deviation, count, tolerance))
         reach = 3 * deviation
         values = np.arange(-reach, reach + 1)
         weight = np.exp(-(values**2) / (2.0 * deviation**2))
         far = 2 * sum(math.exp(-(v**2) / (2 * deviation**2)) for v in range(reach + 1, 99))
         expected = np.append(weight, far) / (weight.sum() + far) * count
-        observed = [samples.count(int(v)) for v in values]
+        observed = [int((samples == v).sum()) for v in values]
         observed.append(count - sum(observed))
-        assert chisquare(observed, expected).pvalue > 1e-3
+        assert chisquare(observed, expected).pvalue > 1e-5
 
-    def test_at_the_grid_s_size_it_is_a_gaussian(self, seeded):
-        samples = np.array(secure_noise.own_sampler(4000), dtype=np.float64) * STEP
-        assert abs(samples.mean()) < 0.06
-        assert abs(samples.std() - 1.0) < 0.05
-        assert abs((samples**4).mean() - 3.0) < 0.5
-        assert len(set(samples)) == 4000
+    def test_at_the_grid_s_size_it_is_a_gaussian(self, monkeypatch):
+        seeded(monkeypatch)
+        samples = np.array(secure_noise.own_sampler(100_000), dtype=np.float64) * STEP
+        assert kstest(samples, "norm").pvalue > 1e-3
+        assert abs((samples**4).mean() - 3.0) < 0.1
+        assert len(set(samples)) == 100_000
 
-    def test_a_deviation_below_one_is_refused(self):
+    @pytest.mark.parametrize("deviation", [1, 5, 1 << 20, 1 << GRID_BITS, 1 << 50])
+    def test_float64_decides_as_real_numbers_do(self, monkeypatch, deviation):
+        found = []
+        for tolerance in (discrete_gaussian.TOLERANCE, 2.0**-8, 2.0):
+            seeded(monkeypatch)
+            found.append(discrete_gaussians(deviation, 500, tolerance))
+        assert found[0] == found[1] == found[2]
+
+    @given(st.integers(0, 2**64 - 1), st.integers(0, 40 << 10), st.integers(1, 1 << 10))
+    def test_a_number_is_below_an_exponential_exactly_if_it_is(self, word, numerator, denominator):
+        low, high = exp_between(Fraction(numerator, denominator))
+        assume(Fraction(word + 1, 2**64) <= low or Fraction(word, 2**64) >= high)
+        below = discrete_gaussian.Uniform(word).is_below_exp(numerator, denominator)
+        assert below == (Fraction(word + 1, 2**64) <= low)
+
+    @pytest.mark.parametrize("further", [-1, 0, 1])
+    def test_bits_beyond_the_first_word_decide_where_it_cannot(self, monkeypatch, further):
+        """U begins like exp(-1/2); its second word is that of exp(-1/2), or one to either side."""
+        low, high = exp_between(Fraction(1, 2))
+        digits = int(low * 2**192)
+        assert digits == int(high * 2**192)
+        words = [digits >> shift & (2**64 - 1) for shift in (128, 64, 0)]
+        rest = iter([words[1] + further, words[2] - 5])
+        fake = types.SimpleNamespace(randbits=lambda _: next(rest))
+        monkeypatch.setattr(discrete_gaussian, "secrets", fake)
+        assert discrete_gaussian.Uniform(words[0]).is_below_exp(1, 2) == (further <= 0)
+
+    @pytest.mark.parametrize("deviation", [0, (1 << 50) + 1])
+    def test_a_deviation_out_of_range_is_refused(self, deviation):
         with pytest.raises(ValueError, match="at least 1"):
-            discrete_gaussian.discrete_gaussian(0)
+            discrete_gaussians(deviation, 1)
 
 
 class TestNoSeedReachesIt:
