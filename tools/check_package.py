@@ -31,11 +31,8 @@ _SAID = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
 
 def kept(root: pathlib.Path) -> set[str]:
     """All files that git keeps in a checkout."""
-    listed = subprocess.run(
-        ["git", "-C", str(root), "ls-files", "-z"],  # noqa: S607
-        check=True,
-        capture_output=True,
-    ).stdout
+    command = ["git", "-C", str(root), "ls-files", "-z"]
+    listed = subprocess.run(command, check=True, capture_output=True).stdout  # noqa: S603
     return set(listed.decode().split("\0")) - {""}
 
 
@@ -55,7 +52,8 @@ def wrong_in_sdist(found: Iterable[str], tracked: Iterable[str]) -> Iterator[str
     """What an sdist lacks of what git keeps, and what it has beside that."""
     found, tracked = set(found) - _ADDED, set(tracked)
     yield from (f"the sdist lacks {name}" for name in sorted(tracked - found))
-    yield from (f"the sdist has {name}, which git does not keep" for name in sorted(found - tracked))
+    for name in sorted(found - tracked):
+        yield f"the sdist has {name}, which git does not keep"
 
 
 def wrong_in_wheel(
@@ -69,7 +67,8 @@ def wrong_in_wheel(
     if f"{NAME}/py.typed" not in package:
         yield "git keeps no py.typed: type checkers would not read the package's types"
     yield from (f"the wheel lacks {name}" for name in sorted(expected - files))
-    yield from (f"the wheel has {name}, which is no part of it" for name in sorted(files - expected))
+    for name in sorted(files - expected):
+        yield f"the wheel has {name}, which is no part of it"
     yield from (f"the wheel's dist-info lacks {name}" for name in sorted(_SAID - about))
 
 

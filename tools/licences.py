@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from email.message import Message
 from importlib import metadata
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -128,27 +128,28 @@ def _split(text: str, word: str) -> list[str]:
     return [*parts, text[begin:]]
 
 
-def stated_licence(about: Message) -> str:
+def stated_licence(about: Message | metadata.PackageMetadata) -> str:
     """What a package's metadata say: an expression, else a short name, else its classifiers."""
-    expression, plain = about.get("License-Expression"), (about.get("License") or "").strip()
+    expression, plain = (
+        str(about[name]).strip() if name in about else ""
+        for name in ("License-Expression", "License")
+    )
     classifiers = [
         line.rpartition(" :: ")[2]
         for line in about.get_all("Classifier") or []
         if line.startswith("License :: ") and line != "License :: OSI Approved"
     ]
     if expression:
-        return str(expression)
+        return expression
     if plain and "\n" not in plain and len(plain) < _LONGEST_NAME:
         known = kind_of(plain) is not Kind.UNKNOWN
         return plain if known or not classifiers else " AND ".join(classifiers)
     return " AND ".join(classifiers) or plain.partition("\n")[0][:_LONGEST_NAME]
 
 
-def wanted(project: Mapping[str, object]) -> Iterator[tuple[str, Requirement]]:
+def wanted(project: Mapping[str, Any]) -> Iterator[tuple[str, Requirement]]:
     """All direct requirements of the project, with the extra that asks for each."""
-    extras = project["optional-dependencies"]
-    assert isinstance(extras, dict)
-    for extra, lines in {"": project["dependencies"], **extras}.items():
+    for extra, lines in {"": project["dependencies"], **project["optional-dependencies"]}.items():
         for line in lines:
             requirement = Requirement(line)
             if canonicalize_name(requirement.name) != OWN:  # an extra that has others in it
@@ -188,7 +189,7 @@ def look_up(name: str, wanted_by: Iterable[str]) -> Licensed:
         about = metadata.metadata(name)
     except metadata.PackageNotFoundError:
         return Licensed(name, "", "not installed here", Kind.UNKNOWN, extras)
-    licence = stated_licence(about)  # type: ignore[arg-type]
+    licence = stated_licence(about)
     return Licensed(name, about["Version"], licence or "none stated", kind_of(licence), extras)
 
 
