@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # How many processes play tests; 0 is this one alone, which a debugger can follow.
 WORKERS ?= 2
 
-.PHONY: quickstart federation test test-all docs lint types package licences clean
+.PHONY: quickstart federation test test-all docs lint types clean
 
 quickstart: $(VENV)/installed ## install, then run the main example
 	$(BIN)/fedbandits run examples/quickstart.toml
@@ -30,6 +30,8 @@ lint: $(VENV)/installed-test
 
 types: $(VENV)/installed-test
 	$(BIN)/mypy
+
+.PHONY: package licences
 
 package: $(VENV)/installed-package ## sdist and wheel in dist, checked; the wheel plays the quickstart by itself
 	rm -rf dist

@@ -118,13 +118,15 @@ def test_how_to_cite_names_the_four_papers():
     assert citation["license"] == PROJECT["project"]["license"]
     assert citation["authors"] == [{"name": "fedbandits developers"}]
     assert "version" not in citation  # it would be a second place
-    readme = text_of("README.md")
-    for paper in citation["references"]:
-        authors = [author["family-names"] for author in paper["authors"]]
-        first = authors[0] if len(authors) > 2 else " & ".join(authors)
-        others = " et al." if len(authors) > 2 else ""
-        assert f"| {paper['notes']} | {first}{others} {paper['year']} |" in readme
-    assert len(citation["references"]) == 4
+    pages = {"FedUCB": "feducb", "FCLUB-CDP": "fclub", "P-FCB": "pfcb", "SAMBA": "samba"}
+    papers = {paper["notes"]: paper for paper in citation["references"]}
+    assert papers.keys() == pages.keys()
+    for system, page in pages.items():
+        paper, text = papers[system], text_of(f"docs/{page}.md")
+        names = [author["family-names"] for author in paper["authors"]]
+        (told,) = [line for line in text.splitlines() if f"*{paper['title']}*" in line]
+        assert f"The paper is {', '.join(names[:-1])} & {names[-1]}" in told
+        assert str(paper["year"]) in told
 
 
 def test_checks_before_a_commit_are_those_of_this_environment():
