@@ -125,6 +125,8 @@ def main() -> int:
 
     wheel = given.dist / f"{NAME}-{__version__}-py3-none-any.whl"
     sdist = given.dist / f"{NAME}-{__version__}.tar.gz"
+    if not (ROOT / ".git").exists():
+        raise SystemExit("this is no checkout, so nothing says what belongs to an sdist")
     tracked = kept(ROOT)
     wrong = [
         *wrong_in_sdist(in_sdist(sdist), tracked),
