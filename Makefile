@@ -34,6 +34,17 @@ lint: $(VENV)/installed-test
 types: $(VENV)/installed-test
 	$(BIN)/mypy
 
+.PHONY: package licences
+
+package: $(VENV)/installed-package ## sdist and wheel in dist, checked; the wheel plays the quickstart by itself
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python tools/check_package.py dist
+
+licences: $(VENV)/installed-everything ## what all dependencies are licensed under; fails if one at run time is GPL
+	$(BIN)/python tools/licences.py
+
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "fedbandits needs Python 3.11 or later; set PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
@@ -54,5 +65,13 @@ $(VENV)/installed-docs: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	@touch $@
 
+$(VENV)/installed-package: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[package]'
+	@touch $@
+
+$(VENV)/installed-everything: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,docs,package,postgres,data,cluster]'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis

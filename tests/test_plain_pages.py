@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).parents[1]
 COPY = "<!-- made: file"
 PAGES = [
     page
-    for page in (ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")))
+    for page in (ROOT / "README.md", ROOT / "SECURITY.md", *sorted(ROOT.glob("docs/*.md")))
     if not page.read_text(encoding="utf-8").startswith(COPY)
 ]
 LONGEST_START = 90

@@ -19,7 +19,8 @@ from fedbandits.errors import (
     UnknownEventError,
 )
 
-__version__ = "0.1.0"
+#: The only place that states the version: builds, results and documents take it from here.
+__version__ = "0.2.0"
 
 __all__ = [
     "AsyncClient",

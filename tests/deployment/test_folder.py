@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import shutil
 import sqlite3
 
+import msgspec
 import pytest
 
 from fedbandits.cli.endings import ENDINGS, code_of
 from fedbandits.deployment.delivery.memory import MemoryHub
 from fedbandits.deployment.identity.authority import admit
 from fedbandits.deployment.identity.enrolment import install_admission
+from fedbandits.deployment.identity.papers import Request
 from fedbandits.deployment.process.examples import example, own_example
 from fedbandits.deployment.process.folder import load_party, load_settings
 from fedbandits.deployment.process.local import (
@@ -26,6 +29,7 @@ from fedbandits.deployment.process.ordering import order
 from fedbandits.deployment.process.running import RunningParty
 from fedbandits.deployment.process.warming import warm
 from fedbandits.errors import ConfigError, IdentityError, LedgerFileError, StaleStoreError
+from fedbandits.federation.messages import VERSION
 from fedbandits.settings.federation import read_federation
 from fedbandits.systems import preset_names
 from fedbandits.systems.exported import load_model
@@ -38,6 +42,17 @@ def machine(tmp_path):
     """All folders of a federation that has not run."""
     init_federation(clinics_file(tmp_path), tmp_path / "clinics", local=True, first_port=0)
     return tmp_path / "clinics"
+
+
+def test_a_party_of_the_version_before_is_refused_by_the_version_of_its_messages(machine):
+    path = machine / "north" / "request.json"
+    request = msgspec.json.decode(path.read_bytes(), type=Request)
+    content = msgspec.msgpack.decode(request.content) | {"wire": VERSION - 1}
+    older = msgspec.structs.replace(request, content=msgspec.msgpack.encode(content))
+    path.write_bytes(msgspec.json.encode(older))
+    told = f"wire is {VERSION} here and was {VERSION - 1}; restore the file, or install the version"
+    with pytest.raises(IdentityError, match=re.escape(told)):
+        load_party(machine / "north")
 
 
 async def started(machine, *members, hub=None, **more):

@@ -232,12 +232,17 @@ def test_what_is_no_file_is_refused(folder):
         file.rmdir() if file.is_dir() else file.unlink()
 
 
-def test_checkpoints_of_the_older_format_are_named(folder):
-    (folder.path / "0-0.npz").write_bytes(b"PK")
-    with pytest.raises(CheckpointError, match="another format"):
-        folder.begin(resume=True)
-    folder.begin(resume=False)
-    assert not list(folder.path.iterdir())
+@pytest.mark.parametrize("step", [-1, 1])
+def test_a_checkpoint_of_another_format_is_named(folder, step):
+    """One of the version before, and one of a version to come."""
+    name, number = _MAGIC.rsplit(b" ", 1)
+    other = b"%s %d\n" % (name, int(number) + step)
+    file = folder.path / "0-0.checkpoint"
+    file.write_bytes(other + file.read_bytes().removeprefix(_MAGIC))
+    with pytest.raises(
+        CheckpointError, match=r"0-0\.checkpoint: a checkpoint of another format; run"
+    ):
+        folder.load(trace(), SimpleNamespace(state=state()))
 
 
 def test_on_a_full_disk_the_checkpoint_before_stays(folder):

@@ -360,7 +360,8 @@ def test_the_transcript_tells_who_saw_what():
 names = st.sampled_from(["agent-0", "agent-1", "server", "stranger", ""])
 numbers = st.one_of(st.integers(-1, 3), st.sampled_from([ROUNDS + 1, 2**62]))
 fields = {
-    "sender": names, "receiver": names, "number": st.integers(-1, 3), "version": st.integers(0, 3),
+    "sender": names, "receiver": names, "number": st.integers(-1, 3),
+    "version": st.integers(m.VERSION - 1, m.VERSION + 1),
     "exchange": numbers,
     "statistic": st.one_of(
         st.binary(max_size=50),

@@ -64,7 +64,7 @@ def test_the_controller_names_what_is_wrong_with_an_upload():
     refused(controller, change(one, receiver="agent-1"), m.WrongSenderError)
     refused(controller, change(one, sender="agent-1"), m.WrongSenderError, link="agent-0")
     wrong = {
-        m.WrongVersionError: change(one, version=1),
+        m.WrongVersionError: change(one, version=m.VERSION - 1),
         m.OtherTermsError: change(one, terms="0" * 32),
         m.WrongShapeError: change(one, statistic=one.statistic[:-8]),
         m.NotFiniteError: change(one, statistic=pack(np.full(SIZE, np.nan))),
@@ -479,7 +479,8 @@ def test_errors_do_not_tell_secrets():
 
 names = st.sampled_from(["agent-0", "agent-1", "controller", "stranger", ""])
 envelopes = {
-    "sender": names, "receiver": names, "number": st.integers(-1, 3), "version": st.integers(1, 3),
+    "sender": names, "receiver": names, "number": st.integers(-1, 3),
+    "version": st.integers(m.VERSION - 1, m.VERSION + 1),
 }  # fmt: skip
 whole = st.one_of(st.integers(-1, 3), st.sampled_from([2**62, -(2**62), 2**63 - 1]))
 statistics = st.one_of(
@@ -533,9 +534,24 @@ def test_mutated_messages_are_decoded_or_refused(position, flip):
         CODEC.decode(bytes(data))
 
 
-def test_another_version_is_told_apart_from_garbage():
-    other = msgspec.msgpack.encode({"type": "feducb.later", "version": 3, "colour": "blue"})
-    with pytest.raises(m.WrongVersionError, match="version 3"):
+@pytest.mark.parametrize("version", [m.VERSION - 1, m.VERSION + 1])
+def test_another_version_is_told_apart_from_garbage(version):
+    other = msgspec.msgpack.encode({"type": "feducb.later", "version": version, "colour": "blue"})
+    with pytest.raises(
+        m.WrongVersionError, match=f"message of version {version}, this is version {m.VERSION}$"
+    ):
         CODEC.decode(other)
     with pytest.raises(m.UnknownMessageError):
-        CODEC.decode(msgspec.msgpack.encode({"type": "feducb.later", "version": 2}))
+        CODEC.decode(msgspec.msgpack.encode({"type": "feducb.later", "version": m.VERSION}))
+
+
+def test_a_message_of_the_version_before_is_refused_and_nothing_has_changed():
+    run, (one, _) = at_first_sync()
+    controller = run.one("controller")
+    before = snapshot(controller, "agent-0")
+    receipt = controller.receive(change(one, version=m.VERSION - 1))
+    assert receipt.outcome == "refused"
+    told = f"message of version {m.VERSION - 1}, this is version {m.VERSION}"
+    assert told in str(receipt.why)
+    assert snapshot(controller, "agent-0") == before
+    assert controller.receive(one).outcome == "taken"

@@ -350,7 +350,8 @@ def normals(_):
 envelopes = {
     "sender": st.sampled_from(["buyer-0", "buyer-1", "buyer-2", "stranger"]),
     "receiver": st.sampled_from(["buyer-0", "buyer-1"]), "number": st.integers(-1, 3),
-    "version": st.integers(1, 3), "release": st.integers(-1, 4), "round": st.integers(-1, 9),
+    "version": st.integers(m.VERSION - 1, m.VERSION + 1),
+    "release": st.integers(-1, 4), "round": st.integers(-1, 9),
 }  # fmt: skip
 sums = st.one_of(
     st.binary(max_size=40),

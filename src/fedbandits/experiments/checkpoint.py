@@ -64,17 +64,12 @@ class CheckpointFolder:
     @property
     def empty(self) -> bool:
         """Whether there is nothing to resume."""
-        return not any(any(self.path.glob(f"*{ending}")) for ending in (".checkpoint", ".npz"))
+        return not any(self.path.glob("*.checkpoint"))
 
     def begin(self, resume: bool) -> None:
         """Make the folder; without ``resume`` what an earlier run left is discarded."""
         if not resume:
             self.remove()
-        elif any(self.path.glob("*.npz")):
-            raise CheckpointError(
-                f"{self.path}: checkpoints of another format; "
-                "run without --resume, or choose another --out"
-            )
         self.path.mkdir(parents=True, exist_ok=True)
 
     def remove(self) -> None:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from fedbandits.errors import CheckpointError
 
 _NAME = b"fedbandits checkpoint "
-_MAGIC = _NAME + b"3\n"
+_MAGIC = _NAME + b"4\n"
 _PREFIX = len(_MAGIC) + 32 + 8
 #: A header holds a configuration, a name and a shape for each array, and times.
 _LARGEST_HEADER = 16 << 20
@@ -97,7 +97,7 @@ def open_file(file: pathlib.Path) -> Opened | None:
         return None
     prefix, size = found
     if not prefix.startswith(_MAGIC):
-        if prefix.startswith((_NAME, b"PK")):
+        if prefix.startswith(_NAME):
             raise CheckpointError(
                 f"{file}: a checkpoint of another format; "
                 "run without --resume, or choose another --out"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import xarray as xr
 
+from fedbandits import __version__
 from fedbandits.environments.joins import Decisions, decisions_in
 from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 #: Which results these are. A change of what a variable means is a new number.
 FORMAT = 2
-_PACKAGES = ("fedbandits", "numpy", "numba", "scipy", "xarray", "networkx")
+_PACKAGES = ("numpy", "numba", "scipy", "xarray", "networkx")
 #: Long names and units; of what the words of an environment say, :func:`label` tells more.
 _NAMES = {
     "messages": ("messages sent by all parties so far", "1"),
@@ -145,7 +146,8 @@ def attributes(
 ) -> dict[str, Any]:
     """The attributes of a result; netCDF takes numbers and text, so tables are JSON."""
     environment = experiment.environment
-    versions = {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES}
+    versions = {"python": platform.python_version(), "fedbandits": __version__}
+    versions |= {name: version(name) for name in _PACKAGES}
     return {
         "format": FORMAT,
         "name": experiment.name,

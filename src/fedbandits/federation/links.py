@@ -279,7 +279,9 @@ class Links:
         """
         why: RemoteProtocolError
         if message.version != VERSION:
-            why = WrongVersionError(f"{self._name}: message of version {message.version}")
+            why = WrongVersionError(
+                f"{self._name}: message of version {message.version}, this is version {VERSION}"
+            )
             return Receipt("refused", [], why, (), message)
         if isinstance(message, TheseTerms):
             why = self._compare(link, message)
