@@ -12,7 +12,7 @@ from beside.turns import ratios, take_turns
 
 BITS, MESSAGE = 2048, 123_456_789
 #: How often each is done in a turn; the time to find two primes varies much.
-OFTEN = {"a key pair": 10, "encrypt": 20, "add two": 500, "decrypt": 40}
+OFTEN = {"a key pair": 20, "encrypt": 20, "add two": 500, "decrypt": 40}
 
 
 def compare(quick: bool) -> str:

@@ -13,6 +13,10 @@ import numpy as np
 from beside.streams import Stream
 
 
+#: Decisions that are made before their rewards are learned, where that is how a peer is used.
+BATCH = 100
+
+
 class Contender(Protocol):
     """Somebody who chooses arms of a stream, and learns from their rewards."""
 
@@ -57,11 +61,11 @@ class ContextualBandits:
     The context has a constant coordinate, so no other intercept is fitted.
     """
 
-    def __init__(self, stream: Stream, seed: int, policy: str) -> None:
+    def __init__(self, stream: Stream, seed: int, policy: str, **settings: Any) -> None:
         from contextualbandits import online
 
         self._policy = getattr(online, policy)(
-            nchoices=stream.arms, fit_intercept=False, random_state=seed + 1
+            nchoices=stream.arms, fit_intercept=False, random_state=seed + 1, **settings
         )
         self._rows = [row[None, :] for row in np.asarray(stream.contexts[:, :, 0], np.float64)]
 
@@ -70,6 +74,32 @@ class ContextualBandits:
 
     def learn(self, t: int, arm: int, reward: float) -> None:
         self._policy.partial_fit(self._rows[t], np.array([arm]), np.array([reward]))
+
+
+class InBatches:
+    """MABWiser's or contextualbandits' LinUCB as many use it: many decisions, then one update.
+
+    The first batch is spread evenly over all arms, for there is nothing to decide by.
+    """
+
+    def __init__(self, stream: Stream, seed: int, package: str) -> None:
+        kind = MABWiser if package == "mabwiser" else ContextualBandits
+        made: Any = kind(stream, seed, "LinUCB")
+        self._arms, self._rows = stream.arms, np.concatenate(made._rows)
+        self._policy = made._mab if package == "mabwiser" else made._policy
+        self._rows_last = package == "mabwiser"
+
+    def decide_many(self, first: int, end: int) -> Any:
+        """The arms for rounds ``first`` … ``end`` - 1."""
+        if first == 0:
+            return np.arange(end) % self._arms
+        return np.atleast_1d(self._policy.predict(self._rows[first:end]))
+
+    def learn_many(self, first: int, end: int, arms: Any, rewards: Any) -> None:
+        """Take up the rewards of these rounds."""
+        rows = self._rows[first:end]
+        take_up = self._policy.fit if first == 0 else self._policy.partial_fit
+        take_up(*((arms, rewards, rows) if self._rows_last else (rows, arms, rewards)))
 
 
 class River:

@@ -15,6 +15,15 @@ from beside.streams import Stream
 NOBODY = "nobody"
 
 
+#: Steps of those whom the whole stream would take minutes. Their regret is after as many.
+FEWER = {("digits", "coba: LinTS"): 300}
+
+
+def steps_of(world: str, name: str, steps: int) -> int:
+    """How many of ``steps`` somebody plays in a world."""
+    return min(steps, FEWER.get((world, name), steps))
+
+
 class Entry(NamedTuple):
     """A contender: the package, the algorithm, and what makes it of a stream and a replicate."""
 
@@ -32,9 +41,14 @@ def _mabwiser(policy: str) -> Entry:
     return Entry("mabwiser", policy, partial(contenders.MABWiser, policy=policy))
 
 
-def _contextualbandits(policy: str) -> Entry:
-    make = partial(contenders.ContextualBandits, policy=policy)
-    return Entry("contextualbandits", policy, make)
+def _contextualbandits(policy: str, name: str = "", **settings: str) -> Entry:
+    make = partial(contenders.ContextualBandits, policy=policy, **settings)
+    return Entry("contextualbandits", name or policy, make)
+
+
+def _in_batches(package: str) -> Entry:
+    make = partial(contenders.InBatches, package=package)
+    return Entry(package, f"LinUCB, batches of {contenders.BATCH}", make)
 
 
 def _river(policy: str) -> Entry:
@@ -98,7 +112,9 @@ def entries(world: str) -> list[Entry]:
         ]  # fmt: skip
         return [*_ours(world), *peers, vowpal]
     peers = [
-        _mabwiser("LinUCB"), _mabwiser("LinTS"), _contextualbandits("LinUCB"),
-        _contextualbandits("LinTS"), _river("LinUCBDisjoint"), _coba("LinUCB"), _coba("LinTS"),
+        _mabwiser("LinUCB"), _mabwiser("LinTS"), _in_batches("mabwiser"),
+        _contextualbandits("LinUCB"), _contextualbandits("LinTS"),
+        _contextualbandits("LinTS", "LinTS, of intervals", sample_from="ci"),
+        _in_batches("contextualbandits"), _river("LinUCBDisjoint"), _coba("LinUCB"), _coba("LinTS"),
     ]  # fmt: skip
     return [*_ours(world), *peers, vowpal]

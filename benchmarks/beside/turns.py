@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -22,11 +23,12 @@ class Worker:
     def __init__(self, module: str, *arguments: str) -> None:
         command = [sys.executable, "-m", module, *arguments]
         path = os.pathsep.join([str(FOLDER), os.environ.get("PYTHONPATH", "")])
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - until the process ends; a pipe fills up
         self._process = subprocess.Popen(  # noqa: S603 - this package's own modules
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self._errors,
             text=True,
             env={**os.environ, **ONE_THREAD, "PYTHONPATH": path},
         )
@@ -45,8 +47,10 @@ class Worker:
 
     def end(self) -> str:
         """End the process; the last line of what it said of errors."""
-        _, errors = self._process.communicate()
-        lines = errors.strip().splitlines()
+        self._process.communicate()
+        with self._errors as errors:
+            errors.seek(0)
+            lines = errors.read().strip().splitlines()
         return lines[-1] if lines else ""
 
 

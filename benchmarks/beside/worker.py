@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from beside.contenders import BATCH
 from beside.roster import entries
 from beside.streams import Stream, load_stream
 
@@ -44,12 +45,24 @@ def play(contender: Any, stream: Stream, steps: int, replicate: int) -> dict[str
     """Play the first steps of a stream."""
     if hasattr(contender, "begin"):
         return _play_compiled(contender, steps, replicate)
+    if hasattr(contender, "decide_many"):
+        return _play_in_batches(contender, stream, steps)
     rewards = stream.rewards.tolist()
     arms, began = [], time.process_time()
     for t in range(steps):
         arm = contender.decide(t)
         contender.learn(t, arm, rewards[t][arm])
         arms.append(arm)
+    return {"seconds": time.process_time() - began, "arms": arms}
+
+
+def _play_in_batches(contender: Any, stream: Stream, steps: int) -> dict[str, Any]:
+    arms, began = list[int](), time.process_time()
+    for first in range(0, steps, BATCH):
+        end = min(first + BATCH, steps)
+        chosen = contender.decide_many(first, end)
+        contender.learn_many(first, end, chosen, stream.rewards[range(first, end), chosen])
+        arms += chosen.tolist()
     return {"seconds": time.process_time() - began, "arms": arms}
 
 
