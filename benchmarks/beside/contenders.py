@@ -12,7 +12,6 @@ import numpy as np
 
 from beside.streams import Stream
 
-
 #: Decisions that are made before their rewards are learned, where that is how a peer is used.
 BATCH = 100
 
