@@ -1,9 +1,10 @@
 """Rounds of parties in one process: each agent decides, learns, and releases; all get the sum.
 
-    python -m beside.parties
+    python -m beside.parties CLIENTS DIMENSION TURNS ROUNDS
 
-A line of JSON comes in with clients, dimension and rounds; one goes out with the seconds of each
-round but the first. Every message is encoded, delivered, checked and decoded.
+Every line of input has so many rounds played, and one line of JSON comes out with the seconds of
+each. The first round, in which code is loaded, is not among them. Every message is encoded,
+delivered, checked and decoded.
 """
 
 from __future__ import annotations
@@ -15,25 +16,22 @@ import time
 import fedbandits as fb
 
 
-def play(clients: int, dimension: int, rounds: int) -> list[float]:
-    """Seconds of each round after the first, in which code is loaded."""
+def main(clients: int, dimension: int, turns: int, rounds: int) -> None:
     world = fb.environments.Linear(agents=clients, dim=dimension, arms=20)
     config = fb.system("linucb-pooled").config
-    run = fb.parties.federate(config, world, rounds + 2, 0, 0)  # none is released in the last one
+    last = turns * rounds + 2  # nothing is released after the last one
+    run = fb.parties.federate(config, world, last, 0, 0)
     run.advance(1)
-    seconds = []
-    for round_ in range(2, rounds + 2):
-        began = time.perf_counter()
-        run.advance(round_)
-        seconds.append(time.perf_counter() - began)
-    return seconds
-
-
-def main() -> None:
-    for line in sys.stdin:
-        sys.stdout.write(json.dumps({"seconds": play(**json.loads(line))}) + "\n")
+    for _ in range(turns):
+        sys.stdin.readline()
+        seconds = []
+        for _ in range(rounds):
+            began = time.perf_counter()
+            run.advance(run.done + 1)
+            seconds.append(time.perf_counter() - began)
+        sys.stdout.write(json.dumps({"seconds": seconds}) + "\n")
         sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:]))

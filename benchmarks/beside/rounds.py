@@ -17,29 +17,33 @@ def compare(quick: bool) -> str:
     """A table with a row for each number of clients."""
     rows, said = [], ""
     for clients in CLIENTS[:1] if quick else CLIENTS:
-        flower, ours = list[float](), list[float]()
-        for _ in range(1 if quick else TURNS):
-            peer = _seconds("beside.flower", clients=clients, numbers=DIMENSION * (DIMENSION + 1))
-            own = _seconds("beside.parties", clients=clients, dimension=DIMENSION)
-            if isinstance(peer, str) or isinstance(own, str):
-                said = f"\nNo rounds: {peer if isinstance(peer, str) else own}\n"
-                break
-            flower.append(peer)
-            ours.append(own)
-        if flower:
-            rows.append(
-                [
-                    f"{clients} clients", number(1.0 / median(ours)), number(1.0 / median(flower)),
-                    ratio(ratios(flower, ours)),
-                ]
-            )  # fmt: skip
+        found = _played(clients, 3 if quick else TURNS)
+        if isinstance(found, str):
+            said += f"\nNo rounds of {clients} clients: {found}\n"
+            continue
+        ours, flower = found
+        rows.append(
+            [
+                f"{clients} clients", number(1.0 / median(ours)), number(1.0 / median(flower)),
+                ratio(ratios(flower, ours)),
+            ]
+        )  # fmt: skip
     head = ("", "ours, rounds a second", "Flower, rounds a second", "Flower's time, ours = 1")
     return table(head, rows) + said
 
 
-def _seconds(module: str, **told: int) -> float | str:
-    """The median of a round's seconds; or why there is none."""
-    worker = Worker(module)
-    answer = worker.tell(rounds=ROUNDS, **told)
-    why = worker.end()
-    return why if answer is None else median(answer["seconds"])
+def _played(clients: int, turns: int) -> tuple[list[float], list[float]] | str:
+    """Seconds of a round in each turn, ours and Flower's; or why there are none."""
+    shape = str(turns), str(ROUNDS)
+    ours = Worker("beside.parties", str(clients), str(DIMENSION), *shape)
+    flower = Worker("beside.flower", str(clients), str(DIMENSION * (DIMENSION + 1)), *shape)
+    found: tuple[list[float], list[float]] = [], []
+    for _ in range(turns):
+        for worker, seconds in zip((ours, flower), found, strict=True):
+            told = worker.tell()
+            if told is None:
+                return f"{ours.end()} {flower.end()}".strip()
+            seconds.append(median(told["seconds"]))
+    ours.end()
+    flower.end()
+    return found
