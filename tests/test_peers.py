@@ -143,3 +143,21 @@ def test_ratios_are_short(value, said):
 def test_ratios_are_of_one_turn():
     assert part("turns").ratios([2.0, 30.0, 8.0], [1.0, 10.0, 2.0]) == 3.0
     assert part("table").mean_and_error([1.0, 3.0]) == "2.0 ± 1.0"
+
+
+def test_a_row_has_ratios_of_a_step_and_regret_after_as_many_steps(stream, monkeypatch):
+    """One who plays fewer steps is compared over these alone."""
+    contest, roster = part("contest"), part("roster")
+    monkeypatch.setitem(roster.FEWER, ("wine", "coba: LinTS"), 20)
+    best, worst = stream.expected.argmax(axis=1), stream.expected.argmin(axis=1)
+    ours = "fedbandits: LinTS in numpy"
+    found = {
+        roster.NOBODY: [{"peak": 30.0}],
+        ours: [{"peak": 130.0, "seconds": 0.6, "arms": worst.tolist()}],
+        "coba: LinTS": [{"peak": 40.0, "seconds": 1.0, "arms": best[:20].tolist()}],
+    }
+    results = contest.Results("wine", STEPS, [stream], found)
+    lost = part("streams").regret(stream, worst)[19]
+    assert results.row(roster.Entry("coba", "LinTS", None), ours) == [
+        "coba: LinTS", "20", "5.0 ×", "10", f"0.0 after 20 steps, ours {lost:.1f}", "",
+    ]  # fmt: skip
