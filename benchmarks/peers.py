@@ -28,7 +28,7 @@ PACKAGES = (
 #: Steps of a stream, and turns.
 STEPS, TURNS = 2000, 5
 QUICK_STEPS, QUICK_TURNS = 300, 3
-QUICK_WORLDS = ("linear", "digits")
+QUICK_WORLDS = ("wine",)
 
 
 def versions() -> str:
