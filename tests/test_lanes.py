@@ -23,6 +23,7 @@ from fedbandits._compile import (
     load,
     spread,
     store,
+    summed,
 )
 
 #: Numbers of every kind, so many that some are left over.
@@ -187,3 +188,17 @@ def test_a_kernel_that_borrows_must_not_make_an_array():
 
     with pytest.raises(numba.TypingError, match="Only accept returning of array passed"):
         made(3)
+
+
+@compiled
+def sum_and_product(values):
+    loaded = load(values, 0)
+    return summed(loaded), summed(loaded * math.sqrt(loaded))
+
+
+def test_lanes_of_float64_stay_float64():
+    """Numbers that float32 cannot tell apart, and a sum that is exact in any order."""
+    values = 1.0 + np.arange(LANES) * 2.0**-40
+    found, weighed = sum_and_product(values)
+    assert found == values.sum()
+    np.testing.assert_allclose(weighed, (values * np.sqrt(values)).sum(), rtol=1e-15)

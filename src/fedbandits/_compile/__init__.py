@@ -34,6 +34,7 @@ __all__ = [
     "load",
     "spread",
     "store",
+    "summed",
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -101,11 +102,13 @@ lanes: Any = Primitive("lanes")
 counting: Any = Primitive("counting")
 #: ``spread(array, index)`` is one entry in every lane.
 spread: Any = Primitive("spread")
-#: ``load(array, index)`` is LANES neighbours in a row from an entry on, as float32.
+#: ``load(array, index)`` is LANES neighbours in a row from an entry on; integers become float32.
 load: Any = Primitive("load")
 #: ``store(array, index, values, most)`` writes neighbours in a row, the first ``most`` at most.
 store: Any = Primitive("store")
 #: ``largest(values)`` is the largest number of all lanes.
 largest: Any = Primitive("largest")
+#: ``summed(values)`` is the sum of all lanes.
+summed: Any = Primitive("summed")
 #: ``among(x, values)`` is whether a number is in some lane.
 among: Any = Primitive("among")

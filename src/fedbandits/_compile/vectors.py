@@ -77,12 +77,14 @@ def _by_kind(real: str, whole: str) -> Callable[..., Any]:
 
 
 def _by_name(name: str) -> Callable[..., Any]:
-    """A function of LLVM's on lanes of float32."""
+    """A function of LLVM's on lanes of floats."""
 
     def generate(builder: Any, *arguments: Any) -> Any:
         kind = arguments[0].type
+        bits = 64 if isinstance(kind.element, ir.DoubleType) else 32
         whole = ir.FunctionType(kind, [kind] * len(arguments))
-        known = _cgutils.get_or_insert_function(builder.module, whole, f"llvm.{name}.v{LANES}f32")
+        spelled = f"llvm.{name}.v{LANES}f{bits}"
+        known = _cgutils.get_or_insert_function(builder.module, whole, spelled)
         return builder.call(known, arguments)
 
     return generate
@@ -158,18 +160,33 @@ def counting(typing_context: Any, first: Any) -> Any:
     return Lanes(types.uint64)(types.uint64), generate
 
 
+def _folded(builder: Any, values: Any, join: Callable[[Any, Any, Any], Any]) -> Any:
+    """All lanes joined to one number, each half with the other: the order is always the same."""
+    found, width = values, LANES
+    while width > 1:
+        width //= 2
+        order = [(lane + width) % LANES for lane in range(LANES)]
+        turned = ir.Constant(ir.VectorType(ir.IntType(32), LANES), order)
+        found = join(builder, found, builder.shuffle_vector(found, found, turned))
+    return builder.extract_element(found, ir.IntType(32)(0))
+
+
 @intrinsic
 def largest(typing_context: Any, values: Any) -> Any:
     """The largest number of all lanes; any of them if some are no numbers."""
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        found, width = arguments[0], LANES
-        while width > 1:
-            width //= 2
-            order = [(lane + width) % LANES for lane in range(LANES)]
-            turned = ir.Constant(ir.VectorType(ir.IntType(32), LANES), order)
-            found = _larger(builder, found, builder.shuffle_vector(found, found, turned))
-        return builder.extract_element(found, ir.IntType(32)(0))
+        return _folded(builder, arguments[0], _larger)
+
+    return values.dtype(values), generate
+
+
+@intrinsic
+def summed(typing_context: Any, values: Any) -> Any:
+    """The sum of all lanes of floats."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        return _folded(builder, arguments[0], ir.IRBuilder.fadd)
 
     return values.dtype(values), generate
 
@@ -226,13 +243,14 @@ def spread(typing_context: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def load(typing_context: Any, array: Any, index: Any) -> Any:
-    """Neighbours in a row of an array, from an entry on, as float32.
+    """Neighbours in a row of an array, from an entry on: float64 as such, all others as float32.
 
     All of them must be in memory that belongs to the array.
     """
     if not _fits(array, index):
         return None
     real = ir.VectorType(ir.FloatType(), LANES)
+    floats = array.dtype in (types.float32, types.float64)
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         element = context.get_data_type(array.dtype)
@@ -244,9 +262,9 @@ def load(typing_context: Any, array: Any, index: Any) -> Any:
             for lane in range(LANES):
                 one = builder.load(_entry(context, builder, sig, arguments, lane))
                 found = builder.insert_element(found, one, ir.IntType(32)(lane))
-        return found if array.dtype == types.float32 else builder.uitofp(found, real)
+        return found if floats else builder.uitofp(found, real)
 
-    return Lanes(types.float32)(array, index), generate
+    return Lanes(array.dtype if floats else types.float32)(array, index), generate
 
 
 @intrinsic

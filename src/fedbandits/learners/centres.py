@@ -5,43 +5,45 @@ and spread v around the centre says of it, in that basis, a precision t = g/(1 +
 p = z/(1 + g v). In the user's basis all of it is diagonal but M = Q P⁻¹ Qᵀ. So what changes if a
 user comes or goes costs the triangular factor of I ± √t M √t, and no inverse.
 
-All hypotheses about a cluster are computed side by side: theirs is the last axis of every array, so
-the innermost loops run across them. It is padded to whole vectors; what is added says nothing.
+All hypotheses about a cluster are computed side by side: theirs is the last axis of every array,
+and the innermost steps are on whole lanes of them. It is padded to that; what is added says
+nothing.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import borrowing, compiled, fma
+from fedbandits._compile import LANES, borrowing, compiled, fma, inlined, lanes, load, spread, store
 from fedbandits._typing import Floats
 from fedbandits.learners.evidence import Evidence
 from fedbandits.learners.ridge import invert_in_place
 
-#: The last axis of arrays is a multiple of this.
-_LANES = 8
+#: So many pivots are multiplied before a logarithm is taken.
+_FACTORS = 16
 
 
 class Said(NamedTuple):
     """What statistics say of a centre, for each spread, without its prior."""
 
-    precision: Floats  # (s, d · d)
-    score: Floats  # (s, d)
-    outer: Floats  # (d · d,): a buffer
+    precision: Floats  # (s, ·): the lower triangle row by row, in whole lanes
+    score: Floats  # (s, ·): in whole lanes
+    outer: Floats  # a buffer, of a triangle
+    row: Floats  # a buffer, of a direction
 
 
 class User(NamedTuple):
     """One user in its own basis, and buffers."""
 
-    basis: Floats  # (d, d): Q
+    basis: Floats  # (d, ·): Q, its rows in whole lanes
     precision: Floats  # (d,): g
     score: Floats  # (d,): z
     root: Floats  # (d, h): √t
     pull: Floats  # (d, h): p
-    half: Floats  # (d, d · h)
+    half: Floats  # (d, d · h), of two rows at the least
     factor: Floats  # (d, d, h)
     left: Floats  # (d, h)
 
@@ -49,14 +51,16 @@ class User(NamedTuple):
 @compiled
 def padded(hypotheses: int) -> int:
     """Length of the axis that so many hypotheses lie along."""
-    return -(-hypotheses // _LANES) * _LANES
+    return -(-hypotheses // LANES) * LANES
 
 
 @compiled
 def nothing_said(spreads: int, dimension: int) -> Said:
     """Zeros."""
-    square = dimension * dimension
-    return Said(np.zeros((spreads, square)), np.zeros((spreads, dimension)), np.zeros(square))
+    triangle, row = padded(dimension * (dimension + 1) // 2), padded(dimension)
+    return Said(
+        np.zeros((spreads, triangle)), np.zeros((spreads, row)), np.zeros(triangle), np.zeros(row)
+    )
 
 
 @borrowing
@@ -73,19 +77,32 @@ def add_statistic(evidence: Evidence, j: int, weight: float, spreads: Floats, sa
     said : Said
         Changed in place.
     """
-    d, outer = evidence.score.shape[1], said.outer
-    for a in range(d):
-        for i in range(d):
-            for k in range(d):
-                outer[i * d + k] = evidence.basis[j, a, i] * evidence.basis[j, a, k]
+    for a in range(evidence.score.shape[1]):
+        g, z = evidence.precision[j, a], evidence.score[j, a]
+        if g == 0.0 and z == 0.0:
+            continue
+        _set_outer(evidence.basis[j, a], said)
         for s in range(spreads.size):
-            widened = 1.0 + evidence.precision[j, a] * spreads[s]
-            told = weight * evidence.precision[j, a] / widened
-            pull = weight * evidence.score[j, a] / widened
-            for place in range(outer.size):
-                said.precision[s, place] = fma(told, outer[place], said.precision[s, place])
-            for i in range(d):
-                said.score[s, i] = fma(pull, evidence.basis[j, a, i], said.score[s, i])
+            share = weight / (1.0 + g * spreads[s])
+            _add_times(share * g, said.outer, said.precision, s)
+            _add_times(share * z, said.row, said.score, s)
+
+
+@borrowing
+def _set_outer(direction: Floats, said: Said) -> None:
+    """The products of a direction's coordinates, and the direction."""
+    place = 0
+    for i in range(direction.size):
+        said.row[i] = direction[i]
+        for k in range(i + 1):
+            said.outer[place] = direction[i] * direction[k]
+            place += 1
+
+
+@inlined
+def _add_times(weight: float, row: Floats, totals: Floats, s: int) -> None:
+    for at in range(0, row.size, LANES):
+        store(totals, (s, at), fma(lanes(weight), load(row, at), load(totals, (s, at))), LANES)
 
 
 @compiled
@@ -96,8 +113,8 @@ def find_centre(
 
     Parameters
     ----------
-    precision, score : (d · d,) and (d,) float64
-        What was said.
+    precision, score : float64
+        What was said: rows of :class:`Said`.
     prior : float
         Precision of every coordinate before that.
     h : int
@@ -110,9 +127,12 @@ def find_centre(
     float
         ln ∫ exp(s·c - ½ cᵀPc) dc, up to a constant.
     """
-    d = score.size
-    matrix = precision.copy().reshape(d, d)
+    d, place = len(centre), 0
+    matrix = np.empty((d, d))
     for i in range(d):
+        for k in range(i + 1):
+            matrix[i, k] = matrix[k, i] = precision[place]
+            place += 1
         matrix[i, i] += prior
     fit = -0.5 * invert_in_place(matrix, np.empty(d))
     for i in range(d):
@@ -130,8 +150,8 @@ def new_user(dimension: int, lanes: int) -> User:
     """Zeros; ``lanes`` is the length of the hypotheses' axis."""
     d, h = dimension, lanes
     return User(
-        np.zeros((d, d)), np.zeros(d), np.zeros(d), np.zeros((d, h)), np.zeros((d, h)),
-        np.zeros((d, d * h)), np.zeros((d, d, h)), np.zeros((d, h)),
+        np.zeros((d, padded(d))), np.zeros(d), np.zeros(d), np.zeros((d, h)), np.zeros((d, h)),
+        np.zeros((max(d, 2), d * h)), np.zeros((d, d, h)), np.zeros((d, h)),
     )  # fmt: skip
 
 
@@ -155,16 +175,14 @@ def look_at(evidence: Evidence, j: int, spreads: Floats, user: User) -> None:
 
 @borrowing
 def _apply(basis: Floats, rows: Floats, out: Floats) -> None:
-    """Q times a matrix whose rows are long."""
-    d = basis.shape[0]
+    """Q times a matrix whose rows are whole lanes."""
+    d, whole = rows.shape
     for a in range(d):
-        row = out[a]
-        for place in range(row.size):
-            row[place] = 0.0
-        for i in range(d):
-            weight, term = basis[a, i], rows[i]
-            for place in range(row.size):
-                row[place] = fma(weight, term[place], row[place])
+        for at in range(0, whole, LANES):
+            total = spread(basis, (a, 0)) * load(rows, (0, at))
+            for i in range(1, d):
+                total = fma(spread(basis, (a, i)), load(rows, (i, at)), total)
+            store(out, (a, at), total, LANES)
 
 
 @borrowing
@@ -183,8 +201,8 @@ def turn(user: User, uncertain: Floats, centre: Floats, turned: Floats, middle: 
     _apply(user.basis, uncertain.reshape(d, d * h), user.half)
     for a in range(d):
         for b in range(d):
-            for place in range(h):
-                user.factor[b, a, place] = user.half[a, b * h + place]
+            for at in range(0, h, LANES):
+                store(user.factor, (b, a, at), load(user.half, (a, b * h + at)), LANES)
     _apply(user.basis, user.factor.reshape(d, d * h), turned.reshape(d, d * h))
     _apply(user.basis, centre, middle)
 
@@ -206,47 +224,52 @@ def change_of_fit(user: User, turned: Floats, middle: Floats, sign: float, chang
     change : (h,) float64
         Receives the gain.
     """
-    for h in range(change.size):
-        change[h] = 0.0
-    _set_out(user, turned, middle, sign, change)
-    _eliminate(user, sign, change)
+    for at in range(0, change.size, LANES):
+        store(
+            change, at, _eliminate(user, sign, at, _set_out(user, turned, middle, sign, at)), LANES
+        )
 
 
-@borrowing
-def _set_out(user: User, turned: Floats, middle: Floats, sign: float, change: Floats) -> None:
-    """S into ``factor``, √t M(s ± p) into ``left``; adds what the fit gains beside S."""
-    (d, lanes), factor, left = middle.shape, user.factor, user.left
+@inlined
+def _set_out(user: User, turned: Floats, middle: Floats, sign: float, at: int) -> Any:
+    """S into ``factor``, √t M(s ± p) into ``left``; returns what the fit gains beside S."""
+    d, factor, left, gain = len(middle), user.factor, user.left, lanes(0.0)
     for a in range(d):
-        for h in range(lanes):
-            left[a, h] = 0.0
+        root, known, pulled = load(user.root, (a, at)), load(middle, (a, at)), lanes(0.0)
         for b in range(d):
-            for h in range(lanes):
-                left[a, h] = fma(turned[a, b, h], user.pull[b, h], left[a, h])
+            pulled = fma(load(turned, (a, b, at)), load(user.pull, (b, at)), pulled)
         for b in range(a, d):  # the upper triangle
-            for h in range(lanes):
-                factor[a, b, h] = sign * user.root[a, h] * turned[a, b, h] * user.root[b, h]
-        for h in range(lanes):
-            factor[a, a, h] += 1.0
-            change[h] += user.pull[a, h] * (sign * middle[a, h] + 0.5 * left[a, h])
-            left[a, h] = user.root[a, h] * (middle[a, h] + sign * left[a, h])
+            scaled = sign * root * load(turned, (a, b, at)) * load(user.root, (b, at))
+            store(factor, (a, b, at), scaled, LANES)
+        store(factor, (a, a, at), load(factor, (a, a, at)) + 1.0, LANES)
+        gain = gain + load(user.pull, (a, at)) * (sign * known + 0.5 * pulled)
+        store(left, (a, at), root * (known + sign * pulled), LANES)
+    return gain
 
 
-@borrowing
-def _eliminate(user: User, sign: float, change: Floats) -> None:
-    """Take off what S costs: half of ln det S, and half of ± leftᵀ S⁻¹ left."""
-    (d, lanes), factor, left = user.left.shape, user.factor, user.left
+@inlined
+def _eliminate(user: User, sign: float, at: int, gain: Any) -> Any:
+    """``gain`` less what S costs: half of ln det S, and half of ± leftᵀ S⁻¹ left."""
+    d, factor, left, half = len(user.left), user.factor, user.left, user.half
+    determinant, logarithm = lanes(1.0), half[0]
+    for h in range(LANES):
+        logarithm[h] = 0.0
     for k in range(d):
-        pivot, above = factor[k, k], left[k]
-        for h in range(lanes):
-            change[h] -= 0.5 * (math.log(pivot[h]) + sign * above[h] * above[h] / pivot[h])
+        pivot, above = load(factor, (k, k, at)), load(left, (k, at))
+        determinant = determinant * pivot
+        gain = gain - (0.5 * sign) * above * above / pivot
+        if k % _FACTORS == _FACTORS - 1 or k == d - 1:  # before a product leaves the range
+            store(half, (1, 0), determinant, LANES)
+            for h in range(LANES):
+                logarithm[h] += math.log(half[1, h])
+            determinant = lanes(1.0)
         for i in range(k + 1, d):
-            weight = user.half[0]
-            for h in range(lanes):
-                weight[h] = factor[k, i, h] / pivot[h]
-                left[i, h] -= weight[h] * above[h]
+            weight = load(factor, (k, i, at)) / pivot
+            store(left, (i, at), load(left, (i, at)) - weight * above, LANES)
             for b in range(i, d):
-                for h in range(lanes):
-                    factor[i, b, h] = fma(-weight[h], factor[k, b, h], factor[i, b, h])
+                rest = fma(-weight, load(factor, (k, b, at)), load(factor, (i, b, at)))
+                store(factor, (i, b, at), rest, LANES)
+    return gain - 0.5 * load(half, (0, 0))
 
 
 @compiled
@@ -283,23 +306,39 @@ def move_to_user(user: User, spreads: Floats, turned: Floats, middle: Floats) ->
     A mean is the best linear unbiased predictor, given the centre. The covariance counts what is
     not known of the centre.
     """
-    (d, lanes), shrunk = middle.shape, user.left
-    hypotheses = lanes // spreads.size * spreads.size
-    for a in range(d):
-        for h in range(hypotheses):
-            spread = spreads[h % spreads.size]
-            shrunk[a, h] = 1.0 / (1.0 + user.precision[a] * spread)
-            middle[a, h] = shrunk[a, h] * (middle[a, h] + spread * user.score[a])
-    for a in range(d):
-        for b in range(d):
-            for h in range(hypotheses):
-                turned[a, b, h] *= shrunk[a, h] * shrunk[b, h]
-        for h in range(hypotheses):
-            turned[a, a, h] += spreads[h % spreads.size] * shrunk[a, h]
+    (d, whole), shrunk, spread_of = middle.shape, user.left, user.half
+    for h in range(whole):
+        spread_of[0, h] = spreads[h % spreads.size]
+    for at in range(0, whole, LANES):
+        own = load(spread_of, (0, at))
+        for a in range(d):
+            less = 1.0 / (lanes(1.0) + user.precision[a] * own)
+            store(shrunk, (a, at), less, LANES)
+            moved = less * (load(middle, (a, at)) + own * user.score[a])
+            store(middle, (a, at), moved, LANES)
+        for a in range(d):
+            less = load(shrunk, (a, at))
+            for b in range(d):
+                scaled = load(turned, (a, b, at)) * (less * load(shrunk, (b, at)))
+                store(turned, (a, b, at), scaled, LANES)
+            store(turned, (a, a, at), load(turned, (a, a, at)) + own * less, LANES)
 
 
-@compiled
+@borrowing
 def turn_back(user: User, middle: Floats, turned: Floats, mean: Floats, covariance: Floats) -> None:
     """From the user's basis to that of contexts: (d,) and (d, d) float64."""
-    mean[:] = middle @ user.basis
-    covariance[:] = user.basis.T @ (turned @ user.basis)
+    d, basis, half = middle.size, user.basis, user.half
+    for at in range(0, basis.shape[1], LANES):
+        found = lanes(0.0)
+        for a in range(d):
+            found = fma(spread(middle, a), load(basis, (a, at)), found)
+            row = lanes(0.0)
+            for b in range(d):
+                row = fma(spread(turned, (a, b)), load(basis, (b, at)), row)
+            store(half, (a, at), row, LANES)
+        store(mean, at, found, d - at)
+        for i in range(d):
+            row = lanes(0.0)
+            for a in range(d):
+                row = fma(spread(basis, (a, i)), load(half, (a, at)), row)
+            store(covariance, (i, at), row, d - at)

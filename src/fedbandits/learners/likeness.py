@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import compiled
+from fedbandits._compile import LANES, borrowing, compiled, fma, load, summed
 from fedbandits._typing import Floats, Ints
 from fedbandits.learners.centres import (
     User,
@@ -229,16 +229,20 @@ def _average(
     turn_back(user, middle, whole, mean, covariance)
 
 
-@compiled
+@borrowing
 def _add_cluster(
     weight: Floats, mean: Floats, covariance: Floats, middle: Floats, whole: Floats
 ) -> None:
-    """Add what one cluster's hypotheses say of θ, and of θθᵀ."""
+    """Add what one cluster's hypotheses say of θ, and of θθᵀ from its diagonal on."""
     d, hypotheses = mean.shape
-    across = np.ascontiguousarray(mean.T)
-    middle += mean @ weight
-    whole += (covariance.reshape(d * d, hypotheses) @ weight).reshape(d, d)
-    whole += (mean * weight) @ across
+    for at in range(0, hypotheses, LANES):
+        weights = load(weight, at)
+        for a in range(d):
+            weighted = weights * load(mean, (a, at))
+            middle[a] += summed(weighted)
+            for b in range(a, d):
+                spread_out = weights * load(covariance, (a, b, at))
+                whole[a, b] += summed(fma(weighted, load(mean, (b, at)), spread_out))
 
 
 @compiled
