@@ -153,7 +153,9 @@ def case(name: str, agents: int, parties: bool, seconds: float) -> Cost:
         return Cost(agents, why=f"more than {seconds:.0f} s")
     if ended.returncode:
         lines = ended.stderr.strip().splitlines() or [f"ended with {ended.returncode}"]
-        return Cost(agents, why="memory" if "MemoryError" in lines[-1] else lines[-1][:80])
+        refused = "ConfigError" in lines[-1]
+        print(lines[-1], file=sys.stderr)
+        return Cost(agents, why="refused" if refused else lines[-1].partition(":")[0])
     return Cost(**json.loads(ended.stdout.splitlines()[-1]))
 
 

@@ -19,20 +19,12 @@ import numpy as np
 
 from fedbandits._compile import LANES, borrowing, compiled, fma, inlined, lanes, load, spread, store
 from fedbandits._typing import Floats
+from fedbandits.learners.centre_statistics import padded
 from fedbandits.learners.evidence import Evidence
 from fedbandits.learners.ridge import invert_in_place
 
 #: So many pivots are multiplied before a logarithm is taken.
 _FACTORS = 16
-
-
-class Said(NamedTuple):
-    """What statistics say of a centre, for each spread, without its prior."""
-
-    precision: Floats  # (s, ·): the lower triangle row by row, in whole lanes
-    score: Floats  # (s, ·): in whole lanes
-    outer: Floats  # a buffer, of a triangle
-    row: Floats  # a buffer, of a direction
 
 
 class User(NamedTuple):
@@ -46,103 +38,6 @@ class User(NamedTuple):
     half: Floats  # (d, d · h), of two rows at the least
     factor: Floats  # (d, d, h)
     left: Floats  # (d, h)
-
-
-@compiled
-def padded(hypotheses: int) -> int:
-    """Length of the axis that so many hypotheses lie along."""
-    return -(-hypotheses // LANES) * LANES
-
-
-@compiled
-def nothing_said(spreads: int, dimension: int) -> Said:
-    """Zeros."""
-    triangle, row = padded(dimension * (dimension + 1) // 2), padded(dimension)
-    return Said(
-        np.zeros((spreads, triangle)), np.zeros((spreads, row)), np.zeros(triangle), np.zeros(row)
-    )
-
-
-@borrowing
-def add_statistic(evidence: Evidence, j: int, weight: float, spreads: Floats, said: Said) -> None:
-    """Add what one statistic says of the centre, if it is around it by each of the spreads.
-
-    Parameters
-    ----------
-    evidence, j
-        The ``j``-th statistic.
-    weight : float
-        How often it counts.
-    spreads : (s,) float64
-    said : Said
-        Changed in place.
-    """
-    for a in range(evidence.score.shape[1]):
-        g, z = evidence.precision[j, a], evidence.score[j, a]
-        if g == 0.0 and z == 0.0:
-            continue
-        _set_outer(evidence.basis[j, a], said)
-        for s in range(spreads.size):
-            share = weight / (1.0 + g * spreads[s])
-            _add_times(share * g, said.outer, said.precision, s)
-            _add_times(share * z, said.row, said.score, s)
-
-
-@borrowing
-def _set_outer(direction: Floats, said: Said) -> None:
-    """The products of a direction's coordinates, and the direction."""
-    place = 0
-    for i in range(direction.size):
-        said.row[i] = direction[i]
-        for k in range(i + 1):
-            said.outer[place] = direction[i] * direction[k]
-            place += 1
-
-
-@inlined
-def _add_times(weight: float, row: Floats, totals: Floats, s: int) -> None:
-    for at in range(0, row.size, LANES):
-        store(totals, (s, at), fma(lanes(weight), load(row, at), load(totals, (s, at))), LANES)
-
-
-@compiled
-def find_centre(
-    precision: Floats, score: Floats, prior: float, h: int, uncertain: Floats, centre: Floats
-) -> float:
-    """Where a centre is by what was said, and how uncertain that is.
-
-    Parameters
-    ----------
-    precision, score : float64
-        What was said: rows of :class:`Said`.
-    prior : float
-        Precision of every coordinate before that.
-    h : int
-        Number of the hypothesis.
-    uncertain, centre : (d, d, h) and (d, h) float64
-        Receive P⁻¹ and P⁻¹ s at its place.
-
-    Returns
-    -------
-    float
-        ln ∫ exp(s·c - ½ cᵀPc) dc, up to a constant.
-    """
-    d, place = len(centre), 0
-    matrix = np.empty((d, d))
-    for i in range(d):
-        for k in range(i + 1):
-            matrix[i, k] = matrix[k, i] = precision[place]
-            place += 1
-        matrix[i, i] += prior
-    fit = -0.5 * invert_in_place(matrix, np.empty(d))
-    for i in range(d):
-        found = 0.0
-        for k in range(d):
-            found = fma(matrix[i, k], score[k], found)
-            uncertain[i, k, h] = matrix[i, k]
-        centre[i, h] = found
-        fit += 0.5 * score[i] * found
-    return fit
 
 
 @compiled
