@@ -186,7 +186,9 @@ def _compile_ahead(parties: list[PartyFolder]) -> None:
         lambda: _say("Compiling what the parties need. That takes up to a minute; it is kept."),
     )
     if kernels:
-        _say(f"Compiled {kernels} kernels in {time.monotonic() - began:.0f} s.")
+        _say(
+            f"Compiled {kernels} kernel{'s' * (kernels != 1)} in {time.monotonic() - began:.0f} s."
+        )
 
 
 @app.command("status", epilog="Example: fedbandits federation status clinics --watch")
