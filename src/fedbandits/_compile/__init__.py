@@ -95,7 +95,8 @@ def implements_others(stub: Callable[..., Any]) -> Callable[[_Function], _Functi
 #: every driver on the same bits and costs half as much.
 fma: Any = Primitive("fma")
 
-# Numbers side by side, see ``vectors``. Operators, ``max`` and ``math.sqrt`` take them too.
+# Numbers side by side, see ``vectors``. Operators, ``max``, ``math.sqrt``
+# and ``math.copysign`` take them too.
 #: ``lanes(x)`` is the number x in every lane.
 lanes: Any = Primitive("lanes")
 #: ``counting(n)`` is n, n + 1, …, as uint64.

@@ -105,6 +105,7 @@ for _function, _operands, _generate in (
     (operator.and_, 2, _by_kind("", "and_")),
     (operator.xor, 2, _by_kind("", "xor")),
     (math.sqrt, 1, _by_name("sqrt")),
+    (math.copysign, 2, _by_name("copysign")),
     (max, 2, _larger),
 ):
     _extend(_function, _operands, _generate)

@@ -23,6 +23,7 @@ import numpy as np
 
 from fedbandits._compile import borrowing, compiled
 from fedbandits._typing import Floats
+from fedbandits.learners.eigenvectors import eigenvectors
 from fedbandits.learners.ridge import packed_dimension, unpack
 
 
@@ -64,14 +65,13 @@ def rotate(basis: Floats, vector: Floats, out: Floats) -> None:
 def decompose(statistics: Floats) -> Spectrum:
     """Eigenvectors of packed statistics, (n, d (d + 3) / 2); see :mod:`.ridge`."""
     n, d = statistics.shape[0], packed_dimension(statistics.shape[1])
-    basis, values, moments = np.zeros((n, d, d)), np.zeros((n, d)), np.zeros((n, d))
-    gram, moment = np.zeros((d, d)), np.zeros(d)
+    grams, moment, moments = np.zeros((n, d, d)), np.zeros((n, d)), np.zeros((n, d))
     for j in range(n):
-        unpack(statistics[j], gram, moment)
-        found, vectors = np.linalg.eigh(gram)
-        values[j] = found
-        basis[j] = vectors.T
-        rotate(basis[j], moment, moments[j])
+        unpack(statistics[j], grams[j], moment[j])
+    basis, values = np.empty((n, d, d)), np.empty((n, d))
+    eigenvectors(grams, basis, values)
+    for j in range(n):
+        rotate(basis[j], moment[j], moments[j])
     return Spectrum(basis, values, moments)
 
 
@@ -156,29 +156,3 @@ def log_evidence(precision: Floats, score: Floats, centre: Floats, variance: flo
             total -= np.log(determinant)
             determinant = 1.0
     return float(0.5 * (total - np.log(determinant)))
-
-
-@borrowing
-def add_log_evidence(
-    precision: Floats, score: Floats, centre: Floats, variances: Floats, weight: float,
-    total: Floats, work: Floats,
-) -> None:  # fmt: skip
-    """Add :func:`log_evidence` of several variances, times a weight, to ``total``.
-
-    All variances are computed side by side. ``work`` (2, variances) is overwritten.
-    """
-    gains, determinants = work[0], work[1]
-    for s in range(variances.size):
-        gains[s], determinants[s] = 0.0, 1.0
-    for a in range(centre.size):
-        g, z, c = precision[a], score[a], centre[a]
-        for s in range(variances.size):
-            widened = 1.0 + g * variances[s]
-            gains[s] += (z * (variances[s] * z + 2.0 * c) - g * c * c) / widened
-            determinants[s] *= widened
-        if a % 16 == 15:  # before a product leaves the range of numbers
-            for s in range(variances.size):
-                gains[s] -= math.log(determinants[s])
-                determinants[s] = 1.0
-    for s in range(variances.size):
-        total[s] += weight * 0.5 * (gains[s] - math.log(determinants[s]))

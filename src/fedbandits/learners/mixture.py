@@ -18,7 +18,8 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.evidence import Evidence, add_log_evidence, log_evidence
+from fedbandits.learners.evidence import Evidence
+from fedbandits.learners.evidence_across import Across, across, log_evidence_of_all, look_from
 
 #: Spreads that are tried.
 SPREADS = np.array([1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 2e-2, 4e-2, 8e-2, 0.16])
@@ -59,22 +60,20 @@ def one_cluster(dimension: int) -> Mixture:
 
 
 @compiled
-def _in_bases(evidence: Evidence, centre: Floats) -> Floats:
-    """A centre in the basis of every user, (n, d)."""
-    n, d = evidence.score.shape
-    return (evidence.basis.reshape(n * d, d) @ centre).reshape(n, d)
+def memberships(evidence: Evidence, mixture: Mixture, member: Floats) -> float:
+    """Who belongs where, into ``member`` (n, k); returns the log-likelihood."""
+    return _memberships(evidence, across(evidence), mixture, member)
 
 
 @compiled
-def memberships(evidence: Evidence, mixture: Mixture, member: Floats) -> float:
-    """Who belongs where, into ``member`` (n, k); returns the log-likelihood."""
+def _memberships(evidence: Evidence, table: Across, mixture: Mixture, member: Floats) -> float:
     (n, k), total = member.shape, 0.0
     for c in range(k):
-        centres, share = _in_bases(evidence, mixture.centre[c]), math.log(mixture.share[c])
+        share = math.log(mixture.share[c])
+        look_from(evidence, mixture.centre[c], table)
+        log_evidence_of_all(table, mixture.spread[c])
         for j in range(n):
-            member[j, c] = share + log_evidence(
-                evidence.precision[j], evidence.score[j], centres[j], mixture.spread[c]
-            )
+            member[j, c] = share + table.likely[j]
     for j in range(n):
         largest, weight = member[j].max(), 0.0
         for c in range(k):
@@ -111,16 +110,17 @@ def _set_centre(evidence: Evidence, weights: Floats, mixture: Mixture, c: int) -
 
 
 @compiled
-def _set_spread(evidence: Evidence, weights: Floats, mixture: Mixture, c: int) -> None:
+def _set_spread(
+    evidence: Evidence, table: Across, weights: Floats, mixture: Mixture, c: int
+) -> None:
     """The largest spread that the users still allow."""
-    likelihood, work = np.zeros(SPREADS.size), np.empty((2, SPREADS.size))
-    centres = _in_bases(evidence, mixture.centre[c])
-    for j in range(weights.size):
-        if weights[j] >= 1e-3:
-            add_log_evidence(
-                evidence.precision[j], evidence.score[j], centres[j], SPREADS, weights[j],
-                likelihood, work,
-            )  # fmt: skip
+    likelihood = np.zeros(SPREADS.size)
+    look_from(evidence, mixture.centre[c], table)
+    for s in range(SPREADS.size):
+        log_evidence_of_all(table, SPREADS[s])
+        for j in range(weights.size):
+            if weights[j] >= 1e-3:
+                likelihood[s] += weights[j] * table.likely[j]
     least = likelihood.max() - _ALLOWED_FALL
     for s in range(SPREADS.size):
         if likelihood[s] >= least:
@@ -128,7 +128,7 @@ def _set_spread(evidence: Evidence, weights: Floats, mixture: Mixture, c: int) -
 
 
 @compiled
-def maximise(evidence: Evidence, member: Floats, mixture: Mixture) -> None:
+def _maximise(evidence: Evidence, table: Across, member: Floats, mixture: Mixture) -> None:
     """Set all clusters by who belongs to them, in place."""
     n, k = member.shape
     for c in range(k):
@@ -137,19 +137,19 @@ def maximise(evidence: Evidence, member: Floats, mixture: Mixture) -> None:
         mixture.share[c] = (size + 0.5) / (n + 0.5 * k)
         if size > 0.01:
             _set_centre(evidence, weights, mixture, c)
-            _set_spread(evidence, weights, mixture, c)
+            _set_spread(evidence, table, weights, mixture, c)
 
 
 @compiled
 def _refine(evidence: Evidence, mixture: Mixture, member: Floats, iterations: int) -> float:
-    before = -np.inf
+    before, table = -np.inf, across(evidence)
     for _ in range(iterations):
-        now = memberships(evidence, mixture, member)
+        now = _memberships(evidence, table, mixture, member)
         if abs(now - before) < _SETTLED:
             break
         before = now
-        maximise(evidence, member, mixture)
-    return memberships(evidence, mixture, member)
+        _maximise(evidence, table, member, mixture)
+    return _memberships(evidence, table, mixture, member)
 
 
 def _fitted(evidence: Evidence, start: Mixture, iterations: int = _ITERATIONS) -> Fitted:
