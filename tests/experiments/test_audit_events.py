@@ -102,6 +102,13 @@ class TestEvents:
 
 
 class TestLeaving:
+    @pytest.fixture(autouse=True)
+    def heeded(self):
+        """Ctrl-C as in a terminal; a process in the background begins with SIGINT ignored."""
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        yield
+        signal.signal(signal.SIGINT, before)
+
     @pytest.mark.parametrize("how", ["stop", "ctrl-c"])
     def test_verdicts_of_systems_that_are_done_are_kept(self, made_up, how):
         stop = fb.Stop()
