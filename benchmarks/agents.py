@@ -33,7 +33,7 @@ from fedbandits.testing.plays import federate, simulate
 
 SIZES = (10, 100, 1000, 10_000)
 #: Parties are played by Python, some hundred times as slow as a loop.
-SIZES_OF_PARTIES = (10, 100, 1000)
+SIZES_OF_PARTIES = (10, 100)
 
 
 class Kind(NamedTuple):
