@@ -194,13 +194,18 @@ def table(found: dict[str, list[Cost]], sizes: tuple[int, ...]) -> str:
         ends = (
             _slope(growth(costs, lambda c: c.microseconds * c.agents)),
             "–" if math.isnan(last.mebibytes) else f"{last.mebibytes:,.0f}",
-            _slope(growth(costs, lambda c: c.mebibytes)),
+            _slope(growth(costs, _whole_mebibytes)),
             f"{last.messages:,}",
             _slope(growth(costs, lambda c: c.messages)),
             f"{last.bytes / 1e6:,.1f}",
         )
         lines.append(f"| `{name}` | {' | '.join([*times, *ends])} |".replace("`,", "`"))
     return "\n".join(lines)
+
+
+def _whole_mebibytes(cost: Cost) -> float:
+    """Memory, or 0 where there is too little to tell it from chance."""
+    return cost.mebibytes if cost.mebibytes >= 1.0 else 0.0
 
 
 def _slope(slope: float) -> str:
