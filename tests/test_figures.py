@@ -34,13 +34,16 @@ def _benchmark(name: str):
 
 figures = _benchmark("figures")
 TABLE = figures.figures_of()
+PAGES = sorted(["README.md", *(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/*.md"))])
+#: The quickstart's first line, as a page quotes it.
+ANSWERS = r"Learning together privately saves [^|*\n]*? in 100 visits [^|*\n]*? alone\."
 
 
 def _page(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/*.md")))
+@pytest.mark.parametrize("page", PAGES)
 def test_every_command_that_a_page_names_is_played_for_it(page):
     named = set(re.findall(r"benchmarks/(\w+\.py)", _page(page))) - _PLAYED_ELSEWHERE
     played = " ".join(figure.command for figure in TABLE if figure.page == page)
@@ -128,5 +131,10 @@ def test_the_answer_of_the_quickstart_is_that_of_the_readme():
         )[0]
         assert f"{float(final.sel(system=name).mean()):.{_decimals(mean)}f}" == mean
         assert f"{float(half.sel(system=name)):.{_decimals(reach)}f}" == reach
-    answer = str(fb.answer(result))
-    assert answer.splitlines()[0] in spoken.replace("**", "")
+    answer = fb.answer(result)
+    assert answer.headline in spoken.replace("**", "")
+    quoted = [said for page in PAGES for said in re.findall(ANSWERS, _page(page))]
+    assert set(quoted) == {answer.headline}
+    assert len(quoted) == 4
+    (share,) = re.findall(r"they make (\d+)% fewer mistakes than alone", _page("docs/index.md"))
+    assert f"({share}%)" in answer.headline

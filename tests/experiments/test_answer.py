@@ -195,6 +195,13 @@ class TestSeveral:
         assert found.lines[1].startswith("feducb (ε = 1) pays: it saves 5.0 ± 0.5 ")
         assert found.lines[2].startswith("weak (ε = 0.1) does not pay: it makes 5.0 ± 0.5 more ")
 
+    def test_a_small_sure_loss_is_named_before_a_large_doubtful_one(self):
+        losses = dict.fromkeys(("feducb-published", "linucb-alone"), 15.0 + self.noise)
+        losses |= {"weak": 20.0 + 60.0 * self.noise, "feducb": 15.5 + self.noise * 2.0}
+        found = fb.answer(self.experiment, played(self.experiment, losses))
+        assert [one.pays for one in found.comparisons] == [False, None]
+        assert found.headline.startswith("It does not pay here: learning together privately (fed")
+
     def test_their_intervals_hold_together(self):
         found = self.answer()
         assert found.comparisons[0].level == 0.975

@@ -236,7 +236,10 @@ def _mean(values: Any) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
-def _order(one: Comparison) -> tuple[bool, int, float]:
-    """Learning alone first; in each kind those that pay, then those unknown, the best first."""
-    certain = {True: 0, None: 1, False: 2}[one.pays]
-    return one.kind != "alone", certain, -(one.saves if one.saves is not None else -math.inf)
+def _order(one: Comparison) -> tuple[bool, bool, float]:
+    """Learning alone first; in each kind those that surely pay, then the others, the best first.
+
+    A system that surely loses next to nothing is a better answer than one that may lose much.
+    """
+    saves = one.saves if one.saves is not None else -math.inf
+    return one.kind != "alone", one.pays is not True, -saves
