@@ -35,7 +35,8 @@ def test_it_runs_at_once(tmp_path):
     world = experiment.environment
     assert (world.site, world.person, world.target) == ("Klinik", "Patient", "Befund")
     assert world.features == ("Alter", "Größe", "Station")
-    assert [entry.label for entry in experiment.systems] == ["alone", "pooled in clear", "feducb"]
+    labels = [entry.label for entry in experiment.systems]
+    assert labels == ["alone", "pooled in clear", "feducb", "feducb-hybrid"]
     assert experiment.name == "mine"
     assert experiment.rounds == 60  # rows of the smaller clinic
     with pytest.warns(ConfigWarning, match='scaling: "data"'):

@@ -24,8 +24,8 @@ from fedbandits.settings.reference.columns import MOST, Column, look
 from fedbandits.settings.reference.keys import in_toml
 from fedbandits.settings.reference.templates import comment, in_shell
 
-#: Learning alone, sharing everything in clear, and sharing privately.
-_SYSTEMS = ("linucb-alone", "linucb-pooled", "feducb")
+#: Learning alone, sharing everything in clear, and sharing privately in two ways.
+_SYSTEMS = ("linucb-alone", "linucb-pooled", "feducb", "feducb-hybrid")
 _LABELS = {"linucb-alone": "alone", "linucb-pooled": "pooled in clear"}
 #: Names by which columns are guessed, where no option names them.
 _SITES = re.compile(
@@ -74,7 +74,8 @@ def own_data_template(
         The columns that name the party, the right class and the person of each row. Columns that
         are not given are guessed by their names.
     presets
-        The systems to compare; by default learning alone, pooling in clear, and ``feducb``.
+        The systems to compare; by default learning alone, pooling in clear, ``feducb``
+        and ``feducb-hybrid``.
     encoding
         Encoding of a CSV file.
 
