@@ -25,6 +25,8 @@ from fedbandits.experiments.claims_page import (
 from fedbandits.privacy.accounting import ContinualSum
 from fedbandits.settings.experiment import Variant
 from fedbandits.systems import find_system
+from fedbandits.systems.agents.config import AgentsConfig
+from fedbandits.systems.agents.noise import gram_noise
 
 #: SAMBA decrypts and encrypts in every round.
 SAMBA_ROUNDS = 2_000
@@ -34,9 +36,14 @@ ROLES = ("published", "sound", "non-private", "no releases")
 def noise_of_sums(entry: Variant, world: Environment) -> float:
     """Deviation of an off-diagonal entry in the noisiest running sum."""
     claim = find_system(entry.system).claim(entry.plan(world, REFERENCE_ROUNDS))
-    (event,) = set(claim.events)
-    assert isinstance(event, ContinualSum)
-    return event.plan.largest_deviation()
+    sums = [event for event in claim.events if isinstance(event, ContinualSum)]
+    assert len(sums) == len(claim.events)
+    return max(event.plan.largest_deviation() for event in sums) * share_of_gram(entry)
+
+
+def share_of_gram(entry: Variant) -> float:
+    """Noise of Σ x xᵀ in units of that of Σ x y, which a plan states."""
+    return gram_noise(entry.config) if isinstance(entry.config, AgentsConfig) else 1.0
 
 
 def noise_of_reports(entry: Variant, world: Environment) -> float:
