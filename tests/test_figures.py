@@ -138,3 +138,18 @@ def test_the_answer_of_the_quickstart_is_that_of_the_readme():
     assert len(quoted) == 4
     (share,) = re.findall(r"they make (\d+)% fewer mistakes than alone", _page("docs/index.md"))
     assert f"({share}%)" in answer.headline
+
+
+def test_where_the_readme_says_that_it_does_not_pay_it_does_not():
+    spoken = _page("README.md").partition("**Collaboration is not always better.**")[2]
+    settings = re.findall(r"--set ([\w.=]+)", spoken.partition("),")[0])
+    found = fb.answer(fb.run(fb.load("quickstart", settings)))
+    losses = {one.system: one for one in found.comparisons if one.kind == "alone"}
+    for name, mean, reach, share in re.findall(
+        r"`([\w-]+)` makes ([\d.]+) ± ([\d.]+) more [^()]*\(([\d.]+)%\)", spoken
+    ):
+        one = losses.pop(name)
+        assert f"{-one.saves:.{_decimals(mean)}f}" == mean
+        assert f"{one.half_width:.{_decimals(reach)}f}" == reach
+        assert f"{-100 * one.share:.{_decimals(share)}f}" == share
+    assert losses == {}
