@@ -80,9 +80,9 @@ class OneMachine:
         """Make a party; its request."""
         return create_party(self.file, name, self.folder / "parties")
 
-    def admit(self, name: str, days: float = 100.0) -> Admitted:
+    def admit(self, name: str, days: float = 100.0, replace: bool = False) -> Admitted:
         """Admit a party by its request, and install that."""
-        admitted = admit(self.authority, self.party(name) / "request.json", days)
+        admitted = admit(self.authority, self.party(name) / "request.json", days, replace)
         install_admission(self.party(name), admitted.admission)
         return admitted
 

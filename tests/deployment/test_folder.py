@@ -176,7 +176,7 @@ def test_who_is_revoked_is_no_longer_talked_to(machine):
         await north.stop()
 
         fedbandits("party", "rotate", machine / "north")
-        admitted = admit_here(machine, machine / "north" / "request.json")
+        admitted = admit_here(machine, machine / "north" / "request.json", replace=True)
         fedbandits("party", "admit", machine / "north", admitted.admission)
         at_hub.take_members(admitted.members.read_bytes())
         (north,) = await started(machine, "north", hub=hub)
@@ -218,11 +218,13 @@ def test_a_member_is_admitted_from_another_folder(machine, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     file = tmp_path / "clinics.toml"
     fedbandits("federation", "init", file, "--out", tmp_path / "office")
-    fedbandits("party", "create", "south", "--federation", file, "--out", elsewhere)
+    made = fedbandits("party", "create", "south", "--federation", file, "--out", elsewhere)
     request = elsewhere / "south" / "request.json"
     assert b"PRIVATE" not in request.read_bytes()
     said = fedbandits("federation", "admit", tmp_path / "office", request)
     assert "admission-south.json" in said
+    (told,) = re.findall(r"The fingerprint of its keys is ([-0-9a-f]+): say it in a call", made)
+    assert f"The keys of south have the fingerprint {told}:" in said
     admission = tmp_path / "office" / "authority" / "admission-south.json"
     wrong = fedbandits(
         "party", "admit", elsewhere / "south", admission, "--authority", "12-34", code=10

@@ -23,8 +23,8 @@ from fedbandits.deployment.identity import (
 from fedbandits.deployment.identity.authority import admit, init_authority, load_authority, revoke
 from fedbandits.deployment.identity.enrolment import create_party, install_admission, rotate_party
 from fedbandits.deployment.identity.identity import load_identity
-from fedbandits.deployment.identity.members import KnownMembers, Members, authority_fingerprint
-from fedbandits.deployment.identity.papers import Admission, Request
+from fedbandits.deployment.identity.members import KnownMembers, Members, spoken_fingerprint
+from fedbandits.deployment.identity.papers import Admission, Request, read_request
 from fedbandits.errors import ConfigError, FedbanditsError, IdentityError
 from tests.deployment.one_machine import EVERYBODY, OneMachine
 
@@ -227,10 +227,11 @@ def test_the_first_admission_decides_which_authority_is_trusted(machine, tmp_pat
         install_admission(machine.party("north"), false)
     shutil.rmtree(machine.party("north"))
     request = machine.create("north")
-    told = authority_fingerprint(load_authority(machine.authority).public)
+    told = spoken_fingerprint(load_authority(machine.authority).public)
     with pytest.raises(IdentityError, match="of authority"):
-        install_admission(machine.party("north"), admit(other, request).admission, told)
-    right = admit(machine.authority, request).admission
+        admission = admit(other, request, replace=True).admission
+        install_admission(machine.party("north"), admission, told)
+    right = admit(machine.authority, request, replace=True).admission
     install_admission(machine.party("north"), right, told.upper())
     load_identity(machine.party("north")).check()
 
@@ -238,7 +239,7 @@ def test_the_first_admission_decides_which_authority_is_trusted(machine, tmp_pat
 def test_an_admission_that_came_late_is_put_to_use_and_an_outdated_one_is_not(machine):
     party = machine.party("north")
     rotate_party(party)
-    first = admit(machine.authority, party / "request.json").admission
+    first = admit(machine.authority, party / "request.json", replace=True).admission
     kept = first.with_name("kept.json")
     shutil.copy(first, kept)
     newer = revoke(machine.authority, "south").read_bytes()
@@ -286,7 +287,7 @@ def test_a_revoked_member_knows_and_comes_back_with_new_keys_alone(machine):
     with pytest.raises(IdentityError, match="were revoked or replaced"):
         machine.admit("south")
     rotate_party(party)
-    machine.admit("south")
+    machine.admit("south", replace=True)
     machine.identity("south").check()
     assert set(load_authority(machine.authority).members.present) == set(EVERYBODY)
 
@@ -297,7 +298,7 @@ def test_a_party_goes_on_with_its_keys_until_new_ones_are_admitted(machine):
     rotate_party(party)
     load_identity(party).check()
     assert len(list((party / "keys").iterdir())) == 2
-    admission = admit(machine.authority, party / "request.json")
+    admission = admit(machine.authority, party / "request.json", replace=True)
     load_identity(party).check()  # it does not know yet
     hub = machine.identity("hub").sealer(("north",))
     frame = before.sealer(("hub",)).seal("hub", b"")
@@ -312,15 +313,31 @@ def test_a_party_goes_on_with_its_keys_until_new_ones_are_admitted(machine):
     assert len(list((party / "keys").iterdir())) == 1
 
 
+def test_keys_take_the_place_of_others_only_if_the_authority_says_so(machine, tmp_path):
+    """Anybody can make a request in north's name."""
+    before = load_authority(machine.authority).members
+    forged = create_party(machine.file, "north", tmp_path)
+    asked = read_request(forged)
+    own = read_request(machine.party("north") / "request.json")
+    assert asked.fingerprint != own.fingerprint
+    with pytest.raises(IdentityError, match=f"if north itself says that {asked.fingerprint}"):
+        admit(machine.authority, forged)
+    assert load_authority(machine.authority).members == before
+    machine.identity("north").check()
+    assert admit(machine.authority, forged, replace=True).fingerprint == asked.fingerprint
+    with pytest.raises(IdentityError, match="were replaced by version"):
+        machine.identity("north").check()
+
+
 def test_keys_that_wait_to_be_admitted_are_kept(machine):
     """Of two rotations either can be admitted first."""
     party = machine.party("north")
     first = machine.folder / "first.json"
     shutil.copy(rotate_party(party), first)
     rotate_party(party)
-    install_admission(party, admit(machine.authority, first).admission)
+    install_admission(party, admit(machine.authority, first, replace=True).admission)
     load_identity(party).check()
-    machine.admit("north")
+    machine.admit("north", replace=True)
     load_identity(party).check()
     assert len(list((party / "keys").iterdir())) == 1
     with pytest.raises(IdentityError, match="were revoked or replaced"):
@@ -465,7 +482,7 @@ def test_keys_that_do_not_belong_together_are_refused(machine):
     """A sealing key, and one for TLS, that were put in place of those that were admitted."""
     other = machine.copy(machine.folder / "again")
     rotate_party(other.party("north"))
-    other.admit("north")
+    other.admit("north", replace=True)
     for file in ("sealing.key", "tls.key"):
         (path,) = machine.party("north").rglob(file)
         (false,) = other.party("north").rglob(file)
@@ -498,7 +515,7 @@ class Stops:
 def test_an_admission_that_stops_halfway_can_be_installed_again(machine, monkeypatch, at):
     party = machine.party("north")
     rotate_party(party)
-    admission = admit(machine.authority, party / "request.json").admission
+    admission = admit(machine.authority, party / "request.json", replace=True).admission
     with monkeypatch.context() as patch:
         Stops(patch, at)
         with pytest.raises(KeyboardInterrupt):
@@ -515,8 +532,8 @@ def test_admitting_that_stops_halfway_can_be_done_again(machine, monkeypatch, at
     with monkeypatch.context() as patch:
         Stops(patch, at)
         with pytest.raises(KeyboardInterrupt):
-            admit(machine.authority, party / "request.json")
-    machine.admit("north")
+            admit(machine.authority, party / "request.json", replace=True)
+    machine.admit("north", replace=True)
     use_party(party)
 
 

@@ -609,7 +609,7 @@ def test_keys_are_rotated_while_others_run(tmp_path):
             here = hub.identity.sealer(("north", "south"))
             assert here.open("south", earlier.seal("hub", b"before")) == b"before"
             rotate_party(machine.party("south"))
-            machine.admit("south")
+            machine.admit("south", replace=True)
             machine.update(running)
             await publish_members(machine.authority, times=QUICK)
             version = machine.identity("south").members.current.version

@@ -81,11 +81,19 @@ def admit(
     request: Annotated[
         pathlib.Path, typer.Argument(metavar="request.json", help="From party create.")
     ],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Its earlier keys are worth nothing from now on.")
+    ] = False,
 ) -> None:
-    """Admit a party: sign its keys. What is written goes back to it."""
+    """Admit a party: sign its keys. What is written goes back to it.
+
+    Ask the member for the fingerprint of its keys, by another way than the file came.
+    """
     from fedbandits.deployment.process.local import admit_here
 
-    admitted = admit_here(folder, request)
+    admitted = admit_here(folder, request, replace)
+    typer.echo(f"The keys of {admitted.name} have the fingerprint {admitted.fingerprint}:")
+    typer.echo(f"ask {admitted.name} whether that is so, and revoke it if not.")
     typer.echo(f"{admitted.admission}: send it to the party, for fedbandits party admit")
     _publish(folder)
 

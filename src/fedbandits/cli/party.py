@@ -31,8 +31,17 @@ def create(
 
     request = create_party(federation, name, out)
     write_settings(out / name, load_federation(federation), name, port)
-    typer.echo(f"{request}: send it to the authority, for fedbandits federation admit")
+    _say_request(request)
     typer.echo(f"{out / name / 'party.toml'}: its own settings")
+
+
+def _say_request(request: pathlib.Path, replaces: str = "") -> None:
+    """What to do with a request, and what the authority should be told beside it."""
+    from fedbandits.deployment.identity.papers import read_request
+
+    fingerprint = read_request(request).fingerprint
+    typer.echo(f"{request}: send it to the authority, for fedbandits federation admit{replaces}")
+    typer.echo(f"The fingerprint of its keys is {fingerprint}: say it in a call.")
 
 
 @app.command("admit", epilog="Example: fedbandits party admit ./north admission-north.json")
@@ -48,12 +57,12 @@ def admit(
     """Install what the authority has sent back. The first decides which authority is trusted."""
     from fedbandits.deployment.identity.enrolment import install_admission
     from fedbandits.deployment.identity.identity import pinned_admission
-    from fedbandits.deployment.identity.members import authority_fingerprint
+    from fedbandits.deployment.identity.members import spoken_fingerprint
 
     members = install_admission(folder, admission, authority)
     pinned = pinned_admission(folder)
     if pinned is not None and not authority:
-        fingerprint = authority_fingerprint(pinned.authority)
+        fingerprint = spoken_fingerprint(pinned.authority)
         typer.echo(f"The authority's fingerprint is {fingerprint}: compare it with what it says.")
     typer.echo(f"Admitted; members: {', '.join(members.present)}")
     typer.echo(f"Next: fedbandits party run {folder}")
@@ -137,7 +146,7 @@ def rotate(folder: Folder) -> None:
     from fedbandits.deployment.identity.enrolment import rotate_party
 
     request = rotate_party(folder)
-    typer.echo(f"{request}: send it to the authority, for fedbandits federation admit")
+    _say_request(request, " --replace")
     typer.echo("It goes on with its keys until the new admission is installed and it starts again.")
 
 

@@ -25,7 +25,7 @@ from fedbandits.deployment.identity.certificates import (
     pem,
 )
 from fedbandits.deployment.identity.members import Member, Members, decode, read_members
-from fedbandits.deployment.identity.papers import Admission, Request
+from fedbandits.deployment.identity.papers import Admission, Request, read_request
 from fedbandits.deployment.identity.private_files import (
     new_folder,
     only_one,
@@ -97,10 +97,12 @@ class Authority(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """The files that an admission has left: what goes back to the party, and the new list."""
+    """What an admission has left: what goes back to the party, the new list, and whose keys."""
 
     admission: pathlib.Path
     members: pathlib.Path
+    name: str
+    fingerprint: str  # of the keys that were admitted
 
 
 def init_authority(federation: Path, out: Path) -> pathlib.Path:
@@ -174,7 +176,9 @@ def load_authority(folder: Path) -> Authority:
     return Authority(place, federation, signing, issuer, issuing, members)
 
 
-def admit(authority: Path, request: Path, days: float = MEMBER_DAYS) -> Admitted:
+def admit(
+    authority: Path, request: Path, days: float = MEMBER_DAYS, replace: bool = False
+) -> Admitted:
     """Admit a party, for the first time or with new keys; then its earlier ones are worth nothing.
 
     Parameters
@@ -185,6 +189,9 @@ def admit(authority: Path, request: Path, days: float = MEMBER_DAYS) -> Admitted
         The party's ``request.json``.
     days
         How long its certificate is valid.
+    replace
+        Whether the keys may take the place of others that were admitted. A request shows no more
+        than that somebody has its keys: compare its fingerprint with what the member says.
 
     Returns
     -------
@@ -195,11 +202,12 @@ def admit(authority: Path, request: Path, days: float = MEMBER_DAYS) -> Admitted
     ------
     IdentityError
         If it is no member by the terms, has other terms, or its keys are damaged, another's, or
-        were revoked or replaced. Nothing has changed then.
+        were revoked or replaced; or if they are new ones, without ``replace``. Nothing has changed
+        then.
     """
     with only_one(pathlib.Path(authority)):
         office, place = load_authority(authority), pathlib.Path(request)
-        asked = decode(Request, read_file(place), place)
+        asked = read_request(place)
         key = asked.check(office.federation.name, office.federation.terms, place)
         if asked.name not in office.federation.everybody:
             raise IdentityError(
@@ -207,29 +215,31 @@ def admit(authority: Path, request: Path, days: float = MEMBER_DAYS) -> Admitted
                 f"members: {', '.join(office.federation.everybody)}"
             )
         _refuse_known_keys(office, asked, place)
+        if not replace:
+            _refuse_new_keys(office, asked, place)
         version = office.members.version + 1
         member = Member(sealing=asked.sealing, certificate="", admitted=version)
         certificate = office.issue(key, (member.user(asked.name),), certificates.CLIENT, days)
         member = msgspec.structs.replace(member, certificate=certificates.fingerprint(certificate))
         _retire(office, asked.name, asked.sealing)
         members = office.write_members({**office.members.members, asked.name: member})
-        return _admission(office, asked.name, certificate, members)
+        return _admission(office, asked, certificate, members)
 
 
 def _admission(
-    office: Authority, name: str, certificate: x509.Certificate, members: Members
+    office: Authority, asked: Request, certificate: x509.Certificate, members: Members
 ) -> Admitted:
     """Write what goes back to a party."""
     admission = Admission(
-        name=name,
+        name=asked.name,
         certificate=pem(certificate).decode(),
         issuer=pem(office.issuer).decode(),
         members=members,
         authority=office.public,
     ).signed(office.signing)
-    path = office.folder / f"admission-{name}.json"
+    path = office.folder / f"admission-{asked.name}.json"
     write_private(path, admission.encode(), replace=True)
-    return Admitted(path, office.folder / _MEMBERS)
+    return Admitted(path, office.folder / _MEMBERS, asked.name, asked.fingerprint)
 
 
 def revoke(authority: Path, name: str) -> pathlib.Path:
@@ -278,6 +288,17 @@ def _refuse_known_keys(office: Authority, asked: Request, place: pathlib.Path) -
         )
     if owner is not None:
         raise IdentityError(f"{place}: uses a key of {owner}; each member must make its own keys")
+
+
+def _refuse_new_keys(office: Authority, asked: Request, place: pathlib.Path) -> None:
+    """Refuse what may be somebody else's request in the name of a member that has keys."""
+    member = office.members.members.get(asked.name)
+    if member is not None and member.sealing != asked.sealing:
+        raise IdentityError(
+            f"{place}: has new keys of {asked.name}, which was admitted with others; if "
+            f"{asked.name} itself says that {asked.fingerprint} is the fingerprint of its new "
+            "keys, admit them with --replace"
+        )
 
 
 def _retire(office: Authority, name: str, new: bytes) -> None:

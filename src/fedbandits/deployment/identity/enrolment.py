@@ -30,12 +30,12 @@ from fedbandits.deployment.identity.identity import (
 )
 from fedbandits.deployment.identity.members import (
     Members,
-    authority_fingerprint,
     decode,
     newest,
     read_members,
+    spoken_fingerprint,
 )
-from fedbandits.deployment.identity.papers import Admission, Request, make_request
+from fedbandits.deployment.identity.papers import Admission, Request, make_request, read_request
 from fedbandits.deployment.identity.private_files import (
     make_folder,
     new_folder,
@@ -98,7 +98,7 @@ def rotate_party(party: Path) -> pathlib.Path:
     """
     folder = pathlib.Path(party)
     with only_one(folder):
-        name = decode(Request, read_file(folder / REQUEST), folder / REQUEST).name
+        name = read_request(folder / REQUEST).name
         request = _new_keys(folder, name, load_federation(folder / FEDERATION))
         write_private(folder / REQUEST, request.encode(), replace=True)
     return folder / REQUEST
@@ -125,7 +125,7 @@ def install_admission(party: Path, admission: Path, authority: str = "") -> Memb
         The file that came from the authority.
     authority
         The authority's fingerprint, as it was told by other means; see
-        :func:`~fedbandits.deployment.identity.members.authority_fingerprint`.
+        :func:`~fedbandits.deployment.identity.members.spoken_fingerprint`.
 
     Returns
     -------
@@ -141,14 +141,14 @@ def install_admission(party: Path, admission: Path, authority: str = "") -> Memb
     folder, place = pathlib.Path(party), pathlib.Path(admission)
     with only_one(folder):
         found = decode(Admission, read_file(place), place)
-        told = authority_fingerprint(found.authority)
+        told = spoken_fingerprint(found.authority)
         if authority and authority.strip().lower() != told:
             raise IdentityError(f"{place}: of authority {told}, not {cut(repr(authority))}")
         pinned = pinned_admission(folder)
         if pinned is not None and pinned.authority != found.authority:
             raise IdentityError(
                 f"{place}: of authority {told}, but this party trusts "
-                f"{authority_fingerprint(pinned.authority)}"
+                f"{spoken_fingerprint(pinned.authority)}"
             )
         keys, certificate = check_admission(folder, found, place)
         known = _newest_known(folder, found, place)
@@ -169,7 +169,7 @@ def install_admission(party: Path, admission: Path, authority: str = "") -> Memb
 def _remove_others(folder: pathlib.Path, used: str) -> None:
     """Remove all keys but those in use, and those that a later request asks to admit."""
     place = folder / REQUEST
-    request = decode(Request, read_file(place), place)
+    request = read_request(place)
     asked = key_name(load_signing_request(request.signing_request.encode(), place))
     for other in (folder / KEYS).iterdir():
         if other.name not in (used, asked):

@@ -33,7 +33,7 @@ from fedbandits.deployment.identity.members import (
     newest,
     read_members,
 )
-from fedbandits.deployment.identity.papers import Admission, Request
+from fedbandits.deployment.identity.papers import Admission, read_request
 from fedbandits.deployment.identity.private_files import (
     read_file,
     read_private,
@@ -185,7 +185,7 @@ def check_admission(
     """
     found.verify(found.authority, place)
     federation = load_federation(folder / FEDERATION)
-    name = decode(Request, read_file(folder / REQUEST), folder / REQUEST).name
+    name = read_request(folder / REQUEST).name
     if found.name != name:
         raise IdentityError(
             f"{place}: is an admission of {cut(repr(found.name))}, but this party is {name}"

@@ -119,13 +119,13 @@ def verify_signature(
     except (InvalidSignature, ValueError):
         raise IdentityError(
             f"{what}: was not signed by the authority of this federation "
-            f"({authority_fingerprint(authority)}), or was altered since"
+            f"({spoken_fingerprint(authority)}), or was altered since"
         ) from None
 
 
-def authority_fingerprint(authority: bytes) -> str:
-    """A public key in eight groups of digits, for people to compare: the half of its SHA-256."""
-    digits = hashlib.sha256(authority).hexdigest()[:32]
+def spoken_fingerprint(public: bytes) -> str:
+    """Public keys in eight groups of digits, for people to compare: the half of their SHA-256."""
+    digits = hashlib.sha256(public).hexdigest()[:32]
     return "-".join(digits[i : i + 4] for i in range(0, 32, 4))
 
 

@@ -8,6 +8,8 @@ sealed frame, and the authority admits no key twice.
 
 from __future__ import annotations
 
+import pathlib
+
 import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
@@ -16,7 +18,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 from fedbandits.deployment.identity.certificates import load_signing_request, signing_request
-from fedbandits.deployment.identity.members import Members, signable, verify_signature
+from fedbandits.deployment.identity.members import (
+    Members,
+    decode,
+    signable,
+    spoken_fingerprint,
+    verify_signature,
+)
+from fedbandits.deployment.identity.private_files import read_file
 from fedbandits.errors import IdentityError
 from fedbandits.federation.terms import Terms, cut
 
@@ -54,6 +63,11 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """The request as it is written to its file."""
         return msgspec.json.format(msgspec.json.encode(self))
 
+    @property
+    def fingerprint(self) -> str:
+        """Of both public keys, for people to compare: what the member says, and what has come."""
+        return spoken_fingerprint(self.sealing + self.signing_request.encode())
+
     def check(self, federation: str, terms: Terms, place: object) -> ec.EllipticCurvePublicKey:
         """The party's key for TLS, if all is as it should be.
 
@@ -88,6 +102,11 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         except ValueError:
             raise IdentityError(f"{place}: its sealing key is not a public X25519 key") from None
         return key
+
+
+def read_request(place: pathlib.Path) -> Request:
+    """The request in a file; :class:`~fedbandits.errors.IdentityError` if it is damaged."""
+    return decode(Request, read_file(place), place)
 
 
 def make_request(

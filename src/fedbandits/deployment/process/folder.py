@@ -22,9 +22,8 @@ from msgspec import Meta
 
 from fedbandits.deployment.door.settings import DoorSettings
 from fedbandits.deployment.identity.identity import FEDERATION, REQUEST
-from fedbandits.deployment.identity.members import decode
-from fedbandits.deployment.identity.papers import Request
-from fedbandits.deployment.identity.private_files import read_file, write_private
+from fedbandits.deployment.identity.papers import Request, read_request
+from fedbandits.deployment.identity.private_files import write_private
 from fedbandits.deployment.process.examples import own_example
 from fedbandits.errors import ConfigError, IdentityError
 from fedbandits.settings.federation import Federation, load_federation
@@ -155,7 +154,7 @@ def load_party(path: Path) -> PartyFolder:
             f"{folder}: is not the folder of a party: it has no {REQUEST}; make one with: "
             "fedbandits party create"
         )
-    request = decode(Request, read_file(folder / REQUEST), folder / REQUEST)
+    request = read_request(folder / REQUEST)
     federation = load_federation(folder / FEDERATION)
     federation.seat_of(request.name)
     _refuse_other_terms(folder, federation, request)

@@ -29,7 +29,7 @@ from fedbandits.deployment.identity.authority import (
 )
 from fedbandits.deployment.identity.enrolment import create_party, install_admission
 from fedbandits.deployment.identity.identity import load_identity
-from fedbandits.deployment.identity.members import Members, authority_fingerprint
+from fedbandits.deployment.identity.members import Members, spoken_fingerprint
 from fedbandits.deployment.identity.private_files import new_folder
 from fedbandits.deployment.process.folder import (
     PartyFolder,
@@ -105,7 +105,7 @@ def init_federation(config: Path, out: Path, local: bool, first_port: int = FIRS
             _tell(folder / name, load_authority(office).members)
         hosts = tuple(dict.fromkeys((*LOCAL_HOSTS, *_hosts(federation))))
         make_broker(office, folder / BROKER, hosts, _listens(federation))
-        fingerprint = authority_fingerprint(load_authority(office).public)
+        fingerprint = spoken_fingerprint(load_authority(office).public)
     return Made(federation, fingerprint, names)
 
 
@@ -130,10 +130,10 @@ def _is_here(host: str) -> bool:
         return host == "localhost"
 
 
-def admit_here(folder: Path, request: Path) -> Admitted:
+def admit_here(folder: Path, request: Path, replace: bool = False) -> Admitted:
     """Admit a party, and tell the broker's configuration; see :func:`.authority.admit`."""
     place = authority_in(folder)
-    admitted = admit(place, request)
+    admitted = admit(place, request, replace=replace)
     _update(place)
     return admitted
 
