@@ -173,6 +173,10 @@ def test_who_is_revoked_is_no_longer_talked_to(machine):
             at_hub.take_members(published.replace(b"true", b"false"))
         assert at_hub.node.status()["members_version"] == 4
         at_hub.take_members(published)  # again: nothing happens
+        assert north.node.status()["problems"] == {}
+        north.take_members(published)
+        said = north.node.status()["problems"]["identity"]
+        assert said.startswith("north was revoked by the authority; fedbandits party rotate")
         await north.stop()
 
         fedbandits("party", "rotate", machine / "north")

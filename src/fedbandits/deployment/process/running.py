@@ -26,7 +26,7 @@ from fedbandits.deployment.identity.private_files import write_private
 from fedbandits.deployment.process.folder import RUNNING, PartyFolder
 from fedbandits.deployment.process.simulated import simulated_supply
 from fedbandits.deployment.storage.store import Store
-from fedbandits.errors import FedbanditsError
+from fedbandits.errors import FedbanditsError, IdentityError
 
 _LOG = logging.getLogger("fedbandits.deployment")
 #: The role that orders runs.
@@ -68,6 +68,10 @@ class PartyNode(Node):
         told["protects"] = self.federation.noise == "secure"
         told["members_version"] = self.identity.members.current.version
         told["certificate_days"] = self.identity.days_left()
+        try:
+            self.identity.check()
+        except IdentityError as refused:  # nobody exchanges anything with it any more
+            told["problems"]["identity"] = str(refused)
         return told
 
 
