@@ -197,6 +197,18 @@ def test_bodies_that_are_none(tmp_path):
     played(scenario, InMemory(agents(), "north"), tmp_path)
 
 
+def test_what_a_party_says_of_itself_has_the_name_of_its_organisation(tmp_path):
+    """Its system calls it agent-0, which an application has never heard of."""
+
+    async def scenario(http, door):
+        long = await http.post("/v1/decisions", json={"actions": [[2.0, 0.0]] * len(ACTIONS)})
+        assert long.json()["detail"].startswith("north, a decision that was asked for: ")
+        who = await http.post("/v1/decisions", json={"actions": ACTIONS, "person": "4711"})
+        assert who.json()["detail"].startswith("north: the terms protect records")
+
+    played(scenario, InMemory(agents(), "north"), tmp_path)
+
+
 def test_one_context_where_actions_have_models_of_their_own(tmp_path):
     async def scenario(http, door):
         assert (await http.post("/v1/decisions", json={"context": [0.1, 0.2]})).status_code == 200

@@ -49,11 +49,25 @@ class Common:
         Where requests are counted.
     settings
         How much is taken.
+    names
+        What the party is called by its system, and by its organisation.
     """
 
-    def __init__(self, guard: Guard, metrics: Metrics, settings: DoorSettings) -> None:
+    def __init__(
+        self, guard: Guard, metrics: Metrics, settings: DoorSettings, names: tuple[str, str]
+    ) -> None:
         self.guard, self.metrics = guard, metrics
         self.most = settings.most_body
+        self._names = names
+
+    def refusal(self, error: Exception) -> Refused:
+        """What an error means here; a party that it begins with has its organisation's name."""
+        refused = meant(error)
+        party, member = self._names
+        if not refused.detail.startswith((f"{party}:", f"{party},")):
+            return refused
+        said = member + refused.detail.removeprefix(party)
+        return Refused(refused.problem, said, refused.headers)
 
 
 class At:
@@ -112,7 +126,7 @@ class At:
         return await route.handler(request)
 
     async def _refuse(self, send: Send, request: Request, error: Exception) -> Answer:
-        refused = meant(error)
+        refused = self._common.refusal(error)
         if refused.problem is INTERNAL:
             _log_failure(self._path, error)
         self._common.metrics.refused(refused.problem.name)
@@ -137,7 +151,8 @@ class App:
 
     def __init__(self, served: Served, folder: pathlib.Path, settings: DoorSettings) -> None:
         metrics = Metrics(served)
-        common = Common(Guard(folder, served.member), metrics, settings)
+        names = served.federation.party_of[served.member], served.member
+        common = Common(Guard(folder, served.member), metrics, settings, names)
         #: What answers; its ``closing`` ends what is waited for.
         self.endpoints = Endpoints(served, metrics)
         routes = routes_of(self.endpoints, offered(served))
