@@ -74,7 +74,12 @@ def test_an_example_is_copied_as_it_is():
 
 
 def test_a_name_that_no_experiment_can_have_is_left_out(tmp_path):
-    assert loaded(tmp_path, template(["feducb"], tmp_path / "-odd.toml")).name == "experiment"
+    text = template(["feducb"], tmp_path / "-odd.toml")
+    assert loaded(tmp_path, text).name == "written"  # as the file is
+    odd = tmp_path / "-odd.toml"
+    odd.write_text(text, encoding="utf-8")
+    assert fb.load(odd).name == "experiment"
+    assert fb.load(odd, ["name=chosen"]).name == "chosen"
 
 
 class TestExamples:

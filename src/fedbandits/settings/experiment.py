@@ -21,7 +21,7 @@ from fedbandits.settings.plain import plain, without_none
 from fedbandits.settings.schema import convert, shown
 from fedbandits.settings.showing import ShownExperiment, ShownVariant
 from fedbandits.settings.sweep_keys import without_sweep
-from fedbandits.settings.toml_files import assign, read_toml
+from fedbandits.settings.toml_files import NAME, read_experiment
 from fedbandits.settings.worlds import environment_of, prepare
 from fedbandits.systems import Plan, find_preset, find_system, preset_names
 from fedbandits.systems.playing import bounds_in, plan_in
@@ -29,9 +29,6 @@ from fedbandits.systems.playing import bounds_in, plan_in
 if TYPE_CHECKING:  # a configuration is read without what prices it
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.systems.theory import Bound
-
-#: A name is a folder's name: no separators, no leading dot or dash.
-_NAME = r"^\w[\w .+=,-]{0,99}\Z"
 
 
 class Variant(ShownVariant, frozen=True):
@@ -67,7 +64,7 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     rounds: Annotated[int, Meta(ge=1, le=4_000_000_000)]
     environment: dict[str, Any]
     systems: list[dict[str, Any]]
-    name: Annotated[str, Meta(pattern=_NAME)] = "experiment"
+    name: Annotated[str, Meta(pattern=NAME)] = "experiment"
     replicates: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
     checkpoints: Annotated[int, Meta(ge=1, le=100_000)] = 60
@@ -86,9 +83,9 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
     systems
         The systems to compare, each made by :func:`system`. Their labels must differ.
     name
-        Name of the experiment. It is used in reports, and for its folder under ``runs``. It has at
-        most 100 characters: letters, digits, spaces and ``_ . + = , -``. The first is a letter, a
-        digit or ``_``.
+        Name of the experiment. It is used in reports, and for its folder under ``runs``. In a file
+        it is the file's own name by default. It has at most 100 characters: letters, digits, spaces
+        and ``_ . + = , -``. The first is a letter, a digit or ``_``.
     replicates
         Number of independent repetitions. Each draws its own θ* and its own splits of data.
     seed
@@ -277,10 +274,7 @@ def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
         ``systems.0.epsilon=2``, ``systems.LABEL.epsilon=2`` or ``systems.*.epsilon=2``.
     """
     file = experiment_file(path)
-    raw = read_toml(file)
-    for assignment in overrides:
-        assign(raw, assignment)
-    return Experiment.from_table(raw, file.parent)
+    return Experiment.from_table(read_experiment(file, overrides), file.parent)
 
 
 def _head(raw: Mapping[str, Any]) -> _Head:

@@ -24,7 +24,7 @@ from fedbandits.settings.sweep_keys import (
     take_sweep,
     values_of,
 )
-from fedbandits.settings.toml_files import assign, named_entries, read_toml
+from fedbandits.settings.toml_files import named_entries, read_experiment
 from fedbandits.systems import find_system
 
 #: Names that a dimension of a swept key cannot have.
@@ -205,9 +205,7 @@ def load_any(
         A sweep if the file has a table ``[sweep]`` that is not empty, or ``sweeps`` are given.
     """
     file = experiment_file(path)
-    raw = read_toml(file)
-    for assignment in overrides:
-        assign(raw, assignment)
+    raw = read_experiment(file, overrides)
     keys = take_sweep(raw)
     options = [parse_option(option) for option in sweeps]
     twice = [key for key, count in Counter(key for key, _ in options).items() if count > 1]

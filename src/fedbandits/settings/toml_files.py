@@ -5,10 +5,14 @@ from __future__ import annotations
 import pathlib
 import re
 import tomllib
+from collections.abc import Iterable
 from typing import Any
 
 from fedbandits._suggest import did_you_mean
 from fedbandits.errors import ConfigError
+
+#: What an experiment may be called. A name is a folder's name: no separators, no leading dot.
+NAME = r"^\w[\w .+=,-]{0,99}\Z"
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -46,6 +50,24 @@ def read_toml(file: pathlib.Path) -> dict[str, Any]:
         raise ConfigError(f"{file}: not valid TOML: {error}") from None
     except (OSError, ValueError) as error:  # ValueError: no text, or a path that cannot be one
         raise ConfigError(f"{str(file)!r}: cannot be read: {type(error).__name__}") from None
+
+
+def read_experiment(file: pathlib.Path, overrides: Iterable[str]) -> dict[str, Any]:
+    """An experiment's file as a table, with assignments carried out.
+
+    If it has no name, it has that of the file: then two files have two folders under ``runs``.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot be read, or an assignment leads nowhere.
+    """
+    raw = read_toml(file)
+    for assignment in overrides:
+        assign(raw, assignment)
+    if re.match(NAME, file.stem):
+        raw.setdefault("name", file.stem)
+    return raw
 
 
 def assign(raw: dict[str, Any], assignment: str) -> None:

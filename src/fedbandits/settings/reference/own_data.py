@@ -19,10 +19,10 @@ from fedbandits.environments.tables.delimited import SEPARATORS
 from fedbandits.environments.tables.raw import RawTable, tidy
 from fedbandits.environments.tables.sources import read_table
 from fedbandits.errors import ConfigError
-from fedbandits.settings.experiment import _NAME
 from fedbandits.settings.reference.columns import MOST, Column, look
 from fedbandits.settings.reference.keys import in_toml
 from fedbandits.settings.reference.templates import comment, in_shell
+from fedbandits.settings.toml_files import NAME
 
 #: Learning alone, sharing everything in clear, and sharing privately in two ways.
 _SYSTEMS = ("linucb-alone", "linucb-pooled", "feducb", "feducb-hybrid")
@@ -188,7 +188,7 @@ def _rounds(raw: RawTable, site: str) -> int:
 
 def _head(path: str | pathlib.Path, rounds: int) -> list[str]:
     name = pathlib.Path(path).stem
-    named = [f"name = {in_toml(name)}"] if re.match(_NAME, name) else []
+    named = [f"name = {in_toml(name)}"] if re.match(NAME, name) else []
     about = (
         f"Visits of each party: the rows of the smallest one, but at least {_FEWEST_ROUNDS} and at "
         f"most {_MOST_ROUNDS:,}. Rows are drawn at random, so other numbers work too."

@@ -11,10 +11,11 @@ from fedbandits._suggest import close_names
 from fedbandits.environments import Environment, environments
 from fedbandits.errors import ConfigError
 from fedbandits.settings.examples import examples
-from fedbandits.settings.experiment import _NAME, Variant, system
+from fedbandits.settings.experiment import Variant, system
 from fedbandits.settings.reference.docstrings import summary_of
 from fedbandits.settings.reference.keys import Key, in_toml, keys_of
 from fedbandits.settings.reference.places import head_keys
+from fedbandits.settings.toml_files import NAME
 from fedbandits.systems.registry import find_preset, find_system, preset_names
 
 #: So few that every preset is done in seconds.
@@ -55,7 +56,7 @@ def template(sources: Sequence[str], path: str | pathlib.Path = "experiment.toml
     kind, world = _shared_world(variants)
     name = pathlib.Path(path).stem
     given = {"rounds": str(_ROUNDS), "replicates": str(_REPLICATES)}
-    given |= {"name": in_toml(name)} if re.match(_NAME, name) else {}
+    given |= {"name": in_toml(name)} if re.match(NAME, name) else {}
     lines = [*comment(line.format(path=in_shell(path)) for line in _HEAD), *_head_lines(given)]
     lines += ["", *comment([f"The world: {summary_of(world)}"])]
     lines += ["[environment]", f"kind = {in_toml(kind)}", *_settings(keys_of(world))]
