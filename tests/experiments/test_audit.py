@@ -284,7 +284,8 @@ class TestNoise:
     def test_a_number_with_less_breaks_the_claim_and_is_named(self):
         verdict = self.judged(noise(), noise(missing=1))
         assert verdict.outcome == "broken"
-        assert "noise is missing" in verdict.line
+        said = "broken: 1 released number has less noise than planned, so not ε = 1 at δ = "
+        assert said in verdict.line
         assert "1 have less, 0 more (agent 1, release 2, number 0: 0 × plan" in verdict.noise_line
 
     def test_a_number_with_more_keeps_it_and_is_named(self):

@@ -81,6 +81,19 @@ def claims_something_definite(preset: str) -> None:
     assert stated.headline
 
 
+def claims_what_was_asked_for(preset: str) -> None:
+    """A private system claims no larger ε than its setting ``epsilon``, at its ``delta``."""
+    found, plan, _ = _setting(preset)
+    stated, asked = found.claim(plan), getattr(plan.config, "epsilon", None)
+    if asked is None or not (stated.is_private and 0.0 < stated.mu < math.inf):
+        return
+    largest = max(asked) if isinstance(asked, tuple | list) else asked
+    assert stated.epsilon <= largest * (1 + 1e-9), (
+        f"the setting asks for ε = {largest:g}, and ε = {stated.epsilon:g} is claimed"
+    )
+    assert stated.delta == plan.config.delta
+
+
 def agrees_on_no_seed(preset: str) -> None:
     """The terms are plain values without a seed, and are the same for all replicates."""
     found, plan, _ = _setting(preset)
@@ -285,6 +298,7 @@ def releases_as_soon_as_a_round_is_over(preset: str) -> None:
 CHECKS: tuple[Callable[[str], None], ...] = (
     says_what_it_is,
     claims_something_definite,
+    claims_what_was_asked_for,
     agrees_on_no_seed,
     is_determined_by_seed_and_replicate,
     does_not_depend_on_threads,

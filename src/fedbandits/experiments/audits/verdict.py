@@ -97,16 +97,23 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
             return f"{self.system}: {self.outcome}: {self._examined_line(self.examined)}"
         if self.outcome == "nothing claimed":
             return f"{self.system}: nothing claimed, no ε to put to the test"
+        claimed = f"ε = {self.epsilon:.3g} at δ = {self.delta:g} as {self.claimed_by} claims"
+        missing = sum(finding.missing for finding in self.noise)
+        if self.outcome == "broken" and self.epsilon_low <= self.epsilon:
+            have = "number has" if missing == 1 else "numbers have"
+            return (
+                f"{self.system}: broken: {missing:,} released {have} less noise than planned, so "
+                f"not {claimed} (attacks by themselves showed {self.epsilon_low:.3g})"
+            )
         sign = "≤" if self.outcome == "holds" else ">"
         waste = ""
         if self.noise_factor > 1.05:
             waste = f", noise {self.noise_factor:.1f} × needed, {self.noise_measured:.1f} measured"
         worst = max(self.findings, key=lambda finding: finding.epsilon_low, default=None)
-        noise = "" if all(f.missing == 0 for f in self.noise) else "; noise is missing"
+        noise = "; noise is missing" if missing else ""
         shown = f"; {worst.looks_at}: {worst.attack}" if worst and self.outcome == "broken" else ""
         return (
-            f"{self.system}: {self.outcome}: ε_low = {self.epsilon_low:.3g} {sign} "
-            f"ε = {self.epsilon:.3g} at δ = {self.delta:g} as {self.claimed_by} claims "
+            f"{self.system}: {self.outcome}: ε_low = {self.epsilon_low:.3g} {sign} {claimed} "
             f"(tightness {self.tightness:.2f}{waste}{shown}{noise})"
         )
 
