@@ -17,6 +17,7 @@ from fedbandits.deployment.identity import (
     authority,
     certificates,
     enrolment,
+    known_keys,
     members,
     private_files,
 )
@@ -329,6 +330,18 @@ def test_keys_take_the_place_of_others_only_if_the_authority_says_so(machine, tm
         machine.identity("north").check()
 
 
+def test_a_sealing_key_alone_prolongs_nothing(machine):
+    """All members know it: who shows it beside another key for TLS may be any of them."""
+    sealing = load_authority(machine.authority).members.members["north"].sealing
+    request = forged(machine, "north", sealing)
+    with pytest.raises(IdentityError, match="has new keys of north"):
+        admit(machine.authority, request)
+    (machine.authority / "admission-north.json").unlink()
+    with pytest.raises(IdentityError, match="has new keys of north"):
+        admit(machine.authority, request)
+    machine.identity("north").check()
+
+
 def test_keys_that_wait_to_be_admitted_are_kept(machine):
     """Of two rotations either can be admitted first."""
     party = machine.party("north")
@@ -501,7 +514,7 @@ class Stops:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
         self._left, self._write = at, private_files.write_private
-        for module in (authority, enrolment, members):
+        for module in (authority, enrolment, known_keys, members):
             monkeypatch.setattr(module, "write_private", self)
 
     def __call__(self, *args: object, **options: object) -> None:

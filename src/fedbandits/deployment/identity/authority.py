@@ -24,7 +24,15 @@ from fedbandits.deployment.identity.certificates import (
     new_key,
     pem,
 )
-from fedbandits.deployment.identity.members import Member, Members, decode, read_members
+from fedbandits.deployment.identity.known_keys import (
+    RETIRED,
+    Retired,
+    admission_of,
+    refuse_known_keys,
+    refuse_new_keys,
+    retire,
+)
+from fedbandits.deployment.identity.members import Member, Members, read_members
 from fedbandits.deployment.identity.papers import Admission, Request, read_request
 from fedbandits.deployment.identity.private_files import (
     new_folder,
@@ -43,7 +51,7 @@ MEMBER_DAYS = 730.0
 #: The name in the authority's own certificate for the broker. No member's user is called so.
 PUBLISHER = "authority"
 
-_FEDERATION, _MEMBERS, _RETIRED = "federation.toml", "members.json", "retired.json"
+_FEDERATION, _MEMBERS = "federation.toml", "members.json"
 _SIGNING, _ISSUING, _ISSUER = "authority.key", "issuer.key", "issuer.pem"
 _PUBLISHING, _PUBLISHERS = "publisher.key", "publisher.pem"
 
@@ -144,7 +152,7 @@ def init_authority(federation: Path, out: Path) -> pathlib.Path:
             _PUBLISHING: key_pem(publishing),
             _PUBLISHERS: pem(publisher),
             _MEMBERS: empty.signed(signing).encode(),
-            _RETIRED: msgspec.json.encode(_Retired({})),
+            RETIRED: msgspec.json.encode(Retired({})),
         }.items():
             write_private(folder / name, data)
     return place
@@ -214,14 +222,14 @@ def admit(
                 f"{place}: {cut(repr(asked.name))} is no member of {office.federation.name!r}; "
                 f"members: {', '.join(office.federation.everybody)}"
             )
-        _refuse_known_keys(office, asked, place)
+        refuse_known_keys(office, asked, place)
         if not replace:
-            _refuse_new_keys(office, asked, place)
+            refuse_new_keys(office, asked, key, place)
         version = office.members.version + 1
         member = Member(sealing=asked.sealing, certificate="", admitted=version)
         certificate = office.issue(key, (member.user(asked.name),), certificates.CLIENT, days)
         member = msgspec.structs.replace(member, certificate=certificates.fingerprint(certificate))
-        _retire(office, asked.name, asked.sealing)
+        retire(office, asked.name, asked.sealing)
         members = office.write_members({**office.members.members, asked.name: member})
         return _admission(office, asked, certificate, members)
 
@@ -237,7 +245,7 @@ def _admission(
         members=members,
         authority=office.public,
     ).signed(office.signing)
-    path = office.folder / f"admission-{asked.name}.json"
+    path = admission_of(office.folder, asked.name)
     write_private(path, admission.encode(), replace=True)
     return Admitted(path, office.folder / _MEMBERS, asked.name, asked.fingerprint)
 
@@ -266,50 +274,3 @@ def revoke(authority: Path, name: str) -> pathlib.Path:
         member = msgspec.structs.replace(office.members.members[name], revoked=True)
         office.write_members({**office.members.members, name: member})
         return office.folder / _MEMBERS
-
-
-class _Retired(msgspec.Struct, frozen=True):
-    """Public sealing keys that were replaced, in hexadecimal digits, and whose they were."""
-
-    keys: dict[str, str]
-
-
-def _refuse_known_keys(office: Authority, asked: Request, place: pathlib.Path) -> None:
-    """Refuse keys that are another's, or that were revoked or replaced: somebody may have them."""
-    owners = _retired(office)
-    for name, member in office.members.members.items():
-        if name != asked.name or member.revoked:
-            owners[member.sealing.hex()] = name
-    owner = owners.get(asked.sealing.hex())
-    if owner == asked.name:
-        raise IdentityError(
-            f"{place}: these keys of {asked.name} were revoked or replaced; it makes new ones with "
-            "fedbandits party rotate"
-        )
-    if owner is not None:
-        raise IdentityError(f"{place}: uses a key of {owner}; each member must make its own keys")
-
-
-def _refuse_new_keys(office: Authority, asked: Request, place: pathlib.Path) -> None:
-    """Refuse what may be somebody else's request in the name of a member that has keys."""
-    member = office.members.members.get(asked.name)
-    if member is not None and member.sealing != asked.sealing:
-        raise IdentityError(
-            f"{place}: has new keys of {asked.name}, which was admitted with others; if "
-            f"{asked.name} itself says that {asked.fingerprint} is the fingerprint of its new "
-            "keys, admit them with --replace"
-        )
-
-
-def _retire(office: Authority, name: str, new: bytes) -> None:
-    """Note that a member's key is replaced, before it is."""
-    member = office.members.members.get(name)
-    if member is not None and member.sealing != new:
-        keys = _retired(office) | {member.sealing.hex(): name}
-        data = msgspec.json.format(msgspec.json.encode(_Retired(keys)))
-        write_private(office.folder / _RETIRED, data, replace=True)
-
-
-def _retired(office: Authority) -> dict[str, str]:
-    path = office.folder / _RETIRED
-    return decode(_Retired, read_file(path), path).keys
