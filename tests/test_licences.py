@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import tomllib
 from email.message import Message
 
 import pytest
 from packaging.requirements import Requirement
 
-from tools.licences import Kind, Licensed, kind_of, needed, stated_licence, wanted
+from tools.licences import (
+    ROOT,
+    Kind,
+    Licensed,
+    kind_of,
+    look_up,
+    needed,
+    stated_licence,
+    wanted,
+)
 
 
 @pytest.mark.parametrize(
@@ -93,3 +103,12 @@ def test_every_extra_is_looked_at():
     }
     found = [(extra, requirement.name) for extra, requirement in wanted(project)]
     assert found == [("", "numpy"), ("", "llvmlite"), ("one", "rich"), ("two", "typer")]
+
+
+def test_nothing_that_is_installed_here_is_gpl_at_run_time():
+    """Oracles and peers may be: they are extras for whoever works on fedbandits."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    found = [look_up(name, extras) for name, extras in needed(wanted(project)).items()]
+    gpl = {each.name for each in found if each.kind is Kind.PROGRAM}
+    assert gpl <= {"phe"}
+    assert not [each.name for each in found if each.at_run_time and each.name in gpl]

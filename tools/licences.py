@@ -27,7 +27,7 @@ from packaging.utils import canonicalize_name
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 OWN = "fedbandits"
 #: Extras that nobody needs who runs fedbandits; all others count as run time.
-DEVELOPMENT = ("test", "docs", "package")
+DEVELOPMENT = ("test", "docs", "package", "bench")
 
 
 class Kind(enum.IntEnum):
