@@ -110,5 +110,5 @@ def test_nothing_that_is_installed_here_is_gpl_at_run_time():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     found = [look_up(name, extras) for name, extras in needed(wanted(project)).items()]
     gpl = {each.name for each in found if each.kind is Kind.PROGRAM}
-    assert gpl <= {"phe"}
+    assert "phe" in gpl  # what is looked for can be found
     assert not [each.name for each in found if each.at_run_time and each.name in gpl]
