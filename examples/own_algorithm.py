@@ -1,4 +1,4 @@
-"""An algorithm of one's own against FedUCB in one plot: own_algorithm/plots/regret.png."""
+"""An algorithm of one's own against FedUCB in one plot: runs/own_algorithm/plots/regret.png."""
 
 import numpy as np
 
@@ -33,5 +33,5 @@ class Thompson(fb.Learner):
 world = fb.environments.Linear(agents=10, dim=5, arms=20)
 systems = [fb.system("thompson"), fb.system("feducb-nonprivate"), fb.system("feducb")]
 experiment = fb.Experiment(rounds=2000, replicates=4, environment=world, systems=systems)
-result = fb.run(experiment, out="own_algorithm")
+result = fb.run(experiment, out="runs/own_algorithm")
 print(result.regret.isel(round=-1).sum("party").mean("replicate").to_series())

@@ -141,9 +141,9 @@ def test_an_algorithm_of_ones_own_is_in_one_plot_with_feducb(tmp_path, monkeypat
     short = OWN.read_text(encoding="utf-8").replace("rounds=2000", "rounds=100")
     (tmp_path / "own.py").write_text(short, encoding="utf-8")
     runpy.run_path(str(tmp_path / "own.py"))
-    plot = tmp_path / "own_algorithm" / "plots" / "regret.png"
+    plot = tmp_path / "runs" / "own_algorithm" / "plots" / "regret.png"
     assert plt.imread(plot).std() > 0.05
-    summary = (tmp_path / "own_algorithm" / "summary.csv").read_text().splitlines()
+    summary = (tmp_path / "runs" / "own_algorithm" / "summary.csv").read_text().splitlines()
     assert [line.split(",")[0] for line in summary[1:]] == [
         "thompson", "feducb-nonprivate", "feducb"
     ]  # fmt: skip
