@@ -9,6 +9,7 @@ whatever follows finds most of its kernels compiled.
 from __future__ import annotations
 
 import functools
+import gc
 import pathlib
 
 import pytest
@@ -55,6 +56,12 @@ FIRST = (
     "test_commands", "test_docs", "test_door_contract", "test_samba_security", "test_audit",
     "test_procurement",
 )  # fmt: skip
+
+
+def pytest_collection_finish() -> None:
+    """Nobody looks for garbage in a million objects of imported modules and collected tests."""
+    gc.collect()
+    gc.freeze()
 
 
 @functools.cache

@@ -38,6 +38,8 @@ def held():
     rtsys.initialize(cpu_target.target_context)
     counted = _nrt_python.memsys_stats_enabled()
     _nrt_python.memsys_enable_stats()
+    gc.collect()
+    gc.freeze()  # what other tests hold; to look through it takes seconds each time
 
     def count() -> int:
         gc.collect()
