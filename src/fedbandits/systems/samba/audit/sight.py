@@ -148,8 +148,8 @@ class Examination:
         unmasked = [value, *(value / m.draw(message.step, message.iteration) for m in known_masks)]
         if isinstance(message, ScoreList):
             seen = floats([self._truth.contents(SCORES, message, s) for s in message.sealed])
-            unmasked += list(value / common_divisor(seen) * _OCTAVES)
-        if any(np.isclose(v, true, rtol=1e-12, atol=0.0) for v in unmasked):
+            unmasked += (value / common_divisor(seen) * _OCTAVES).tolist()
+        if np.isclose(unmasked, true, rtol=1e-12, atol=0.0).any():
             return Sight.CLEAR if named else Sight.PERMUTED
         return Sight.MASKED if named else Sight.MASKED_PERMUTED
 
