@@ -134,7 +134,7 @@ class Examination:
                 best = max(best, self._score_sight(message, message.sealed, owner, named=True))
             elif isinstance(message, ScoreList):
                 place = self._truth.place(message, owner)
-                named = self._sees_through_places()
+                named = self._sees_through_places
                 best = max(best, self._score_sight(message, message.sealed[place], owner, named))
         return best
 
@@ -167,12 +167,12 @@ class Examination:
                 best = max(best, Sight.ENCRYPTED if opened is None else Sight.CLEAR)
             elif isinstance(message, BitList):
                 opened = self._open(BITS, BIT_BYTES, message, message.sealed[0])
-                named = Sight.CLEAR if self._sees_through_places() else Sight.PERMUTED
+                named = Sight.CLEAR if self._sees_through_places else Sight.PERMUTED
                 best = max(best, Sight.ENCRYPTED if opened is None else named)
         return max(best, Sight.GUESSED) if self._guesses_pulls() else best
 
     def _guesses_pulls(self) -> bool:
-        if not self._sees_through_places():
+        if not self._sees_through_places:
             return False
         exploring, groups = exploring_steps(self._run), [list(pulled_arms(self._run))]
         if exploring:
@@ -230,6 +230,7 @@ class Examination:
                 yield channel_cipher(name, key, self._agreed)
                 yield make_cipher(name, key)
 
+    @functools.cached_property
     def _sees_through_places(self) -> bool:
         """Whether a standing order, or some key that is held, tells who is where in every list."""
         agreed, lists = self._agreed, self._truth.lists
