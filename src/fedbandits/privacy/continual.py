@@ -104,9 +104,7 @@ class ContinualPlan(msgspec.Struct, frozen=True, omit_defaults=True):
         """
         if self.mechanism == "optimal":
             return packed_decoder(self.releases, self.decay)
-        found = toeplitz_coefficients(self.releases if self.mechanism == "toeplitz" else 0)
-        found.flags.writeable = False
-        return found
+        return _kept_coefficients(self.releases if self.mechanism == "toeplitz" else 0)
 
     def sensitivity(self, releases: int | None = None) -> float:
         """Sensitivity of the inputs of the draws to one record, as a multiple of its norm.
@@ -192,6 +190,14 @@ def toeplitz_coefficients(count: int) -> Floats:
     """First ``count`` coefficients of the square root of the lower triangular matrix of ones."""
     k = np.arange(1, max(count, 1), dtype=np.float64)
     return np.concatenate([[1.0], np.cumprod(1.0 - 0.5 / k)])[:count]
+
+
+@functools.lru_cache(maxsize=2)  # of 10⁷ releases they take 80 MB
+def _kept_coefficients(count: int) -> Floats:
+    """The same, read-only: a party asks for them at every release."""
+    found = toeplitz_coefficients(count)
+    found.flags.writeable = False
+    return found
 
 
 def _toeplitz_norm(count: int) -> float:

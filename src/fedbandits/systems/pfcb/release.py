@@ -13,7 +13,6 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.privacy.continual import TOEPLITZ, draw_slot
 from fedbandits.privacy.running_sum import (
-    CoveringNoise,
     NoiseSource,
     checked_noise,
     cover,
@@ -79,7 +78,7 @@ def release_report(
     draws, sums = state.draws.copy(), state.sums.copy()
     slot = int(draw_slot(TOEPLITZ, release)) if constants.reports == RUNNING else 0
     written = books
-    if isinstance(noise, CoveringNoise):
+    if hasattr(noise, "cover"):
         values = _values(plan, release, slot, capacity, books, sums)
         draws[slot] = cover(noise, release, values)
         written = books._replace(own=np.zeros_like(books.own), fresh=np.zeros_like(books.fresh))

@@ -43,7 +43,7 @@ class Covered(NamedTuple):
 
 def covers(noise: Any) -> bool:
     """Whether a source covers sums; else it gives simulated noise that is added to them."""
-    return isinstance(noise, CoveringNoise)
+    return hasattr(noise, "cover")
 
 
 def simulated(

@@ -17,7 +17,7 @@ from fedbandits.federation.state import PartyState, Step, Transitions
 from fedbandits.learners.joint import Joint, copy_joint
 from fedbandits.learners.ridge import Record
 from fedbandits.privacy import running_sum
-from fedbandits.privacy.running_sum import CoveringNoise, renamed
+from fedbandits.privacy.running_sum import renamed
 from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.counting import countable, sum_to_release
 from fedbandits.systems.agents.joint import load_others
@@ -292,7 +292,7 @@ class PeerAgent(Listener):
         plan, count, now = self._own, self._count, after.estimators[g]
         # What covers is charged for in one stream, whose steps have no gaps.
         step = 1 + sum(each.released.made for each in after.estimators)
-        covers = isinstance(self._noise, CoveringNoise)
+        covers = hasattr(self._noise, "cover")
         released, noisy = running_sum.release(
             plan.release,
             now.released,
