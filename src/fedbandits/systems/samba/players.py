@@ -36,8 +36,9 @@ from fedbandits.systems.samba.silent.steps import new_silent_scratch, play_plain
 from fedbandits.systems.samba.state import Clock, Owners
 from fedbandits.systems.samba.streams import Batch, SimulatedSecrets, Streams
 
-#: Numbers of key stream that are made at once: more, and the memory costs more than the cipher.
-_CHUNK = 1 << 15
+#: Numbers of key stream that are made at once. A cipher block for each stays below 128 KiB: from
+#: there on memory may be mapped, and emptied, anew for every batch, which costs as much as a step.
+_CHUNK = 7 << 10
 
 
 class Setting(NamedTuple):
