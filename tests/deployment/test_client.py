@@ -15,10 +15,14 @@ import fedbandits as fb
 from fedbandits import client as room
 from fedbandits import errors
 from fedbandits.client import AsyncClient, Client, Decision
+from fedbandits.client.calls import Calls
 from fedbandits.client.problems import ERRORS
 from fedbandits.deployment.door import Door, DoorSettings, make_token
 from fedbandits.deployment.door.shapes import Ids
 from fedbandits.settings.federation import read_federation
+from fedbandits.systems.agents.application import ActionsAsked, ContextAsked
+from fedbandits.systems.pfcb.application import PurchaseAsked
+from fedbandits.systems.servers.application import ItemsAsked
 from tests.deployment.doors import ACTIONS, SAMBA, Buyer, InMemory, agents
 
 
@@ -63,6 +67,32 @@ def test_a_context(tmp_path):
             return client.decide(context=np.array([0.1, 0.2])).action
 
     assert used(use, InMemory(agents(models=3), "north"), tmp_path) in range(3)
+
+
+def test_actions_that_can_be_chosen_now(tmp_path):
+    def use(url, token):
+        with Client(url, token) as client:
+            some = [client.decide(context=[0.1, 0.2], available=[last]).action for last in range(3)]
+            array = client.decide(context=[0.1, 0.2], available=np.array([1])).action
+            with pytest.raises(room.OutOfBoundsError, match="available"):
+                client.decide(context=[0.1, 0.2], available=[3])
+            return [*some, array]
+
+    assert used(use, InMemory(agents(models=3), "north"), tmp_path) == [0, 1, 2, 1]
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_a_decision_can_be_asked_for_in_every_systems_words(kind):
+    """What a door takes has a parameter of its own in both clients."""
+    shapes = (ActionsAsked, ContextAsked, ItemsAsked, PurchaseAsked)
+    asked = {field for shape in shapes for field in shape.__struct_fields__}
+    assert {"actions", "available", "user"} <= asked
+    assert asked <= set(inspect.signature(kind.decide).parameters)
+
+
+def test_fields_of_a_system_of_ones_own():
+    call = Calls.decide(context=None, weather="rain")
+    assert call.body == {"weather": "rain"}
 
 
 def test_asyncio(tmp_path):

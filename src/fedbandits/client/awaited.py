@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import httpx
@@ -41,18 +42,24 @@ class AsyncClient:
         *,
         actions: Rows | None = None,
         context: Numbers | None = None,
+        available: Sequence[int] | None = None,
         user: int | None = None,
         items: Rows | None = None,
         person: str | None = None,
+        **more: Any,
     ) -> Decision:
         """Ask for a decision.
 
         Parameters
         ----------
-        actions, context, user, items, person
+        actions, context, available, user, items, person, **more
             See :meth:`Client.decide`.
         """
-        decided: Decision = await self._call(Calls.decide(actions, context, user, items, person))
+        call = Calls.decide(
+            actions=actions, context=context, available=available, user=user, items=items,
+            person=person, **more,
+        )  # fmt: skip
+        decided: Decision = await self._call(call)
         return decided
 
     async def reward(self, decision: Decision | str, reward: Any = None, **more: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import httpx
@@ -55,9 +56,11 @@ class Client:
         *,
         actions: Rows | None = None,
         context: Numbers | None = None,
+        available: Sequence[int] | None = None,
         user: int | None = None,
         items: Rows | None = None,
         person: str | None = None,
+        **more: Any,
     ) -> Decision:
         """Ask for a decision.
 
@@ -69,6 +72,9 @@ class Client:
             One context for each action, if all actions share one model.
         context : (d,) numbers
             The context of this decision, if each action has its own model.
+        available : numbers of actions, optional
+            The actions that can be chosen now, if each action has its own model. All can if it is
+            not given.
         user : int
             Number of the user who has arrived.
         items : (K, d) numbers
@@ -76,8 +82,14 @@ class Client:
         person : str
             Names the person for whom the decision is made, where the terms protect persons. The
             name is the same in all visits.
+        **more
+            What else a system of your own asks with, by name.
         """
-        decided: Decision = self._call(Calls.decide(actions, context, user, items, person))
+        call = Calls.decide(
+            actions=actions, context=context, available=available, user=user, items=items,
+            person=person, **more,
+        )  # fmt: skip
+        decided: Decision = self._call(call)
         return decided
 
     def reward(self, decision: Decision | str, reward: Any = None, **more: Any) -> None:

@@ -57,16 +57,7 @@ class Calls:
     """Makes requests, and reads answers; who sends them is another matter."""
 
     @staticmethod
-    def decide(
-        actions: Rows | None,
-        context: Numbers | None,
-        user: int | None,
-        items: Rows | None,
-        person: str | None,
-    ) -> Call:
-        asked = {
-            "actions": actions, "context": context, "user": user, "items": items, "person": person,
-        }  # fmt: skip
+    def decide(**asked: Any) -> Call:
         body = {name: value for name, value in asked.items() if value is not None}
         return Call("POST", "/v1/decisions", body, Decision)
 
