@@ -185,8 +185,11 @@ class TestAudit:
         report = (folder / "runs" / "tiny" / "report.html").read_text(encoding="utf-8")
         assert summary.replace("'", "&#x27;") in report
 
-    @pytest.mark.parametrize(("outcome", "code"), [("broken", 1), ("holds", 0)])
-    def test_strict_ends_with_1_where_a_claim_is_broken(
+    @pytest.mark.parametrize(
+        ("outcome", "code"),
+        [("broken", 1), ("not attacked", 1), ("holds", 0), ("nothing claimed", 0)],
+    )
+    def test_strict_ends_with_1_where_a_claim_is_broken_or_untested(
         self, folder, monkeypatch, capsys, outcome, code
     ):
         verdict = Verdict(

@@ -160,3 +160,13 @@ def test_a_type_checker_takes_what_is_right_and_refuses_what_is_wrong(tmp_path):
         code, mark, expected = line.partition("  # ")
         assert (number in by_line) == bool(mark), f"{code}: {by_line.get(number)}"
         assert expected in by_line.get(number, ""), by_line[number]
+
+
+def test_a_failing_check_says_which_values_it_compared():
+    """pytest rewrites assertions of modules that it is told of before they are imported."""
+    from _pytest.assertion.rewrite import AssertionRewritingHook
+
+    from fedbandits.testing import applications, environments, learners, systems
+
+    for suite in (applications, environments, learners, systems):
+        assert isinstance(suite.__spec__.loader, AssertionRewritingHook), suite.__name__

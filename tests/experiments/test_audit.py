@@ -25,6 +25,7 @@ from fedbandits.experiments.events import (
     PartStarted,
 )
 from fedbandits.privacy import gaussian
+from fedbandits.privacy.accounting import Encrypted
 from fedbandits.privacy.auditing import Finding
 from fedbandits.privacy.auditing import audit as attack
 from fedbandits.privacy.claims import PrivacyClaim
@@ -44,7 +45,7 @@ def claim_of(epsilon=1.0, holds_for="interactive", contents=None, paper=None):
         epsilon=epsilon,
         epsilon_contents=contents,
         delta=DELTA,
-        mu=gaussian.mu_of(contents, DELTA) if math.isfinite(contents) else math.inf,
+        mu=gaussian.mu_of(contents, DELTA) if 0.0 < contents < math.inf else contents,
         paper_claims=paper and (paper, DELTA),
     )
 
@@ -118,10 +119,34 @@ class TestJudge:
         assert "contents alone" in verdict.claimed_by
         assert judged(claim, contents(1.2)).outcome == "broken"
 
-    def test_without_games_or_without_a_finite_epsilon_nothing_is_claimed(self):
-        for verdict in (judged(claim_of()), judged(claim_of(math.inf, "nothing"), found(3.0))):
-            assert verdict.outcome == "nothing claimed"
-            assert verdict.line == "label: nothing claimed, no ε to put to the test"
+    def test_without_a_finite_epsilon_nothing_is_claimed(self):
+        verdict = judged(claim_of(math.inf, "nothing"), found(3.0))
+        assert verdict.outcome == "nothing claimed"
+        assert verdict.line == "label: nothing claimed, no ε to put to the test"
+
+    def test_a_claim_that_nobody_attacked_is_not_said_to_hold(self):
+        """Neither without games, nor where what was found does not bear on the claim."""
+        reacting = found(0.1, "interactive")
+        for verdict in (judged(claim_of()), judged(claim_of(1.0, "fixed log"), reacting)):
+            assert (verdict.outcome, verdict.tested) == ("not attacked", False)
+            assert "not attacked: ε = 1 at δ = 0.01 as accounting claims, and" in verdict.line
+            whole = Audit((verdict,))
+            assert whole.untested
+            assert not whole.broken
+            assert "1 not attacked (label)" in whole.summary
+
+    def test_where_nothing_leaves_there_is_nothing_to_attack(self):
+        verdict = judged(claim_of(0.0))
+        assert verdict.outcome == "nothing leaves"
+        assert "by its claim (ε = 0)" in verdict.line
+        assert not Audit((verdict,)).untested
+        charged = msgspec.structs.replace(claim_of(0.0), events=(Encrypted("AES"),))
+        assert judged(charged).outcome == "not attacked"
+
+    def test_noise_that_is_missing_breaks_a_claim_without_games(self):
+        bare = noise(missing=2)
+        assert judge("label", claim_of(), (), 0.99, (bare,)).outcome == "broken"
+        assert judge("label", claim_of(), (), 0.99, (noise(),)).outcome == "not attacked"
 
     def test_noise_that_is_too_much_is_said_and_measured(self):
         wasteful = msgspec.structs.replace(
@@ -148,7 +173,7 @@ class TestSummary:
         verdicts = (
             judged(claim_of(), contents(0.9)),
             msgspec.structs.replace(judged(claim_of(), contents(2.0)), system="leaky"),
-            judged(claim_of()),
+            judged(claim_of(math.inf, "nothing")),
         )
         whole = Audit(verdicts)
         assert whole.broken
@@ -201,7 +226,7 @@ class TestAudit:
         assert outcomes == {
             "feducb": "holds",
             "feducb-published": "broken",
-            "linucb-alone": "nothing claimed",
+            "linucb-alone": "nothing leaves",
         }
         assert audited[0].broken
 
@@ -258,11 +283,13 @@ class TestAudit:
             }  # fmt: skip
 
 
-def noise(missing=0, excessive=0, numbers=30, planned=30):
-    named = ("agent 1, release 2, number 0: 0 × planned",) if missing or excessive else ()
+def noise(missing=0, excessive=0, numbers=30, planned=30, unreleased=0):
+    named = (
+        ("agent 1, release 2, number 0: 0 × planned",) if missing + excessive + unreleased else ()
+    )
     return NoiseFinding(
         looks_at="3 releases of 2 agents", numbers=numbers, planned=planned, runs=400,
-        missing=missing, excessive=excessive, named=named, alarm=1e-6,
+        missing=missing, excessive=excessive, unreleased=unreleased, named=named, alarm=1e-6,
     )  # fmt: skip
 
 
@@ -292,6 +319,15 @@ class TestNoise:
         verdict = self.judged(noise(excessive=1))
         assert verdict.outcome == "holds"
         assert "0 have less, 1 more (agent 1" in verdict.noise_line
+
+    def test_a_number_that_does_not_leave_in_every_run_breaks_it_by_name(self):
+        verdict = self.judged(noise(unreleased=2))
+        assert verdict.outcome == "broken"
+        said = "broken: 2 planned numbers were not released in every run, so not ε = 1 at δ = "
+        assert said in verdict.line
+        assert "0 have less, 0 more, 2 were not released in every run (" in verdict.noise_line
+        both = self.judged(noise(missing=1, unreleased=1))
+        assert "1 released number has less noise than planned and 1 planned number" in both.line
 
     def test_where_no_noise_is_planned_nothing_is_said(self):
         assert self.judged().noise_line == ""

@@ -16,6 +16,7 @@ from fedbandits.privacy.accounting import (
     LaplaceRelease,
     Parallel,
     basic_epsilon,
+    epsilon,
     total_mu,
 )
 from fedbandits.privacy.claims import Limit, PrivacyClaim
@@ -54,8 +55,8 @@ def test_headlines_say_what_holds():
 
 def charged(*events, **changes):
     mu = total_mu(events)
-    epsilon = epsilon_of(mu, 1e-5)
-    return claim(events=events, mu=mu, epsilon=epsilon, epsilon_contents=epsilon, **changes)
+    cost = epsilon_of(mu, 1e-5)
+    return claim(events=events, mu=mu, epsilon=cost, epsilon_contents=cost, **changes)
 
 
 def test_basic_composition_is_shown_where_it_differs():
@@ -65,7 +66,8 @@ def test_basic_composition_is_shown_where_it_differs():
     assert f"by basic composition, as papers add up: ε = {basic_epsilon([tree], 1e-5):.4g}" in basic
     for events in ((GaussianRelease(1.0, 4.0),), (Clear(),), ()):
         assert len(dict(charged(*events).rows())["in total"]) == 1
-    assert len(dict(charged(tree, delta=0.0).rows())["in total"]) == 1
+    no_delta = claim(events=(tree,), delta=0.0, epsilon=math.inf, epsilon_contents=math.inf)
+    assert len(dict(no_delta.rows())["in total"]) == 1
 
 
 def test_events_that_are_alike_are_listed_once():
@@ -145,4 +147,34 @@ def test_a_claim_shows_itself_in_one_line_and_as_a_table():
     ],
 )
 def test_noise_is_measured_in_records(events, noise):
-    assert claim(events=events).noise == pytest.approx(noise)
+    assert charged(*events).noise == pytest.approx(noise)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        (
+            {"epsilon_contents": 0.5, "epsilon": 0.5},
+            "epsilon_contents: given 0.5, .* at least 0.98",
+        ),
+        ({"epsilon": 0.5}, "epsilon: given 0.5, allowed: at least 1"),
+        ({"events": (Clear(),)}, "at least ∞"),
+        ({"events": (GaussianRelease(1.0, 2.0),), "delta": 0.0}, "at least ∞"),
+        ({"delta": 1.0}, "delta: given 1.0"),
+    ],
+)
+def test_no_claim_promises_less_than_its_events_cost(changes, why):
+    fields = {"events": (GaussianRelease(1.0, 3.78),)} | changes
+    with pytest.raises(ClaimError, match=why):
+        claim(**fields)
+
+
+def test_claims_of_what_events_cost_are_taken():
+    """By the accountant's own numbers, of either kind of noise; or no ε at all."""
+    for event, delta in ((GaussianRelease(1.0, 4.0), 1e-6), (LaplaceRelease(1.0, 2.0), 0.0)):
+        cost = epsilon([event], delta)
+        taken = claim(events=(event,), delta=delta, epsilon=cost, epsilon_contents=cost)
+        assert taken.epsilon == cost > 0.0
+    assert epsilon([LaplaceRelease(1.0, 2.0)], 0.0) == pytest.approx(0.5)
+    unbounded = claim(events=(Clear(),), delta=0.0, epsilon=math.inf, epsilon_contents=math.inf)
+    assert not unbounded.is_private

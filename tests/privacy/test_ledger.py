@@ -564,7 +564,7 @@ def test_an_account_outlives_the_words_of_its_claim(tmp_path):
     )
     with ledger_at(tmp_path / "ledger.db", "A") as ledger, ledger.begin() as connection:
         ledger.open_account(connection, "A", better, EPSILON, DELTA)
-        for other in ({"epsilon": 0.5}, {"relation": "add-remove"}, {"holds_for": "fixed log"}):
+        for other in ({"epsilon": 2.0}, {"relation": "add-remove"}, {"holds_for": "fixed log"}):
             changed = msgspec.structs.replace(CLAIM, **other)
             with pytest.raises(LedgerMismatchError, match="another claim or budget"):
                 ledger.open_account(connection, "A", changed, EPSILON, DELTA)

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import binom, chi2
 
 from fedbandits.privacy.noise_check import NoisyNumbers, check_noise, runs_needed
+from fedbandits.systems.noisy_releases import CompiledNoise, compiled_numbers
 
 NUMBERS = 1000
 
@@ -51,8 +52,37 @@ def test_a_single_number_with_too_much_noise_is_named(factor):
     assert (finding.missing, finding.excessive) == (0, 1)
 
 
-def test_noise_that_is_not_a_number_is_none():
-    assert check_noise(numbers(all_right_but(3, np.nan))).missing == 1
+def test_what_does_not_leave_in_every_run_is_named_apart():
+    """What decides about that may be data: it is not less noise."""
+    sound = numbers(np.ones(5))
+
+    def some(first, count):
+        drawn = sound.noise(first, count)
+        drawn[(np.arange(first, first + count) % 2 == 0), 3] = np.nan
+        return drawn
+
+    finding = check_noise(sound._replace(noise=some))
+    assert (finding.missing, finding.excessive, finding.unreleased) == (0, 0, 1)
+    assert finding.bare
+    assert not finding.right
+    half = -(-finding.runs // 2)
+    assert finding.named == (f"number 3: not released in {half} of {finding.runs} runs",)
+
+
+@pytest.mark.parametrize("released", [np.nan, 0.0])
+def test_noise_that_is_not_a_number_is_none(released):
+    """In compiled releases, where every number is drawn."""
+    steps, deviations = np.array([1]), np.ones((1, 1, 5))
+    sound = numbers(np.ones(5))
+
+    def draw(first, count):
+        drawn = sound.noise(first, count)
+        drawn[:, 3] = released
+        return drawn.reshape(count, 1, 1, 5)
+
+    drawn = CompiledNoise(steps, 1, deviations, draw)
+    finding = check_noise(compiled_numbers(drawn, "a party", "party", "number {}".format))
+    assert (finding.missing, finding.unreleased) == (1, 0)
 
 
 def test_noise_that_is_not_centred_is_found():

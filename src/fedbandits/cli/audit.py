@@ -28,7 +28,8 @@ def audit(
     ] = CONFIDENCE,
     out: OutputFolder = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 1 if a claim is broken.")
+        bool,
+        typer.Option("--strict", help="Exit with 1 if a claim is broken or not attacked."),
     ] = False,
 ) -> None:
     """Attack what every system claims: lower bounds on ε from two neighbouring worlds.
@@ -83,5 +84,5 @@ def audit(
     if found.missing:
         typer.echo("Interrupted: nothing is written.", err=True)
         raise typer.Exit(130)
-    if strict and found.broken:
+    if strict and (found.broken or found.untested):
         raise typer.Exit(1)

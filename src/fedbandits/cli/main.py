@@ -86,5 +86,6 @@ def main() -> None:
     try:
         app()
     except FedbanditsError as error:
-        typer.echo(f"fedbandits: {error}", err=True)
+        notes: list[str] = getattr(error, "__notes__", [])
+        typer.echo("\n".join([f"fedbandits: {error}", *notes]), err=True)
         sys.exit(code_of(error))

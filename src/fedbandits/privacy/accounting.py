@@ -166,12 +166,19 @@ def epsilon(events: Iterable[Any], delta: float) -> float:
     """
     known = list(events)
     laplace = [event for event in known if isinstance(event, LaplaceRelease)]
-    composed = gaussian.epsilon_of(total_mu(known), delta)
+    composed = _gaussian_epsilon(total_mu(known), delta)
     if not laplace:
         return composed
     others = total_mu(event for event in known if not isinstance(event, LaplaceRelease))
     pure = sum(e.sensitivity / e.scale if e.scale > 0.0 else math.inf for e in laplace)
-    return min(composed, pure + gaussian.epsilon_of(others, delta))
+    return min(composed, pure + _gaussian_epsilon(others, delta))
+
+
+def _gaussian_epsilon(price: float, delta: float) -> float:
+    """ε of μ-Gaussian privacy at δ. Without a δ none is finite, unless nothing is told."""
+    if delta == 0.0:
+        return 0.0 if price == 0.0 else math.inf
+    return gaussian.epsilon_of(price, delta)
 
 
 def basic_epsilon(events: Iterable[Any], delta: float) -> float:

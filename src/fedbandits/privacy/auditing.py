@@ -244,7 +244,8 @@ def _choose(
     if suspects:
         attacks.append(_Attack("which messages there are, and when", -1, 0.0, 1.0, suspects, False))
     scores = [_with_learned(side, learned) for side in seen]
-    gaussian = meter.game.gaussian and len(usual) == 1
+    # Without a δ a Gaussian price is infinite, whatever was found.
+    gaussian = meter.game.gaussian and len(usual) == 1 and delta > 0.0
     names = [("likelihood ratio", gaussian)] * zero.scores.shape[1]
     names += [("learned", gaussian)] * learned.values.shape[1]
     names += [("counted", False)] * learned.others.shape[1]

@@ -18,8 +18,11 @@ from fedbandits.privacy.accounting import (
     mu,
     relative_deviation,
 )
+from fedbandits.privacy.accounting import epsilon as epsilon_of_events
 from fedbandits.privacy.person import PersonCost
 
+#: Rounding of sums of prices: a claim may be smaller than what is charged by this share.
+_ROUNDING = 1e-6
 #: Characters that tables have for :attr:`Limit.what`.
 _LONGEST = 90
 _RELATIONS = {
@@ -126,7 +129,9 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
     Raises
     ------
     ClaimError
-        If ``unit`` is empty, or an item of ``not_protected`` is not a :class:`Limit`.
+        If ``unit`` is empty, an item of ``not_protected`` is not a :class:`Limit`, or less is
+        claimed than ``events`` cost: an ε of contents below theirs at ``delta``, or an ε of all
+        messages below that of contents.
     """
 
     unit: str
@@ -157,6 +162,29 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
                     f"PrivacyClaim.not_protected[{place}]: given {limit!r}, allowed: "
                     "fedbandits.privacy.claims.Limit(what, why)"
                 )
+        self._claims_what_is_charged()
+
+    def _claims_what_is_charged(self) -> None:
+        """Nobody claims less than the accountant charges, by mistake or on purpose."""
+        if math.isfinite(self.epsilon_contents) and not 0.0 <= self.delta < 1.0:
+            raise ClaimError(f"PrivacyClaim.delta: given {self.delta}, allowed: 0 ≤ δ < 1")
+        for name, least, why in (
+            ("epsilon_contents", self._charged_epsilon(), "that its events cost"),
+            ("epsilon", self.epsilon_contents, "of contents alone, epsilon_contents"),
+        ):
+            given = getattr(self, name)
+            if not given >= least * (1.0 - _ROUNDING):
+                raise ClaimError(
+                    f"PrivacyClaim.{name}: given {_number(given)}, allowed: at least "
+                    f"{_number(least)}, the ε {why} at δ = {self.delta:g}. Compute it with "
+                    "fedbandits.privacy.accounting.epsilon, or add noise"
+                )
+
+    def _charged_epsilon(self) -> float:
+        """ε of the events at δ; not asked for where none is claimed."""
+        if not self.events or not math.isfinite(self.epsilon_contents):
+            return 0.0
+        return epsilon_of_events(self.events, self.delta)
 
     def __repr__(self) -> str:
         return f"<PrivacyClaim: {self.headline}>"

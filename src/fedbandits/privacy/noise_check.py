@@ -46,7 +46,7 @@ class NoisyNumbers(NamedTuple):
         How many there are in all; more than ``size`` where some of all releases are looked at.
     noise
         ``(first, count)`` to (count, numbers): the noise of runs first … first + count - 1, in
-        planned deviations. Different runs are independent.
+        planned deviations. Different runs are independent. What was not released is NaN.
     name
         What the number at a place is, in words.
     """
@@ -71,6 +71,8 @@ class NoiseFinding(msgspec.Struct, frozen=True, kw_only=True):
         How many draws of each.
     missing, excessive
         How many have less noise than planned, and how many have more.
+    unreleased
+        How many were not released in every run. What decides about that is not noise.
     named
         Some of them, with the deviation that was measured as a multiple of what is planned.
     alarm
@@ -83,13 +85,19 @@ class NoiseFinding(msgspec.Struct, frozen=True, kw_only=True):
     runs: int
     missing: int
     excessive: int
+    unreleased: int = 0
     named: tuple[str, ...]
     alarm: float
 
     @property
     def right(self) -> bool:
         """Whether every number that was checked has its planned noise."""
-        return not self.missing and not self.excessive
+        return not (self.missing or self.excessive or self.unreleased)
+
+    @property
+    def bare(self) -> bool:
+        """Whether numbers are without their planned noise, or leave in some runs alone."""
+        return bool(self.missing or self.unreleased)
 
 
 def runs_needed(numbers: int, alarm: float = ALARM) -> int:
@@ -134,16 +142,17 @@ def check_noise(
         Is told how much is done.
     """
     runs = scaled(runs_needed(numbers.size, alarm), scale, _LEAST)
-    squares, at_once = np.zeros(numbers.size), max(1, _AT_ONCE // max(1, numbers.size))
+    squares, unreleased = np.zeros(numbers.size), np.zeros(numbers.size, np.int64)
+    at_once = max(1, _AT_ONCE // max(1, numbers.size))
     at_once = min(at_once, math.ceil(runs / _REPORTS))
     for first in range(0, runs, at_once):
         drawn = numbers.noise(first, min(at_once, runs - first))
         squares += np.einsum("ri,ri->i", drawn, drawn)
+        unreleased += np.isnan(drawn).sum(axis=0)
         tick(min(1.0, (first + at_once) / runs))
     low, high = _limits(runs, alarm / (2 * max(1, numbers.size)))
-    # Not a number is no noise either.
-    missing, excessive = ~(squares > low), squares >= high
-    wrong = np.flatnonzero(missing | excessive)
+    missing, excessive = squares <= low, squares >= high
+    wrong = np.flatnonzero(missing | excessive | (unreleased > 0))
     return NoiseFinding(
         looks_at=numbers.looks_at,
         numbers=numbers.size,
@@ -151,9 +160,16 @@ def check_noise(
         runs=runs,
         missing=int(missing.sum()),
         excessive=int(excessive.sum()),
+        unreleased=int((unreleased > 0).sum()),
         named=tuple(
-            f"{numbers.name(int(i))}: {math.sqrt(squares[i] / runs):.3g} × planned"
+            f"{numbers.name(int(i))}: {_what_is_wrong(squares[i], unreleased[i], runs)}"
             for i in wrong[:_NAMED]
         ),
         alarm=alarm,
     )
+
+
+def _what_is_wrong(square: float, unreleased: int, runs: int) -> str:
+    if unreleased:
+        return f"not released in {unreleased} of {runs} runs"
+    return f"{math.sqrt(square / runs):.3g} × planned"

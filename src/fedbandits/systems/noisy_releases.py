@@ -103,14 +103,15 @@ class PartiesNoise(NamedTuple):
 
     def _one(self, number: int) -> Floats:
         run = play_parties(self.system, self.plan, self.environment, number, secure=True)
-        noise, known, listener = np.zeros_like(self.deviations), 0, self.listen(run)
+        noise, known, listener = np.full_like(self.deviations, np.nan), 0, self.listen(run)
         deliveries = run.network.transcript.deliveries
         for round_ in range(1, self.plan.rounds + 1):
             run.advance(round_)
             fresh = [message for _, message in deliveries[known:]]
             known = len(deliveries)
             for party, release, found in listener(fresh):
-                noise[party, release - 1] = found
+                # What is no number has no noise. NaN stands for what was not released.
+                noise[party, release - 1] = np.where(np.isnan(found), 0.0, found)
         return noise / self.deviations
 
 
@@ -156,7 +157,8 @@ class CompiledNoise(NamedTuple):
 
     def play(self, first: int, count: int) -> Floats:
         """Noise of runs ``first`` … ``first + count - 1`` in planned deviations, (count, n)."""
-        return np.asarray(self.draw(first, count) / self.deviations).reshape(count, -1)
+        drawn = np.asarray(self.draw(first, count) / self.deviations).reshape(count, -1)
+        return np.where(np.isnan(drawn), 0.0, drawn)  # what is no number has no noise
 
 
 def compiled_numbers(

@@ -31,3 +31,13 @@ suite                       a check takes            for
 Systems that plan from facts of a new kind need a world to be tested in:
 :func:`.worlds.register_small_world`.
 """
+
+from __future__ import annotations
+
+import pkgutil
+import sys
+
+if (pytest := sys.modules.get("pytest")) is not None:
+    # Only so does a failing check say which values it compared. It must come before the imports.
+    _checks = (f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__))
+    pytest.register_assert_rewrite(*_checks)

@@ -142,7 +142,11 @@ class _Player:
                 self._tell(PartAdvanced, part, self._clock.left(share), share=share)
             self._leave_if_told()
 
-        found = part.play(tick)
+        try:
+            found = part.play(tick)
+        except Exception as error:
+            error.add_note(f"{part.shown.system} was being audited: {part.shown.looks_at}")
+            raise
         self._clock.end()
         self.done += 1
         self._tell(PartFinished, part, self._clock.left())

@@ -98,7 +98,7 @@ def _verdict_row(verdict: Verdict) -> tuple[str, ...]:
     claimed = f"ε = {_number(verdict.epsilon)}, δ = {verdict.delta:g}, {verdict.claimed_by}"
     if verdict.examined is not None:
         return (verdict.system, verdict.outcome, "no ε: encrypted", "–", "–", "–", "–")
-    if verdict.outcome == "nothing claimed":
+    if not verdict.tested:
         return (verdict.system, verdict.outcome, "–", "–", "–", "–", "–")
     return (
         verdict.system,

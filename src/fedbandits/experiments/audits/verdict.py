@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -20,7 +20,14 @@ from fedbandits.privacy.examined import Examined
 from fedbandits.privacy.noise_check import NoiseFinding
 from fedbandits.settings.defaults import CONFIDENCE
 
-Outcome = Literal["holds", "broken", "nothing claimed"]
+#: ``nothing claimed``: there is no finite ε. ``nothing leaves``: by the claim nothing is released,
+#: so nothing is attacked. ``not attacked``: an ε is claimed, and the system brings no attack.
+Outcome = Literal["holds", "broken", "not attacked", "nothing leaves", "nothing claimed"]
+_UNTESTED: dict[Outcome, str] = {
+    "not attacked": "not attacked: {claimed}, and the system brings no attack (games) to test it",
+    "nothing leaves": "nothing leaves a party, by its claim (ε = 0): there is nothing to attack",
+    "nothing claimed": "nothing claimed, no ε to put to the test",
+}
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +77,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     noise: tuple[NoiseFinding, ...] = ()
 
     @property
+    def tested(self) -> bool:
+        """Whether anything was put to the test."""
+        return self.outcome not in _UNTESTED
+
+    @property
     def noise_line(self) -> str:
         """In one line: whether every number has its noise. Empty if no noise is planned."""
         if not self.noise:
@@ -78,9 +90,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         if wrong:
             missing = sum(finding.missing for finding in self.noise)
             excessive = sum(finding.excessive for finding in self.noise)
+            unreleased = sum(finding.unreleased for finding in self.noise)
+            absent = f", {unreleased:,} were not released in every run" if unreleased else ""
             return (
                 f"{self.system}: not every released number has its planned noise: {missing:,} have "
-                f"less, {excessive:,} more ({'; '.join(wrong)})"
+                f"less, {excessive:,} more{absent} ({'; '.join(wrong)})"
             )
         numbers = sum(finding.numbers for finding in self.noise)
         planned = sum(finding.planned for finding in self.noise)
@@ -95,15 +109,14 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         """The verdict in one line."""
         if self.examined is not None:
             return f"{self.system}: {self.outcome}: {self._examined_line(self.examined)}"
-        if self.outcome == "nothing claimed":
-            return f"{self.system}: nothing claimed, no ε to put to the test"
         claimed = f"ε = {self.epsilon:.3g} at δ = {self.delta:g} as {self.claimed_by} claims"
+        if not self.tested:
+            return f"{self.system}: {_UNTESTED[self.outcome].format(claimed=claimed)}"
         missing = sum(finding.missing for finding in self.noise)
-        if self.outcome == "broken" and self.epsilon_low <= self.epsilon:
-            have = "number has" if missing == 1 else "numbers have"
+        if self.outcome == "broken" and self.epsilon_low <= self.epsilon and self._bare:
             return (
-                f"{self.system}: broken: {missing:,} released {have} less noise than planned, so "
-                f"not {claimed} (attacks by themselves showed {self.epsilon_low:.3g})"
+                f"{self.system}: broken: {self._bare}, so not {claimed} (attacks by themselves "
+                f"showed {self.epsilon_low:.3g})"
             )
         sign = "≤" if self.outcome == "holds" else ">"
         waste = ""
@@ -116,6 +129,20 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
             f"{self.system}: {self.outcome}: ε_low = {self.epsilon_low:.3g} {sign} {claimed} "
             f"(tightness {self.tightness:.2f}{waste}{shown}{noise})"
         )
+
+    @property
+    def _bare(self) -> str:
+        """What is not as planned where numbers leave without noise, or in some runs alone."""
+        missing = sum(finding.missing for finding in self.noise)
+        unreleased = sum(finding.unreleased for finding in self.noise)
+        parts = []
+        if missing:
+            have = "number has" if missing == 1 else "numbers have"
+            parts.append(f"{missing:,} released {have} less noise than planned")
+        if unreleased:
+            were = "number was" if unreleased == 1 else "numbers were"
+            parts.append(f"{unreleased:,} planned {were} not released in every run")
+        return " and ".join(parts)
 
     def _examined_line(self, examined: Examined) -> str:
         """Guesses that contradict the claim, or else all guesses that succeeded."""
@@ -147,15 +174,20 @@ class Audit(msgspec.Struct, frozen=True, omit_defaults=True):
         return any(verdict.outcome == "broken" for verdict in self.verdicts)
 
     @property
+    def untested(self) -> bool:
+        """Whether any system claims an ε above 0 and brings no attack to test it."""
+        return any(verdict.outcome == "not attacked" for verdict in self.verdicts)
+
+    @property
     def summary(self) -> str:
         """One line about all systems."""
         counts = {
             outcome: [v.system for v in self.verdicts if v.outcome == outcome]
-            for outcome in ("holds", "broken", "nothing claimed")
+            for outcome in get_args(Outcome)
         }
         parts = [
             f"{len(names)} {'hold' if outcome == 'holds' else outcome}"
-            + (f" ({', '.join(names)})" if outcome == "broken" else "")
+            + (f" ({', '.join(names)})" if outcome in ("broken", "not attacked") else "")
             for outcome, names in counts.items()
             if names
         ]
@@ -185,13 +217,15 @@ def judge(
     claimed_by, epsilon = _claimed(claim)
     bearing = list(_bearing(claim, findings))
     low = max((finding.epsilon_low for finding in bearing), default=0.0)
-    contents = max((f.epsilon_low for f in findings if f.sees == "contents"), default=0.0)
+    contents = max((f.epsilon_low for f in bearing if f.sees == "contents"), default=0.0)
     measured = next((f.mu for f in findings if f.sees == "contents"), math.nan)
-    outcome: Outcome = "nothing claimed"
-    if findings and math.isfinite(epsilon):
-        bare = any(finding.missing for finding in noise)
-        shown = low > epsilon or contents > claim.epsilon_contents
-        outcome = "broken" if shown or bare else "holds"
+    bare = any(finding.bare for finding in noise)
+    shown = low > epsilon or contents > claim.epsilon_contents
+    outcome: Outcome = "broken" if shown or bare else "holds"
+    if not math.isfinite(epsilon):
+        outcome = "nothing claimed"
+    elif not (bearing or bare):
+        outcome = "not attacked" if epsilon > 0.0 or claim.events else "nothing leaves"
     return Verdict(
         system=label,
         outcome=outcome,

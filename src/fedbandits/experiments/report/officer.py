@@ -195,12 +195,19 @@ def _worth(person: PersonCost) -> str:
     return f"{finds}."
 
 
+_NOT_ATTACKED = {
+    "nothing claimed": "No: no ε is claimed, so there is nothing to put to the test.",
+    "nothing leaves": "No: by its claim nothing leaves a party, so there is nothing to attack.",
+    "not attacked": "No: the system brings no attack that would put its claim to the test.",
+}
+
+
 def _attacked(verdict: Verdict | None) -> str:
     """What an audit found, without its technical terms."""
     if verdict is None:
         return "Not attacked yet. Run: fedbandits audit CONFIG.toml"
-    if verdict.outcome == "nothing claimed":
-        return "No: no ε is claimed, so there is nothing to put to the test."
+    if verdict.outcome in _NOT_ATTACKED:
+        return _NOT_ATTACKED[verdict.outcome]
     if verdict.examined is not None:
         return _sentence(verdict.line.removeprefix(f"{verdict.system}: "))
     if verdict.outcome == "holds":
