@@ -70,6 +70,7 @@ PAGES: dict[str, tuple[Section, ...]] = {
         Section("Running sums", "fedbandits.privacy.running_sum"),
         Section("Secure noise", "fedbandits.privacy.secure_noise"),
         Section("Auditing", "fedbandits.privacy.auditing"),
+        Section("What an attacker sees", "fedbandits.privacy.attacks", ("Transcripts",)),
     ),
     "ledger": (Section("", "fedbandits.ledger"),),
     "parties": (Section("", "fedbandits.parties"),),

@@ -14,7 +14,8 @@ from scipy.special import ndtr
 from scipy.stats import binom, binomtest
 
 from fedbandits.privacy import gaussian
-from fedbandits.privacy.auditing import Transcripts, audit
+from fedbandits.privacy.attacks import Transcripts
+from fedbandits.privacy.auditing import audit
 from fedbandits.privacy.error_rates import direct_bound, gaussian_bound, rate_bound
 from fedbandits.systems import games
 from tests import strategies as own

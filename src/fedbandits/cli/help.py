@@ -27,7 +27,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "audit": (
         ("fedbandits audit mine.toml", "attack all that is claimed"),
         ("fedbandits audit mine.toml --runs 10000", "faster, and less sharp"),
-        ("fedbandits audit mine.toml --strict", "for scripts: exit 1 unless claims hold"),
+        ("fedbandits audit mine.toml --strict", "exit 1 unless all claims hold"),
     ),
     "report": (
         ("fedbandits report runs/quickstart", "report and plots again"),

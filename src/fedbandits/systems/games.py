@@ -14,7 +14,8 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.learners.ridge import Record
-from fedbandits.privacy.auditing import MOST_LEARNED, Sees, Transcripts
+from fedbandits.privacy.attacks import MOST_LEARNED, Transcripts
+from fedbandits.privacy.auditing import Sees
 from fedbandits.random import Key, Purpose, normals, replicate_key, uniforms
 
 #: Numbers of releases that are made at once; 64 MB.

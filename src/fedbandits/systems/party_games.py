@@ -17,7 +17,8 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import Environment
 from fedbandits.federation.memory import MemoryNetwork
 from fedbandits.federation.messages import Message
-from fedbandits.privacy.auditing import Sees, Transcripts
+from fedbandits.privacy.attacks import Transcripts
+from fedbandits.privacy.auditing import Sees
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.random import replicate_key
 from fedbandits.systems.base import PartiesReplicate, Plan, System
@@ -31,6 +32,22 @@ SECURE_RUNS = 400
 _MOST_VALUES = 400
 #: Rounds at which messages are counted, at most.
 _TIMES = 32
+
+
+class Released(NamedTuple):
+    """A release of the audited party.
+
+    Parameters
+    ----------
+    number
+        Which of its releases it is, from 1.
+    values : (size,) float64
+        What is released, in deviations of one draw's noise, so that the noise in different numbers
+        is independent.
+    """
+
+    number: int
+    values: Floats
 
 
 class PartyRun(Protocol):
@@ -50,6 +67,15 @@ class PartyRun(Protocol):
         """
 
 
+class ReleasesRun(PartyRun, Protocol):
+    """A run of a game with a ``covariance``: it says what the noise in a message is measured in."""
+
+    run: PartiesReplicate
+
+    def released(self, message: Any) -> Released | None:
+        """The release in a message of the audited party; None if it is no release of its own."""
+
+
 class MessagesGame(NamedTuple):
     """Whole parties in two worlds.
 
@@ -67,6 +93,11 @@ class MessagesGame(NamedTuple):
         Whether contents are priced as Gaussian, and who looks at them knows all other records.
     runs
         How many runs a side suffice.
+    covariance : (n, n) float64, optional
+        Covariance of the noise in the audited party's releases 1 … n of one number, in that of one
+        draw. With it :mod:`fedbandits.privacy.sensitivity_check` measures how far the record moves
+        them, and ``begin`` makes a :class:`ReleasesRun`. None if noise differs from run to run, or
+        if data decide which releases there are.
     """
 
     neighbours: Neighbours
@@ -76,6 +107,7 @@ class MessagesGame(NamedTuple):
     gaussian: bool = False
     sees: Sees = "messages"
     runs: int = PARTY_RUNS
+    covariance: Floats | None = None
 
     def play(self, world: int, first: int, count: int) -> Transcripts:
         """Runs first … first + count - 1 of a world."""
