@@ -171,10 +171,11 @@ class TestAudit:
         monkeypatch.setattr(agents_audit, "_HORIZONS", (16,))
         monkeypatch.setattr(audit_parts, "attack", attack_of_few_runs)
         assert call(monkeypatch, "audit", "tiny.toml", "--runs", "200", *self.few) == 0
-        *_, noise, also, sound, published, summary = capsys.readouterr().out.splitlines()
+        *_, noise, moved, also, sound, published, summary = capsys.readouterr().out.splitlines()
         for name, line in (("feducb", noise), ("feducb-published", also)):
             assert line.startswith(f"{name}: every released number has its planned noise: ")
             assert line.endswith(" numbers checked")
+        assert moved.startswith("feducb: no record moves its releases further than is charged: ")
         assert sound.startswith("feducb: holds: ε_low = ")
         assert published.startswith("feducb-published: broken: ε_low = ")
         assert "which messages there are" in published

@@ -257,10 +257,22 @@ class TestAudit:
 
     def test_they_are_the_games_and_checks_of_the_verdicts(self, audited):
         whole, told = audited
-        found = [(v.system, f.looks_at) for v in whole.verdicts for f in (*v.findings, *v.noise)]
+        found = [
+            (verdict.system, finding.looks_at)
+            for verdict in whole.verdicts
+            for finding in (*verdict.findings, *verdict.moved, *verdict.noise)
+        ]
         assert [(part.system, part.looks_at) for part in told[0].parts] == found
         kinds = {part.kind for part in told[0].parts}
-        assert kinds == {"contents", "messages", "noise"}
+        assert kinds == {"contents", "messages", "sensitivity", "noise"}
+
+    def test_a_sound_system_is_charged_for_just_what_its_records_move(self, audited):
+        sound, *others = audited[0].verdicts
+        assert max(f.epsilon for f in sound.moved) == pytest.approx(sound.epsilon, rel=1e-4)
+        assert all(verdict.moved == () for verdict in others)
+        page = audit_section(audited[0])
+        assert "feducb: no record moves its releases further than is charged" in page
+        assert "farthest move costs ε" in page
 
     def test_a_part_advances_while_it_goes_on(self, audited):
         inside, shares = {}, []

@@ -285,8 +285,12 @@ class TestSize:
             sizes.append(scale)
             raise StopIteration
 
+        def note_pairs(paired, scale, tick):
+            note_noise(paired, 0.0, scale, tick)
+
         monkeypatch.setattr(audit_parts, "attack", note_game)
         monkeypatch.setattr(audit_parts, "check_noise", note_noise)
+        monkeypatch.setattr(audit_parts, "check_sensitivity", note_pairs)
         experiment = three_systems()
         for entry in experiment.systems:
             for part in audit_parts.parts_of(experiment, entry, 5 * RUNS, 0.99, 0.01):

@@ -13,6 +13,7 @@ from collections import Counter
 import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 import fedbandits as fb
@@ -149,7 +150,8 @@ def test_its_claim_holds(loaded):
     assert (verdict.outcome, verdict.epsilon) == ("holds", pytest.approx(1.0, rel=1e-3))
     assert verdict.tightness > 0.4
     assert all(finding.right for finding in verdict.noise)
-    assert [finding.sees for finding in verdict.findings] == ["contents", "contents", "messages"]
+    assert [finding.sees for finding in verdict.findings] == ["contents"] * 2 + ["messages"] * 2
+    assert "no record moves its releases further than is charged" in verdict.sensitivity_line
 
 
 def test_half_the_noise_is_seen(loaded, monkeypatch):
@@ -165,6 +167,43 @@ def test_half_the_noise_is_seen(loaded, monkeypatch):
     assert verdict.epsilon_low > 1.0
     with pytest.raises(AssertionError, match=r"number \d+: 0\.[45]\d* × planned"):
         systems.adds_its_planned_noise("private-greedy")
+
+
+def agent_class():
+    return find_preset("private-greedy").room("roles").Agent
+
+
+def test_an_agent_that_counts_an_interaction_twice_is_seen(loaded, monkeypatch):
+    """It moves its sums twice as far as the plan says: no attack of so few runs shows that."""
+    observe = agent_class()._observe
+
+    def twice(agent, event):
+        step = observe(agent, event)
+        own = 2.0 * step.state.own - agent._state.own
+        return replace(step, state=replace(step.state, own=own))
+
+    monkeypatch.setattr(agent_class(), "_observe", twice)
+    (verdict,) = audit(small(loaded, "private-greedy", **FEW), runs=4000).verdicts
+    assert verdict.outcome == "broken"
+    assert "a record moves its releases further than is charged" in verdict.sensitivity_line
+    with pytest.raises(AssertionError, match="one record moves releases as far as"):
+        systems.moves_no_further_than_charged("private-greedy")
+
+
+def test_an_agent_that_acts_on_its_own_records_is_seen(loaded, monkeypatch):
+    """Its claim says that others may react. Its next arms then tell of the record as well."""
+    observe = agent_class()._observe
+
+    def by_own(agent, event):
+        step, arms = observe(agent, event), agent._plan.facts.arms
+        means = step.state.own[arms:] / np.maximum(step.state.own[:arms], 1.0)
+        return replace(step, state=replace(step.state, means=means))
+
+    monkeypatch.setattr(agent_class(), "_observe", by_own)
+    (verdict,) = audit(small(loaded, "private-greedy", **FEW), runs=4000).verdicts
+    assert verdict.outcome == "broken"
+    with pytest.raises(AssertionError, match="one record moves releases as far as"):
+        systems.moves_no_further_than_charged("private-greedy")
 
 
 def test_sharing_helps_and_noise_costs():

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats
+from fedbandits.draws import Draws
 from fedbandits.environments import Linear
 from fedbandits.federation.messages import Message, unpack
 from fedbandits.privacy import running_sum
@@ -21,10 +22,12 @@ from fedbandits.systems import System
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import ContentsGame, Look, audit_key, drawn_targets
 from fedbandits.systems.noisy_releases import Listener, PartiesNoise, parties_numbers
-from fedbandits.systems.party_games import MessagesGame, play_parties
+from fedbandits.systems.paired_parties import covariance_of
+from fedbandits.systems.party_games import MessagesGame, Released, play_parties
 
 from .messages import Upload
 from .plan import GreedyPlan
+from .roles.agent import AgentSupply
 
 #: Whole parties play so many rounds, with so many releases and arms at most.
 _ROUNDS, _RELEASES, _ARMS = 24, 6, 8
@@ -34,7 +37,11 @@ def games(system: System[Any], plan: GreedyPlan) -> Sequence[Game]:
     """Attacks on the claim; none where nothing is claimed."""
     if not plan.mechanism.slots:
         return ()
-    found: list[Game] = [_contents_game(plan, late=False), _messages_game(system, plan)]
+    found: list[Game] = [
+        _contents_game(plan, late=False),
+        _messages_game(system, plan, "fixed log"),
+        _messages_game(system, plan, "interactive"),
+    ]
     if plan.mechanism.releases > 1:
         found.insert(1, _contents_game(plan, late=True))
     return found
@@ -44,7 +51,7 @@ def noise_checks(system: System[Any], plan: GreedyPlan) -> Sequence[NoisyNumbers
     """All numbers that two agents release with the noise of a deployment."""
     if not plan.mechanism.slots:
         return ()
-    world, small = _small(system, plan)
+    world, small = _small(system, plan, plan.config.explore)
     steps = np.arange(1, small.mechanism.releases + 1)
     stated = stated_deviations(small.mechanism, steps)
     deviations = np.tile(stated[None, :, None], (2, 1, small.size))
@@ -102,53 +109,79 @@ def _farthest_pair(plan: GreedyPlan) -> tuple[Floats, Floats]:
     return max(pairs, key=lambda pair: float(np.linalg.norm((pair[0] - pair[1]) / plan.pattern)))
 
 
-def _small(system: System[Any], plan: GreedyPlan) -> tuple[Linear, GreedyPlan]:
+def _small(system: System[Any], plan: GreedyPlan, explore: float) -> tuple[Linear, GreedyPlan]:
     """Two agents with few rounds, and the same budget."""
     world = Linear(agents=2, dim=2, arms=min(plan.facts.arms, _ARMS))
     releases = min(plan.config.releases, _RELEASES)
-    config = msgspec.structs.replace(plan.config, releases=releases)
+    config = msgspec.structs.replace(plan.config, releases=releases, explore=explore)
     return world, system.plan(config, world.facts, _ROUNDS)
 
 
-def _messages_game(system: System[Any], plan: GreedyPlan) -> MessagesGame:
-    """Whole parties that react: one reward of a drawn agent in a drawn round is another."""
-    world, small = _small(system, plan)
+def _messages_game(
+    system: System[Any], plan: GreedyPlan, neighbours: Literal["fixed log", "interactive"]
+) -> MessagesGame:
+    """Whole parties, where one interaction of a drawn agent in a drawn round is another."""
+    fixed = neighbours == "fixed log"
+    # Whoever only explores plays the same arms in both worlds: the rest of the log is fixed.
+    world, small = _small(system, plan, explore=1.0 if fixed else plan.config.explore)
 
     def begin(run: int) -> _PlayedRun:
         agent, round_ = drawn_targets(run, 1, 2, _ROUNDS)
         played = play_parties(system, small, world, run, secure=False)
-        return _PlayedRun(played, _Target(int(agent[0]), 1 + int(round_[0])))
+        return _PlayedRun(played, _Target(int(agent[0]), 1 + int(round_[0])), fixed)
 
     looks_at = f"messages of one drawn of 2 agents in {_ROUNDS} rounds"
-    return MessagesGame("interactive", looks_at, _ROUNDS, begin)
+    covariance = covariance_of(small.mechanism)
+    return MessagesGame(neighbours, looks_at, _ROUNDS, begin, covariance=covariance)
 
 
 class _Target(NamedTuple):
-    """Whose reward is replaced, and in which round."""
+    """Whose interaction is replaced, and in which round."""
 
     agent: int
     round_: int
 
 
 class _PlayedRun:
-    """Two agents in either world: in world 1 one reward is as large as can be instead of none."""
+    """Two agents in either world, with one interaction replaced.
 
-    def __init__(self, run: PartiesReplicate, target: _Target) -> None:
-        self.run, self.network, self._target = run, run.network, target
+    In world 1 it is one with another drawn arm, if nobody reacts: no two are farther apart. If
+    agents react, it earns as much as can be instead of nothing.
+    """
+
+    def __init__(self, run: PartiesReplicate, target: _Target, fixed: bool) -> None:
+        self.run, self.network, self._target, self._fixed = run, run.network, target, fixed
+        self._plan: GreedyPlan = run.plan
         self.audited: str = run.players[target.agent].name
 
     def play_round(self, world: int, round_: int) -> None:
         """All agents play; then the round is over."""
         for place, player in enumerate(self.run.players):
+            replaced = (place, round_) == self._target
+            supply = player.supply
+            if replaced and self._fixed and world == 1:
+                player.supply = supply._replace(draws=_others_of(supply))
             decision = player.decide(None)
-            earned = float(decision.action == 0)
-            if (place, round_) == self._target:
-                earned = float(world)
+            player.supply = supply
+            # Nothing else is earned: whoever looked at own records would go by this one reward.
+            earned = float(replaced and (self._fixed or world == 1))
             self.network.send(player.observe(decision, earned))
         self.run.end_round(round_)
 
+    def released(self, message: Any) -> Released | None:
+        """An upload of the audited agent, in deviations of one draw's noise."""
+        if not isinstance(message, Upload):
+            return None
+        deviations = self._plan.mechanism.scale * self._plan.pattern
+        return Released(message.release, unpack(message.statistic, len(deviations)) / deviations)
+
     def look(self) -> None:
         """Attacks are learned from messages as they are."""
+
+
+def _others_of(supply: AgentSupply) -> Callable[[int], Draws]:
+    """Other draws of decisions: those of decisions that do not come in so few rounds."""
+    return lambda number: supply.draws(number + _ROUNDS)
 
 
 def _listener(run: PartiesReplicate) -> Listener:

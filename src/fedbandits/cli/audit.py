@@ -37,10 +37,10 @@ def audit(
     Plays the configured releases, and whole parties in a small world, many times with one record
     replaced, and looks at contents, existence, times and number of messages. A claim holds as far
     as no attack shows more ε than it allows; that is evidence, not proof. Then all released numbers
-    of all parties are held against the noise that is planned for each. Where encryption protects
-    and no ε is claimed, participants look and guess, and no guess may be better than chance unless
-    the claim says so. Writes audit.json and
-    audit.html; a run's report in the same folder shows the verdicts too.
+    of all parties are held against the noise that is planned for each, and one record may move
+    releases no further than is charged. Where encryption protects and no ε is claimed, participants
+    look and guess, and no guess may be better than chance unless the claim says so. Writes
+    audit.json and audit.html; a run's report in the same folder shows the verdicts too.
 
     A small --runs makes all of it fast, for a first look: what tells the worlds apart in every run
     still shows, but an ε that is a little too large does not. Ctrl-C ends an audit early: it shows
@@ -76,8 +76,9 @@ def audit(
         console.output().print(table)
     if not found.missing:
         typer.echo(f"Audit: {folder / 'audit.html'}")
-    for line in filter(None, (verdict.noise_line for verdict in found.verdicts)):
-        typer.echo(line)
+    for verdict in found.verdicts:
+        for line in filter(None, (verdict.noise_line, verdict.sensitivity_line)):
+            typer.echo(line)
     for verdict in found.verdicts:
         typer.echo(verdict.line)
     typer.echo(found.summary)

@@ -48,7 +48,7 @@ if TYPE_CHECKING:  # whoever only reads events need not wait for it
 
 #: What a part of an audit looks at: contents of releases, all messages of a party, the noise in
 #: released numbers, or what participants see where encryption protects.
-PartKind = Literal["contents", "messages", "noise", "sight"]
+PartKind = Literal["contents", "messages", "sensitivity", "noise", "sight"]
 
 
 class Replicate(msgspec.Struct, frozen=True):

@@ -27,9 +27,11 @@ from fedbandits.experiments.trace import ReplicateTrace
 from fedbandits.federation.messages import Message
 from fedbandits.federation.party import Party
 from fedbandits.privacy.noise_check import check_noise
+from fedbandits.privacy.sensitivity_check import check_sensitivity
 from fedbandits.settings.experiment import Experiment, system
 from fedbandits.systems import Simulation, find_preset
 from fedbandits.systems.base import PartiesReplicate
+from fedbandits.systems.paired_parties import paired_runs
 from fedbandits.systems.terms import terms_of
 from fedbandits.testing.mutants import AttackedParty, Mutants
 from fedbandits.testing.restored import MortalParty
@@ -159,6 +161,19 @@ def adds_its_planned_noise(preset: str) -> None:
     for numbers in checks:
         finding = check_noise(numbers)
         assert finding.right, f"{finding.looks_at}: {finding.named}"
+
+
+def moves_no_further_than_charged(preset: str) -> None:
+    """With the same noise in both worlds, one record moves releases as far as is charged for."""
+    found, plan, world = _setting(preset)
+    fixed_only = found.claim(plan).holds_for == "fixed log"
+    for game in found.games(plan, world):
+        paired = paired_runs(found, game)
+        if paired is None or (fixed_only and paired.neighbours == "interactive"):
+            continue
+        finding = check_sensitivity(paired)
+        moved = f"ε = {finding.epsilon:.4g}, charged {finding.charged:.4g}"
+        assert finding.right, f"{finding.looks_at}: one record moves releases as far as {moved}"
 
 
 def spends_within_its_claim(preset: str) -> None:
@@ -304,6 +319,7 @@ CHECKS: tuple[Callable[[str], None], ...] = (
     does_not_depend_on_threads,
     reports_what_is_cumulative,
     adds_its_planned_noise,
+    moves_no_further_than_charged,
     spends_within_its_claim,
     survives_save_and_load,
     is_played_alike_by_parties,

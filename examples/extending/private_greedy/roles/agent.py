@@ -110,7 +110,7 @@ class Agent(ActingParty[AgentState]):
         super().__init__(seat, state)
         if plan.mechanism.slots:
             require_secure(self.name, seat.terms, supply.noise)
-        self._plan, self._supply, self._adder = plan, supply, seat.one("adder")
+        self._plan, self.supply, self._adder = plan, supply, seat.one("adder")
         self._draw_ahead()
 
     @property
@@ -133,7 +133,7 @@ class Agent(ActingParty[AgentState]):
     def _decide(self) -> Step:
         self._draw_ahead()
         state, number = self._state, self._state.decisions + 1
-        draws, arms = self._supply.draws(number), self._plan.facts.arms
+        draws, arms = self.supply.draws(number), self._plan.facts.arms
         explores = draws.bernoulli(self._plan.config.explore) or state.shared == 0
         arm = draws.integer(arms) if explores else int(state.means.argmax())
         return Step(
@@ -163,7 +163,7 @@ class Agent(ActingParty[AgentState]):
             raise LocalProtocolError(f"{self.name}: end of round {event.round_}, not a release's")
         plan, state = self._plan, self._state
         released, noisy = running_sum.release(
-            plan.mechanism, state.released, state.own, plan.pattern, self._supply.noise
+            plan.mechanism, state.released, state.own, plan.pattern, self.supply.noise
         )
         upload = Upload(
             sender=self.name, receiver=self._adder, release=released.made, statistic=pack(noisy)
@@ -189,4 +189,4 @@ class Agent(ActingParty[AgentState]):
     def _draw_ahead(self) -> None:
         """See to it that the noise of the next release is there before it is due."""
         if self._plan.mechanism.slots and self.next_end is not None:
-            draw_ahead(self._supply.noise, self._plan.size)
+            draw_ahead(self.supply.noise, self._plan.size)

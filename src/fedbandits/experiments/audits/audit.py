@@ -7,7 +7,7 @@ import pathlib
 
 from fedbandits.errors import StoppedError
 from fedbandits.experiments.audits.clock import Clock
-from fedbandits.experiments.audits.parts import AuditPart, parts_of
+from fedbandits.experiments.audits.parts import AuditPart, Found, parts_of
 from fedbandits.experiments.audits.verdict import Audit, Verdict, judge, with_examined
 from fedbandits.experiments.events import (
     AuditFinished,
@@ -23,6 +23,7 @@ from fedbandits.privacy.auditing import Finding
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.examined import Examined
 from fedbandits.privacy.noise_check import NoiseFinding
+from fedbandits.privacy.sensitivity_check import SensitivityFinding
 from fedbandits.settings.defaults import CONFIDENCE, RUNS
 from fedbandits.settings.experiment import Experiment, load
 
@@ -113,14 +114,15 @@ def audit(
 def _verdict(
     label: str,
     claim: PrivacyClaim,
-    found: list[Finding | NoiseFinding | Examined | None],
+    found: list[Found | None],
     confidence: float,
 ) -> Verdict:
     """The verdict on one system, from what its parts came to."""
     findings = tuple(one for one in found if isinstance(one, Finding))
     noise = tuple(one for one in found if isinstance(one, NoiseFinding))
+    moved = tuple(one for one in found if isinstance(one, SensitivityFinding))
     examined = next((one for one in found if isinstance(one, Examined)), None)
-    return with_examined(judge(label, claim, findings, confidence, noise), examined)
+    return with_examined(judge(label, claim, findings, confidence, noise, moved), examined)
 
 
 class _Player:
@@ -130,7 +132,7 @@ class _Player:
         self._stream, self._stop, self._clock = stream, stop, clock
         self.done, self._total = 0, clock.parts
 
-    def play(self, part: AuditPart) -> Finding | NoiseFinding | Examined | None:
+    def play(self, part: AuditPart) -> Found | None:
         """What a part came to."""
         self._leave_if_told()
         self._clock.begin()

@@ -4,28 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from fedbandits.experiments.events import Part
 from fedbandits.privacy.auditing import Finding, Game
 from fedbandits.privacy.auditing import audit as attack
 from fedbandits.privacy.examined import Examined
 from fedbandits.privacy.noise_check import ALARM, NoiseFinding, check_noise
+from fedbandits.privacy.sensitivity_check import SensitivityFinding, check_sensitivity
 from fedbandits.privacy.sizes import Tick, scaled
 from fedbandits.settings.defaults import RUNS
 from fedbandits.settings.experiment import Experiment, Variant
 from fedbandits.systems import System, find_system
+from fedbandits.systems.paired_parties import paired_runs
 
 #: Runs a world that a game has at least. Whatever tells the worlds apart in every one of so many
 #: runs shows ε ≥ 1.7.
 LEAST_RUNS = 50
 
 
+#: What a part of an audit may come to.
+Found: TypeAlias = Finding | SensitivityFinding | NoiseFinding | Examined
+
+
 class AuditPart(NamedTuple):
     """One part of an audit: what is shown of it, and how it is played."""
 
     shown: Part
-    play: Callable[[Tick], Finding | NoiseFinding | Examined | None]
+    play: Callable[[Tick], Found | None]
 
 
 def parts_of(
@@ -54,6 +60,9 @@ def parts_of(
             size = runs_of(game, scale)
             shown = Part(entry.label, game.sees, game.looks_at)
             yield AuditPart(shown, partial(_attack, game, size, delta, share))
+        for paired in filter(None, (paired_runs(system, game) for game in games)):
+            shown = Part(entry.label, "sensitivity", paired.looks_at)
+            yield AuditPart(shown, partial(check_sensitivity, paired, scale))
         for numbers in checks:
             shown = Part(entry.label, "noise", numbers.looks_at)
             yield AuditPart(shown, partial(check_noise, numbers, ALARM / len(checks), scale))

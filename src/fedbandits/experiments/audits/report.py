@@ -10,6 +10,7 @@ from fedbandits.experiments.html import as_table, as_text
 from fedbandits.privacy.auditing import Finding
 from fedbandits.privacy.examined import Examined
 from fedbandits.privacy.noise_check import NoiseFinding
+from fedbandits.privacy.sensitivity_check import SensitivityFinding
 
 _VERDICTS = (
     "system",
@@ -22,6 +23,7 @@ _VERDICTS = (
 )
 _FINDINGS = ("system", "what attackers saw", "neighbours", "ε at least", "best attack", "runs")
 _NOISE = ("system", "numbers that leave", "checked", "of", "draws of each", "planned noise")
+_MOVED = ("system", "what was played", "neighbours", "farthest move costs ε", "charged ε", "pairs")
 _GUESSES = ("who", "guesses", "right", "by chance", "the claim says so")
 _EXAMINED_NOTE = (
     "Parties played a small run, and everybody looked at all that reached them, with all keys that "
@@ -36,7 +38,8 @@ _NOTE = (
     "over what accounting says of contents; noise is compared with what the claimed (ε, δ) needs, "
     "as charged and as measured. Where noise is planned, all released numbers of all parties were "
     "drawn again and again: the variance of each must be the planned one (χ², all numbers of a "
-    "system together with a false alarm in a million)."
+    "system together with a false alarm in a million). Where the noise can be made the same in "
+    "both worlds, it cancels: what remains is how far one record moves the releases."
 )
 
 
@@ -53,6 +56,7 @@ def audit_section(audit: Audit) -> str:
         f"{_table(_VERDICTS, verdicts)}<p class=note>{as_text(_NOTE)}</p>"
         f"{_table(_FINDINGS, findings) if findings else ''}"
         f"{_noise(audit)}"
+        f"{_moved(audit)}"
         f"{''.join(_examined_section(v.system, v.examined) for v in audit.verdicts if v.examined)}"
     )
 
@@ -91,6 +95,29 @@ def _noise_row(system: str, finding: NoiseFinding) -> tuple[str, ...]:
         f"{finding.planned:,}",
         f"{finding.runs:,}",
         "; ".join(finding.named) or "in every one",
+    )
+
+
+def _moved(audit: Audit) -> str:
+    """How far one record moves releases: a line a system, then what was played."""
+    lines = [verdict.sensitivity_line for verdict in audit.verdicts if verdict.moved]
+    rows = [
+        _moved_row(verdict.system, finding)
+        for verdict in audit.verdicts
+        for finding in verdict.moved
+    ]
+    said = "".join(f"<p>{as_text(line)}</p>" for line in lines)
+    return f"{said}{_table(_MOVED, rows) if rows else ''}"
+
+
+def _moved_row(system: str, finding: SensitivityFinding) -> tuple[str, ...]:
+    return (
+        system,
+        finding.looks_at,
+        finding.neighbours,
+        _number(finding.epsilon),
+        _number(finding.charged),
+        f"{finding.runs:,}",
     )
 
 

@@ -8,8 +8,8 @@ released number may have less noise than planned.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Literal, get_args
+from collections.abc import Iterable, Iterator
+from typing import Literal, TypeVar, get_args
 
 import msgspec
 
@@ -18,8 +18,10 @@ from fedbandits.privacy.auditing import Finding
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.examined import Examined
 from fedbandits.privacy.noise_check import NoiseFinding
+from fedbandits.privacy.sensitivity_check import SensitivityFinding
 from fedbandits.settings.defaults import CONFIDENCE
 
+AnyFinding = TypeVar("AnyFinding", Finding, SensitivityFinding)
 #: ``nothing claimed``: there is no finite ε. ``nothing leaves``: by the claim nothing is released,
 #: so nothing is attacked. ``not attacked``: an ε is claimed, and the system brings no attack.
 Outcome = Literal["holds", "broken", "not attacked", "nothing leaves", "nothing claimed"]
@@ -58,6 +60,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         What was found, one finding a game.
     noise
         Whether all released numbers have their planned noise, one finding a check.
+    moved
+        How far one record moved releases, with the same noise in both worlds; one finding a game.
     examined
         What participants found out, if encryption protects and no ε is claimed.
     """
@@ -75,6 +79,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     examined: Examined | None = None
     noise: tuple[NoiseFinding, ...] = ()
+    moved: tuple[SensitivityFinding, ...] = ()
 
     @property
     def tested(self) -> bool:
@@ -102,6 +107,23 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         return (
             f"{self.system}: every released number has its planned noise: {numbers:,}{of} numbers "
             "checked"
+        )
+
+    @property
+    def sensitivity_line(self) -> str:
+        """In one line: whether a record moved releases further than is charged for.
+
+        Empty if that was not measured.
+        """
+        if not self.moved:
+            return ""
+        farthest = max(self.moved, key=lambda finding: finding.mu)
+        pairs = sum(finding.runs for finding in self.moved)
+        moves = "no record moves" if farthest.right else "a record moves"
+        return (
+            f"{self.system}: {moves} its releases further than is charged: the farthest costs ε = "
+            f"{farthest.epsilon:.3g}, charged is ε = {farthest.charged:.3g}; {pairs:,} pairs of "
+            "runs with the same noise"
         )
 
     @property
@@ -142,6 +164,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         if unreleased:
             were = "number was" if unreleased == 1 else "numbers were"
             parts.append(f"{unreleased:,} planned {were} not released in every run")
+        too_far = [finding.epsilon for finding in self.moved if not finding.right]
+        if too_far:
+            parts.append(f"one record moves releases as far as costs ε = {max(too_far):.3g}")
         return " and ".join(parts)
 
     def _examined_line(self, examined: Examined) -> str:
@@ -212,14 +237,16 @@ def judge(
     findings: tuple[Finding, ...],
     confidence: float,
     noise: tuple[NoiseFinding, ...] = (),
+    moved: tuple[SensitivityFinding, ...] = (),
 ) -> Verdict:
     """Compare the findings of an audit with a claim."""
+    moved = tuple(_bearing(claim, moved))
     claimed_by, epsilon = _claimed(claim)
     bearing = list(_bearing(claim, findings))
     low = max((finding.epsilon_low for finding in bearing), default=0.0)
     contents = max((f.epsilon_low for f in bearing if f.sees == "contents"), default=0.0)
     measured = next((f.mu for f in findings if f.sees == "contents"), math.nan)
-    bare = any(finding.bare for finding in noise)
+    bare = any(finding.bare for finding in noise) or not all(finding.right for finding in moved)
     shown = low > epsilon or contents > claim.epsilon_contents
     outcome: Outcome = "broken" if shown or bare else "holds"
     if not math.isfinite(epsilon):
@@ -239,6 +266,7 @@ def judge(
         confidence=confidence,
         findings=findings,
         noise=noise,
+        moved=moved,
     )
 
 
@@ -251,11 +279,11 @@ def _claimed(claim: PrivacyClaim) -> tuple[str, float]:
     return "accounting, for contents alone,", claim.epsilon_contents
 
 
-def _bearing(claim: PrivacyClaim, findings: tuple[Finding, ...]) -> Iterator[Finding]:
+def _bearing(claim: PrivacyClaim, findings: Iterable[AnyFinding]) -> Iterator[AnyFinding]:
     """Findings that bear on the claim. A claim for a fixed log says nothing about reactions."""
     for finding in findings:
         contents_only = claim.paper_claims is None and not claim.is_private
-        if contents_only and finding.sees != "contents":
+        if contents_only and isinstance(finding, Finding) and finding.sees != "contents":
             continue
         fixed_only = claim.paper_claims is None and claim.holds_for == "fixed log"
         if fixed_only and finding.neighbours == "interactive":

@@ -33,6 +33,7 @@ from fedbandits.systems.games import (
     drawn_targets,
     opposite_records,
 )
+from fedbandits.systems.paired_parties import covariance_of
 from fedbandits.systems.party_games import (
     PARTY_RUNS,
     SECURE_RUNS,
@@ -161,7 +162,8 @@ def _messages_game(setting: _Setting, neighbours: Any, looks_at: str) -> Message
     config, fixed = setting.config, neighbours == "fixed log"
     # Whoever acts on releases alone has records that follow from them and from public facts.
     follows = fixed or config.local_view == "released"
-    informed = follows and not isinstance(config.schedule, Determinant)
+    on_a_clock = not isinstance(config.schedule, Determinant)
+    informed = follows and on_a_clock
     first, last = setting.rounds_of_record
     plan = setting.system.plan(config, facts_for(config, SMALL_WORLD), setting.rounds)
     play = PersonRun if config.protects_persons else AgentsRun
@@ -178,6 +180,7 @@ def _messages_game(setting: _Setting, neighbours: Any, looks_at: str) -> Message
     return MessagesGame(
         neighbours, looks_at, setting.rounds, begin,
         gaussian=informed, runs=SECURE_RUNS if setting.secure else PARTY_RUNS,
+        covariance=covariance_of(plan.release) if on_a_clock and not setting.secure else None,
     )  # fmt: skip
 
 

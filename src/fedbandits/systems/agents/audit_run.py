@@ -11,12 +11,15 @@ from fedbandits._typing import Floats, Floats32
 from fedbandits.environments import Linear
 from fedbandits.federation.messages import Message, unpack
 from fedbandits.learners.ridge import Record
-from fedbandits.privacy.likelihood import attacker
+from fedbandits.privacy.likelihood import attacker, stated_pattern
 from fedbandits.random import Key
+from fedbandits.systems.agents.audit_contents import stated_scales
 from fedbandits.systems.agents.config import AgentsConfig
+from fedbandits.systems.agents.noise import gram_noise
 from fedbandits.systems.agents.sync import next_sync
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import Look, audit_key, contexts, packed_record
+from fedbandits.systems.party_games import Released
 
 AGENTS, DIMENSION, ARMS = 2, 2, 2
 #: The world that whole systems are audited in: no smaller one has others to react.
@@ -128,6 +131,18 @@ class AgentsRun:
         for statistic in releases.values():
             others = self._others(agent, world, round_)
             self._released.append(unpack(statistic, others.size) - others)
+
+    def released(self, message: Any) -> Released | None:
+        """A release of the audited agent; what it passes on of others is none of its own."""
+        if (
+            not hasattr(message, "statistic")
+            or getattr(message, "origin", self.audited) != self.audited
+        ):
+            return None
+        plan: Any = self.run.plan
+        pattern = stated_pattern(plan.facts.models, DIMENSION, gram_noise(self._config))
+        deviations = stated_scales(plan)[self._target.agent] * pattern
+        return Released(message.release, unpack(message.statistic, len(pattern)) / deviations)
 
     def look(self) -> Look | None:
         """The likelihood ratio and numbers without noise, if others' records are known."""

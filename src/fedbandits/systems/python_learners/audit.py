@@ -33,6 +33,7 @@ from fedbandits.systems.noisy_releases import (
     parties_numbers,
     some_releases,
 )
+from fedbandits.systems.paired_parties import covariance_of
 from fedbandits.systems.party_games import (
     PARTY_RUNS,
     SECURE_RUNS,
@@ -176,6 +177,7 @@ def _messages_game(
     return MessagesGame(
         neighbours, f"{looks_at} of one drawn of {agents} agents in {plan.rounds} rounds",
         plan.rounds, begin, gaussian=informed, runs=SECURE_RUNS if secure else PARTY_RUNS,
+        covariance=None if secure else covariance_of(plan.release),
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from fedbandits.privacy.likelihood import attacker_of
 from fedbandits.random import Purpose, uniforms
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import Look, audit_key, contexts
+from fedbandits.systems.party_games import Released
 from fedbandits.systems.python_learners.contributions import RecordSum
 from fedbandits.systems.python_learners.plan import LearnerPlan
 
@@ -135,6 +136,11 @@ class LearnersRun:
         for message in messages:
             sent: Any = message
             self._released.append(unpack(sent.statistic, others.size) - others)
+
+    def released(self, message: Any) -> Released:
+        """A release of the audited agent: numbers whose noise is alike."""
+        plan = self._plan
+        return Released(message.release, unpack(message.statistic, plan.size) / plan.release.scale)
 
     def look(self) -> Look | None:
         """The likelihood ratio and numbers without noise, if others' records are known.

@@ -9,13 +9,20 @@ import numpy as np
 from fedbandits._typing import Floats
 from fedbandits.learners.ridge import Record
 from fedbandits.privacy.auditing import Game
-from fedbandits.privacy.likelihood import attacker
+from fedbandits.privacy.likelihood import attacker, stated_pattern
 from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.fclub.audit.contents import record_pair
 from fedbandits.systems.fclub.config import FCLUB
 from fedbandits.systems.fclub.plan import USERS, FCLUBPlan
 from fedbandits.systems.games import Look, Neighbours, drawn_targets, packed_record
-from fedbandits.systems.party_games import PARTY_RUNS, SECURE_RUNS, MessagesGame, play_parties
+from fedbandits.systems.paired_parties import covariance_of
+from fedbandits.systems.party_games import (
+    PARTY_RUNS,
+    SECURE_RUNS,
+    MessagesGame,
+    Released,
+    play_parties,
+)
 from fedbandits.systems.servers.audit import USERS as USERS_OF_WORLD
 from fedbandits.systems.servers.audit import WORLD, ServersRun
 
@@ -65,7 +72,15 @@ def _messages_game(
     return MessagesGame(
         neighbours, looks_at, ROUNDS, begin, gaussian=informed,
         runs=SECURE_RUNS if secure else PARTY_RUNS,
+        covariance=None if secure else _covariance(plan),
     )  # fmt: skip
+
+
+def _covariance(plan: FCLUBPlan) -> Floats | None:
+    """That of a user's row over time. None where rows are of clusters, whose users may change."""
+    if plan.releases != USERS:
+        return None
+    return np.eye(plan.release_count) if plan.sums is None else covariance_of(plan.sums)
 
 
 class FCLUBRun(ServersRun):
@@ -108,6 +123,16 @@ class FCLUBRun(ServersRun):
         row = np.frombuffer(sent[-1].sums).reshape(-1, self._plan.size)[place]
         self._rows.append(row - self._known(server, place, world, round_))
         self._entered.append(self._count(round_))
+
+    def released(self, message: Any) -> Released | None:
+        """All rows that the server of the record's user releases at the end of a phase."""
+        if not hasattr(message, "sums"):
+            return None
+        plan = self._plan
+        scale = plan.deviation if plan.sums is None else plan.sums.scale
+        rows = np.frombuffer(message.sums).reshape(-1, plan.size)
+        deviations = scale * stated_pattern(1, plan.facts.dimension)
+        return Released(message.release, (rows / deviations).reshape(-1))
 
     def _known(self, server: Any, place: int, world: int, round_: int) -> Floats:
         """What the other records of the user add to its row."""

@@ -15,9 +15,15 @@ from fedbandits.privacy.auditing import Game
 from fedbandits.random import Purpose, integer
 from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.games import Look, Neighbours, audit_key, drawn_targets
-from fedbandits.systems.party_games import PARTY_RUNS, SECURE_RUNS, MessagesGame, play_parties
+from fedbandits.systems.party_games import (
+    PARTY_RUNS,
+    SECURE_RUNS,
+    MessagesGame,
+    Released,
+    play_parties,
+)
 from fedbandits.systems.pfcb.audit.contents import UNITS
-from fedbandits.systems.pfcb.audit.stated import attacker
+from fedbandits.systems.pfcb.audit.stated import attacker, covariance_over_time, draw_covariance
 from fedbandits.systems.pfcb.config import PFCB
 from fedbandits.systems.pfcb.plan import RUNNING, PFCBPlan
 from fedbandits.systems.pfcb.roles import Buyer
@@ -97,6 +103,7 @@ def messages_game(
     return MessagesGame(
         neighbours, f"messages of one drawn of 2 buyers in {plan.rounds} rounds{which}",
         plan.rounds, begin, gaussian=informed, runs=SECURE_RUNS if secure else PARTY_RUNS,
+        covariance=None if secure else covariance_over_time(plan),
     )  # fmt: skip
 
 
@@ -171,6 +178,12 @@ class BuyersRun:
         self._seen.append((reported - others) / capacity)
         self._entered.append(self._fresh)
         self._fresh, self._before = self._fresh and running, self._units.copy()
+
+    def released(self, message: Any) -> Released:
+        """A report, in capacities, and in deviations of the noise that its two rows share."""
+        reported = np.frombuffer(message.sums).reshape(2, -1) / self._capacity[self._buyer]
+        drawn = np.linalg.cholesky(draw_covariance(self._plan, message.release))
+        return Released(message.release, np.linalg.solve(drawn, reported).reshape(-1))
 
     def look(self) -> Look | None:
         """The likelihood ratio and numbers without noise, if others' purchases are known."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.privacy.likelihood import Attacker, decoder, stated_deviations
+from fedbandits.systems.paired_parties import covariance_of
 from fedbandits.systems.pfcb.plan import PFCBPlan
 
 
@@ -24,6 +25,21 @@ def planned_deviations(plan: PFCBPlan, steps: Ints) -> Floats:
     else:
         scale = np.array([plan.deviation(int(step)) for step in steps])
     return np.outer(scale, np.sqrt(np.diag(plan.constants.covariance)))
+
+
+def draw_covariance(plan: PFCBPlan, release: int) -> Floats:
+    """Covariance of one draw of noise for (w̃, ỹ), (2, 2); of independent reports, in that one."""
+    running = plan.continual is not None
+    scale = plan.continual.scale if running else plan.deviation(release)  # type: ignore[union-attr]
+    found: Floats = plan.constants.covariance * scale**2
+    return found
+
+
+def covariance_over_time(plan: PFCBPlan) -> Floats:
+    """Covariance of all reports of one number, in that of one draw, (reports, reports)."""
+    if plan.continual is None:
+        return np.eye(plan.constants.releases)
+    return covariance_of(plan.continual)
 
 
 def attacker(plan: PFCBPlan, amounts: bool, steps: Ints) -> Attacker:

@@ -1,0 +1,138 @@
+"""How far one record moves what is released, measured with the same noise in both worlds.
+
+Two neighbouring worlds are played with the same simulated noise. So the noise cancels in the
+difference of what is released, and what remains is what the record moved. Compared with the planned
+noise, that is a μ, and so an ε: no statistics are needed, and no run is left to chance. Attacks see
+a record that counts twice only in very many runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple
+
+import msgspec
+import numpy as np
+
+from fedbandits._typing import Floats
+from fedbandits.privacy import gaussian
+from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.sizes import Tick, scaled, unheard
+
+#: Pairs of runs in an audit of the usual size, and in the smallest one.
+_PAIRS, _LEAST = 64, 8
+#: In deviations of the noise: below it, a difference is one of rounding.
+_NOT_MOVED = 1e-9
+#: By which share ε may exceed what is charged: a bound that is met exactly is met with roundings.
+_ROUNDING = 1e-4
+
+
+class PairedRuns(NamedTuple):
+    """Runs of two neighbouring worlds whose noise is the same.
+
+    Parameters
+    ----------
+    neighbours
+        Whether all other records stay as they are, or may react.
+    looks_at
+        What is played, in words.
+    covariance : (n, n) float64
+        Of the noise in releases 1 … n of one number, in that of one draw.
+    claim
+        What is claimed of just these parties.
+    play
+        ``(world, run)`` to the releases of the party whose record is replaced: by their numbers,
+        from 1, in deviations of one draw's noise, (size,) each, independent of each other.
+    """
+
+    neighbours: Literal["fixed log", "interactive"]
+    looks_at: str
+    covariance: Floats
+    claim: PrivacyClaim
+    play: Callable[[int, int], Mapping[int, Floats]]
+
+
+class SensitivityFinding(msgspec.Struct, frozen=True, kw_only=True):
+    """How far one record moved what was released, at most.
+
+    Parameters
+    ----------
+    neighbours, looks_at
+        See :class:`PairedRuns`.
+    mu
+        The distance that it moved all releases together, in deviations of their planned noise.
+    epsilon
+        What that costs at the claim's δ. With the planned noise the true ε is at least as large.
+    charged
+        The ε of contents that accounting states for the parties that played.
+    runs
+        How many pairs of runs were played.
+    """
+
+    neighbours: str
+    looks_at: str
+    mu: float
+    epsilon: float
+    charged: float
+    runs: int
+
+    @property
+    def right(self) -> bool:
+        """Whether no record moved releases further than is charged for."""
+        return self.epsilon <= self.charged * (1.0 + _ROUNDING)
+
+
+def check_sensitivity(
+    paired: PairedRuns, scale: float = 1.0, tick: Tick = unheard
+) -> SensitivityFinding:
+    """Play pairs of runs, and measure how far the replaced record moved what is released.
+
+    Parameters
+    ----------
+    paired
+        What is played.
+    scale : float
+        How many times as many pairs are played as usual.
+    tick
+        Is told how much is done.
+    """
+    runs, largest = scaled(_PAIRS, scale, _LEAST), 0.0
+    for run in range(runs):
+        largest = max(largest, distance(paired, run))
+        tick((run + 1) / runs)
+    return SensitivityFinding(
+        neighbours=paired.neighbours,
+        looks_at=paired.looks_at,
+        mu=largest,
+        epsilon=_epsilon(largest, paired.claim.delta),
+        charged=paired.claim.epsilon_contents,
+        runs=runs,
+    )
+
+
+def distance(paired: PairedRuns, run: int) -> float:
+    """μ of one pair of runs: √(Δᵀ Σ⁻¹ Δ), where Δ is how far releases moved, and Σ their noise.
+
+    Where others react, releases after the first one that moved may differ for other reasons than
+    the record. They are left out.
+    """
+    zero, one = (paired.play(world, run) for world in (0, 1))
+    steps = sorted(zero.keys() & one.keys())
+    if not steps:
+        return 0.0
+    moved = np.stack([one[step] - zero[step] for step in steps])
+    if paired.neighbours == "interactive":
+        differ = np.flatnonzero(np.abs(moved).max(axis=1) > _NOT_MOVED)
+        moved = moved[: differ[0] + 1] if len(differ) else moved[:0]
+    places = np.array(steps[: len(moved)], dtype=np.int64) - 1
+    covariance = paired.covariance[np.ix_(places, places)]
+    return math.sqrt(max(0.0, float((moved * np.linalg.solve(covariance, moved)).sum())))
+
+
+def _epsilon(mu: float, delta: float) -> float:
+    if not math.isfinite(mu):
+        return math.inf
+    if delta == 0.0:
+        return 0.0 if mu == 0.0 else math.inf
+    return gaussian.epsilon_of(mu, delta)
