@@ -334,6 +334,7 @@ def test_the_brokers_own_kind_of_certificate_is_none_for_a_member(machine, broke
 def test_an_expired_certificate_is_named_at_once_and_refused_by_the_broker(tmp_path, caplog):
     machine = OneMachine(tmp_path).admit_all()
     machine.admit("north", days=1e-6)
+    asyncio.run(until(lambda: machine.identity("north").days_left() < 0, "its last second"))
     with started(machine) as running:
         asyncio.run(problem_of(Here(machine, "north"), "has expired on"))
         context = machine.identity("north").tls_context()

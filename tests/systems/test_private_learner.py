@@ -469,6 +469,10 @@ def test_an_audit_finds_that_the_claim_holds_and_little_noise_is_wasted(monkeypa
     assert verdict.noise_measured == pytest.approx(1.0, abs=0.05)
     assert "every released number has its planned noise" in verdict.noise_line
     assert {finding.neighbours for finding in verdict.findings} == {"fixed log", "interactive"}
+    # Counts of arms tell which arm was chosen: no log of them is fixed, whatever the contexts are.
+    compared = {finding.neighbours for finding in verdict.moved}
+    assert ("fixed log" in compared) == (preset != "private-means")
+    assert "no record moves its releases further than is charged" in verdict.sensitivity_line
 
 
 def half_the_supply(monkeypatch):

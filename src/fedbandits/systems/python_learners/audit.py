@@ -40,7 +40,12 @@ from fedbandits.systems.party_games import (
     MessagesGame,
     play_parties,
 )
-from fedbandits.systems.python_learners.audit_run import LearnersRun, Setting, furthest_pair
+from fedbandits.systems.python_learners.audit_run import (
+    LearnersRun,
+    Setting,
+    furthest_pair,
+    tells_of_arms,
+)
 from fedbandits.systems.python_learners.plan import LearnerPlan
 
 #: Agents, releases, and rounds from release to release, where whole agents play.
@@ -167,6 +172,7 @@ def _messages_game(
     # Whoever acts on releases alone has records that follow from them and from public facts.
     informed = fixed or not learner.sees_own_records()
     agents = plan.facts.parties
+    known = not secure and not (fixed and tells_of_arms(plan))
 
     def begin(run: int) -> LearnersRun:
         agent, after = drawn_targets(run, 1, agents, setting.last - setting.first + 1)
@@ -177,7 +183,7 @@ def _messages_game(
     return MessagesGame(
         neighbours, f"{looks_at} of one drawn of {agents} agents in {plan.rounds} rounds",
         plan.rounds, begin, gaussian=informed, runs=SECURE_RUNS if secure else PARTY_RUNS,
-        covariance=None if secure else covariance_of(plan.release),
+        covariance=covariance_of(plan.release) if known else None,
     )  # fmt: skip
 
 

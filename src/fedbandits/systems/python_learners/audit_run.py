@@ -168,6 +168,20 @@ def furthest_pair(plan: LearnerPlan, agent: int) -> tuple[Interaction, Interacti
     return tried[int(one)], tried[int(other)]
 
 
+def tells_of_arms(plan: LearnerPlan) -> bool:
+    """Whether some record depends on the arm: then no log is fixed, for agents choose arms."""
+    maker = RecordSum(plan, 0)
+
+    def record(one: Interaction, arm: int) -> Floats:
+        return maker.record("audit", one.context.astype(np.float64), arm, one.reward)
+
+    return any(
+        not np.array_equal(record(one, arm), one.record)
+        for one in _some_interactions(plan, 0)
+        for arm in range(1, int(plan.facts.arms))
+    )
+
+
 def _some_interactions(plan: LearnerPlan, agent: int) -> Iterator[Interaction]:
     maker, facts = RecordSum(plan, agent), plan.facts
     drawn = contexts(audit_key(0), 0, 0, facts.dimension, _TRIED, facts.context_norm)
