@@ -574,3 +574,82 @@ def test_a_helper_edited_between_its_import_and_ours_is_not_mistaken_for_its_fil
     home, cache = _compile.PACKAGE.parent, tmp_path / "cache"
     assert run(edited, tmp_path, home, cache=cache) == ["1"]
     assert run("from kernel import kernel\nprint(kernel(0))", tmp_path, home, cache=cache) == ["2"]
+
+
+NESTED = """
+import numpy as np
+from fedbandits._compile import compiled
+
+@compiled
+def inner(values, scale):
+    if scale < 0.0:
+        raise ValueError("a scale below zero")
+    return values * scale
+
+@compiled
+def outer(values, scale):
+    return inner(values, scale).sum()
+"""
+PLAYED = """
+import sys
+import numpy as np
+sys.path.insert(0, {folder!r})
+import nest
+from fedbandits._compile.nested import is_for_python
+
+def callable_from_python():
+    return [is_for_python(one) for one in nest.inner.overloads.values()]
+
+{calls}
+"""
+
+
+def test_machine_code_of_a_nested_kernel_waits_for_python(tmp_path):
+    """It is in the caller's code; in a later process Python gets it from what was kept."""
+    (tmp_path / "nest.py").write_text(NESTED, encoding="utf-8")
+
+    def played(calls):
+        script = PLAYED.format(folder=str(tmp_path), calls=calls)
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=False,
+            env=os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    outer = "print(nest.outer(np.ones(3), 2.0), *callable_from_python())"
+    inner = "print(nest.inner(np.ones(2), 3.0).sum(), *callable_from_python())"
+    refused = """
+try:
+    nest.outer(np.ones(3), -1.0)
+except ValueError as error:
+    print(str(error).replace(" ", "_"))
+"""
+    assert played(outer + "\n" + refused) == ["6.0", "False", "a_scale_below_zero"]
+    assert played(inner) == ["6.0", "True"]
+    # It was kept again, with its machine code: callers take that one from now on.
+    kept = 'nest.outer.compile("float64(float64[::1], float64)")\n' + inner
+    assert played(kept) == ["6.0", "True"]
+    assert played(inner + "\n" + outer) == ["6.0", "True", "6.0", "True"]
+    both = inner + "\n" + refused.replace("outer", "inner")
+    assert played(both) == ["6.0", "True", "a_scale_below_zero"]
+
+
+def test_python_may_call_a_nested_kernel_in_the_process_that_compiled_it():
+    @compiled
+    def half(number):
+        return 0.5 * number
+
+    @compiled
+    def quarter(number):
+        return half(half(number))
+
+    assert quarter(8.0) == 2.0
+    assert half(8.0) == 4.0
+    assert quarter(4.0) == 1.0
+
+    @compiled
+    def eighth(number):
+        return 0.5 * quarter(number)
+
+    assert eighth(8.0) == 1.0

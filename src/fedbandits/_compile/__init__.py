@@ -2,7 +2,8 @@
 
 ``lazy`` keeps Numba out of a process until a kernel is called; ``dispatch`` is what happens then.
 ``sources`` digests the text that kernels can reach, ``reach`` finds what text cannot tell,
-``cache`` files compiled kernels under both, ``folder`` sees that nobody else can write there, and
+``cache`` files compiled kernels under both, ``nested`` makes no machine code of what only kernels
+call, ``folder`` sees that nobody else can write there, and
 ``progress`` tells what is being compiled.
 """
 

@@ -21,10 +21,11 @@ import numpy as np
 from numba.core import caching as _caching
 
 from fedbandits._compile.folder import private, root
+from fedbandits._compile.nested import is_for_python, rebuilt, reduced
 from fedbandits._compile.reach import Reach
 from fedbandits._compile.sources import PACKAGE, foreign_digest, shards
 
-_FORMAT = 1
+_FORMAT = 2
 _numba_caching: Any = _caching  # which of its classes have types differs between versions
 #: Numba's settings; they are attributes made at run time, which its type stubs do not list.
 numba_config: Any = numba.config
@@ -84,6 +85,7 @@ class KernelCache(_numba_caching.NullCache):  # type: ignore[misc]
         self._function = function
         self._missed = missed
         self._opened: dict[Any, _NamedCache | None] = {}
+        self._saved: dict[Any, _NamedCache | None] = {}
 
     @property
     def cache_path(self) -> str | None:
@@ -96,11 +98,19 @@ class KernelCache(_numba_caching.NullCache):  # type: ignore[misc]
         found = None if cache is None else cache.load_overload(sig, target_context)
         if found is None:
             self._missed()
+        elif not is_for_python(found):
+            self._saved[sig] = cache
         return found
 
     def save_overload(self, sig: Any, cres: Any) -> None:
         """Keep what was compiled for a signature, under the name it had before it was compiled."""
-        cache = self._opened.pop(sig, None)
+        self._saved[sig] = cache = self._opened.pop(sig, None)
+        if cache is not None:
+            cache.save_overload(sig, cres)
+
+    def save_again(self, sig: Any, cres: Any) -> None:
+        """Keep a compilation that Python can call now, in place of what was kept of it before."""
+        cache = self._saved.pop(sig, None)
         if cache is not None:
             cache.save_overload(sig, cres)
 
@@ -140,6 +150,14 @@ class _Implementation(_numba_caching.CompileResultCacheImpl):  # type: ignore[mi
         self._locator = locator
         flags = getattr(sys, "abiflags", "")
         self._filename_base = self.get_filename_base(function.__qualname__, flags)
+
+    def reduce(self, cres: Any) -> Any:
+        return super().reduce(cres) if is_for_python(cres) else ("nested", reduced(cres))
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        if payload[0] == "nested":
+            return rebuilt(target_context, payload[1])
+        return super().rebuild(target_context, payload)
 
 
 class _Index(_numba_caching.IndexDataCacheFile):  # type: ignore[misc]

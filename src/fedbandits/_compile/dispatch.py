@@ -13,16 +13,18 @@ from numba.extending import overload
 
 from fedbandits._compile import vectors
 from fedbandits._compile.cache import KernelCache
+from fedbandits._compile.nested import KernelCompiler, TwoWays
 from fedbandits._compile.progress import announce
 from fedbandits._compile.reach import IMPLEMENTATIONS, Implementation
 
 
 def dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     """Numba's dispatcher of a kernel, with our cache; the plain function if Numba is disabled."""
-    made: Any = numba.njit(**options)(function)
+    made: Any = numba.njit(pipeline_class=KernelCompiler, **options)(function)
     if made is not function:
         name = f"{function.__module__}.{function.__qualname__}"
         made._cache = KernelCache(function, functools.partial(announce, name))
+        TwoWays(made)
         made.get_call_template = functools.partial(_whatever_the_constants, made.get_call_template)
         if not options["_nrt"]:
             made.get_call_template = functools.partial(_without_arrays, made.get_call_template)

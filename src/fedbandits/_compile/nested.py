@@ -1,0 +1,198 @@
+"""Kernels that compiled code calls get machine code of their own only when Python calls them too.
+
+Numba makes machine code of every function that it compiles, and a wrapper for Python. A kernel that
+other kernels call needs neither: its optimised code is linked into theirs. To leave both out takes
+a quarter off what compiling takes. Whatever Python calls after all gets both at the first such
+call.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from llvmlite import binding as _binding
+from numba.core import compiler as _compiler
+from numba.core import compiler_lock as _compiler_lock
+from numba.core import compiler_machinery as _machinery
+from numba.core import sigutils as _sigutils
+from numba.core import targetconfig as _targetconfig
+from numba.core import typed_passes as _typed_passes
+
+# Numba has types in places, which differ from version to version.
+numba_compiler: Any = _compiler
+lock: Any = _compiler_lock.global_compiler_lock
+machinery: Any = _machinery
+sigutils: Any = _sigutils
+targetconfig: Any = _targetconfig
+typed_passes: Any = _typed_passes
+llvm: Any = _binding
+
+#: Whether this thread compiles what compiled code calls.
+_now = threading.local()
+
+
+class NotForPython:
+    """Stands for the function that Python would call."""
+
+    __slots__ = ("__weakref__",)
+
+
+@contextmanager
+def _compiling(nested: bool) -> Iterator[None]:
+    before, _now.nested = getattr(_now, "nested", False), nested
+    try:
+        yield
+    finally:
+        _now.nested = before
+
+
+@machinery.register_pass(mutates_CFG=True, analysis_only=False)
+class _Lowering(typed_passes.NativeLowering):  # type: ignore[misc]
+    """Lowers to LLVM; machine code and wrapper only for what Python calls."""
+
+    _name = "lowering_of_kernels"
+
+    def run_pass(self, state: Any) -> bool:
+        if not getattr(_now, "nested", False):
+            return bool(super().run_pass(state))
+        state.flags.no_cpython_wrapper = state.flags.no_compile = True
+        super().run_pass(state)
+        without_machine_code(state.library)
+        entry = NotForPython()
+        state.targetctx.insert_user_function(entry, state["cr"].fndesc, [state.library])
+        state.reload_init.extend(state.library._reload_init)
+        state["cr"] = state["cr"]._replace(cfunc=entry)
+        return True
+
+
+class KernelCompiler(numba_compiler.CompilerBase):  # type: ignore[misc]
+    """Numba's pipeline with our lowering."""
+
+    def define_pipelines(self) -> list[Any]:
+        usual = numba_compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+        ours = machinery.PassManager("kernel")
+        for each, description in usual.passes:
+            ours.add_pass(_Lowering if each is typed_passes.NativeLowering else each, description)
+        ours.finalize()
+        return [ours]
+
+
+def without_machine_code(library: Any) -> None:
+    """See to it that a library is optimised when it is linked, and no more."""
+
+    def finish() -> None:
+        library._finalize_dynamic_globals()
+        library._verify_declare_only_symbols()
+        library._finalized = True
+
+    library._finalize_final_module = finish
+
+
+def is_for_python(compiled: Any) -> bool:
+    """Whether Python can call what was compiled."""
+    return not isinstance(compiled.entry_point, NotForPython)
+
+
+def reduced(compiled: Any) -> tuple[Any, ...]:
+    """What is kept of a compilation that only compiled code calls; nothing is generated for it."""
+    library = compiled.library
+    library._ensure_finalized()
+    bitcode, described = library._get_module_for_linking().as_bitcode(), compiled.fndesc
+    described.typemap = described.calltypes = None  # as Numba does; some cannot be pickled
+    return (
+        library.name, bitcode, described, compiled.environment, compiled.signature,
+        str(compiled.type_annotation), compiled.reload_init,
+        tuple(compiled._find_referenced_environments()),
+    )  # fmt: skip
+
+
+def rebuilt(context: Any, kept: tuple[Any, ...]) -> Any:
+    """A compilation again from what was kept of it."""
+    name, bitcode, described, environment, signature, annotation, reload_init, known = kept
+    for initialise in reload_init:
+        initialise()
+    library = context.codegen().create_library(name)
+    library.enable_object_caching()
+    without_machine_code(library)
+    library._final_module = library._shared_module = llvm.parse_bitcode(bitcode)
+    library._finalize_final_module()
+    return numba_compiler.CompileResult(
+        target_context=context, typing_context=context.typing_context, library=library,
+        environment=environment, entry_point=NotForPython(), fndesc=described,
+        type_annotation=annotation, signature=signature, objectmode=False, lifted=(),
+        typing_error=None, call_helper=None, metadata=None, reload_init=reload_init,
+        referenced_envs=known,
+    )  # fmt: skip
+
+
+def _make_known(compiled: Any) -> None:
+    """Give machine code the environments of all kernels that are linked into it."""
+    for environment in compiled._find_referenced_environments():
+        compiled.library.codegen.set_env(environment.env_name, environment)
+
+
+class TwoWays:
+    """How a dispatcher compiles: for compiled code, or for Python.
+
+    Parameters
+    ----------
+    dispatcher
+        Numba's, of one kernel.
+    """
+
+    def __init__(self, dispatcher: Any) -> None:
+        self._dispatcher = dispatcher
+        self._whole, self._add = dispatcher.compile, dispatcher.add_overload
+        self._choose = dispatcher.get_call_template
+        dispatcher.compile, dispatcher.add_overload = self._compile, self._add_overload
+        dispatcher.get_call_template = self._nested
+
+    def _nested(self, arguments: Any, named: Any) -> Any:
+        """A choice for a call in compiled code."""
+        _now.asked = True  # what is compiled next is asked for by compiled code
+        try:
+            return self._choose(arguments, named)
+        finally:
+            _now.asked = False
+
+    def _compile(self, signature: Any) -> Any:
+        nested, _now.asked = getattr(_now, "asked", False), False
+        with lock, _compiling(nested):
+            entry = self._whole(signature)
+            if nested:
+                return entry
+            arguments, _ = sigutils.normalize_signature(signature)
+            compiled = self._dispatcher.overloads[tuple(arguments)]
+            if isinstance(entry, NotForPython):
+                return self._for_python(signature, compiled)
+            _make_known(compiled)
+            return entry
+
+    def _add_overload(self, compiled: Any) -> None:
+        if is_for_python(compiled):
+            self._add(compiled)
+        else:
+            self._dispatcher.overloads[tuple(compiled.signature.args)] = compiled
+
+    def _for_python(self, signature: Any, compiled: Any) -> Any:
+        """Give a compilation its machine code, and what Python calls it by."""
+        made, flags = self._dispatcher, numba_compiler.Flags()
+        made.targetdescr.options.parse_as_flags(flags, made.targetoptions)
+        context = numba_compiler._make_subtarget(made.targetctx, flags)
+        library = context.codegen().create_library(f"{compiled.library.name} from Python")
+        library.enable_object_caching()
+        with targetconfig.ConfigStack().enter(flags), context.push_code_library(library):
+            context.create_cpython_wrapper(
+                library, compiled.fndesc, compiled.environment, None, release_gil=flags.release_gil
+            )
+        library.add_linking_library(compiled.library)
+        entry = context.get_executable(library, compiled.fndesc, compiled.environment)
+        whole = compiled._replace(library=library, entry_point=entry)
+        _make_known(whole)
+        made.targetctx.insert_user_function(entry, compiled.fndesc, [compiled.library])
+        self._add(whole)
+        made._cache.save_again(signature, whole)
+        return entry
