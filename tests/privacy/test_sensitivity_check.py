@@ -124,7 +124,7 @@ class TestFinding:
         found = check_sensitivity(too_far)
         broken = judge("label", claim_of(), (), 0.99, (), (found,))
         assert broken.outcome == "broken"
-        assert "one record moves releases as far as costs ε = 4.38, so not ε = 1" in broken.line
+        assert "one record moves releases so far that it costs ε = 4.38, so not" in broken.line
         assert "a record moves its releases further than is charged" in broken.sensitivity_line
         fixed = judge("label", claim_of(holds_for="fixed log"), (), 0.99, (), (found,))
         assert (fixed.outcome, fixed.sensitivity_line) == ("not attacked", "")

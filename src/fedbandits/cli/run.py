@@ -94,6 +94,7 @@ def run(
     from fedbandits.cli import console
     from fedbandits.cli.summary import summary_table
     from fedbandits.experiments.answers.answer import answer
+    from fedbandits.experiments.output import holds_complete_run
     from fedbandits.experiments.progress import TerminalProgress
     from fedbandits.experiments.run import run as run_experiment
     from fedbandits.experiments.summary import summarise
@@ -101,6 +102,7 @@ def run(
     if not no_alone:
         experiment = add_alone(experiment)
     folder = out or pathlib.Path("runs") / experiment.name
+    earlier = holds_complete_run(folder)
     try:
         with TerminalProgress(Console(stderr=True)) as progress:
             result = run_experiment(experiment, out=folder, on_event=progress, **options)
@@ -118,8 +120,8 @@ def run(
     typer.echo(f"Report: {folder / 'report.html'}")
     if result.attrs["interrupted"]:
         typer.echo(
-            "Interrupted: only finished replicates are counted; --resume goes on. Complete results "
-            "of an earlier run are left as they were.",
+            "Interrupted: only finished replicates are counted; --resume goes on."
+            + (f" {folder} still holds the complete results of an earlier run." if earlier else ""),
             err=True,
         )
         raise typer.Exit(130)

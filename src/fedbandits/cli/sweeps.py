@@ -53,7 +53,7 @@ def run_sweep(sweep: Sweep, out: pathlib.Path | None, options: dict[str, Any]) -
     if result.attrs["interrupted"]:
         typer.echo(
             "Interrupted: only finished replicates are counted; --resume goes on. Complete results "
-            "of an earlier sweep are left as they were.",
+            "of an earlier sweep, if there were any, are left as they were.",
             err=True,
         )
         raise typer.Exit(130)

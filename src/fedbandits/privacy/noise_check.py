@@ -95,6 +95,12 @@ class NoiseFinding(msgspec.Struct, frozen=True, kw_only=True):
         return not (self.missing or self.excessive or self.unreleased)
 
     @property
+    def shows(self) -> float:
+        """A deviation that is this multiple of the planned one, or less, is hardly overlooked."""
+        low, _ = _limits(self.runs, self.alarm / (2 * max(1, self.numbers)))
+        return math.sqrt(low / (2.0 * gammaincinv(0.5 * self.runs, 1.0 - _OVERLOOKED)))
+
+    @property
     def bare(self) -> bool:
         """Whether numbers are without their planned noise, or leave in some runs alone."""
         return bool(self.missing or self.unreleased)

@@ -11,7 +11,7 @@ import msgspec
 import tomli_w
 from msgspec import Meta
 
-from fedbandits._suggest import close_names
+from fedbandits._suggest import close_names, did_you_mean
 from fedbandits.environments import Environment, environments, kind_of
 from fedbandits.environments.joins import refuse_late
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
@@ -278,6 +278,10 @@ def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
 
 
 def _head(raw: Mapping[str, Any]) -> _Head:
+    known = [*_Head.__struct_fields__, "module", "sweep"]  # these two were taken from it before
+    for key in raw.keys() - set(_Head.__struct_fields__):
+        guess = did_you_mean(key, known)
+        raise ConfigError(f"{key}: unknown key; {guess}known keys: {', '.join(known)}")
     head: _Head = convert(raw, _Head, "")
     return head
 

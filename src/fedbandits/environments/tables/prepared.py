@@ -27,6 +27,10 @@ _COUNTED = (
     "These are public: who the parties are, how many rows each of them has, how many persons there "
     "are, and how often the one who comes most often comes."
 )
+_NOBODY = (
+    "No column says who a row is about, so every row counts as another person. If a person has "
+    "several rows, all that is said of a person here is too good."
+)
 _DROPPED = (
     "Which rows have missing values is public as well: such rows are left out, and the others move "
     "up."
@@ -108,7 +112,9 @@ def _prepared(request: _Request) -> Prepared:
     contexts = contexts_of(raw, public.features, indicators, table.norm, table.intercept)
     sites = _sites(table, raw.lines.size) if table.site is None else sites_of(raw, table.site)
     persons = persons_of(raw, table.person, sites)
-    counted = (_COUNTED, _DROPPED) if table.missing == "drop" else (_COUNTED,)
+    counted = [_COUNTED]
+    counted += [_DROPPED] if table.missing == "drop" else []
+    counted += [_NOBODY] if table.person is None else []
     form = form_of(table, raw, public)
     return Prepared(
         contexts, form, sites, persons, (*public.sentences, *counted), (*dropped, *public.cautions)

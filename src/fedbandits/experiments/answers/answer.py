@@ -112,6 +112,7 @@ def answer(
         run.found.loss,
         run.private,
         run.found.errors is not None,
+        experiment.replicates,
     )
     return Answer(
         lines=said.lines(compared, run.broken),

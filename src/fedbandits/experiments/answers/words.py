@@ -36,6 +36,8 @@ class Said(NamedTuple):
         Labels of the systems that claim a finite ε.
     on_log
         Whether numbers are estimates from a log.
+    asked
+        How many replicates the run was asked for.
     """
 
     words: Words
@@ -43,6 +45,7 @@ class Said(NamedTuple):
     loss: str
     private: tuple[str, ...]
     on_log: bool = False
+    asked: int = 0
 
     def lines(self, compared: Sequence[Comparison], broken: Sequence[str]) -> tuple[str, ...]:
         """All lines; the first answers the question as a whole."""
@@ -100,7 +103,7 @@ class Said(NamedTuple):
         yield self._headline(alone[0])
 
     def _headline(self, best: Comparison) -> str:
-        named, amount = f"{best.system}, ε = {best.epsilon:.3g}", self._amount(best)
+        named, amount = f"{best.system}, ε = {_epsilon(best)}", self._amount(best)
         if best.saves is None:
             return "Whether it pays is not known: no replicate of both systems is finished."
         if best.half_width is None:
@@ -131,7 +134,8 @@ class Said(NamedTuple):
             return f"{_named(one)}: not known; {self._too_few(one)} for an interval."
         if one.pays is None:
             amount = self._amount(one, signed=True)
-            return f"{_named(one)}: no difference to learning alone was found ({amount} saved)."
+            saved = " saved" if self.loss else ""
+            return f"{_named(one)}: no difference to learning alone was found ({amount}{saved})."
         pays = "pays" if one.pays else "does not pay"
         than = "" if one.pays else " than learning alone"
         return f"{_named(one)} {pays}: it {self._verb(one)} {self._amount(one)}{than}{_share(one)}."
@@ -147,6 +151,8 @@ class Said(NamedTuple):
             return f"Use a longer log, or fewer actions; about {FEW:g} effective events are needed."
         if one.replicates >= FEWEST:
             return "All of them differ by the same amount. Run it with --replicates 8."
+        if self.asked >= FEWEST:
+            return f"--resume goes on; at least {FEWEST} are needed."
         return f"Run it with --replicates 8; at least {FEWEST} are needed."
 
     def _verb(self, one: Comparison, signed: bool = False) -> str:
@@ -173,7 +179,7 @@ class Said(NamedTuple):
         amount = f"{with_error(abs(one.saves), one.half_width)} {self.unit}"
         if one.pays is None:
             cost = with_error(-one.saves, one.half_width)
-            return f"No cost of privacy{of} was found ({cost} {self.unit}): {_POOLED} is no better."
+            return f"No cost of privacy{of} was found: {cost} {self.unit} beside {_POOLED}."
         if one.pays:
             return f"{one.system} is even better than {_POOLED}, by {amount}."
         also = " This includes that it exchanges less often." if one.syncs_less else ""
@@ -205,7 +211,12 @@ class Said(NamedTuple):
 
 
 def _named(one: Comparison) -> str:
-    return f"{one.system} (ε = {one.epsilon:.3g})"
+    return f"{one.system} (ε = {_epsilon(one)})"
+
+
+def _epsilon(one: Comparison) -> str:
+    epsilon = one.epsilon or 0.0
+    return f"{epsilon:,.0f}" if 1000.0 <= epsilon < 1e9 else f"{epsilon:.3g}"
 
 
 def _share(one: Comparison) -> str:

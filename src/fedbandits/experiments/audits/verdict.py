@@ -106,17 +106,20 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         of = f" of {planned:,}" if planned > numbers else ""
         return (
             f"{self.system}: every released number has its planned noise: {numbers:,}{of} numbers "
-            "checked"
+            f"checked, less than {min(finding.shows for finding in self.noise):.2f} of it shows"
         )
 
     @property
     def sensitivity_line(self) -> str:
         """In one line: whether a record moved releases further than is charged for.
 
-        Empty if that was not measured.
+        Empty if nothing was charged, or nothing attacked.
         """
         if not self.moved:
-            return ""
+            charged = self.claimed_by.startswith("accounting") and math.isfinite(self.epsilon)
+            if not (self.tested and self.findings and charged):
+                return ""
+            return f"{self.system}: how far one record moves its releases was not measured"
         farthest = max(self.moved, key=lambda finding: finding.mu)
         pairs = sum(finding.runs for finding in self.moved)
         moves = "no record moves" if farthest.right else "a record moves"
@@ -166,7 +169,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
             parts.append(f"{unreleased:,} planned {were} not released in every run")
         too_far = [finding.epsilon for finding in self.moved if not finding.right]
         if too_far:
-            parts.append(f"one record moves releases as far as costs ε = {max(too_far):.3g}")
+            parts.append(f"one record moves releases so far that it costs ε = {max(too_far):.3g}")
         return " and ".join(parts)
 
     def _examined_line(self, examined: Examined) -> str:
