@@ -294,8 +294,18 @@ class TestMistakes:
         class Silent(Fixed):
             schedule: int = 3
 
+        class Luckless(Fixed):
+            def decide(self, contexts):
+                return 0
+
+        class Greedy(Fixed):
+            def observe(self, context, arm, reward, *, weight):
+                pass
+
         for learner, message in [
             (Idle, "Idle: a learner needs decide"),
+            (Luckless, r"Luckless\.decide: must take .* called with: decide\(contexts, draws\)"),
+            (Greedy, r"Greedy\.observe: must take .* observe\(context, arm, reward\)"),
             (Built, r"Built\.__init__: a learner has none of its own"),
             (Data, r"Data\.__init__: a learner has none of its own"),
             (Horizon, r"Horizon\.rounds: the name is taken"),

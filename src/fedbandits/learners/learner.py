@@ -6,6 +6,7 @@ the same rewards, and stands in the same tables, plots and reports.
 
 from __future__ import annotations
 
+import inspect
 import re
 import types
 import typing
@@ -216,8 +217,19 @@ class Learner:
         return cls.observe is not Learner.observe
 
 
+#: What a learner's methods are called with.
+_CALLED = {
+    "begin": (),
+    "decide": ("contexts", "draws"),
+    "observe": ("context", "arm", "reward"),
+    "record": ("context", "arm", "reward"),
+    "release": (),
+    "receive": ("total",),
+}
+
+
 def refuse_unfinished(learner: type[Learner]) -> None:
-    """Refuse a class that cannot play: it has no ``decide``, or an ``__init__`` of its own.
+    """Refuse a class that cannot play: a method is missing, or cannot be called as it will be.
 
     Raises
     ------
@@ -236,6 +248,16 @@ def refuse_unfinished(learner: type[Learner]) -> None:
         taken = {"facts", "rounds", "agent"} & vars(each).get("__annotations__", {}).keys()
         if taken:
             raise LearnerError(f"{name}.{min(taken)}: the name is taken; choose another")
+    for method, arguments in _CALLED.items():
+        written = inspect.getattr_static(learner, method, None)
+        if isinstance(written, types.FunctionType):
+            try:
+                inspect.signature(written).bind("self", *arguments)
+            except TypeError:
+                called = f"{method}({', '.join(arguments)})"
+                raise LearnerError(
+                    f"{name}.{method}: must take what it is called with: {called}"
+                ) from None
 
 
 def _is_foreign(cls: type) -> bool:
