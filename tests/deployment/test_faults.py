@@ -232,7 +232,7 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path):
     asyncio.run(play())
 
 
-def test_an_old_backup_is_refused(tmp_path):
+def test_an_old_backup_is_refused(tmp_path, caplog):
     federation = clinics()
     (tmp_path / "old").mkdir()
 
@@ -275,3 +275,5 @@ def test_an_old_backup_is_refused(tmp_path):
     (why,) = asyncio.run(play())
     assert type(why).__name__ == "StaleStoreError"
     assert "clinic-1" in str(why)
+    said = [line for line in caplog.messages if line.endswith("was put back; it must stop")]
+    assert 0 < len(said) == len(set(said)), "a peer says it once, not at every greeting"

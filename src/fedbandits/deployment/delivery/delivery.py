@@ -277,8 +277,10 @@ class Delivery:
         exchange.saw_more = False
         if received > hello.sent:
             if not exchange.greeted:  # else its own messages have overtaken it
-                exchange.problem = f"an old backup of {exchange.peer} was put back; it must stop"
-                _LOG.error("%s: %s", self.member, exchange.problem)
+                problem = f"an old backup of {exchange.peer} was put back; it must stop"
+                if problem != exchange.problem:  # it greets again and again
+                    exchange.problem = problem
+                    _LOG.error("%s: %s", self.member, problem)
             return
         exchange.problem, exchange.asks = "", False
         exchange.offset = hello.time - time.time()
