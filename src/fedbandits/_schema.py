@@ -135,6 +135,7 @@ def _said(error: msgspec.ValidationError) -> str:
 def _unknown_key(where: str, key: str, info: inspect.Type | None, tag: Any) -> str:
     structs = [s for s in _structs(info) if s.tag == tag] or _structs(info)
     known = [field.encode_name for s in structs for field in s.fields]
+    known += [key for s in structs for key in getattr(s.cls, "ELSEWHERE", ())]
     return f"{where}: unknown key; {did_you_mean(key, known)}known keys: {', '.join(known)}"
 
 

@@ -115,6 +115,7 @@ BAD = {
     "replicates=0": "replicates: given 0, allowed: a whole number ≥ 1",
     "seed=-1": "seed: given -1, allowed: a whole number ≥ 0",
     "round=3": "round: unknown key; did you mean 'rounds'?",
+    "modul=mine.py": "modul: unknown key; did you mean 'module'? known keys: rounds",
     "systems.9.epsilon=1": "--set systems.9.epsilon=1: there is no '9'; allowed: ",
     "rounds": "--set rounds: write key.path=value",
     ".=1": "write key.path=value",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pathlib
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 import tomli_w
 from msgspec import Meta
 
-from fedbandits._suggest import close_names, did_you_mean
+from fedbandits._suggest import close_names
 from fedbandits.environments import Environment, environments, kind_of
 from fedbandits.environments.joins import refuse_late
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
@@ -68,6 +68,8 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     replicates: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
     checkpoints: Annotated[int, Meta(ge=1, le=100_000)] = 60
+    #: Keys of a file that are taken from it before.
+    ELSEWHERE: ClassVar[tuple[str, ...]] = ("module", "sweep")
 
 
 class Experiment(ShownExperiment, frozen=True, kw_only=True):
@@ -278,10 +280,6 @@ def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
 
 
 def _head(raw: Mapping[str, Any]) -> _Head:
-    known = [*_Head.__struct_fields__, "module", "sweep"]  # these two were taken from it before
-    for key in raw.keys() - set(_Head.__struct_fields__):
-        guess = did_you_mean(key, known)
-        raise ConfigError(f"{key}: unknown key; {guess}known keys: {', '.join(known)}")
     head: _Head = convert(raw, _Head, "")
     return head
 
