@@ -175,7 +175,7 @@ class TestAudit:
         *_, noise, moved, also, sound, published, summary = capsys.readouterr().out.splitlines()
         for name, line in (("feducb", noise), ("feducb-published", also)):
             assert line.startswith(f"{name}: every released number has its planned noise: ")
-            assert re.search(r" numbers checked, less than 0\.\d\d of it shows$", line)
+            assert re.search(r" numbers checked; below 0\.\d\d × planned it would show$", line)
         assert moved.startswith("feducb: no record moves its releases further than is charged: ")
         assert sound.startswith("feducb: holds: ε_low = ")
         assert published.startswith("feducb-published: broken: ε_low = ")

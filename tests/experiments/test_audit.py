@@ -315,11 +315,11 @@ class TestNoise:
         verdict = self.judged(noise(), noise())
         assert verdict.outcome == "holds"
         assert verdict.noise_line == (
-            "label: every released number has its planned noise: 60 numbers checked, "
-            "less than 0.73 of it shows"
+            "label: every released number has its planned noise: 60 numbers checked; "
+            "below 0.73 × planned it would show"
         )
         some = self.judged(noise(numbers=10, planned=5000))
-        assert ": 10 of 5,000 numbers checked, less than 0.7" in some.noise_line
+        assert ": 10 of 5,000 numbers checked; below 0.7" in some.noise_line
 
     def test_a_number_with_less_breaks_the_claim_and_is_named(self):
         verdict = self.judged(noise(), noise(missing=1))

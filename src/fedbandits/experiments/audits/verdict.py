@@ -106,7 +106,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         of = f" of {planned:,}" if planned > numbers else ""
         return (
             f"{self.system}: every released number has its planned noise: {numbers:,}{of} numbers "
-            f"checked, less than {min(finding.shows for finding in self.noise):.2f} of it shows"
+            f"checked; below {min(one.shows for one in self.noise):.2f} × planned it would show"
         )
 
     @property
