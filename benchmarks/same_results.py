@@ -84,14 +84,14 @@ class Tree:
             raise SystemExit(f"{folder}: another fedbandits was imported: {found or 'none'}")
 
     def listed(self) -> dict[str, list[str]]:
-        """Names by what ``fedbandits list`` calls their column: preset, kind, name."""
+        """Return the names that ``fedbandits list`` prints, by the first word of their heading."""
         names: dict[str, list[str]] = {}
-        column = ""
+        heading = ""
         for line in self._python("-m", "fedbandits", "list").stdout.splitlines():
-            if found := re.match(r" (preset|kind|name) +what", line):
-                column = found[1]
-            elif found := re.match(r" (\S+)  +\S", line):
-                names.setdefault(column, []).append(found[1])
+            if found := re.match(r"(system|environments|examples|figures)\b", line):
+                heading = found[1]
+            elif found := re.match(r"  (\S+)(?:$|  +\S)", line):
+                names.setdefault(heading, []).append(found[1])
         return names
 
     def play(self, case: Case) -> tuple[pathlib.Path, str]:
@@ -168,7 +168,7 @@ def cases(old: Tree, new: Tree, data: pathlib.Path, whole: bool) -> Iterator[Cas
         yield Case(f"audit-{kind}", ("audit", "{toml}", "--runs", str(AUDIT_RUNS)), toml)
     for name in sorted({p.stem for t in (old, new) for p in t.folder.glob("examples/*.toml")}):
         yield _example(name, data, whole)
-    for name in dict.fromkeys([*old.listed()["name"], *new.listed()["name"]]):
+    for name in dict.fromkeys([*old.listed()["figures"], *new.listed()["figures"]]):
         file = next((f for stem, f in FIGURE_DATA.items() if name.startswith(stem)), None)
         extra = ("--data", str(data / file)) if file else ()
         yield _needing(Case(f"figure-{name}", ("reproduce", name, *extra)), data, file)
@@ -201,7 +201,7 @@ def chosen(found: Sequence[Case], only: Sequence[str]) -> list[Case]:
 def without_case(new: Tree) -> list[str]:
     """Presets that play in no small world, and so would go unnoticed."""
     played = {system["preset"] for small in SMALL.values() for system in small.systems}
-    return [name for name in new.listed()["preset"] if name not in played]
+    return [name for name in new.listed()["system"] if name not in played]
 
 
 def compare(case: Case, old: Tree, new: Tree) -> bool:

@@ -61,6 +61,8 @@ LINEAR = (
     preset("fedlinucb-async"),
     preset("feducb-p2p", **RING, **BUDGET),
     preset("feducb-p2p-published", **RING, **BUDGET),
+    preset("feducb-hybrid", **BUDGET),
+    preset("feducb-p2p-hybrid", **RING, **BUDGET),
     variant("feducb", privatizer="tree", epsilon=4.0),
     variant("feducb", local_view="raw", epsilon=4.0),
     variant("feducb", schedule="every(50)", epsilon=[1.0, 2.0, 4.0, 8.0]),
@@ -72,6 +74,14 @@ LINEAR = (
     variant("feducb-p2p", privatizer="tree", graph="star", gamma=2),
     variant("feducb-p2p", graph="complete", schedule="every(50)"),
     variant("feducb-p2p-published", privatizer="none", graph="line", gamma=3),
+)
+#: Of persons who come again and again: the first records of each count for releases.
+PERSONS = (
+    variant("feducb", unit="person", records_per_person=3, **BUDGET),
+    variant("feducb", unit="person", local_view="raw", schedule="every(50)", **BUDGET),
+    variant("feducb-hybrid", unit="person", records_per_person=2, **BUDGET),
+    variant("feducb-p2p", unit="person", local_view="raw", **RING, **BUDGET),
+    variant("feducb-p2p-hybrid", unit="person", records_per_person=2, **RING, **BUDGET),
 )
 PROCUREMENT = (
     preset("pfcb", **BUDGET),
@@ -93,6 +103,7 @@ CLUSTERED = (
     preset("fclub-local"),
     preset("fclub-clear"),
     preset("fclub-published", **BUDGET),
+    preset("fclub-authors", **BUDGET),
     preset("fclub-dc"),
     preset("fclub-sync"),
     preset("club"),
@@ -113,7 +124,19 @@ SMALL: dict[str, Small] = {
     "classification": Small(
         5000,
         {"kind": "classification", "dataset": "breast_cancer", "agents": 4, "components": 5},
-        LINEAR[:10],
+        (*LINEAR[:11], *PERSONS),
+    ),
+    "drifting": Small(
+        3000,
+        {
+            "kind": "linear",
+            "agents": 3,
+            "dim": 3,
+            "arms": 5,
+            "drift": "change(700)",
+            "first_round": [1, 90, 1001],
+        },
+        (*LINEAR[:8], preset("feducb-hybrid", **BUDGET), preset("feducb-p2p", **RING, **BUDGET)),
     ),
     "procurement": Small(
         20_000,
@@ -157,6 +180,8 @@ SMALL: dict[str, Small] = {
             *(preset(f"distributed-{name}") for name in ALGORITHMS),
             *(preset(f"plain-{name}") for name in ALGORITHMS),
             *(variant(f"samba-{name}", cipher="stream", **SAMBA) for name in ALGORITHMS),
+            *(preset(f"samba-silent-{name}") for name in ALGORITHMS),
+            preset("samba-egreedy-printed", **SAMBA),
             variant("samba-egreedy", exploration_shortcut="none", **SAMBA),
             variant("samba-egreedy", exploration_shortcut="published", **SAMBA),
         ),
