@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from fedbandits.environments import Classification, Linear
 from fedbandits.learners.joint import Joint
 from fedbandits.settings.experiment import system
-from fedbandits.systems.agents import views as act
-from fedbandits.systems.agents.plan import TRIGGERED
+from fedbandits.systems.agents.kernels import pools
+from fedbandits.systems.agents.kernels.constants import TRIGGERED
 from fedbandits.systems.feducb_p2p import PRESETS
 from fedbandits.testing.plays import federate, simulate
 
@@ -81,7 +81,9 @@ def assert_same_knowledge(compiled, parties):
     count = compiled.plan.peers.estimators
     # What serves the trigger is not made where there is none.
     made = (
-        act.Pool._fields if compiled.plan.constants.schedule == TRIGGERED else act.Pool._fields[:4]
+        pools.Pool._fields
+        if compiled.plan.constants.schedule == TRIGGERED
+        else pools.Pool._fields[:4]
     )
     for cell in range(len(parties.of("agent")) * count):
         agent, g = parties.of("agent")[cell // count], cell % count

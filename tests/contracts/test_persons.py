@@ -10,8 +10,7 @@ import pytest
 
 import fedbandits as fb
 from fedbandits.environments import Change, Classification, FixedDelay
-from fedbandits.environments.base import draw_decision_set
-from fedbandits.environments.persons import Visit, draw_person
+from fedbandits.environments.persons import Visit
 from fedbandits.errors import DataError, LocalProtocolError
 from fedbandits.learners.ridge import packed_dimension
 from fedbandits.privacy.ledger import Ledger
@@ -54,11 +53,11 @@ def assert_same(compiled, parties):
         ours, theirs = getattr(compiled, measured), getattr(parties, measured)
         np.testing.assert_array_equal(ours, theirs, measured)
     state = compiled.state
-    for ours, part in ((state.statistic, "statistic"), (state.persons.beyond, "beyond")):
+    for ours, part in ((state.statistic, "statistic"), (state.uncounted, "uncounted")):
         mine = np.array([getattr(agent.state, part) for agent in parties.of("agent")])
         np.testing.assert_array_equal(ours.reshape(mine.shape), mine)
     # Who has been counted how often, whatever parties call them.
-    for visits, agent in zip(state.persons.visits, parties.of("agent"), strict=True):
+    for visits, agent in zip(state.visits, parties.of("agent"), strict=True):
         assert sorted(visits[visits > 0].tolist()) == sorted(agent.state.visits.values())
 
 
@@ -81,7 +80,7 @@ def test_both_drivers_agree_round_by_round(name, most):
         parties.advance(stop)
         assert_same(compiled, parties)
     assert compiled.syncs > 1
-    learned = compiled.state.persons.beyond
+    learned = compiled.state.uncounted
     assert learned.any() == (name in RAW)
     if name in JOINT:
         joints, counted = compiled.state.joints.statistic, compiled.state.statistic
@@ -100,7 +99,7 @@ def test_they_agree_in_a_world_in_python_where_rewards_are_missing(name, told):
         run.advance(ROUNDS)
     assert_same(compiled, parties)
     # Six persons came to each agent at least three times: none has been counted more often.
-    assert (compiled.state.persons.visits == 3).all()
+    assert (compiled.state.visits == 3).all()
 
 
 def test_they_agree_where_rewards_drift():
@@ -120,7 +119,7 @@ def test_they_agree_where_agents_join_late():
         run.advance(ROUNDS)
     assert_same(compiled, parties)
     # Everybody who came to a joiner is told from others, and counts once.
-    assert (compiled.state.persons.visits.sum(axis=1) > 5).all()
+    assert (compiled.state.visits.sum(axis=1) > 5).all()
 
 
 @pytest.mark.parametrize("name", ["feducb", "feducb-p2p"])
@@ -273,16 +272,11 @@ class TestWorlds:
             visits=visits, **form, **stated,
         )  # fmt: skip
         assert table.facts.persons == 4
-        key, facts = replicate_key(3, 0), table.facts
-        world, persons = table.world(key), {}
-        features = np.zeros(facts.features_shape, np.float32)
+        world, persons = table.open(replicate_key(3, 0)), {}
         for agent in range(2):
             for round_ in range(1, 7):
-                draw_decision_set(
-                    world, key, agent, round_, features, np.zeros(facts.arms, np.float32)
-                )
-                row = tuple(features[:, 0].tolist())
-                person = draw_person(world, key, agent, round_)
+                world.fill(agent, round_)
+                row, person = tuple(world.features[:, 0].tolist()), world.person
                 assert persons.setdefault(row, person) == person
                 assert 0 <= person < 4
         assert len(set(persons.values())) > 1
@@ -303,7 +297,7 @@ class TestWorlds:
         for run in (compiled, parties):
             run.advance(20)
         assert_same(compiled, parties)
-        assert (compiled.state.persons.visits <= 1).all()
+        assert (compiled.state.visits <= 1).all()
 
     def test_a_world_in_python_must_say_who_comes(self):
         class Silent(Visited, tag="silent persons"):

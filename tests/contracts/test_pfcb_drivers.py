@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fedbandits.environments import Procurement
-from fedbandits.environments.procurement import draw_good_units
+from fedbandits.environments.kernels.procurement import draw_good_units
 from fedbandits.settings.experiment import system
 from fedbandits.systems.pfcb import PRESETS
 from fedbandits.testing.plays import federate, simulate

@@ -10,7 +10,7 @@ from scipy import stats
 
 import fedbandits as fb
 from fedbandits.environments import Clustered
-from fedbandits.environments.arrivals import (
+from fedbandits.environments.kernels.arrivals import (
     draw_arrival,
     draw_item_reward,
     draw_items,

@@ -18,10 +18,11 @@ from fedbandits.environments import (
     RatingData,
     Walk,
 )
-from fedbandits.environments.arrivals import draw_items, fill_expected
-from fedbandits.environments.bernoulli import pull_regret
-from fedbandits.environments.drift import STEPS, share_of_other
-from fedbandits.environments.purchase_truth import keep_up, truth_of
+from fedbandits.environments.drift import STEPS
+from fedbandits.environments.kernels.arrivals import draw_items, fill_expected
+from fedbandits.environments.kernels.bernoulli import pull_regret
+from fedbandits.environments.kernels.drift import share_of_other
+from fedbandits.environments.kernels.procurement import keep_up, truth_of
 from fedbandits.errors import ConfigError
 from fedbandits.random import replicate_key
 from fedbandits.settings.experiment import Experiment

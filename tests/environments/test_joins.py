@@ -8,8 +8,8 @@ import pytest
 
 import fedbandits as fb
 from fedbandits.environments import Classification, Linear, PythonEnvironment, RatingData
-from fedbandits.environments.joining import joined, turn_from, without_joins
 from fedbandits.environments.joins import Decisions, decisions_in
+from fedbandits.environments.kernels.worlds import first_turn
 from fedbandits.errors import ConfigError
 from fedbandits.experiments.answers.answer import answer
 from fedbandits.experiments.summary import summarise
@@ -127,25 +127,23 @@ def test_who_learns_alone_does_not_notice_when_others_join():
 @pytest.mark.parametrize("first", [1, [1, 1, 1]])
 def test_where_all_begin_in_the_first_round_the_world_is_what_it_was(first):
     environment = msgspec.structs.replace(LINEAR, first_round=first)
-    world = environment.world(KEY)
     assert environment.first_rounds == ()
-    assert joined(environment, world) is world is without_joins(world)
+    assert environment.open(KEY).handle.joins.tolist() == [1, 1, 1]
 
 
 def test_rounds_that_are_dealt_in_turn_stay_with_whom_they_belong():
     from fedbandits._compile import compiled
 
     @compiled
-    def began(world, agent, round_, step):
-        return turn_from(world, agent, round_, step)
+    def began(joins, agent, round_, step):
+        return first_turn(joins, agent, round_, step)
 
-    environment = joining(LINEAR, (1, 9, 30))
-    played = joined(environment, environment.world(KEY))
+    joins = joining(LINEAR, (1, 9, 30)).open(KEY).handle.joins
     for agent, first in enumerate((1, 9, 30)):
         for round_ in (1, 2, 9, 10, 33):
             for step in (1, 2, 3):
                 turns = range(round_, round_ + 99, step)
-                assert began(played, agent, round_, step) == next(t for t in turns if t >= first)
+                assert began(joins, agent, round_, step) == next(t for t in turns if t >= first)
 
 
 # ---------------------------------------------------------------------------- what is refused

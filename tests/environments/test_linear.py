@@ -83,7 +83,7 @@ def test_an_impossible_parameter_is_refused(theta):
 
 
 def test_rewards_have_the_expected_mean():
-    rewards = draw_rewards(Linear().world(KEY), 0.7, KEY, rounds=20_000)
+    rewards = draw_rewards(Linear(), 0.7, KEY, rounds=20_000)
     assert set(rewards) == {0.0, 1.0}
     assert np.mean(rewards) == pytest.approx(0.7, abs=4 * np.sqrt(0.21 / 20_000))
 

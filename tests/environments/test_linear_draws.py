@@ -10,8 +10,8 @@ from numpy import float32
 
 from fedbandits._compile import compiled, fma
 from fedbandits.environments import Linear
-from fedbandits.environments.base import draw_decision_set
 from fedbandits.random import Purpose, fill_words, replicate_key
+from tests.worlds import decision_set
 
 KEY = replicate_key(11, 2)
 INSIDE = float32(1.0 - 4.0e-6)
@@ -55,9 +55,9 @@ def arm_by_arm(world, halves, ticket, features, expected):
 @pytest.mark.parametrize("dim", [1, 2, 5, 10])
 @pytest.mark.parametrize("arms", [2, 3, 9, 15, 16, 17, 31, 32, 100])
 def test_draws_do_not_depend_on_what_lies_side_by_side(dim, arms):
-    world = Linear(agents=3, dim=dim, arms=arms, parameter="ball").world(KEY)
-    features, expected = np.zeros((dim, arms), np.float32), np.zeros(arms, np.float32)
-    best = draw_decision_set(world, KEY, 1, 6, features, expected)
+    environment = Linear(agents=3, dim=dim, arms=arms, parameter="ball")
+    world = environment.world(KEY)
+    features, expected, best = decision_set(environment, world, KEY, 1, 6)
     cells = (dim + 2) * arms
     words = np.zeros((4, (cells + 9) // 8), np.uint32)
     fill_words(words, KEY, 1, 6, int(Purpose.CONTEXT))

@@ -11,8 +11,6 @@ from rich.console import Console
 
 import fedbandits as fb
 from fedbandits.cli.summary import summary_table
-from fedbandits.environments.base import draw_decision_set
-from fedbandits.environments.contextual import draw_chosen_reward
 from fedbandits.environments.tables.logged import NOT_MET, log_sums
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.experiments.answers.answer import _worse_off
@@ -32,6 +30,7 @@ from fedbandits.random import replicate_key
 from fedbandits.testing import environments as suite
 from fedbandits.testing.logs import known_log
 from fedbandits.testing.plays import federate, simulate
+from tests.worlds import decision_set, opened
 
 LOG = known_log(600, uneven=True)
 WORLD = LOG.environment()
@@ -51,10 +50,8 @@ def config_of(name):
 
 def choose(world, environment, agent, round_, arm):
     """The decision set, what is expected, and what is observed of an arm."""
-    features = np.zeros(environment.facts.features_shape, np.float32)
-    expected = np.zeros(environment.arm_count, np.float32)
-    draw_decision_set(world, KEY, agent, round_, features, expected)
-    return features[:, 0], expected, draw_chosen_reward(world, expected, KEY, agent, round_, arm)
+    features, expected, _ = decision_set(environment, world, KEY, agent, round_)
+    return features[:, 0], expected, opened(environment, world, KEY).reward(arm, agent, round_)
 
 
 @pytest.mark.parametrize("check", suite.CHECKS, ids=lambda check: check.__name__)
@@ -105,7 +102,7 @@ def test_simulation_and_parties_agree_round_by_round(name):
         np.testing.assert_array_equal(compiled.reward, parties.reward)
         assert (compiled.syncs, compiled.messages) == (parties.syncs, parties.messages)
     chosen = compiled.world.noted.chosen
-    np.testing.assert_array_equal(chosen, parties.run.stage.world.noted.chosen)
+    np.testing.assert_array_equal(chosen, parties.run.stage.world.arrays.noted.chosen)
     assert (chosen != NOT_MET).sum() == 3 * rounds
     for measured, values in compiled.metrics.items():
         np.testing.assert_array_equal(values, parties.metrics[measured])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedbandits.environments import Procurement
-from fedbandits.environments.procurement import draw_good_units, purchase_regret
+from fedbandits.environments.kernels.procurement import draw_good_units, purchase_regret
 from fedbandits.errors import DataError
 from fedbandits.random import replicate_key
 
@@ -107,7 +107,8 @@ def test_regret_is_what_the_paper_defines():
         quality=np.array([0.9, 0.5, 0.1]), cost=np.array([[0.2, 0.8, 0.05]]),
         capacity=np.array([[2, 10, 10]]),
     )  # fmt: skip
-    from fedbandits.environments.procurement import EXACT, fill_benchmark
+    from fedbandits.environments.kernels.procurement import fill_benchmark
+    from fedbandits.environments.procurement import EXACT
 
     fill_benchmark(world, EXACT)
     # S1: 2 units, revenue 0.7, surplus 0.5; S2: producer 2, 0.05 for 0.3; S3: producer 1, -0.3.

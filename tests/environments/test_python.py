@@ -83,7 +83,7 @@ def test_a_learner_is_better_than_chance():
 
 def test_rewards_are_what_they_say():
     world = Disc(agents=1)
-    drawn = draw_rewards(world.world(KEY), 0.3, KEY, 4000)
+    drawn = draw_rewards(world, 0.3, KEY, 4000)
     assert set(drawn) == {0.0, 1.0}
     assert abs(np.mean(drawn) - 0.3) < 5 * np.sqrt(0.21 / 4000)
 

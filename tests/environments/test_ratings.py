@@ -142,11 +142,11 @@ def test_every_item_of_a_user_is_offered_equally_often(file):
 
 
 def test_rewards_are_ratings_or_a_threshold(file):
-    world = RatingData(path=file, agents=2, dim=2, arms=3).world(KEY)
-    assert draw_rewards(world, 0.5, KEY, 3) == [0.5] * 3
+    environment = RatingData(path=file, agents=2, dim=2, arms=3)
+    assert draw_rewards(environment, 0.5, KEY, 3) == [0.5] * 3
     high = RatingData(path=file, agents=2, dim=2, arms=3, threshold=4.0).world(KEY)
     assert set(high.rewards) == {0.0, 1.0}
-    assert (world.rewards[high.rewards == 1.0] == 1.0).all()
+    assert (environment.world(KEY).rewards[high.rewards == 1.0] == 1.0).all()
 
 
 def test_factors_tell_good_items_from_bad(file):

@@ -136,14 +136,15 @@ class TestForms:
     def test_the_right_class_pays_1(self):
         environment = made(agents=3)
         for visits in ("drawn", "once"):
-            world = msgspec.structs.replace(environment, visits=visits).world(KEY)
+            dealt = msgspec.structs.replace(environment, visits=visits)
+            world = dealt.world(KEY)
             for round_ in range(1, 15):
-                features, expected, best = decision_set(environment, world, KEY, 1, round_)
+                features, expected, best = decision_set(dealt, world, KEY, 1, round_)
                 row = np.flatnonzero((world.rows == features[:, 0]).all(axis=1))
                 right = environment.arm_names.index(FRAME.diagnosis[row[0]])
                 assert best == right
                 assert expected.tolist() == [float(arm == right) for arm in range(2)]
-                assert draw_rewards(world, 1.0, KEY, 3) == [1.0] * 3
+                assert draw_rewards(dealt, 1.0, KEY, 3) == [1.0] * 3
 
     def test_columns_of_rewards_are_arms(self):
         environment = made(rewards=["low", "high"], reward_range=(-0.2, 0.8))
@@ -155,7 +156,7 @@ class TestForms:
         )
         _, expected, best = decision_set(environment, world, KEY, 0, 1)
         assert expected[best] == expected.max()
-        assert draw_rewards(world, 0.25, KEY, 3) == [0.25] * 3
+        assert draw_rewards(environment, 0.25, KEY, 3) == [0.25] * 3
 
     def test_they_can_be_learned(self):
         """The one test that compiles a loop for this kind of world."""

@@ -103,7 +103,7 @@ def test_a_checkpoint_of_another_configuration_is_refused(tmp_path):
 
 def test_a_checkpoint_of_another_version_is_refused(tmp_path, monkeypatch):
     out = interrupted(tmp_path)
-    monkeypatch.setattr(_compile, "kernels_digest", lambda _: "another")
+    monkeypatch.setattr(_compile, "results_digest", lambda _: "another")
     with pytest.raises(CheckpointError, match="another version"):
         fb.run(experiment(), out=out, resume=True)
 

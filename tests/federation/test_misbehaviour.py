@@ -22,7 +22,7 @@ from fedbandits.federation.events import Decision, Start
 from fedbandits.federation.messages import pack
 from fedbandits.federation.roles import Roles
 from fedbandits.settings.experiment import system
-from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.kernels import pools
 from fedbandits.systems.feducb.messages import TABLE, Pooled, SyncCall, SyncRequest, Upload
 from fedbandits.systems.feducb.roles.sums import basis_of
 from fedbandits.testing.plays import federate, plan_of, system_of
@@ -325,7 +325,7 @@ def test_agents_know_the_noise_of_a_sum_in_which_not_all_are_new(preset):
     plan = system(preset, schedule="every(3)", epsilon=(1.0, 0.5)).plan(ENVIRONMENT, 60)
     constants = plan.constants
     for k in (1, 2, 7):
-        mine, theirs = basis_of(constants, (k, k)), act.basis_of_all(constants, k)
+        mine, theirs = basis_of(constants, (k, k)), pools.basis_of_all(constants, k)
         np.testing.assert_allclose(mine, theirs, rtol=1e-12)
     deviations = [[plan.of_agent(i).release.deviation(k) for k in (1, 2, 3)] for i in (0, 1)]
     mixed = basis_of(constants, (3, 1))

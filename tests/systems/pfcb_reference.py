@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import norm
 
 from fedbandits.environments import Procurement
-from fedbandits.environments.procurement import draw_good_units
+from fedbandits.environments.kernels.procurement import draw_good_units
 from fedbandits.privacy.continual import toeplitz_coefficients
 from fedbandits.privacy.gaussian import mu_of
 from fedbandits.random import Purpose, normals, replicate_key

@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from fedbandits.environments import Clustered
-from fedbandits.environments.arrivals import (
+from fedbandits.environments.kernels.arrivals import (
     draw_arrival,
     draw_item_reward,
     fill_expected,

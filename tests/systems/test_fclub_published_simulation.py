@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandits.environments import Clustered
-from fedbandits.environments.arrivals import draw_items
+from fedbandits.environments.kernels.arrivals import draw_items
 from fedbandits.errors import ConfigError
 from fedbandits.settings.experiment import system
 from fedbandits.systems.fclub_published import PRESETS

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedbandits.environments import Clustered
-from fedbandits.environments.arrivals import draw_items
+from fedbandits.environments.kernels.arrivals import draw_items
 from fedbandits.random import replicate_key
 from fedbandits.settings.experiment import system
 from fedbandits.systems.fclub_published.theory import (

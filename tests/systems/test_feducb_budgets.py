@@ -13,7 +13,7 @@ import fedbandits as fb
 from fedbandits.environments import Linear
 from fedbandits.errors import ConfigError
 from fedbandits.privacy import gaussian
-from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.kernels import pools
 from fedbandits.systems.feducb.claim import claim
 from fedbandits.systems.feducb.plan import make_plan
 from fedbandits.systems.feducb.presets import PRESETS
@@ -70,7 +70,7 @@ def schedule(name):
 def test_noise_of_the_sum_is_the_root_of_the_sum_of_squares(name, k):
     plan = make_plan(config(name, BUDGETS, schedule=schedule(name)), ENVIRONMENT.facts, 200)
     each = [plan.of_agent(i).release.deviation(k) for i in range(3)]
-    pooled = act.basis_of_all(plan.constants, k).deviation
+    pooled = pools.basis_of_all(plan.constants, k).deviation
     assert pooled == pytest.approx(math.hypot(*each), rel=1e-12)
     assert pooled < math.sqrt(3) * max(each)
 

@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from fedbandits._compile import compilations
 from fedbandits.environments import Classification, Linear
 from fedbandits.errors import BoundExceededError, ConfigError
 from fedbandits.settings.experiment import system
@@ -94,18 +95,19 @@ def test_neither_chunks_nor_threads_change_a_bit(name, monkeypatch):
     assert (whole.syncs, whole.messages) == (pieces.syncs, pieces.messages)
 
 
-def test_a_run_without_long_batches_compiles_nothing_for_threads(monkeypatch):
+def test_threads_play_by_the_loop_that_one_thread_plays_by(monkeypatch):
+    """Nothing is compiled for them alone."""
     from fedbandits.systems.agents import batches
-    from fedbandits.systems.feducb.loop import Replicate
+    from fedbandits.systems.feducb.kernels import run_until
 
-    called = []
-    monkeypatch.setattr(Replicate, "_play_slice", lambda *_: called.append(True))
-    monkeypatch.setattr(batches, "_WORTH_SHARING", 361)
-    simulate(variant("feducb"), LINEAR, 120, 0, 0, threads=2).advance(120)
-    assert not called
-    monkeypatch.setattr(batches, "_WORTH_SHARING", 360)  # agent-steps of the whole run
-    simulate(variant("feducb"), LINEAR, 120, 0, 0, threads=2)
-    assert called
+    simulate(variant("feducb"), LINEAR, 120, 0, 0).advance(120)
+    monkeypatch.setattr(batches, "_WORTH_SHARING", 1)
+    with compilations(lambda name: compiled.append(name)):
+        compiled = []
+        known = len(run_until.signatures)
+        simulate(variant("feducb"), LINEAR, 120, 0, 0, threads=2).advance(120)
+    assert len(run_until.signatures) == known
+    assert compiled == []
 
 
 def test_systems_meet_the_same_contexts_and_reward_draws():

@@ -114,7 +114,7 @@ def test_nothing_but_the_noise_differs_where_nobody_comes_too_often():
     ]  # fmt: skip
     for run in runs:
         run.advance(20)
-    assert (runs[1].state.persons.visits.sum(axis=1) == 20).all()
+    assert (runs[1].state.visits.sum(axis=1) == 20).all()
     np.testing.assert_array_equal(runs[0].state.statistic, runs[1].state.statistic)
     np.testing.assert_allclose(runs[0].state.pool.gram, runs[1].state.pool.gram, rtol=1e-6)
 

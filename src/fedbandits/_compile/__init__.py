@@ -1,10 +1,10 @@
 """How this package compiles: one decorator, and a cache that notices edits.
 
 ``lazy`` keeps Numba out of a process until a kernel is called; ``dispatch`` is what happens then.
-``sources`` digests the text that kernels can reach, ``reach`` finds what text cannot tell,
-``cache`` files compiled kernels under both, ``nested`` makes no machine code of what only kernels
-call, ``folder`` sees that nobody else can write there, and
-``progress`` tells what is being compiled.
+``cache`` files compiled kernels under the digest that ``sources`` makes of the text of all kernels,
+in a ``folder`` that nobody else can write to. ``nested`` makes no machine code of what only kernels
+call. ``c_functions`` makes functions that are called by their addresses, ``vectors`` puts numbers
+side by side, and ``progress`` tells what is being compiled.
 """
 
 from __future__ import annotations
@@ -12,16 +12,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from fedbandits._compile.lazy import LANES, Kernel, Primitive, register
+from fedbandits._compile.lazy import (
+    LANES,
+    Entry,
+    Implementation,
+    Kernel,
+    Primitive,
+    laid_out,
+    register,
+)
 from fedbandits._compile.progress import compilations
-from fedbandits._compile.reach import Implementation
-from fedbandits._compile.sources import PACKAGE, kernels_digest
+from fedbandits._compile.sources import PACKAGE, results_digest
 
 __all__ = [
     "LANES",
     "PACKAGE",
+    "Entry",
     "among",
     "borrowing",
+    "call_float",
+    "call_int",
     "compilations",
     "compiled",
     "counting",
@@ -29,10 +39,11 @@ __all__ = [
     "implements",
     "implements_others",
     "inlined",
-    "kernels_digest",
+    "laid_out",
     "lanes",
     "largest",
     "load",
+    "results_digest",
     "spread",
     "store",
     "summed",
@@ -114,3 +125,9 @@ largest: Any = Primitive("largest")
 summed: Any = Primitive("summed")
 #: ``among(x, values)`` is whether a number is in some lane.
 among: Any = Primitive("among")
+
+# C functions by their addresses, see ``c_functions``.
+#: ``call_int(address, a, b, c)`` calls a C function of three integers that returns an integer.
+call_int: Any = Primitive("call_int")
+#: ``call_float(address, a, b, c, d)`` calls one of four integers that returns a float64.
+call_float: Any = Primitive("call_float")

@@ -1,76 +1,77 @@
-"""Numba's cache on disk, keyed by all that a compiled kernel depends on instead of a time stamp.
+"""Compiled kernels on disk, filed under the text of all kernels instead of under a time stamp.
 
-Numba's own is keyed on the file that holds a function, not on the files of what it calls: edit a
-helper, a constant or a struct, and callers go on running the old machine code. Here a compilation
-lies in a folder named after the source text that it can reach, under a name that holds the values
-it bakes in. What cannot be named so is compiled anew in every process.
+Numba's own cache is keyed on the file that holds a function, not on the files of what it calls:
+edit a helper, a constant or a struct, and callers go on running the old machine code. Kernels of
+this package import nothing but kernels. So one digest of their text covers all that any of them
+can reach. A compilation of somebody else's kernel, or for somebody else's types, is not kept.
 """
 
 from __future__ import annotations
 
 import hashlib
-import inspect
 import os
 import pickle
 import sys
+import uuid
 from collections.abc import Callable
 from typing import Any
 
 import numba
 import numpy as np
-from numba.core import caching as _caching
+from numba.core import caching, compiler, serialize
 
 from fedbandits._compile.folder import private, root
 from fedbandits._compile.nested import is_for_python, rebuilt, reduced
-from fedbandits._compile.reach import Reach
-from fedbandits._compile.sources import PACKAGE, foreign_digest, shards
+from fedbandits._compile.sources import PACKAGE, is_of_package, kernels_digest
 
-_FORMAT = 2
-_numba_caching: Any = _caching  # which of its classes have types differs between versions
+_FORMAT = 3
+# Which of their classes and functions have types differs between versions.
+types: Any = numba.types
+_NullCache: Any = caching.NullCache
+_CompileResult: Any = compiler.CompileResult
+_serialize: Any = serialize
 #: Numba's settings; they are attributes made at run time, which its type stubs do not list.
 numba_config: Any = numba.config
 #: Settings of Numba's that change nothing in what it compiles.
 _HARMLESS = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_DEBUG_CACHE"}
 
 
-def name_of(function: Callable[..., Any], signature: Any) -> tuple[str, str] | None:
-    """Under which folder and name a compilation is kept; None if it must not be.
+def name_of_type(kind: Any) -> str | None:
+    """Name one of Numba's types, with the modules of named tuples in it.
 
     Parameters
     ----------
-    function
-        The plain Python function that is compiled.
-    signature
-        Numba's types of its arguments.
+    kind
+        A type of an argument.
+
+    Returns
+    -------
+    str or None
+        None for a type that is somebody else's, or that no other process can find again.
     """
-    reach = Reach(function, signature)
-    own = shards(PACKAGE)
-    rooms = reach.rooms
-    if not reach.known or not rooms <= own.sources.keys():
+    if isinstance(kind, types.Number | types.Boolean | types.NoneType):
+        return str(kind)
+    if isinstance(kind, types.Array):
+        return str(kind) if isinstance(kind.dtype, types.Number | types.Boolean) else None
+    if not isinstance(kind, types.BaseTuple):
         return None
-    if not all(map(own.settled, rooms)):
+    owner = getattr(kind, "instance_class", tuple)
+    parts = [name_of_type(part) for part in kind.types]
+    if None in parts or not (owner is tuple or is_of_package(owner)):
         return None
-    digest = hashlib.sha256(_circumstances().encode())
-    for room in sorted(rooms):
-        digest.update(own.digest(room).encode())
-    outside = reach.outside
-    if outside:
-        foreign = foreign_digest(outside)
-        if foreign is None:
-            return None
-        digest.update(f"{own.reachable()} {foreign}".encode())
-    return digest.hexdigest()[:24], reach.values()[:16]
+    return f"{owner.__module__}.{owner.__qualname__}({', '.join(map(str, parts))})"
 
 
-def _circumstances() -> str:
+def _circumstances(target: Any) -> str:
     settings = sorted(
         item for item in os.environ.items() if item[0].startswith("NUMBA_")
         and item[0] not in _HARMLESS
     )  # fmt: skip
-    return repr((_FORMAT, sys.version, numba.__version__, np.__version__, settings))
+    versions = (_FORMAT, sys.version, numba.__version__, np.__version__)
+    return repr((versions, target.codegen().magic_tuple(), settings))
 
 
-class KernelCache(_numba_caching.NullCache):  # type: ignore[misc]
+class KernelCache(_NullCache):  # type: ignore[misc]
     """The cache of one kernel, for all its signatures.
 
     Parameters
@@ -79,105 +80,88 @@ class KernelCache(_numba_caching.NullCache):  # type: ignore[misc]
         The plain Python function that is compiled.
     missed
         Called when a signature is not found, just before it is compiled.
+    name
+        What tells the kernel from others of the same place in the same file; None if nothing can.
     """
 
-    def __init__(self, function: Callable[..., Any], missed: Callable[[], None]) -> None:
-        self._function = function
-        self._missed = missed
-        self._opened: dict[Any, _NamedCache | None] = {}
-        self._saved: dict[Any, _NamedCache | None] = {}
+    def __init__(
+        self, function: Callable[..., Any], missed: Callable[[], None], name: str | None = ""
+    ) -> None:
+        self._function, self._missed, self._name = function, missed, name
+        self._files: dict[Any, str | None] = {}
+        self._nested: set[Any] = set()
+        #: What was found or kept last.
+        self.latest: Any = None
 
     @property
     def cache_path(self) -> str | None:
-        """Where all kernels are kept."""
+        """The folder of all kernels."""
         return private(root(numba_config.CACHE_DIR))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """What was kept for a signature, or None."""
-        self._opened[sig] = cache = self._open(sig)
-        found = None if cache is None else cache.load_overload(sig, target_context)
+        """Return what was kept for a signature, or None."""
+        target_context.refresh()
+        self._files[sig] = file = self._file(sig, target_context)
+        found = None if file is None else _read(file, target_context)
         if found is None:
             self._missed()
         elif not is_for_python(found):
-            self._saved[sig] = cache
+            self._nested.add(sig)
+        self.latest = found
         return found
 
     def save_overload(self, sig: Any, cres: Any) -> None:
         """Keep what was compiled for a signature, under the name it had before it was compiled."""
-        self._saved[sig] = cache = self._opened.pop(sig, None)
-        if cache is not None:
-            cache.save_overload(sig, cres)
+        if not is_for_python(cres):
+            self._nested.add(sig)
+        self.latest = cres
+        file = self._files.get(sig)
+        if file is not None and not cres.library.has_dynamic_globals:
+            _write(file, ("nested", reduced(cres)) if sig in self._nested else cres._reduce())
 
     def save_again(self, sig: Any, cres: Any) -> None:
         """Keep a compilation that Python can call now, in place of what was kept of it before."""
-        cache = self._saved.pop(sig, None)
-        if cache is not None:
-            cache.save_overload(sig, cres)
+        if sig in self._nested:
+            self._nested.discard(sig)
+            self.save_overload(sig, cres)
 
-    def _open(self, sig: Any) -> _NamedCache | None:
-        name = name_of(self._function, sig)
-        top = None if name is None else self.cache_path
-        if name is None or top is None:
+    def _file(self, signature: Any, target: Any) -> str | None:
+        """Return where a compilation is kept; None if it must not be."""
+        arguments = getattr(signature, "args", signature)
+        names = [name_of_type(one) for one in arguments]
+        digest = kernels_digest(PACKAGE)
+        if self._name is None or None in (*names, digest) or not is_of_package(self._function):
             return None
-        folder = private(os.path.join(top, name[0], self._function.__module__))
-        return None if folder is None else _NamedCache(self._function, folder, name[1])
+        top = self.cache_path
+        folder = None if top is None else private(os.path.join(top, str(digest)))
+        if folder is None:
+            return None
+        place = (self._function.__module__, self._function.__qualname__, self._name)
+        line = self._function.__code__.co_firstlineno
+        what = hashlib.sha256(repr((place, line, names, _circumstances(target))).encode())
+        return os.path.join(folder, f"{self._function.__name__}-{what.hexdigest()[:24]}.nbc")
 
 
-class _Locator:
-    """Where one compilation lies, as Numba asks for it."""
-
-    def __init__(self, file: str, folder: str, name: str) -> None:
-        self._py_file = file
-        self._folder = folder
-        self._name = name
-
-    def ensure_cache_path(self) -> None:
-        os.makedirs(self._folder, mode=0o700, exist_ok=True)  # made before; it may be gone
-
-    def get_cache_path(self) -> str:
-        return self._folder
-
-    def get_source_stamp(self) -> int:
-        return _FORMAT  # what the stamp is for is in the name
-
-    def get_disambiguator(self) -> str:
-        return self._name
+def _read(file: str, target: Any) -> Any:
+    """Return what a file holds; None if there is none, or if it ends too early."""
+    try:
+        with open(file, "rb") as opened:
+            kept = pickle.loads(opened.read())  # noqa: S301 - nobody else can write there
+    except (FileNotFoundError, EOFError, pickle.UnpicklingError):
+        return None
+    if kept[0] == "nested":
+        return rebuilt(target, kept[1])
+    return _CompileResult._rebuild(target, *kept)
 
 
-class _Implementation(_numba_caching.CompileResultCacheImpl):  # type: ignore[misc]
-    def __init__(self, function: Callable[..., Any], locator: _Locator) -> None:
-        self._lineno = function.__code__.co_firstlineno
-        self._locator = locator
-        flags = getattr(sys, "abiflags", "")
-        self._filename_base = self.get_filename_base(function.__qualname__, flags)
-
-    def reduce(self, cres: Any) -> Any:
-        return super().reduce(cres) if is_for_python(cres) else ("nested", reduced(cres))
-
-    def rebuild(self, target_context: Any, payload: Any) -> Any:
-        if payload[0] == "nested":
-            return rebuilt(target_context, payload[1])
-        return super().rebuild(target_context, payload)
-
-
-class _Index(_numba_caching.IndexDataCacheFile):  # type: ignore[misc]
-    def _load_index(self) -> Any:
-        """Read the index, or start another where it names a type that cannot be imported here."""
-        try:
-            return super()._load_index()
-        except (ImportError, AttributeError, EOFError, pickle.UnpicklingError):
-            return {}
-
-
-class _NamedCache(_numba_caching.FunctionCache):  # type: ignore[misc]
-    """Numba's cache of one function, in a folder and under a name of our choice."""
-
-    def __init__(self, function: Callable[..., Any], folder: str, values: str) -> None:
-        line = function.__code__.co_firstlineno
-        locator = _Locator(inspect.getfile(function), folder, f"{line}-{values}")
-        self._name = repr(function)
-        self._py_func = function
-        self._impl = _Implementation(function, locator)
-        self._cache_path = folder
-        self._cache_file = _Index(folder, self._impl.filename_base, locator.get_source_stamp())
-        self.enable()
+def _write(file: str, kept: Any) -> None:
+    """Write a file whole, or not at all: several processes may write it at once."""
+    draft = f"{file}.{uuid.uuid4().hex[:16]}"
+    try:
+        os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)  # it may be gone by now
+        with open(draft, "wb") as opened:
+            opened.write(_serialize.dumps(kept))
+        os.replace(draft, file)
+    except OSError:  # a full disk: what is not kept is compiled anew
+        if os.path.exists(draft):
+            os.unlink(draft)

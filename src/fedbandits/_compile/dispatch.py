@@ -11,11 +11,11 @@ from numba import types
 from numba.core.registry import cpu_target
 from numba.extending import overload
 
-from fedbandits._compile import vectors
+from fedbandits._compile import c_functions, vectors
 from fedbandits._compile.cache import KernelCache
+from fedbandits._compile.lazy import IMPLEMENTATIONS, Implementation
 from fedbandits._compile.nested import KernelCompiler, TwoWays
 from fedbandits._compile.progress import announce
-from fedbandits._compile.reach import IMPLEMENTATIONS, Implementation
 
 
 def dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
@@ -79,7 +79,8 @@ def _claimed(stub: Callable[..., Any], kind: type | None) -> bool:
 
 @functools.cache
 def primitive(name: str) -> Any:
-    """Numba's type of what ``vectors`` has under a name."""
+    """Return Numba's type of what ``vectors`` or ``c_functions`` has under a name."""
     context: Any = cpu_target.typing_context
     context.refresh()
-    return context.resolve_value_type(getattr(vectors, name))
+    home = vectors if hasattr(vectors, name) else c_functions
+    return context.resolve_value_type(getattr(home, name))

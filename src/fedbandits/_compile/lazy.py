@@ -9,12 +9,24 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MethodType
-from typing import Any
+from typing import Any, NamedTuple
 
-from fedbandits._compile.reach import IMPLEMENTATIONS, Implementation
 
+class Implementation(NamedTuple):
+    """A kernel that compiled code calls in place of a stub, if its first argument is a ``first``.
+
+    If that is ``object``, for every type that has no implementation of its own.
+    """
+
+    stub: Callable[..., Any]
+    first: type
+    function: Callable[..., Any]
+
+
+#: All that were registered in this process.
+IMPLEMENTATIONS: list[Implementation] = []
 #: How many numbers lie side by side: so many float32 fill 512 bits, the widest registers there are.
 LANES = 16
 
@@ -134,3 +146,50 @@ class Primitive:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Primitive, (self.name,)
+
+
+class Entry:
+    """A C function for values of any type: it is compiled for a type when one is first given.
+
+    Parameters
+    ----------
+    make
+        ``make(read)`` is the Python function to be compiled; see :class:`.c_functions.CFunction`.
+    kernels
+        The kernels that it calls; they tell it from others that are made alike.
+    result
+        ``int`` or ``float``.
+    integers
+        How many integers it takes, the address among them.
+    """
+
+    def __init__(
+        self, make: Callable[[Any], Any], kernels: Sequence[Any], result: type, integers: int
+    ) -> None:
+        self._make, self._kernels, self._result, self._integers = make, kernels, result, integers
+        self._made: dict[Any, Any] = {}
+
+    def of(self, value: Any) -> Any:
+        """Return the :class:`.c_functions.CFunction` for values of the type of ``value``."""
+        side = numba_side().c_functions
+        kind = side.numba.typeof(value)
+        with _LOADING:
+            if kind not in self._made:
+                self._made[kind] = side.CFunction(
+                    self._make, kind, self._result, self._integers, self._kernels
+                )
+        return self._made[kind]
+
+
+def laid_out(value: Any) -> Any:
+    """Lay out a number, an array, or a tuple of such in memory, as compiled code has it there.
+
+    Arrays are not copied: keep them alive.
+
+    Returns
+    -------
+    ctypes object
+        Its address is that of the value. Keep it alive too.
+    """
+    side = numba_side().c_functions
+    return side.laid_out(value, side.numba.typeof(value))

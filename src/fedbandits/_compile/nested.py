@@ -128,7 +128,7 @@ def rebuilt(context: Any, kept: tuple[Any, ...]) -> Any:
     )  # fmt: skip
 
 
-def _make_known(compiled: Any) -> None:
+def make_known(compiled: Any) -> None:
     """Give machine code the environments of all kernels that are linked into it."""
     for environment in compiled._find_referenced_environments():
         compiled.library.codegen.set_env(environment.env_name, environment)
@@ -168,7 +168,7 @@ class TwoWays:
             compiled = self._dispatcher.overloads[tuple(arguments)]
             if isinstance(entry, NotForPython):
                 return self._for_python(signature, compiled)
-            _make_known(compiled)
+            make_known(compiled)
             return entry
 
     def _add_overload(self, compiled: Any) -> None:
@@ -191,7 +191,7 @@ class TwoWays:
         library.add_linking_library(compiled.library)
         entry = context.get_executable(library, compiled.fndesc, compiled.environment)
         whole = compiled._replace(library=library, entry_point=entry)
-        _make_known(whole)
+        make_known(whole)
         made.targetctx.insert_user_function(entry, compiled.fndesc, [compiled.library])
         self._add(whole)
         made._cache.save_again(signature, whole)

@@ -1,112 +1,21 @@
-"""Arrivals in a clustered world: which user comes, which items there are, what the user likes."""
+"""A clustered world as its servers meet it: a user comes, and items can be recommended."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy import float32
-from numpy.typing import NDArray
 
-from fedbandits._compile import borrowing, compiled, fma
-from fedbandits._typing import Floats, Floats32, Words
-from fedbandits.environments.directions import coordinate
-from fedbandits.environments.drift import mixed, share_of_other
-from fedbandits.environments.preferences import HALF
+from fedbandits._typing import Floats, Floats32
+from fedbandits.environments.kernels.arrivals import (
+    draw_arrival,
+    draw_item_reward,
+    draw_items,
+    fill_expected,
+)
 from fedbandits.environments.stage import Stage
-from fedbandits.random import Key, Purpose, bernoulli, fill_words, uniform
-
-_ARRIVAL, _CONTEXT, _REWARD = int(Purpose.ARRIVAL), int(Purpose.CONTEXT), int(Purpose.REWARD)
-
-#: A little below 1/√2, so that float32 rounding leaves an item's norm at most 1.
-_LENGTH = np.float32(HALF * (1.0 - 4.0e-7))
-
-
-@borrowing
-def draw_arrival(world: Any, key: Key, round_: int) -> int:
-    """Who comes in a round, the same user in every system."""
-    ticket = uniform(key, 0, round_, _ARRIVAL, 0)
-    low, high = 0, world.cumulative.size - 1
-    while low < high:
-        middle = (low + high) >> 1
-        if world.cumulative[middle] > ticket:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-class ItemsWorkspace(NamedTuple):
-    """Scratch of :func:`fill_items`."""
-
-    words: Words  # (4, blocks): raw Philox words
-    halves: NDArray[np.uint16]  # (d - 1, items): the same memory, a row a coordinate
-    scale: Floats32  # (items,)
-
-
-@compiled
-def items_workspace(world: Any) -> ItemsWorkspace:
-    """Scratch arrays that :func:`fill_items` may use."""
-    rows, items = world.theta.shape[1] - 1, world.items
-    words = np.zeros((4, (rows * items + 7) // 8), dtype=np.uint32)
-    halves = words.reshape(-1).view(np.uint16)[: rows * items].reshape(rows, items)
-    return ItemsWorkspace(words, halves, np.zeros(items, dtype=np.float32))
-
-
-@borrowing
-def fill_items(
-    world: Any, workspace: ItemsWorkspace, key: Key, round_: int, items: Floats32
-) -> None:
-    """Write a round's items, the same ones in every system, into ``items`` (d, K) float32."""
-    words, halves, scale = workspace
-    fill_words(words, key, 0, round_, _CONTEXT)
-    scale[:] = float32(1.0e-30)
-    rows, count = halves.shape
-    for row in range(rows):
-        for k in range(count):
-            g = coordinate(float32(halves[row, k]))
-            items[row, k] = g
-            scale[k] = fma(g, g, scale[k])
-    for k in range(count):
-        scale[k] = _LENGTH / math.sqrt(scale[k])
-        items[rows, k] = _LENGTH
-    for row in range(rows):
-        for k in range(count):
-            items[row, k] *= scale[k]
-
-
-@borrowing
-def fill_expected(world: Any, user: int, round_: int, items: Floats32, expected: Floats) -> int:
-    """Write the items' expected rewards for a user, (K,), and return the best item."""
-    share = share_of_other(world.shares, round_) if world.other.size > 0 else 0.0
-    best = 0
-    for k in range(items.shape[1]):
-        mean = 0.0
-        for i in range(items.shape[0]):
-            mean = fma(world.theta[user, i], float(items[i, k]), mean)
-        expected[k] = min(1.0, max(0.0, mean))
-        if share > 0.0:
-            mean = 0.0
-            for i in range(items.shape[0]):
-                mean = fma(world.other[user, i], float(items[i, k]), mean)
-            expected[k] = mixed(expected[k], min(1.0, max(0.0, mean)), share)
-        if expected[k] > expected[best]:
-            best = k
-    return best
-
-
-@borrowing
-def draw_item_reward(expected: float, key: Key, round_: int) -> float:
-    """1 with probability ``expected``, else 0; one uniform draw a round, whatever was shown."""
-    return 1.0 if bernoulli(expected, key, 0, round_, _REWARD, 0) else 0.0
-
-
-@compiled
-def draw_items(world: Any, key: Key, round_: int, items: Floats32) -> None:
-    """:func:`fill_items` for callers outside compiled code."""
-    fill_items(world, items_workspace(world), key, round_, items)
+from fedbandits.random import Key
 
 
 class Arrival(NamedTuple):

@@ -3,10 +3,9 @@
 An *environment* is configuration: a frozen struct, read from TOML. Its :meth:`Environment.world`
 makes a *world*: the arrays of one replicate, a named tuple that compiled code takes as it is.
 
-A *contextual* environment shows every agent a decision set each round. Compiled code calls
-:func:`decision_set_workspace` and :func:`fill_decision_set`; the type of the world decides at
-compile time which implementation runs. A decision set has one of two layouts. ``models`` says
-which:
+A *contextual* environment shows every agent a decision set each round. It names the kernels that
+compiled code asks of its worlds, and opens a world for a loop or for parties. A decision set has
+one of two layouts. ``models`` says which:
 
 * ``models == 1``: all arms share one parameter vector; ``features`` is (dim, arms).
 * ``models == arms``: each arm has a parameter vector of its own ("disjoint" linear models, Li et
@@ -16,31 +15,27 @@ which:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from msgspec import Meta
 
 from fedbandits._checked import Checked
-from fedbandits._compile import compiled
-from fedbandits._compile import implements as implements  # for worlds from outside
-from fedbandits._typing import Floats, Floats32
+from fedbandits._typing import Floats
+from fedbandits.environments.contextual import ContextualStage
 from fedbandits.environments.delay import Delay
 from fedbandits.environments.drift import Drift, refuse_drift
 from fedbandits.environments.facts import ContextualFacts, Facts
 from fedbandits.environments.joins import FirstRound, first_rounds_of
+from fedbandits.environments.kernels.drift import DriftingWorld
 from fedbandits.environments.needs import Needs
+from fedbandits.environments.open_world import CompiledWorld, OpenWorld, WorldKernels
 from fedbandits.environments.stage import Stage
 from fedbandits.environments.words import Words
-from fedbandits.random import Key, Purpose, bernoulli
-
-if TYPE_CHECKING:
-    from fedbandits.environments.contextual import ContextualStage
+from fedbandits.random import Key
 
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Dimension = Annotated[int, Meta(ge=1, le=2_000)]
 Arms = Annotated[int, Meta(ge=2, le=65_535)]
-
-_REWARD = int(Purpose.REWARD)
 
 
 class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -168,6 +163,8 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
     """
 
     FACTS: ClassVar[type[Facts]] = ContextualFacts
+    #: What compiled code asks of its worlds; see :meth:`kernels`.
+    KERNELS: ClassVar[WorldKernels]
 
     agents: Count = 10
     first_round: FirstRound = 1
@@ -211,111 +208,31 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
             models=self.models,
         )
 
-    def stage(self, key: Key) -> ContextualStage:
-        from fedbandits.environments.contextual import ContextualStage  # it needs what is below
+    def kernels(self, world: Any) -> WorldKernels:
+        """Return what compiled code asks of a ``world`` without drift; by default ``KERNELS``."""
+        del world
+        return self.KERNELS
 
-        return ContextualStage(self, key)
+    def open(self, key: Key, world: Any = None, asks_persons: bool = False) -> OpenWorld:
+        """Open a world, for one compiled loop or for parties.
+
+        Parameters
+        ----------
+        key
+            Key of the random draws of the replicate.
+        world
+            What :meth:`world` returned for the key; by default it is called.
+        asks_persons
+            Whether compiled loops need to know who comes.
+        """
+        del asks_persons  # compiled worlds always say it
+        world = self.world(key) if world is None else world
+        plain = world.before if isinstance(world, DriftingWorld) else world
+        return CompiledWorld(self.facts, world, self.first_rounds, self.kernels(plain), key)
+
+    def stage(self, key: Key) -> ContextualStage:
+        return ContextualStage(self.open, key, self.parties)
 
     def true_parameters(self, world: Any) -> Floats | None:
         """True parameters of ``world``, (models, dimension); None if its rewards are not linear."""
         return None
-
-
-def decision_set_workspace(world: Any) -> Any:
-    """Scratch arrays for :func:`fill_decision_set`.
-
-    Every type of ``world`` has its own implementation.
-    """
-    raise NotImplementedError(f"no environment claims {type(world).__name__}")
-
-
-def fill_decision_set(
-    world: Any, workspace: Any, key: Any, agent: int, round_: int, features: Any, expected: Any
-) -> int:
-    """Write one decision set into given arrays.
-
-    Every type of world has its own implementation.
-
-    Parameters
-    ----------
-    world, workspace : named tuple
-        The arrays of the replicate, and the scratch arrays that :func:`decision_set_workspace`
-        made.
-    key, agent, round_
-        The random draws that are used: the key, the number of the agent and the round.
-    features : (dimension, columns) float32
-        Receives the contexts: one column for each arm, or one column that all arms share.
-    expected : (arms,) float32
-        Receives the expected reward of each arm.
-
-    Returns
-    -------
-    int
-        The best arm.
-    """
-    raise NotImplementedError(f"no environment claims {type(world).__name__}")
-
-
-def draw_reward(world: Any, expected: float, key: Key, agent: int, round_: int) -> float:
-    """Draw the reward of an arm.
-
-    Every type of world has its own implementation.
-
-    Parameters
-    ----------
-    world : named tuple
-    expected : float
-        The arm's expected reward.
-    key, agent, round_
-        The random draw that is used. It is the same for all systems.
-
-    Returns
-    -------
-    float
-        The reward. NaN if it is never observed: then nothing is learned from the decision.
-    """
-    raise NotImplementedError(f"no environment claims {type(world).__name__}")
-
-
-def bernoulli_reward(world: Any, expected: Any, key: Any, agent: Any, round_: Any) -> Any:
-    """Draw a reward: 1 with probability ``expected``, else 0.
-
-    This is an implementation of :func:`draw_reward`, which explains the parameters: ``world``,
-    ``expected``, ``key``, ``agent`` and ``round_``.
-    """
-    return 1.0 if bernoulli(expected, key, agent, round_, _REWARD, 0) else 0.0
-
-
-@compiled
-def draw_decision_set(
-    world: Any, key: Key, agent: int, round_: int, features: Floats32, expected: Floats32
-) -> int:
-    """Call :func:`fill_decision_set` from outside compiled code, for a ``world``.
-
-    Parameters
-    ----------
-    world
-        The world of the replicate.
-    key, agent, round_
-        Key of the random draws, number of the agent, and the round.
-    features, expected
-        Arrays that receive the contexts and the expected rewards.
-    """
-    workspace = decision_set_workspace(world)
-    return fill_decision_set(world, workspace, key, agent, round_, features, expected)
-
-
-@compiled
-def draw_world_reward(world: Any, expected: float, key: Key, agent: int, round_: int) -> float:
-    """Call :func:`draw_reward` from outside compiled code.
-
-    Parameters
-    ----------
-    world
-        The world of the replicate.
-    expected
-        The expected reward of the arm.
-    key, agent, round_
-        Key of the random draws, number of the agent, and the round.
-    """
-    return draw_reward(world, expected, key, agent, round_)

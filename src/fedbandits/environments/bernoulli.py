@@ -4,39 +4,22 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from msgspec import Meta
 
-from fedbandits._compile import compiled, implements
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import Arms, Environment
-from fedbandits.environments.drift import (
-    NO_SHARES,
-    Shares,
-    mixed,
-    moved_on,
-    share_of_other,
-)
+from fedbandits.environments.drift import moved_on
 from fedbandits.environments.facts import ArmFacts, Facts
+from fedbandits.environments.kernels.bernoulli import BernoulliWorld, pull_arm, pull_regret
 from fedbandits.environments.rating_files import read_ratings
 from fedbandits.environments.stage import Stage
 from fedbandits.environments.text_files import read_text
 from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
-from fedbandits.random import Key, Purpose, bernoulli, uniforms
-
-_REWARD = int(Purpose.REWARD)
-NONE: Floats = np.zeros(0)
-
-
-class BernoulliWorld(NamedTuple):
-    """One replicate of :class:`Bernoulli`."""
-
-    means: Floats  # (arms,)
-    other: Floats = NONE  # (arms,) means of the second world; empty without drift
-    shares: Shares = NO_SHARES
+from fedbandits.random import Key, Purpose, uniforms
 
 
 class Bernoulli(Environment, frozen=True, kw_only=True, tag="bernoulli"):
@@ -150,36 +133,6 @@ def _mean(path: str, number: int, text: str) -> float:
     return value
 
 
-def pull_arm(world: Any, key: Any, arm: int, round_: int) -> float:
-    """Pull an arm: its reward in one round, the same for every system. One a world type."""
-    raise NotImplementedError(f"no environment claims {type(world).__name__}")
-
-
-@implements(pull_arm, BernoulliWorld)
-def _pull(world: Any, key: Any, arm: Any, round_: Any) -> Any:
-    mean = world.means[arm]
-    if world.other.size > 0:
-        mean = mixed(mean, world.other[arm], share_of_other(world.shares, round_))
-    return 1.0 if bernoulli(mean, key, arm, round_, _REWARD, 0) else 0.0
-
-
-@compiled
-def pull_regret(world: Any, arm: int, round_: int) -> float:
-    """How much less an arm is expected to pay in one round than the best arm of that round."""
-    if world.other.size == 0:
-        return float(world.means.max() - world.means[arm])
-    share, best = share_of_other(world.shares, round_), 0.0
-    for i in range(world.means.size):
-        best = max(best, mixed(world.means[i], world.other[i], share))
-    return float(best - mixed(world.means[arm], world.other[arm], share))
-
-
-@compiled
-def draw_pull(world: Any, key: Key, arm: int, round_: int) -> float:
-    """:func:`pull_arm` for callers outside compiled code."""
-    return pull_arm(world, key, arm, round_)
-
-
 class ArmStage(Stage):
     """No situation but the round; the decision is to pull; the outcome is the reward.
 
@@ -208,7 +161,7 @@ class ArmStage(Stage):
         return None
 
     def outcome(self, round_: int, player: int, decision: bool) -> float:
-        reward = float(draw_pull(self.world, self.key, player, round_))
+        reward = float(pull_arm(self.world, self.key, player, round_))
         self.pulled.append((round_, player, reward))
         if len(self.world.other):
             self.regret[player] += pull_regret(self.world, player, round_)

@@ -5,31 +5,25 @@ from __future__ import annotations
 import functools
 import re
 import warnings
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from fedbandits._compile import implements
 from fedbandits._typing import Floats, Floats32, Ints
-from fedbandits.environments.base import (
-    ContextualEnvironment,
-    bernoulli_reward,
-    decision_set_workspace,
-    draw_reward,
-    fill_decision_set,
-)
-from fedbandits.environments.drifting import MovedRewards, drifting
+from fedbandits.environments.base import ContextualEnvironment
+from fedbandits.environments.drift import drifting
 from fedbandits.environments.facts import ContextualFacts
+from fedbandits.environments.kernels import classification, drift
+from fedbandits.environments.kernels.classification import ClassificationWorld
 from fedbandits.environments.needs import F64, Needs, Part
-from fedbandits.environments.persons import person_of
+from fedbandits.environments.open_world import WorldKernels
 from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
-from fedbandits.random import Key, Purpose, integer, permutation
+from fedbandits.random import Key, Purpose, permutation
 
-_CONTEXT = int(Purpose.CONTEXT)
 #: What a privacy claim takes as public.
 _PREPARATION = (
     "The preparation of the features (column means and deviations, principal components, norm "
@@ -42,17 +36,6 @@ _PATH = re.compile(
     re.IGNORECASE,
 )
 _BUNDLED = ("breast_cancer", "digits", "wine")
-
-
-class ClassificationWorld(NamedTuple):
-    """One replicate of :class:`Classification`."""
-
-    rows: Floats32  # (rows, dim): contexts, in the unit ball
-    labels: Ints  # (rows,): the right arm
-    shards: Ints  # (rows,): row numbers, grouped by agent
-    starts: Ints  # (agents + 1,): agent i owns shards[starts[i]:starts[i + 1]]
-    arms: int
-    persons: Ints  # (rows,): whose row each is
 
 
 class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="classification"):
@@ -84,6 +67,10 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
     REAL_DATA: ClassVar[bool] = True
     SECOND_WORLD: ClassVar[str] = (
         "the names of the classes change places: each row has the next one"
+    )
+
+    KERNELS: ClassVar[WorldKernels] = WorldKernels(
+        classification.fill_classification, person=classification.person_of_row
     )
 
     dataset: str = "breast_cancer"
@@ -146,7 +133,7 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
             starts = np.linspace(0, count, self.agents + 1).round().astype(np.int64)
         persons = np.arange(count)  # each row is a person, who comes again and again
         world = ClassificationWorld(rows, labels, order, starts, self.arm_count, persons)
-        return drifting(self, key, world, MovedRewards(self.arm_count))
+        return drifting(self, key, world, drift.OtherRewards(drift.MOVED))
 
     def _data(self) -> tuple[Floats32, Ints]:
         return _prepared(self.dataset, self.components, self.clip_quantile, self.intercept)
@@ -259,33 +246,3 @@ def _into_unit_ball(rows: Floats, quantile: float) -> Floats:
     norms = np.linalg.norm(rows, axis=1)
     scaled: Floats = rows / np.maximum(norms, max(np.quantile(norms, quantile), 1e-12))[:, None]
     return scaled
-
-
-@implements(decision_set_workspace, ClassificationWorld)
-def _workspace(world: Any) -> Any:
-    return ()
-
-
-@implements(fill_decision_set, ClassificationWorld)
-def _fill(
-    world: Any, workspace: Any, key: Any, agent: Any, round_: Any, features: Any, expected: Any
-) -> Any:
-    first, past = world.starts[agent], world.starts[agent + 1]
-    row = world.shards[first + integer(past - first, key, agent, round_, _CONTEXT, 0)]
-    for i in range(features.shape[0]):
-        features[i, 0] = world.rows[row, i]
-    expected[:] = np.float32(0.0)
-    best = world.labels[row]
-    expected[best] = np.float32(1.0)
-    return best
-
-
-@implements(person_of, ClassificationWorld)
-def _person(world: Any, key: Any, agent: Any, round_: Any) -> Any:
-    first, past = world.starts[agent], world.starts[agent + 1]
-    return world.persons[
-        world.shards[first + integer(past - first, key, agent, round_, _CONTEXT, 0)]
-    ]
-
-
-implements(draw_reward, ClassificationWorld)(bernoulli_reward)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from msgspec import Meta
@@ -11,8 +11,8 @@ from msgspec import Meta
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.arrivals import ClusteredStage
 from fedbandits.environments.base import Arms, Environment
-from fedbandits.environments.drift import NO_SHARES, Shares
 from fedbandits.environments.facts import ClusteredFacts, Facts
+from fedbandits.environments.kernels.arrivals import ClusteredWorld
 from fedbandits.environments.needs import F32, F64, Needs, Part
 from fedbandits.environments.preferences import (
     block_of,
@@ -36,24 +36,9 @@ _ARRIVALS = (
 )
 _COMPUTED = "The preference vectors are public. They are computed here from all ratings."
 
-#: Preference vectors of a second world that is not there.
-NO_OTHER: Floats = np.zeros((0, 0))
-
 Users = Annotated[int, Meta(ge=1, le=100_000)]
 Dimension = Annotated[int, Meta(ge=2, le=2_000)]
 Rate = Annotated[float, Meta(ge=0.0, le=1.0)]
-
-
-class ClusteredWorld(NamedTuple):
-    """One replicate of :class:`Clustered`."""
-
-    theta: Floats  # (users, d) preference vectors
-    server: Ints  # (users,) where each lives
-    cumulative: Floats  # (users,) arrival probabilities, added up
-    cluster: Ints  # (users,) the true clusters
-    items: int
-    other: Floats = NO_OTHER  # (users, d) vectors of the second world; empty without drift
-    shares: Shares = NO_SHARES
 
 
 class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):

@@ -8,14 +8,14 @@ is the same for all systems.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Annotated, Any, NamedTuple, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import numpy as np
 from msgspec import Meta
 
 from fedbandits._checked import Checked
-from fedbandits._compile import compiled
-from fedbandits._typing import Floats, Ints
+from fedbandits._typing import Floats
+from fedbandits.environments.kernels.drift import DriftingWorld, OtherRewards, Shares
 from fedbandits.errors import ConfigError
 from fedbandits.random import Key, Purpose, normals
 
@@ -99,37 +99,6 @@ class Walk(Checked, frozen=True, tag_field="kind", tag="walk", forbid_unknown_fi
 Drift = Change | Walk
 
 
-class Shares(NamedTuple):
-    """The share of the second world in every round, in the form that compiled code takes."""
-
-    at: Ints  # rounds in which the worlds change places; empty for a walk
-    walk: Floats  # the share after so many steps
-    every: int  # rounds between two steps
-
-
-#: Of worlds that do not drift.
-NO_SHARES = Shares(np.zeros(0, np.int64), np.zeros(1), 1)
-
-
-@compiled
-def share_of_other(shares: Shares, round_: int) -> float:
-    """The share w of the second world in ``round_``, in [0, 1]."""
-    if shares.at.size > 0:
-        changes = 0
-        while changes < shares.at.size and shares.at[changes] <= round_:
-            changes += 1
-        return float(changes & 1)
-    steps, last = (round_ - 1) // shares.every, shares.walk.size
-    there = steps % (2 * last)
-    return float(shares.walk[there if there < last else 2 * last - 1 - there])
-
-
-@compiled
-def mixed(before: float, after: float, share: float) -> float:
-    """An expected reward under drift; exactly ``before`` at share 0, ``after`` at share 1."""
-    return (1.0 - share) * before + share * after
-
-
 def refuse_drift(environment: Any) -> NoReturn:
     """Refuse the ``drift`` of an ``environment`` that has no second world.
 
@@ -153,3 +122,22 @@ def direction_of_drift(key: Key, size: int) -> Floats:
 def moved_on(values: Floats) -> Floats:
     """Values that have changed places: each comes to the place after its own, the last first."""
     return np.roll(values, 1, axis=0)
+
+
+def drifting(environment: Any, key: Key, world: Any, other: OtherRewards) -> Any:
+    """Return the world of a replicate, with the drift that its environment sets.
+
+    Parameters
+    ----------
+    environment
+        A contextual environment; its ``drift`` may be None.
+    key
+        Key of the random draws of this replicate.
+    world
+        The world without drift.
+    other
+        How expected rewards follow in the second world.
+    """
+    if environment.drift is None:
+        return world
+    return DriftingWorld(world, other, environment.drift.shares(key))

@@ -3,38 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from msgspec import Meta
-from numpy import float32
-from numpy.typing import NDArray
 
-from fedbandits._compile import LANES, borrowing, fma, implements, lanes, load, spread, store
-from fedbandits._typing import Floats, Floats32, Words
+from fedbandits._typing import Floats
 from fedbandits.environments.base import (
     Arms,
     ContextualEnvironment,
     Dimension,
-    bernoulli_reward,
-    decision_set_workspace,
-    draw_reward,
-    fill_decision_set,
 )
-from fedbandits.environments.directions import coordinate
-from fedbandits.environments.drift import direction_of_drift
-from fedbandits.environments.drifting import OtherParameter, drifting
-from fedbandits.environments.joining import without_joins
+from fedbandits.environments.drift import direction_of_drift, drifting
+from fedbandits.environments.kernels import drift, linear
+from fedbandits.environments.kernels.linear import LinearWorld
 from fedbandits.environments.needs import F32, Needs, Part
+from fedbandits.environments.open_world import WorldKernels
 from fedbandits.errors import ConfigError
-from fedbandits.random import Key, Purpose, fill_words, normals
+from fedbandits.random import Key, Purpose, normals
 
-_CONTEXT = int(Purpose.CONTEXT)
-
-#: Square of the norm that contexts keep within, so that float32 rounding (2e-7) stays inside 1.
-_INSIDE = np.float32(1.0 - 4.0e-6)
-_LARGEST_MEAN = np.float32(1.0 - 4.0e-6)
-_ORDINARY_LOW, _ORDINARY_WIDTH = np.float32(0.5), np.float32(0.1)
 #: Shortest θ* that the paper's bands leave room for: some context has ⟨x, θ*⟩ = 0.8.
 _SHORTEST = 0.8
 #: Of a larger one nearly the whole ball is too short: draws would have no end.
@@ -42,16 +29,6 @@ _LARGEST_GAP = 0.29
 _MOST_DRAWS = 100_000
 #: Between θ* and that of the second world. A larger angle would make expected rewards negative.
 _TURN = math.radians(30.0)
-
-
-class LinearWorld(NamedTuple):
-    """One replicate of :class:`Linear`."""
-
-    theta: Floats  # (dim,)
-    reflection: Floats32  # (dim,): v with (I - 2 v vᵀ) e_dim = θ* / ‖θ*‖
-    lift: np.float32  # how far the best arm's band lies above the others'
-    arms: int
-    stretch: np.float32  # 1 / ‖θ*‖: from ⟨x, θ*⟩ to how far x reaches along θ*
 
 
 class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
@@ -120,13 +97,15 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
     @property
     def shortest_parameter(self) -> float:
         """Smallest ‖θ*‖ for ``ball``: 0.8 or 0.7 + gap, with a margin for rounding to float32."""
-        return max(_SHORTEST, 0.7 + self.gap) / math.sqrt(float(_INSIDE))
+        return max(_SHORTEST, 0.7 + self.gap) / math.sqrt(float(linear.INSIDE))
 
     @property
     def largest_gap(self) -> float:
         if self.drift is not None:
             return super().largest_gap
-        return min(0.2 + self.gap, float(_LARGEST_MEAN) - 0.5)
+        return min(0.2 + self.gap, float(linear.LARGEST_MEAN) - 0.5)
+
+    KERNELS: ClassVar[WorldKernels] = WorldKernels(linear.fill_linear, workspace=linear.workspace)
 
     @property
     def dimension(self) -> int:
@@ -151,7 +130,7 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
         reflection = reflection / length if length > 1e-12 else np.zeros(self.dim)
         lift, stretch = np.float32(self.gap + 0.1), np.float32(1.0 / size)
         world = LinearWorld(theta, reflection.astype(np.float32), lift, self.arms, stretch)
-        other = OtherParameter(turned(theta, direction_of_drift(key, self.dim)))
+        other = drift.OtherRewards(drift.LINEAR, turned(theta, direction_of_drift(key, self.dim)))
         return drifting(self, key, world, other)
 
     def _theta(self, key: Key) -> Floats:
@@ -182,7 +161,7 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
         return direction / length
 
     def true_parameters(self, world: Any) -> Floats | None:
-        return None if self.drift is not None else without_joins(world).theta[None, :]
+        return None if self.drift is not None else world.theta[None, :]
 
 
 def turned(theta: Floats, direction: Floats) -> Floats:
@@ -191,74 +170,3 @@ def turned(theta: Floats, direction: Floats) -> Floats:
     across = direction - (direction @ theta / length**2) * theta
     across *= length / max(float(np.linalg.norm(across)), 1e-300)
     return math.cos(_TURN) * theta + math.sin(_TURN) * across
-
-
-class _Workspace(NamedTuple):
-    words: Words  # (4, blocks): raw Philox words
-    halves: NDArray[np.uint16]  # (dim + 2, arms): the same memory, a row a coordinate
-    place: NDArray[np.uint16]  # (2,): the halves after those; they place the best arm
-    means: Floats32  # (LANES or more,): expected rewards
-    drawn: Floats32  # (dim, LANES): coordinates of some arms before normalisation
-
-
-@implements(decision_set_workspace, LinearWorld)
-def _workspace(world: Any) -> Any:
-    rows = world.theta.size + 2
-    cells = rows * world.arms
-    blocks = (cells + 9) // 8
-    flat = np.zeros(4 * blocks + LANES // 2, dtype=np.uint32)  # the last row is read beyond its end
-    words = flat[: 4 * blocks].reshape(4, blocks)
-    pieces = flat.view(np.uint16)
-    halves = pieces[:cells].reshape(rows, world.arms)
-    means = np.zeros(max(world.arms, LANES), dtype=np.float32)
-    drawn = np.zeros((rows, LANES), dtype=np.float32)
-    return _Workspace(words, halves, pieces[cells : cells + 2], means, drawn)
-
-
-@implements(fill_decision_set, LinearWorld)
-@borrowing
-def _fill(
-    world: Any, workspace: Any, key: Any, agent: Any, round_: Any, features: Any, expected: Any
-) -> Any:
-    """Draw in a frame whose last axis is along θ*, then reflect that axis onto θ*.
-
-    The first dim - 1 of dim + 1 normalised Gaussian coordinates are uniform in the
-    (dim - 1)-ball, which spares drawing a radius and taking its root.
-
-    Arms go side by side. Where their number is no multiple of LANES, some are made twice.
-    """
-    words, halves, place, means, drawn = workspace
-    reflection, arms, last = world.reflection, world.arms, world.theta.size - 1
-    fill_words(words, key, agent, round_, _CONTEXT)
-    per_half = _ORDINARY_WIDTH * float32(1.0 / 65536)
-    for start in range(0, arms, LANES):
-        k = max(min(start, arms - LANES), 0)
-        store(means, k, fma(load(halves, (last + 2, k)), per_half, _ORDINARY_LOW), LANES)
-    ticket = (np.int64(place[1]) << 16) | np.int64(place[0])
-    best = (ticket * np.int64(arms)) >> 32
-    means[best] = min(means[best] + world.lift, _LARGEST_MEAN)
-    tip = reflection[last]
-    for start in range(0, arms, LANES):
-        k = max(min(start, arms - LANES), 0)
-        size, along = lanes(float32(0)), lanes(float32(0))
-        for row in range(last):
-            g = coordinate(load(halves, (row, k)))
-            size = fma(g, g, size)
-            along = fma(g, spread(reflection, row), along)
-            store(drawn, (row, 0), g, LANES)
-        for row in range(last, last + 2):
-            g = coordinate(load(halves, (row, k)))
-            size = fma(g, g, size)
-        mean = load(means, k)
-        reach = mean * world.stretch
-        shrink = math.sqrt(max(_INSIDE - reach * reach, float32(0)) / size)
-        turn = -(float32(2) * fma(shrink, along, reach * tip))
-        for row in range(last):
-            turned = fma(load(drawn, (row, 0)), shrink, turn * spread(reflection, row))
-            store(features, (row, k), turned, arms)
-        store(features, (last, k), fma(turn, tip, reach), arms)
-        store(expected, k, mean, arms)
-    return best
-
-
-implements(draw_reward, LinearWorld)(bernoulli_reward)

@@ -11,12 +11,11 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.factors import leading_factors
+from fedbandits.environments.kernels.arrivals import HALF
 from fedbandits.environments.rating_files import read_ratings
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.random import Key, Purpose, normals
 
-#: 1/√2: the length of the directions of users and items, and of their constant coordinate.
-HALF = math.sqrt(0.5)
 #: How often a direction is drawn anew until it keeps its distance from the others.
 _ATTEMPTS = 2000
 #: Vectors closer than this are the same one.

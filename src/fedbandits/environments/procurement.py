@@ -3,52 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from msgspec import Meta
 
-from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import Environment
-from fedbandits.environments.drift import NO_SHARES, Shares, mixed, moved_on, share_of_other
+from fedbandits.environments.drift import moved_on
 from fedbandits.environments.facts import Facts, ProcurementFacts
+from fedbandits.environments.kernels.procurement import (
+    ProcurementWorld,
+    draw_good_units,
+    earned,
+    fill_benchmark,
+    keep_up,
+    purchase_regret,
+    truth_of,
+)
 from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.environments.producer_files import Producers, read_producers
-from fedbandits.environments.purchase_truth import benchmark_of, keep_up, truth_of
 from fedbandits.environments.stage import Stage
 from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
-from fedbandits.learners.purchasing import EXACT, GREEDY, meets_constraint, total
-from fedbandits.random import MOST_TRIALS, Key, Purpose, binomial, normals, replicate_key, uniforms
-
-_REWARD = int(Purpose.REWARD)
+from fedbandits.learners.purchasing import EXACT, GREEDY
+from fedbandits.random import MOST_TRIALS, Key, Purpose, normals, replicate_key, uniforms
 
 #: A unit's draw is named by its producer's number in 16 bits.
 _MOST = {"agents": 10_000, "producers": 65_535}
-
-#: Qualities of a second world that is not there.
-NO_OTHER: Floats = np.zeros(0)
 
 Buyers = Annotated[int, Meta(ge=1, le=_MOST["agents"])]
 ProducerCount = Annotated[int, Meta(ge=1, le=_MOST["producers"])]
 Capacity = Annotated[int, Meta(ge=1, le=MOST_TRIALS)]
 OpenUnit = Annotated[float, Meta(gt=0.0, lt=1.0)]
-
-
-class ProcurementWorld(NamedTuple):
-    """One replicate of :class:`Procurement`."""
-
-    quality: Floats  # (producers,) qᵢ, unknown to the buyers
-    cost: Floats  # (agents, producers) cᵢⱼ, each buyer's own
-    capacity: Ints  # (agents, producers) kᵢⱼ, public
-    threshold: float  # α
-    revenue: float  # ρ
-    best: Floats  # (agents,) r*, revenue of the benchmark's purchase
-    worst: Floats  # (agents,) L, regret of a purchase that misses the constraint
-    oracle: int  # how the benchmark buys
-    other: Floats = NO_OTHER  # (producers,) qualities of the second world; empty without drift
-    shares: Shares = NO_SHARES
 
 
 class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
@@ -207,68 +194,6 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
             return uniforms(m, key, party, what, Purpose.WORLD)
         spread = self.deviation * normals(m, key, party, what, Purpose.WORLD)
         return np.clip(self.quality_threshold + spread, 0.0, 1.0)
-
-
-@compiled
-def draw_good_units(
-    world: Any, key: Key, agent: int, round_: int, purchase: Ints, good: Ints
-) -> None:
-    """How many units of each producer turn out good, into ``good`` (producers,).
-
-    The first l units that a buyer buys from a producer in a round are the same ones in every
-    system.
-    """
-    # Once a round: to hand a world over for each producer would cost more than its draw.
-    drifts = world.other.size > 0
-    share = share_of_other(world.shares, round_) if drifts else 0.0
-    for i in range(purchase.size):
-        if purchase[i] > 0:
-            quality = world.quality[i]
-            if drifts:
-                quality = mixed(quality, world.other[i], share)
-            good[i] = binomial(purchase[i], quality, key, agent, round_, _REWARD, i)
-        else:
-            good[i] = 0
-
-
-@compiled
-def purchase_regret(
-    unit_revenue: Floats, surplus: Floats, best: float, worst: float, purchase: Ints
-) -> tuple[float, bool]:
-    """The regret of one purchase, and whether it misses the constraint.
-
-    Parameters
-    ----------
-    unit_revenue, surplus : (producers,) float64
-        ρ q - c and q - α, at the true qualities.
-    best, worst : float
-        The benchmark's revenue r*, and the regret L of a purchase that misses the constraint.
-    """
-    if meets_constraint(surplus, purchase):
-        return best - total(unit_revenue, purchase), False
-    return worst, True
-
-
-@compiled
-def earned(world: Any, agent: int, purchase: Ints, good: Ints) -> float:
-    """Revenue of one purchase as it turned out: ρ a good unit, less what all units cost."""
-    value = 0.0
-    for i in range(purchase.size):
-        value += world.revenue * good[i] - world.cost[agent, i] * purchase[i]
-    return value
-
-
-@compiled
-def fill_benchmark(world: Any, oracle: int) -> None:
-    """Fill r* and L = max over l of r* - r(l), feasible or not."""
-    agents, m = world.cost.shape
-    order, ratio, purchase = np.zeros(m, np.int64), np.zeros(m), np.zeros(m, np.int64)
-    surplus = world.quality - world.threshold
-    for j in range(agents):
-        unit_revenue = world.revenue * world.quality - world.cost[j]
-        world.best[j], world.worst[j] = benchmark_of(
-            oracle, unit_revenue, surplus, world.capacity[j], order, ratio, purchase
-        )
 
 
 class ProcurementStage(Stage):

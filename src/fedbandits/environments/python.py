@@ -6,9 +6,10 @@ All systems can play in it, and all get the same random draws.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -16,19 +17,12 @@ import numpy as np
 from fedbandits._typing import Floats, Floats32
 from fedbandits.draws import Draws
 from fedbandits.environments.base import ContextualEnvironment
-from fedbandits.environments.persons import Visit
-from fedbandits.environments.stage import Stage
+from fedbandits.environments.open_world import OpenWorld
 from fedbandits.errors import BoundExceededError, DataError
 from fedbandits.random import Key, Purpose
 
 #: Rounding of contexts to float32 may add so much to their norm.
 _ROUNDING = 1e-6
-
-
-class PythonWorld(NamedTuple):
-    """One replicate of a :class:`PythonEnvironment`, in the form that compiled code takes."""
-
-    number: int  # which environment it is, see :func:`environment_number`
 
 
 class PythonEnvironment(ContextualEnvironment, frozen=True, kw_only=True):
@@ -146,15 +140,12 @@ class PythonEnvironment(ContextualEnvironment, frozen=True, kw_only=True):
             'define it, or set unit = "record"'
         )
 
-    def world(self, key: Key) -> PythonWorld:
-        # Compiled loops are what asks for it: they need the way back into Python.
-        from fedbandits.environments import python_calls
+    def world(self, key: Key) -> Any:
+        return begun(self, key)
 
-        del key
-        return PythonWorld(python_calls.number_of(self))
-
-    def stage(self, key: Key) -> PythonStage:  # type: ignore[override]
-        return PythonStage(self, key)
+    def open(self, key: Key, world: Any = None, asks_persons: bool = False) -> WorldInPython:
+        del world
+        return WorldInPython(self, key, asks_persons and self.facts.persons is not None)
 
 
 class Shown(NamedTuple):
@@ -297,32 +288,65 @@ def person_in(environment: PythonEnvironment, key: Key, agent: int, round_: int)
     return int(found)
 
 
-class PythonStage(Stage):
-    """One replicate of a world in plain Python, for parties to act in; nothing is compiled."""
+class WorldInPython(OpenWorld):
+    """An open world in plain Python, which compiled loops call back.
 
-    def __init__(self, environment: PythonEnvironment, key: Key) -> None:
-        from fedbandits.environments.joining import joined  # it needs what is compiled
+    What it raises is kept: compiled code cannot raise it. It then fails at every call, so a loop
+    ends, and :meth:`check` raises it.
 
-        super().__init__(joined(environment, None), key, environment.agents)
-        self._environment = environment
-        self._shown: Shown | None = None
+    Parameters
+    ----------
+    environment
+        The environment.
+    key
+        Key of the random draws of the replicate.
+    asks_persons
+        Whether compiled loops need to know who comes.
+    """
 
-    def acting(self, round_: int) -> Iterable[int]:
-        from fedbandits.environments.joining import acting_in
+    def __init__(self, environment: PythonEnvironment, key: Key, asks_persons: bool) -> None:
+        super().__init__(environment.facts, environment, environment.first_rounds)
+        self._environment, self._key, self._asks_persons = environment, key, asks_persons
+        self._last = (0, 0)
+        self._error: BaseException | None = None
+        fill = _FILL(lambda _, agent, round_: self._called(-1, self.fill, agent, round_))
+        pay = _PAY(lambda _, *choice: self._called(math.nan, self.reward, *choice))
+        self._kept = fill, pay  # as long as their addresses are used
+        self.handle = self._handle(0, *(_address(function) for function in self._kept))
 
-        return acting_in(self.world, len(self.regret), round_)
+    def fill(self, agent: int, round_: int) -> int:
+        shown = show(self._environment, self._key, agent, round_)
+        self._features[:], self._expected[:] = shown.features, shown.expected
+        self._last = (agent, round_)
+        if self._asks_persons:
+            self._who[0] = self.person
+        return shown.best
 
-    def situation(self, round_: int, player: int) -> Any:
-        self._shown = show(self._environment, self.key, player, round_)
-        features = np.ascontiguousarray(self._shown.features)
-        if not self.tells_persons:
-            return features
-        return Visit(str(person_in(self._environment, self.key, player, round_)), features)
+    @property
+    def person(self) -> int:
+        return person_in(self._environment, self._key, *self._last)
 
-    def outcome(self, round_: int, player: int, decision: int) -> float | None:
-        shown = self._shown
-        if shown is None:
-            raise RuntimeError("outcome was called before situation")
-        expected = shown.expected
-        reward = pay(self._environment, self.key, float(expected[decision]), player, round_)
-        return self.book(player, expected[shown.best] - expected[decision], reward)
+    def reward(self, arm: int, agent: int, round_: int) -> float:
+        expected = float(self._expected[arm])
+        return pay(self._environment, self._key, expected, agent, round_)
+
+    def check(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _called(self, failed: Any, function: Callable[..., Any], *arguments: int) -> Any:
+        """Answer compiled code, by ``failed`` once something was raised."""
+        if self._error is None:
+            try:
+                return function(*arguments)
+            except BaseException as error:  # also Ctrl-C: it is raised again by check
+                self._error = error
+        return failed
+
+
+_FILL = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 3)
+_PAY = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_int64] * 4)
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0

@@ -3,53 +3,36 @@
 from __future__ import annotations
 
 import functools
-import math
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 
-from fedbandits._compile import implements
-from fedbandits._typing import Floats, Floats32, Ints
+from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import (
     Arms,
     ContextualEnvironment,
     Dimension,
-    decision_set_workspace,
-    draw_reward,
-    fill_decision_set,
 )
-from fedbandits.environments.drifting import MirroredRewards, drifting
+from fedbandits.environments.drift import drifting
 from fedbandits.environments.factors import leading_factors
 from fedbandits.environments.facts import ContextualFacts
+from fedbandits.environments.kernels import drift, ratings
+from fedbandits.environments.kernels.ratings import RatingsWorld
+from fedbandits.environments.kernels.worlds import expected_reward
 from fedbandits.environments.needs import Needs
-from fedbandits.environments.persons import person_of
+from fedbandits.environments.open_world import WorldKernels
 from fedbandits.environments.rating_files import read_ratings
 from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
-from fedbandits.random import Key, Purpose, integer, permutation
+from fedbandits.random import Key, Purpose, permutation
 
-_CONTEXT = int(Purpose.CONTEXT)
 #: What a privacy claim takes as public.
 _PREPARATION = (
     "These are public: the factors of users and items, and which items each user has rated. The "
     "factors are computed here from all ratings."
 )
-
-
-class RatingsWorld(NamedTuple):
-    """One replicate of :class:`RatingData`."""
-
-    user_factors: Floats32  # (users, dim)
-    item_factors: Floats32  # (items, dim)
-    starts: Ints  # (users + 1,): user u rated items[starts[u]:starts[u + 1]]
-    items: Ints
-    rewards: Floats32  # of each of those, in [0, 1]
-    order: Ints  # (users,): users, grouped by agent
-    shares: Ints  # (agents + 1,): agent i serves order[shares[i]:shares[i + 1]]
-    scale: float  # what contexts are divided by
-    arms: int
 
 
 class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"):
@@ -82,6 +65,10 @@ class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"
     WORDS: ClassVar[Words] = Words(turn="visit")
     REAL_DATA: ClassVar[bool] = True
     SECOND_WORLD: ClassVar[str] = "tastes are turned round: a reward r becomes 1 - r"
+
+    KERNELS: ClassVar[WorldKernels] = WorldKernels(
+        ratings.fill_ratings, expected_reward, ratings.user_of, workspace=ratings.workspace
+    )
 
     path: str
     dim: Dimension = 10
@@ -122,7 +109,7 @@ class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"
         order = permutation(users, key, 0, 0, Purpose.WORLD)
         shares = np.linspace(0, users, self.agents + 1).round().astype(np.int64)
         world = data._replace(order=order, shares=shares)
-        return drifting(self, key, world, MirroredRewards(1.0))
+        return drifting(self, key, world, drift.OtherRewards(drift.MIRRORED, sum_=1.0))
 
     def _data(self) -> RatingsWorld:
         return _prepared(self.path, self.dim, self.arms, self.threshold, self.clip_quantile)
@@ -196,51 +183,3 @@ def _factors(
     # Share the singular values evenly, so that neither side is long and the other short.
     root = np.sqrt(np.maximum(found.singular_values, 1e-12))
     return found.left / root, found.right * root
-
-
-@implements(decision_set_workspace, RatingsWorld)
-def _workspace(world: Any) -> Any:
-    return np.zeros(world.arms, dtype=np.int64)
-
-
-@implements(fill_decision_set, RatingsWorld)
-def _fill(
-    world: Any, workspace: Any, key: Any, agent: Any, round_: Any, features: Any, expected: Any
-) -> Any:
-    first, past = world.shares[agent], world.shares[agent + 1]
-    user = world.order[first + integer(past - first, key, agent, round_, _CONTEXT, 0)]
-    start, count = world.starts[user], world.starts[user + 1] - world.starts[user]
-    best = 0
-    for arm in range(world.arms):
-        # Floyd's sampling: the arm-th of `arms` different places among `count`.
-        top = count - world.arms + arm
-        place = integer(top + 1, key, agent, round_, _CONTEXT, 1 + arm)
-        for other in range(arm):
-            if workspace[other] == place:
-                place = top
-                break
-        workspace[arm] = place
-        item = world.items[start + place]
-        square = 0.0
-        for i in range(features.shape[0]):
-            x = np.float64(world.user_factors[user, i]) * np.float64(world.item_factors[item, i])
-            square += x * x
-        shrink = (1.0 - 1e-6) / max(world.scale, math.sqrt(square))
-        for i in range(features.shape[0]):
-            x = np.float64(world.user_factors[user, i]) * np.float64(world.item_factors[item, i])
-            features[i, arm] = np.float32(x * shrink)
-        expected[arm] = world.rewards[start + place]
-        if expected[arm] > expected[best]:
-            best = arm
-    return best
-
-
-@implements(person_of, RatingsWorld)
-def _person(world: Any, key: Any, agent: Any, round_: Any) -> Any:
-    first, past = world.shares[agent], world.shares[agent + 1]
-    return world.order[first + integer(past - first, key, agent, round_, _CONTEXT, 0)]
-
-
-@implements(draw_reward, RatingsWorld)
-def _reward(world: Any, expected: Any, key: Any, agent: Any, round_: Any) -> Any:
-    return np.float64(expected)

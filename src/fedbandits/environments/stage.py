@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedbandits._typing import Floats
 from fedbandits.environments.delay import Delay
@@ -77,3 +78,12 @@ class Stage:
         if not math.isnan(regret):
             self.regret[player] += regret
         return None if math.isnan(reward) else reward
+
+
+def noted_in(world: Any) -> dict[str, NDArray[Any]]:
+    """Return the arrays of ``world`` that change in a run, by name: checkpoints keep them.
+
+    They are in a named tuple that is called ``noted``. Most worlds have none.
+    """
+    noted = getattr(world, "noted", None)
+    return {} if noted is None else dict(noted._asdict())

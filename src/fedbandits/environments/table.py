@@ -11,8 +11,17 @@ from msgspec import Meta
 
 from fedbandits._typing import Floats
 from fedbandits.environments.base import ContextualEnvironment
+from fedbandits.environments.classification import Classification
+from fedbandits.environments.drift import drifting
 from fedbandits.environments.facts import ContextualFacts
+from fedbandits.environments.kernels import drift, log
+from fedbandits.environments.kernels import table as rows
+from fedbandits.environments.kernels.classification import ClassificationWorld
+from fedbandits.environments.kernels.log import LoggedWorld
+from fedbandits.environments.kernels.table import TableWorld
+from fedbandits.environments.kernels.worlds import expected_reward
 from fedbandits.environments.needs import F64, Needs, Part
+from fedbandits.environments.open_world import WorldKernels
 from fedbandits.environments.words import Words, plural
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.random import Key
@@ -240,10 +249,11 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         )
 
     def world(self, key: Key) -> Any:
-        from fedbandits.environments.drifting import MovedRewards, drifting
-
         world = self._data().world(key, self.visits)
-        return drifting(self, key, world, MovedRewards(self.arm_count))
+        return drifting(self, key, world, drift.OtherRewards(drift.MOVED))
+
+    def kernels(self, world: Any) -> WorldKernels:
+        return _KERNELS[type(world)]
 
     def measures(self, world: Any, rounds: int) -> Mapping[str, Floats]:
         if self.form != "log":
@@ -256,6 +266,16 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         from fedbandits.environments.tables.prepared import prepare_table
 
         return prepare_table(self)
+
+
+#: What compiled code asks of a table, by what its rows say of the arms.
+_KERNELS: dict[type, WorldKernels] = {
+    ClassificationWorld: Classification.KERNELS,
+    TableWorld: WorldKernels(rows.fill_table, expected_reward, rows.person_of_row),
+    LoggedWorld: WorldKernels(
+        log.fill_log, log.logged_reward, log.person_of_event, log.note_chosen
+    ),
+}
 
 
 def table(data: Any, *, columns: Sequence[str] | None = None, **settings: Any) -> Table:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits import _compile
-from fedbandits.environments.choices import noted_in
+from fedbandits.environments.stage import noted_in
 from fedbandits.errors import CheckpointError
 from fedbandits.experiments import checkpoint_file
 from fedbandits.experiments.checkpoint_file import Header, Layout, Opened
@@ -55,7 +55,7 @@ class CheckpointFolder:
         self.path = out.parent / f".{out.name}.checkpoint"
         self._experiment = experiment
         self._own = Header(
-            kernels=_compile.kernels_digest(_compile.PACKAGE),
+            kernels=_compile.results_digest(_compile.PACKAGE),
             config=experiment.to_toml(),
             systems=tuple(code_of(find_system(entry.system)) for entry in experiment.systems),
             environment=text_of(type(experiment.environment)),

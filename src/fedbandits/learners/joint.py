@@ -39,6 +39,7 @@ from fedbandits.learners.joint_release import (
     trace,
     weigh,
 )
+from fedbandits.learners.linucb import best_of_smaller
 from fedbandits.learners.ridge import add_rank_one, add_record, apply_symmetric, unpack
 
 
@@ -225,3 +226,23 @@ def load_joint(terms: JointTerms, joint: Joint, sums: Floats, noise: Noise) -> N
                     total[i] = mine_moment[i] + found.moment[i]
                 apply_symmetric(joint.inverse, m, total, joint.estimate[m])
         refresh_joint(terms, joint, m)
+
+
+@borrowing
+def best_where_cut(
+    cuts: Bools, theta: Floats32, width: Floats32, features: Floats32, first: int, arm: int,
+    scores: Floats32,
+) -> int:  # fmt: skip
+    """The arm of the highest score of two, if the second one counts anywhere.
+
+    Parameters
+    ----------
+    cuts : (models,) bool
+        Where it counts.
+    theta, width, features, first, arm, scores
+        See :func:`~fedbandits.learners.linucb.best_of_smaller`.
+    """
+    some = False
+    for m in range(cuts.size):
+        some |= cuts[m]
+    return best_of_smaller(features, theta, width, cuts, first, arm, scores) if some else arm

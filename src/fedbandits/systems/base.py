@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from fedbandits.environments.base import Environment
 from fedbandits.environments.facts import Facts
-from fedbandits.environments.joining import without_joins
 from fedbandits.environments.needs import Needs
+from fedbandits.environments.open_world import arrays_of
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.memory import Route
 from fedbandits.federation.party import Party
@@ -151,7 +151,8 @@ class System(ShownSystem, Generic[AnyPlan]):
     #: Whether a round's number means the same to all parties. If it does, a party that begins late
     #: ends the rounds that are over, one after the other, before it takes part.
     ROUNDS_ARE_SHARED: ClassVar[bool] = True
-    #: Whether it can play where some agents join late. Its compiled loop then asks ``turn_from``.
+    #: Whether it can play where some agents join late. Its compiled loop
+    #: then goes by the ``joins`` of a handle.
     AGENTS_MAY_JOIN_LATE: ClassVar[bool] = False
 
     def plan(self, config: Any, facts: Any, rounds: int) -> AnyPlan:
@@ -311,7 +312,7 @@ class PartiesReplicate:
     @property
     def metrics(self) -> Mapping[str, NDArray[Any]]:
         """What the world reports beside what all worlds do."""
-        return self._environment.measures(without_joins(self.run.stage.world), self.run.done)
+        return self._environment.measures(arrays_of(self.run.stage.world), self.run.done)
 
     @property
     def syncs(self) -> int:

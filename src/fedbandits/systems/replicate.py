@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from numpy.typing import NDArray
 
 from fedbandits._typing import Floats
 from fedbandits.environments.base import Environment
-from fedbandits.environments.joining import joined, without_joins
 from fedbandits.random import Key, replicate_key
 from fedbandits.systems.base import Plan
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
-
-
-class Tally(NamedTuple):
-    """What is counted of every party, (parties,)."""
-
-    regret: Floats
-    reward: Floats
 
 
 class CompiledReplicate(Generic[AnyPlan]):
@@ -48,7 +40,7 @@ class CompiledReplicate(Generic[AnyPlan]):
         del threads
         self.plan, self._environment = plan, environment
         self.key: Key = replicate_key(seed, replicate)
-        self.world: Any = joined(environment, environment.world(self.key))
+        self.world: Any = environment.world(self.key)
 
     def advance(self, stop: int) -> None:
         """Play until ``stop`` rounds are done."""
@@ -57,7 +49,7 @@ class CompiledReplicate(Generic[AnyPlan]):
     @property
     def metrics(self) -> Mapping[str, NDArray[Any]]:
         """What the system, or its world, reports beside what all report."""
-        return self._environment.measures(without_joins(self.world), self.done)
+        return self._environment.measures(self.world, self.done)
 
     @property
     def done(self) -> int:

@@ -26,10 +26,8 @@ from fedbandits._typing import Floats, Floats32
 from fedbandits.environments.base import (
     ContextualEnvironment,
     Environment,
-    draw_decision_set,
-    draw_world_reward,
 )
-from fedbandits.environments.persons import NOBODY, draw_person
+from fedbandits.environments.kernels.worlds import NOBODY
 from fedbandits.random import Key, replicate_key
 from fedbandits.settings.experiment import system
 from fedbandits.settings.plain import without_none
@@ -57,17 +55,16 @@ class Shown(NamedTuple):
 
 def shown(environment: ContextualEnvironment, key: Key, agent: int, round_: int) -> Shown:
     """The decision set of an agent in a round, as compiled loops see it."""
-    facts = environment.facts
-    features = np.zeros(facts.features_shape, np.float32)
-    expected = np.zeros(facts.arms, np.float32)
-    best = draw_decision_set(environment.world(key), key, agent, round_, features, expected)
-    return Shown(features, expected, int(best))
+    world = environment.open(key)
+    best = world.fill(agent, round_)
+    return Shown(world.features, world.expected, best)
 
 
 def paid(environment: ContextualEnvironment, key: Key, agent: int, round_: int, arm: int) -> float:
     """The reward of an arm, as compiled loops draw it."""
-    expected = shown(environment, key, agent, round_).expected[arm]
-    return float(draw_world_reward(environment.world(key), expected, key, agent, round_))
+    world = environment.open(key)
+    world.fill(agent, round_)
+    return world.reward(arm, agent, round_)
 
 
 def player_in(environment: Environment) -> tuple[System[Any], str]:
@@ -197,12 +194,14 @@ def names_persons_that_there_are(environment: Environment) -> None:
     """If persons come again and again, each visit is of one of them, or of nobody."""
     if not isinstance(environment, ContextualEnvironment) or environment.facts.persons is None:
         return
-    world, persons = environment.world(_KEY), environment.facts.persons
+    world, persons = environment.open(_KEY), environment.facts.persons
     for agent in _some_agents(environment):
         for round_ in range(1, LOOKS + 1):
-            person = draw_person(world, _KEY, agent, round_)
+            world.fill(agent, round_)
+            person = world.person
             assert NOBODY <= person < persons, f"no person has the number {person}"
-            assert person == draw_person(world, _KEY, agent, round_)
+            world.fill(agent, round_)
+            assert person == world.person
 
 
 def keeps_its_bounds(environment: Environment) -> None:

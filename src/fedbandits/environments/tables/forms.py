@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from fedbandits._typing import Bools, Floats32, Ints
-from fedbandits.environments.classification import ClassificationWorld
+from fedbandits.environments.kernels.classification import ClassificationWorld
+from fedbandits.environments.kernels.table import TableWorld
 from fedbandits.environments.tables.cells import numbers
 from fedbandits.environments.tables.features import codes_of
 from fedbandits.environments.tables.raw import RawTable
-from fedbandits.environments.tables.worlds import TableWorld
 from fedbandits.errors import DataError
 from fedbandits.random import Key
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from fedbandits._typing import Bools, Floats, Ints
+from fedbandits.environments.kernels.log import LoggedWorld
 from fedbandits.environments.tables.cells import numbers
 from fedbandits.environments.tables.features import codes_of
 from fedbandits.environments.tables.forms import Dealt, scaled_rewards
-from fedbandits.environments.tables.logged import Log, LoggedWorld, logged_world
+from fedbandits.environments.tables.logged import Log, logged_world
 from fedbandits.environments.tables.raw import RawTable
 from fedbandits.errors import DataError
 

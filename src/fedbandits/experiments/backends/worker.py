@@ -79,7 +79,7 @@ def identity() -> dict[str, str]:
     from fedbandits import __version__
 
     versions = {name: version(name) for name in _PACKAGES}
-    kernels = _compile.kernels_digest(_compile.PACKAGE)
+    kernels = _compile.results_digest(_compile.PACKAGE)
     return {"fedbandits": __version__, "kernels": kernels} | versions
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from fedbandits.environments import Clustered
-from fedbandits.environments.arrivals import draw_arrival, draw_items
+from fedbandits.environments.kernels.arrivals import draw_arrival, draw_items
 from fedbandits.errors import ConfigError
 from fedbandits.random import replicate_key
 from fedbandits.reproduce.context import Context

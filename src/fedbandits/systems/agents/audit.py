@@ -23,9 +23,9 @@ from fedbandits.systems.agents.audit_run import (
     Target,
 )
 from fedbandits.systems.agents.config import AgentsConfig, Determinant, Evenly, Every
+from fedbandits.systems.agents.kernels.sync import next_sync
 from fedbandits.systems.agents.noise import gram_noise
 from fedbandits.systems.agents.plan import AgentsPlan
-from fedbandits.systems.agents.sync import next_sync
 from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.games import (
     audit_key,

@@ -18,9 +18,10 @@ from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.continual import TREE, draw_slot
 from fedbandits.privacy.likelihood import Attacker, attacker, telling_releases
 from fedbandits.random import Key, Purpose, fill_normal
+from fedbandits.systems.agents.kernels.constants import Constants
+from fedbandits.systems.agents.kernels.rounds import simulate_release
 from fedbandits.systems.agents.noise import budgets, gram_noise, release_plan
-from fedbandits.systems.agents.plan import AgentsPlan, Constants
-from fedbandits.systems.agents.play import simulate_release
+from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.games import (
     ContentsGame,
     Look,

@@ -18,8 +18,9 @@ from fedbandits.random import Key
 from fedbandits.systems.agents.audit_contents import release_some, stated_scales
 from fedbandits.systems.agents.audit_persons import facts_for
 from fedbandits.systems.agents.config import AgentsConfig
+from fedbandits.systems.agents.kernels.constants import Constants
 from fedbandits.systems.agents.noise import gram_noise
-from fedbandits.systems.agents.plan import AgentsPlan, Constants
+from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.games import audit_key
 from fedbandits.systems.noisy_releases import (

@@ -15,8 +15,8 @@ from fedbandits.privacy.likelihood import attacker, stated_pattern
 from fedbandits.random import Key
 from fedbandits.systems.agents.audit_contents import stated_scales
 from fedbandits.systems.agents.config import AgentsConfig
+from fedbandits.systems.agents.kernels.sync import next_sync
 from fedbandits.systems.agents.noise import gram_noise
-from fedbandits.systems.agents.sync import next_sync
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import Look, audit_key, contexts, packed_record
 from fedbandits.systems.party_games import Released

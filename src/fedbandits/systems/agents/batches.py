@@ -13,10 +13,11 @@ from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.errors import BoundExceededError, FedbanditsError
 from fedbandits.privacy.bounds import CONTEXT_TOO_LONG, NOT_A_NUMBER, REWARD_TOO_LARGE
 from fedbandits.systems.agents.joint import joint_ratio
-from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan, Constants
-from fedbandits.systems.agents.play import Scratch, new_scratch
-from fedbandits.systems.agents.sync import next_sync
-from fedbandits.systems.agents.views import view_radius
+from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
+from fedbandits.systems.agents.kernels.rounds import new_scratch
+from fedbandits.systems.agents.kernels.sync import next_sync
+from fedbandits.systems.agents.kernels.views import view_radius
+from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.replicate import CompiledReplicate
 
 AnyPlan = TypeVar("AnyPlan", bound=AgentsPlan)
@@ -48,32 +49,32 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
     ) -> None:
         super().__init__(plan, environment, seed, replicate)
         agents = plan.constants.agents
-        # Where no batch can be long, threads would only add kernels to compile.
+        # Where no batch can be long, threads would only take turns.
         shares = min(threads, agents) if plan.rounds * agents >= _WORTH_SHARING else 1
-        self._slices = [(agents * i // shares, agents * (i + 1) // shares) for i in range(shares)]
-        self._scratch = [new_scratch(plan) for _ in self._slices]
+        #: Agents of each thread, which has buffers and an open world of its own.
+        self._slices = [
+            range(agents * i // shares, agents * (i + 1) // shares) for i in range(shares)
+        ]
+        self._scratch = [new_scratch(plan.constants, plan.facts.arms) for _ in self._slices]
+        self._worlds = [
+            environment.open(self.key, self.world, plan.counts_persons) for _ in self._slices
+        ]
+
+    def _run(self, worker: int, agents: range, stop: int, shared: bool = False) -> None:
+        """Let some agents play on until ``stop`` rounds are done.
+
+        Where others play at the same time (``shared``), only to the end of one batch, which a call
+        without agents then ends.
+        """
+        raise NotImplementedError
 
     def _run_until(self, stop: int) -> None:
-        """Play on with one thread."""
-        raise NotImplementedError
+        """Let all agents play on, in one thread."""
+        self._run(0, range(self.plan.constants.agents), stop)
 
     def _batch_end(self, stop: int) -> int:
-        """The round up to which agents can play without meeting."""
+        """Return the round up to which agents can play without meeting."""
         raise NotImplementedError
-
-    def _play_slice(self, scratch: Scratch, first: int, last: int, start: int, end: int) -> None:
-        """Let some agents play a batch."""
-        raise NotImplementedError
-
-    def _end_batch(self, end: int) -> None:
-        """All agents have played a batch."""
-        raise NotImplementedError
-
-    def _load_batch_kernels(self) -> None:
-        """Call what only long batches need, on no agents and no rounds: it is compiled then."""
-        if len(self._slices) > 1:
-            self._play_slice(self._scratch[0], 0, 0, 0, 0)
-            self._end_batch(self._batch_end(0))
 
     def advance(self, stop: int) -> None:
         """Play until ``stop`` rounds are done.
@@ -88,23 +89,25 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
             self._advance_in_threads(stop)
         else:
             self._run_until(stop)
+        for world in self._worlds:
+            world.check()
         _raise_fault(self.state.faults, self.plan.constants)
 
     def _advance_in_threads(self, stop: int) -> None:
-        """Long batches are shared out; short ones are not worth waking a thread for."""
+        """Share out long batches; short ones are not worth waking a thread for."""
         with ThreadPoolExecutor(len(self._slices)) as workers:
             while self.done < stop and not self.state.faults[:, 0].any():
-                start, end = self.done, self._batch_end(stop)
-                if (end - start) * self.plan.constants.agents < _WORTH_SHARING:
+                end = self._batch_end(stop)
+                if (end - self.done) * self.plan.constants.agents < _WORTH_SHARING:
                     self._run_until(end)
                     continue
                 tasks = [
-                    workers.submit(self._play_slice, scratch, *part, start, end)
-                    for part, scratch in zip(self._slices, self._scratch, strict=True)
+                    workers.submit(self._run, worker, agents, end, True)
+                    for worker, agents in enumerate(self._slices)
                 ]
                 for task in tasks:
                     task.result()
-                self._end_batch(end)
+                self._run(0, range(0), end)
 
     def sync_rounds(self) -> list[int]:
         """Rounds at whose end all agents release; empty for a schedule that depends on the data."""

@@ -8,8 +8,9 @@ import numpy as np
 
 from fedbandits.learners.joint import Joint
 from fedbandits.privacy.continual import NONE
+from fedbandits.systems.agents.kernels.pools import Pool
+from fedbandits.systems.agents.kernels.views import Views
 from fedbandits.systems.agents.plan import AgentsPlan
-from fedbandits.systems.agents.views import Pool, Views
 from fedbandits.systems.exported import Learned, symmetric_inverse
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fedbandits.environments.needs import F32, F64, Needs, Part
-from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan
+from fedbandits.systems.agents.kernels.constants import TRIGGERED
+from fedbandits.systems.agents.plan import AgentsPlan
 
 _SIZE = "environment.agents or environment.dim"
 #: Draws of a normal, and the factorisation of a matrix a coefficient, in multiplications.

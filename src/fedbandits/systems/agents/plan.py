@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import Self
 
 import msgspec
 import numpy as np
 
-from fedbandits._typing import Floats, Ints
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.errors import ConfigError
 from fedbandits.federation.terms import Schedule
@@ -18,7 +17,6 @@ from fedbandits.learners.confidence import (
     bias_norm_factor,
     least_eigenvalue_factor,
 )
-from fedbandits.learners.joint_release import JointTerms
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event
 from fedbandits.privacy.continual import ContinualPlan, noise_pattern
@@ -26,6 +24,13 @@ from fedbandits.privacy.rounding import rounding_constant
 from fedbandits.systems.agents.config import AgentsConfig
 from fedbandits.systems.agents.held import Held
 from fedbandits.systems.agents.joint_terms import joint_terms
+from fedbandits.systems.agents.kernels.constants import (
+    FIXED,
+    TRIGGERED,
+    Constants,
+    Learning,
+    learning_of,
+)
 from fedbandits.systems.agents.noise import (
     Releases,
     gram_noise,
@@ -40,56 +45,6 @@ from fedbandits.systems.agents.persons import require_persons
 from fedbandits.systems.agents.pooling import Pooling
 from fedbandits.systems.agents.schedule import NEVER, settled, sync_threshold, sync_times
 from fedbandits.systems.base import Plan
-
-#: How a sync is due: at rounds fixed in advance, or when a determinant has grown.
-FIXED, TRIGGERED = 0, 1
-
-
-class Constants(NamedTuple):
-    """Everything constant in a run, as compiled code takes it."""
-
-    agents: int  # M
-    models: int  # parameter vectors: 1, or one an arm
-    dimension: int  # d
-    raw_view: bool
-    joint_view: bool
-    joint: JointTerms
-    schedule: int  # FIXED or TRIGGERED
-    period: int  # sync every so many rounds, or 0: see sync_times
-    sync_times: Ints
-    threshold: float  # D
-    mechanism: int
-    releases: int  # n
-    noise_deviation: Floats  # (agents,): s
-    coefficients: Floats
-    entry_scale: Floats  # (models · d (d + 3) / 2,): deviations of a release's entries, in s
-    published_confidence: bool
-    exploration_scale: float
-    reward_noise: float  # σ
-    context_bound: float  # L
-    reward_bound: float  # B
-    parameter_bound: float  # S
-    clip: bool
-    rounding: float  # rounds a record's products, so that sums are exact: see privacy.rounding
-    base: float  # λ₁, or Mρ_min
-    shift: float  # added to the pooled Gram matrix; adaptive confidence chooses its own
-    trigger_shift: float  # M(ρ_max - ρ_min)
-    log_term: float
-    norm_factor: float  # N ⪰ -norm_factor · deviation of a sum's noise
-    bias_factor: float  # ‖Nθ* - h‖ ≤ bias_factor · deviation of a sum's noise
-    gram_noise: float  # ρ: deviation of N's entries, off the diagonal, relative to that of h
-    published_bias: float  # S√(Mρ_max) + κ√M
-    records_per_person: int  # records of a person that count for releases; 0 for all
-
-    @property
-    def statistic_shape(self) -> tuple[int, int]:
-        """Shape of the packed statistics of one agent's records: (models, d (d + 3) / 2)."""
-        return self.models, self.release_size // self.models
-
-    @property
-    def release_size(self) -> int:
-        """How many numbers one release has."""
-        return self.entry_scale.size
 
 
 class AgentsPlan(Plan, frozen=True, kw_only=True):
@@ -130,6 +85,11 @@ class AgentsPlan(Plan, frozen=True, kw_only=True):
             ends = tuple(constants.sync_times[:-1].tolist())
             most = max(np.diff((0, *ends)).tolist(), default=rounds)
         return Schedule(rounds=rounds, releases=constants.releases, ends=ends, most_records=most)
+
+    @property
+    def learning(self) -> Learning:
+        """How a view takes up a record."""
+        return learning_of(self.constants)
 
     @property
     def held(self) -> Held:

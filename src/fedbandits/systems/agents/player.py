@@ -19,16 +19,16 @@ from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step
 from fedbandits.learners.joint import Joint, observe_joint
 from fedbandits.learners.linucb import new_narrow
-from fedbandits.learners.ridge import Record, add_record
+from fedbandits.learners.ridge import Record
 from fedbandits.privacy.bounds import all_finite, as_reward, record_fault, require_within
 from fedbandits.privacy.running_sum import draw_ahead
-from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.decisions import Offer, OpenDecision
+from fedbandits.systems.agents.kernels.pools import Pool
+from fedbandits.systems.agents.kernels.rounds import choose_arm, choose_jointly
+from fedbandits.systems.agents.kernels.views import Views, take_up
 from fedbandits.systems.agents.persons import digest_of_person
-from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan
-from fedbandits.systems.agents.play import choose_arm, choose_jointly
+from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.system import AgentSupply
-from fedbandits.systems.agents.views import Pool, Views
 from fedbandits.systems.terms import require_secure
 
 
@@ -89,7 +89,7 @@ class Player(ActingParty[AnyPlayer]):
         super().__init__(seat, state, peers)
         if plan.release.slots:
             require_secure(self.name, seat.terms, supply.noise)
-        self._index, self._plan = seat.place, plan
+        self._index, self._plan, self._learning = seat.place, plan, plan.learning
         self._noise, self._ties = supply.noise, supply.ties
         self._person_key = supply.person_key
         #: Whether the noise of the next release has been drawn; a state that was saved has none.
@@ -238,33 +238,25 @@ class Player(ActingParty[AnyPlayer]):
         return Step(self._state, closed=event.decision.number)
 
     def _learn(
-        self, record: Record, statistic: Floats, pool: Pool, view: Views, log_term: float
-    ) -> None:
-        """Take up a record: in the running sum, and in a raw view at once. Cannot fail."""
-        constants = self._plan.constants
-        context, reward, model = record
-        add_record(statistic, model, context, reward, constants.rounding)
-        triggered = constants.schedule == TRIGGERED
-        if constants.raw_view:
-            act.observe_record(
-                view, pool.terms, model, context, reward, triggered, constants.reward_noise,
-                log_term, constants.exploration_scale,
-            )  # fmt: skip
-        elif triggered:
-            act.observe_growth(view, model, context, np.empty(constants.dimension))
+        self, record: Record, counts: bool, statistic: Floats, uncounted: Floats, pool: Pool,
+        view: Views, log_term: float,
+    ) -> None:  # fmt: skip
+        """Take up a record in its running sum, and in the view as far as that is due. Cannot fail.
 
-    def _learn_beyond(
-        self, record: Record, beyond: Floats, pool: Pool, view: Views, log_term: float
-    ) -> None:
-        """Take up a record that counts for no release: in a raw view alone. Cannot fail."""
-        constants = self._plan.constants
-        if not constants.raw_view:
-            return
-        context, reward, model = record
-        add_record(beyond, model, context, reward, constants.rounding)
-        act.observe_record(
-            view, pool.terms, model, context, reward, False, constants.reward_noise, log_term,
-            constants.exploration_scale,
+        Parameters
+        ----------
+        record
+            What was decided on, and earned.
+        counts
+            Whether it counts for releases.
+        statistic, uncounted : (models, d (d + 3) / 2) float64
+            Sums of the records that count, and of those that do not.
+        pool, view, log_term
+            What the agent acts on, and the constant part of its radius.
+        """
+        take_up(
+            self._learning, log_term, pool.terms, view, statistic, uncounted, counts, record.model,
+            record.context, record.reward, np.empty(self._plan.constants.dimension),
         )  # fmt: skip
 
     def _learn_jointly(self, record: Record) -> None:

@@ -12,7 +12,7 @@ from fedbandits.learners.mixture import Mixture, one_cluster
 from fedbandits.learners.models import Models, Scoring, new_scoring
 from fedbandits.systems.fclub.persons import first_shared
 from fedbandits.systems.fclub.plan import CLUSTERS, REWARD_VARIANCE, FCLUBPlan
-from fedbandits.systems.replicate import Tally
+from fedbandits.systems.kernels import Tally
 from fedbandits.systems.servers.state import Clock, new_clock
 
 

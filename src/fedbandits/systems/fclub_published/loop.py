@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.arrivals import (
+from fedbandits.environments.clustered import Clustered
+from fedbandits.environments.kernels.arrivals import (
     draw_arrival,
     draw_item_reward,
     fill_expected,
     fill_items,
     items_workspace,
 )
-from fedbandits.environments.clustered import Clustered
 from fedbandits.learners.clustering import adjusted_rand_index
 from fedbandits.learners.models import update
 from fedbandits.privacy.bounds import NO_FAULT, record_fault

@@ -30,7 +30,7 @@ from fedbandits.systems.fclub_published.plan import (
     PublishedFCLUBPlan,
     row_size,
 )
-from fedbandits.systems.replicate import Tally
+from fedbandits.systems.kernels import Tally
 from fedbandits.systems.servers.state import Clock, new_clock
 
 Flags = NDArray[np.uint8]

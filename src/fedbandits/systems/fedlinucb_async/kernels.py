@@ -7,16 +7,48 @@ own records only bring that exchange nearer. The simulation's loop and the parti
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from fedbandits._compile import borrowing, compiled
-from fedbandits._typing import Floats
-from fedbandits.learners.assign import copy_square
+from fedbandits._typing import Floats, Ints
+from fedbandits.environments.kernels.worlds import Handle
+from fedbandits.learners.assign import add_to, any_fault, copy_square, fill, put_square
 from fedbandits.learners.ridge import add_rank_one, apply_symmetric, invert_statistic, unpack
 from fedbandits.privacy.bounds import NO_FAULT
-from fedbandits.systems.agents.plan import Constants
-from fedbandits.systems.agents.views import NOT_POSITIVE, Pool, Views, refresh_view, view_radius
+from fedbandits.random import Key
+from fedbandits.systems.agents.kernels.constants import Constants
+from fedbandits.systems.agents.kernels.pools import NOT_POSITIVE, Pool
+from fedbandits.systems.agents.kernels.rounds import Scratch, note_fault, play_rounds
+from fedbandits.systems.agents.kernels.views import (
+    Views,
+    begin_view,
+    one_view,
+    refresh_view,
+    view_radius,
+)
+from fedbandits.systems.kernels import Tally
+
+
+class Clock(NamedTuple):
+    """Counters of a run, one-element arrays so that compiled code can advance them."""
+
+    round_: Ints  # rounds played
+    exchanges: Ints  # an upload and a download each
+
+
+class State(NamedTuple):
+    """All that changes in a run: saving it is saving the run."""
+
+    clock: Clock
+    faults: Ints  # (agents, 2): what stopped an agent, and the round
+    tally: Tally  # of every agent
+    total: Floats  # (models, d (d + 3) / 2): what the server has added up
+    local: Floats  # (agents, models, d (d + 3) / 2): own records since the last exchange
+    terms: Floats  # (agents, models, 4): of the pool that an agent's view comes from
+    views: Views  # one an agent
+    visits: Ints  # (0,): persons are not protected
 
 
 @borrowing
@@ -162,3 +194,86 @@ def exchange_due(threshold: float, terms: Floats, grown_log_det: Floats) -> bool
     for m in range(grown_log_det.size):
         growth += grown_log_det[m] - terms[m, 3]
     return growth > threshold
+
+
+@compiled
+def begin(constants: Constants, state: State, pool: Pool) -> None:
+    """Set up what every agent knows before the first round."""
+    for agent in range(constants.agents):
+        view = one_view(state.views, agent)
+        begin_view(constants, constants.base, constants.log_term, pool, view)
+        put_square(pool.terms, state.terms, agent)
+
+
+@borrowing
+def _exchange(
+    constants: Constants, state: State, pool: Pool, view: Views, agent: int, round_: int
+) -> None:
+    """One agent uploads what it has learned since its last exchange and downloads the total."""
+    local = state.local[agent]
+    for m in range(constants.models):
+        add_to(state.total[m], local[m])
+        fill(local[m], 0.0)
+    fault = take_over(constants, state.total, pool, view)
+    put_square(pool.terms, state.terms, agent)
+    state.clock.exchanges[0] += 1
+    note_fault(state.faults, agent, fault, round_)
+
+
+@compiled
+def run_until(
+    world: Handle,
+    constants: Constants,
+    state: State,
+    scratch: Scratch,
+    pool: Pool,
+    key: Key,
+    stop: int,
+) -> None:
+    """Play on until ``stop`` rounds are done or a fault is noted.
+
+    Parameters
+    ----------
+    world : Handle
+        The world, as this loop meets it.
+    constants : Constants
+        What is constant in the run.
+    state : State
+        All that changes in the course of the run.
+    scratch : Scratch
+        Buffers; nothing in them outlives a round.
+    pool : Pool
+        A buffer; nothing in it outlives an exchange.
+    key : Key
+        It names the random draws.
+    stop : int
+        How many rounds are to be done.
+    """
+    while state.clock.round_[0] < stop and not any_fault(state.faults):
+        round_ = state.clock.round_[0] + 1
+        for agent in range(constants.agents):
+            view, terms = one_view(state.views, agent), state.terms[agent]
+            play_rounds(
+                world,
+                constants,
+                constants.log_term,
+                terms,
+                view,
+                None,  # nobody has a joint view
+                0,
+                state.local[agent],
+                state.visits,  # nobody comes twice
+                state.local[agent],
+                state.tally,
+                state.faults,
+                scratch,
+                key,
+                agent,
+                round_,
+                round_,
+                1,
+            )
+            if exchange_due(constants.threshold, terms, view.trigger_log_det):
+                _exchange(constants, state, pool, view, agent, round_)
+        if not any_fault(state.faults):
+            state.clock.round_[0] = round_

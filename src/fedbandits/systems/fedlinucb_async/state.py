@@ -1,38 +1,18 @@
-"""All that changes in a run of asynchronous FedLinUCB."""
+"""The state of a run before the first round, and the memory that it takes."""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._typing import Floats, Ints
 from fedbandits.environments.needs import Needs
-from fedbandits.systems.agents import views as act
+from fedbandits.systems.agents.kernels.constants import Constants
+from fedbandits.systems.agents.kernels.views import empty_views
 from fedbandits.systems.agents.needs import agent_needs
-from fedbandits.systems.agents.plan import AgentsPlan, Constants
-from fedbandits.systems.agents.views import Views
-from fedbandits.systems.replicate import Tally
-
-
-class Clock(NamedTuple):
-    """Counters of a run, one-element arrays so that compiled code can advance them."""
-
-    round_: Ints  # rounds played
-    exchanges: Ints  # an upload and a download each
-
-
-class State(NamedTuple):
-    """All that changes in a run: saving it is saving the run."""
-
-    clock: Clock
-    faults: Ints  # (agents, 2): what stopped an agent, and the round
-    tally: Tally  # of every agent
-    total: Floats  # (models, d (d + 3) / 2): what the server has added up
-    local: Floats  # (agents, models, d (d + 3) / 2): own records since the last exchange
-    terms: Floats  # (agents, models, 4): of the pool that an agent's view comes from
-    views: Views  # one an agent
+from fedbandits.systems.agents.plan import AgentsPlan
+from fedbandits.systems.fedlinucb_async.kernels import Clock, State
+from fedbandits.systems.kernels import Tally
 
 
 def initial_state(constants: Constants) -> State:
@@ -45,7 +25,8 @@ def initial_state(constants: Constants) -> State:
         total=np.zeros(shape),
         local=np.zeros((agents, *shape)),
         terms=np.zeros((agents, constants.models, 4)),
-        views=act.empty_views(agents, constants.models, constants.dimension),
+        views=empty_views(agents, constants.models, constants.dimension),
+        visits=np.zeros(0, np.int64),
     )
 
 

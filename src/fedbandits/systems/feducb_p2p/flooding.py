@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from fedbandits.federation.messages import Message, OutOfOrderError, WrongSenderError
+from fedbandits.systems.feducb_p2p.kernels.state import Peers
 from fedbandits.systems.feducb_p2p.knowledge import MOST_AHEAD
 from fedbandits.systems.feducb_p2p.messages import Call, Flooded, Release
-from fedbandits.systems.feducb_p2p.plan import Peers
 
 
 class Flood(msgspec.Struct, frozen=True):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
 
-from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.errors import ConfigError
@@ -16,36 +15,15 @@ from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.systems.agents.config import Determinant
 from fedbandits.systems.agents.joint_terms import POOLED_SHARE
-from fedbandits.systems.agents.plan import (
-    TRIGGERED,
-    AgentsPlan,
-    Constants,
-    plan_pooling,
-    radius_base,
-)
+from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
+from fedbandits.systems.agents.plan import AgentsPlan, plan_pooling, radius_base
 from fedbandits.systems.agents.pooling import Pooling
-from fedbandits.systems.agents.sync import next_sync
 from fedbandits.systems.feducb_p2p.config import PeerFedUCB
+from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED, Peers
 
-#: An agent never uses what another one releases.
-NOT_POOLED = -1
 #: Within γ rounds an estimator is released at most twice; one more is what others still use.
 _TRIGGERED_DEPTH = 3
 _MOST_ESTIMATORS = 200_000
-
-
-class Peers(NamedTuple):
-    """What the graph makes constant in a run, as compiled code takes it."""
-
-    distance: Ints  # (M, M): hops between two agents
-    lag: Ints  # (M, M): rounds until an agent (row) can use a release of another, or NOT_POOLED
-    reach: Ints  # (M,): an agent's largest lag
-    base: Floats  # (M,): λ₁ of an agent's pool, or Mρ_min
-    log_term: Floats  # (M,): of the radius
-    floods: Ints  # (M, hops): messages of every hop of an agent's flood
-    gamma: int
-    estimators: int
-    depth: int  # releases of one estimator that may be in use or on their way at once
 
 
 class PeerPlan(AgentsPlan, frozen=True, kw_only=True):
@@ -158,22 +136,3 @@ def _depth(constants: Constants, longest: int) -> int:
     times = constants.sync_times[:-1]
     recent = np.arange(1, len(times) + 1) - np.searchsorted(times, times - longest, side="right")
     return 1 + int(recent.max(initial=0))
-
-
-@compiled
-def next_arrival(constants: Constants, reach: int, round_: int) -> int:
-    """First round after ``round_`` at whose end an agent can have something new to pool.
-
-    Parameters
-    ----------
-    constants : Constants
-        What is constant in the run.
-    reach : int
-        The agent's largest lag. In a connected graph every smaller one occurs too.
-    round_ : int
-        Number of a round; 0 stands for the time before the first one.
-    """
-    arrival = next_sync(constants, round_)
-    for lag in range(1, reach + 1):
-        arrival = min(arrival, next_sync(constants, max(round_ - lag, 0)) + lag)
-    return arrival

@@ -10,8 +10,13 @@ from numpy.typing import NDArray
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats
 from fedbandits.environments.base import Environment
-from fedbandits.environments.procurement import draw_good_units, earned, purchase_regret
-from fedbandits.environments.purchase_truth import keep_up, truth_of
+from fedbandits.environments.kernels.procurement import (
+    draw_good_units,
+    earned,
+    keep_up,
+    purchase_regret,
+    truth_of,
+)
 from fedbandits.learners.purchasing import is_empty
 from fedbandits.privacy.bounds import NO_FAULT, purchase_fault, require_within
 from fedbandits.privacy.continual import TOEPLITZ, draw_slot

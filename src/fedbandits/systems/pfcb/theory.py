@@ -10,7 +10,8 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.environments.base import Environment
-from fedbandits.environments.procurement import Procurement, ProcurementWorld
+from fedbandits.environments.kernels.procurement import ProcurementWorld
+from fedbandits.environments.procurement import Procurement
 from fedbandits.learners.exact_purchasing import buy
 from fedbandits.learners.purchasing import EXACT, GREEDY, TOLERANCE
 from fedbandits.random import replicate_key

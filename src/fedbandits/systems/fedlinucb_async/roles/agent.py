@@ -15,12 +15,12 @@ from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.learners.ridge import add_record
 from fedbandits.privacy.bounds import NO_FAULT
-from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.joint import first_joint
+from fedbandits.systems.agents.kernels.pools import Pool, empty_pool
+from fedbandits.systems.agents.kernels.views import Views, own_view
 from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.agents.player import Player, PlayerState
 from fedbandits.systems.agents.system import AgentSupply
-from fedbandits.systems.agents.views import Pool, Views
 from fedbandits.systems.fedlinucb_async.kernels import (
     count_for_trigger,
     take_over,
@@ -89,7 +89,7 @@ class AsyncAgent(Player[AgentState]):
 
     def __init__(self, seat: Seat, plan: AsyncPlan, supply: AgentSupply) -> None:
         constants = plan.constants
-        pool, view = act.own_view(constants, constants.base, constants.log_term)
+        pool, view = own_view(constants, constants.base, constants.log_term)
         state = AgentState(
             local=np.zeros(constants.statistic_shape),
             uploaded=np.zeros(constants.statistic_shape),
@@ -172,7 +172,7 @@ class AsyncAgent(Player[AgentState]):
         values = unpack(message.statistic, constants.release_size)
         self._limits.check(self.name, values, self._everybody, self._ones)
         total = values.reshape(constants.models, -1)
-        pool = act.empty_pool(constants.models, constants.dimension)
+        pool = empty_pool(constants.models, constants.dimension)
         copies: Any = [array.copy() for array in state.view]
         view = Views(*copies)
         if take_over(constants, total, pool, view) != NO_FAULT:

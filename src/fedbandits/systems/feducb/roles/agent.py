@@ -17,17 +17,19 @@ from fedbandits.federation.state import Step, Transitions
 from fedbandits.learners.ridge import Record
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.running_sum import ContinualState
-from fedbandits.systems.agents import views as act
-from fedbandits.systems.agents.beyond import add_beyond
 from fedbandits.systems.agents.counting import countable, sum_to_release
-from fedbandits.systems.agents.joint import first_joint, load_others, no_release
+from fedbandits.systems.agents.joint import first_joint, no_release
+from fedbandits.systems.agents.kernels.constants import TRIGGERED
+from fedbandits.systems.agents.kernels.joint import load_others
+from fedbandits.systems.agents.kernels.pools import Pool
+from fedbandits.systems.agents.kernels.sync import sync_due
+from fedbandits.systems.agents.kernels.views import Views, add_uncounted, load_view, own_view
 from fedbandits.systems.agents.limits import Limits
-from fedbandits.systems.agents.persons import nothing_beyond
-from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan
+from fedbandits.systems.agents.persons import nothing_uncounted
+from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.player import Player, PlayerState
-from fedbandits.systems.agents.sync import planned_round, sync_due
+from fedbandits.systems.agents.schedule import planned_round
 from fedbandits.systems.agents.system import AgentSupply
-from fedbandits.systems.agents.views import Pool, Views
 from fedbandits.systems.feducb.messages import Pooled, SyncCall, SyncRequest, Upload
 from fedbandits.systems.feducb.roles.sums import (
     Released,
@@ -44,7 +46,7 @@ class AgentState(PlayerState, frozen=True, kw_only=True):
     ----------
     statistic : (models, d (d + 3) / 2) float64
         The sum of the records that count for the next release.
-    beyond : (models, d (d + 3) / 2) float64
+    uncounted : (models, d (d + 3) / 2) float64
         The sum of own records that count for no release; nothing where none is learned from.
     pool, view
         What it knows of the last sum, and what it acts on.
@@ -69,7 +71,7 @@ class AgentState(PlayerState, frozen=True, kw_only=True):
     """
 
     statistic: Floats
-    beyond: Floats
+    uncounted: Floats
     pool: Pool
     view: Views
     released: ContinualState
@@ -114,10 +116,10 @@ class Agent(Player[AgentState]):
 
     def __init__(self, seat: Seat, plan: AgentsPlan, supply: AgentSupply) -> None:
         constants = plan.constants
-        pool, view = act.own_view(constants, constants.base, constants.log_term)
+        pool, view = own_view(constants, constants.base, constants.log_term)
         state = AgentState(
             statistic=np.zeros(constants.statistic_shape),
-            beyond=nothing_beyond(plan, 1)[0],
+            uncounted=nothing_uncounted(plan, 1)[0],
             joint=first_joint(constants),
             pool=pool,
             view=view,
@@ -166,36 +168,23 @@ class Agent(Player[AgentState]):
         """Learn from a reward; ask for a sync, if data-dependent ones are due."""
         state = self._state
         record, number = self._checked_record(event), event.decision.number
-        if not self._counts(event):
-            return self._observe_beyond(record, number)
-        counted, kept = countable(
-            self._plan, self._most_records, state.released.made, {**state.kept, number: record}
-        )
+        counts, counted, kept = self._counts(event), [record], state.kept
+        if counts:  # else it is learned from at once, and the trigger takes it for none
+            counted, kept = countable(
+                self._plan, self._most_records, state.released.made, {**state.kept, number: record}
+            )
         after = self._after(
             records=state.records + 1,
             waited=state.waited + len(counted), fresh=state.fresh + len(counted), kept=kept,
         )  # fmt: skip
 
         def learn() -> Sequence[Message]:
-            log_term = self._plan.constants.log_term
             self._learn_jointly(record)
             for each in counted:
-                self._learn(each, state.statistic, state.pool, state.view, log_term)
-            return self._requests(after)
-
-        return Step(after, write=learn, closed=number)
-
-    def _observe_beyond(self, record: Record, number: int) -> Step:
-        """Learn from a record that counts for no release: the trigger takes it for none."""
-        state = self._state
-        after = self._after(
-            records=state.records + 1, waited=state.waited + 1, fresh=state.fresh + 1
-        )
-
-        def learn() -> Sequence[Message]:
-            log_term = self._plan.constants.log_term
-            self._learn_jointly(record)
-            self._learn_beyond(record, state.beyond, state.pool, state.view, log_term)
+                self._learn(
+                    each, counts, state.statistic, state.uncounted, state.pool, state.view,
+                    self._plan.constants.log_term,
+                )  # fmt: skip
             return self._requests(after)
 
         return Step(after, write=learn, closed=number)
@@ -292,9 +281,9 @@ class Agent(Player[AgentState]):
         )  # fmt: skip
 
         def load() -> Sequence[Message]:
-            act.load_view(constants, constants.log_term, pool, state.view)
-            if state.beyond.size:
-                add_beyond(constants, constants.log_term, pool, state.beyond, state.view)
+            load_view(constants, constants.log_term, pool, state.view)
+            if state.uncounted.size:
+                add_uncounted(constants, constants.log_term, pool, state.uncounted, state.view)
             if constants.joint_view:
                 others, variance = others_in_sum(constants, self._index, newest, values, had)
                 load_others(constants, others, variance, state.view, state.joint)

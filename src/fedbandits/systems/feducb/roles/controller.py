@@ -14,8 +14,9 @@ from fedbandits.federation.messages import Message, OutOfOrderError, pack, unpac
 from fedbandits.federation.party import Party
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
+from fedbandits.systems.agents.kernels.constants import TRIGGERED
 from fedbandits.systems.agents.limits import Limits
-from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan
+from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.feducb.messages import Pooled, SyncCall, SyncRequest, Upload
 
 

@@ -8,10 +8,16 @@ from typing import NamedTuple
 
 from fedbandits._typing import Floats
 from fedbandits.privacy.bounds import NO_FAULT
-from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.joint import no_release, others_of
-from fedbandits.systems.agents.plan import Constants
-from fedbandits.systems.agents.views import Basis, Pool
+from fedbandits.systems.agents.kernels.constants import Constants
+from fedbandits.systems.agents.kernels.pools import (
+    Basis,
+    Pool,
+    basis_of_all,
+    empty_pool,
+    noise_variance,
+    pool_release,
+)
 
 
 class Released(NamedTuple):
@@ -25,7 +31,7 @@ class Released(NamedTuple):
 def basis_of(constants: Constants, newest: Sequence[int]) -> Basis:
     """The basis of the sum of some agents' releases, by their numbers, 0 where there is none."""
     heard = [(agent, release) for agent, release in enumerate(newest) if release]
-    variance = sum(act.noise_variance(constants, agent, release) for agent, release in heard)
+    variance = sum(noise_variance(constants, agent, release) for agent, release in heard)
     # As published: 2Λ for each one heard, ρ_min for each one that is not.
     base = constants.base
     shift = base + len(heard) * (constants.shift - base) / constants.agents
@@ -35,7 +41,7 @@ def basis_of(constants: Constants, newest: Sequence[int]) -> Basis:
 def _basis_of_sum(constants: Constants, newest: Sequence[int]) -> Basis:
     """The same; where all numbers are alike, bit for bit as the simulation's loop has it."""
     alike = min(newest) == max(newest)
-    return act.basis_of_all(constants, newest[0]) if alike else basis_of(constants, newest)
+    return basis_of_all(constants, newest[0]) if alike else basis_of(constants, newest)
 
 
 def records_after(had: Released | None, statistic: Floats, counted: int) -> Floats | None:
@@ -71,11 +77,11 @@ def pool_of_sum(
     fresh : (models, d (d + 3) / 2) float64, optional
         Own records that are not in it and count at once.
     """
-    pool = act.empty_pool(constants.models, constants.dimension)
+    pool = empty_pool(constants.models, constants.dimension)
     sums = values.reshape(constants.models, -1)
     if fresh is not None:
         sums = sums + fresh
-    fault = act.pool_release(constants, _basis_of_sum(constants, newest), sums, pool)
+    fault = pool_release(constants, _basis_of_sum(constants, newest), sums, pool)
     return pool if fault == NO_FAULT else None
 
 
@@ -97,6 +103,6 @@ def others_in_sum(
     """
     variance = _basis_of_sum(constants, newest).deviation ** 2
     if newest[agent]:
-        variance -= act.noise_variance(constants, agent, newest[agent])
+        variance -= noise_variance(constants, agent, newest[agent])
     own = had.noisy if had is not None else no_release()
     return others_of(values, own).reshape(constants.models, -1), variance

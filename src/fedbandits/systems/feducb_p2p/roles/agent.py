@@ -15,23 +15,23 @@ from fedbandits.federation.messages import Message, pack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
 from fedbandits.learners.joint import Joint, copy_joint
-from fedbandits.learners.ridge import Record
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.running_sum import renamed
-from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.counting import countable, sum_to_release
-from fedbandits.systems.agents.joint import load_others
-from fedbandits.systems.agents.sync import planned_round, sync_due
+from fedbandits.systems.agents.kernels.joint import load_others
+from fedbandits.systems.agents.kernels.pools import Pool, noise_variance
+from fedbandits.systems.agents.kernels.sync import sync_due
+from fedbandits.systems.agents.schedule import planned_round
 from fedbandits.systems.agents.system import AgentSupply
-from fedbandits.systems.agents.views import Pool
 from fedbandits.systems.feducb_p2p import flooding
+from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED
 from fedbandits.systems.feducb_p2p.knowledge import (
     Known,
     extended,
     usable,
 )
 from fedbandits.systems.feducb_p2p.messages import Call, Release
-from fedbandits.systems.feducb_p2p.plan import NOT_POOLED, PeerPlan
+from fedbandits.systems.feducb_p2p.plan import PeerPlan
 from fedbandits.systems.feducb_p2p.roles.estimators import (
     Estimator,
     at_release,
@@ -130,7 +130,7 @@ class PeerAgent(Listener):
         # Numbers of releases only grow, so an unchanged sum of them means nothing new.
         if numbers == now.pooled:
             return now
-        return refreshed(self._own, self._index, now, heard, state.statistic[g], state.beyond[g])
+        return refreshed(self._own, self._index, now, heard, state.statistic[g], state.uncounted[g])
 
     def _joint_with(self, g: int, now: Estimator) -> Joint:
         """What a joint view makes of the newest releases of others that may be used by now.
@@ -146,7 +146,7 @@ class PeerAgent(Listener):
             newest = usable(history, state.rounds)
             if origin != self._index and newest is not None:
                 others += newest.values
-                variance += act.noise_variance(constants, origin, newest.release)
+                variance += noise_variance(constants, origin, newest.release)
         joint = copy_joint(state.joint)
         load_others(constants, others.reshape(constants.models, -1), variance, now.view, joint)
         return joint
@@ -157,37 +157,20 @@ class PeerAgent(Listener):
         number = event.decision.number
         g, used = self._used(number)
         now = state.estimators[g]
-        if not self._counts(event):
-            return self._observe_beyond(record, number, g, used)
-        counted, kept = countable(
-            self._own, self._most_records, now.released.made, {**now.kept, number: record}
-        )
+        counts, counted, kept = self._counts(event), [record], now.kept
+        if counts:  # else it is learned from at once, and the trigger takes it for none
+            counted, kept = countable(
+                self._own, self._most_records, now.released.made, {**now.kept, number: record}
+            )
         after = msgspec.structs.replace(now, waited=now.waited + len(counted), kept=kept)
 
         def learn() -> Sequence[Message]:
             self._learn_jointly(record)
             for each in counted:
-                self._learn(each, state.statistic[g], now.pool, now.view, self._log_term)
-            return ()
-
-        return Step(
-            self._after(
-                records=state.records + 1,
-                used=used,
-                estimators=_with(state.estimators, g, after),
-            ),
-            write=learn,
-            closed=number,
-        )
-
-    def _observe_beyond(self, record: Record, number: int, g: int, used: dict[int, int]) -> Step:
-        """Learn from a record that counts for no release: the trigger takes it for none."""
-        state, now = self._state, self._state.estimators[g]
-        after = msgspec.structs.replace(now, waited=now.waited + 1)
-
-        def learn() -> Sequence[Message]:
-            self._learn_jointly(record)
-            self._learn_beyond(record, state.beyond[g], now.pool, now.view, self._log_term)
+                self._learn(
+                    each, counts, state.statistic[g], state.uncounted[g], now.pool, now.view,
+                    self._log_term,
+                )  # fmt: skip
             return ()
 
         changed = self._after(

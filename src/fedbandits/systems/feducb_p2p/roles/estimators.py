@@ -12,10 +12,16 @@ from fedbandits.learners.ridge import Record
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.privacy.running_sum import ContinualState
-from fedbandits.systems.agents import views as act
-from fedbandits.systems.agents.beyond import add_beyond
-from fedbandits.systems.agents.views import Pool, Views
-from fedbandits.systems.feducb_p2p.kernels import pool_heard
+from fedbandits.systems.agents.kernels.pools import Pool, empty_pool, noise_variance
+from fedbandits.systems.agents.kernels.views import (
+    Views,
+    add_uncounted,
+    empty_views,
+    load_view,
+    one_view,
+    own_view,
+)
+from fedbandits.systems.feducb_p2p.kernels.releases import pool_heard
 from fedbandits.systems.feducb_p2p.knowledge import Known
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
 
@@ -58,7 +64,7 @@ def first_estimator(plan: PeerPlan, index: int) -> Estimator:
     """An estimator of an agent before the first round."""
     constants, peers = plan.constants, plan.peers
     base, log_term = float(peers.base[index]), float(peers.log_term[index])
-    pool, view = act.own_view(constants, base, log_term)
+    pool, view = own_view(constants, base, log_term)
     return Estimator(
         pool=pool,
         view=view,
@@ -78,7 +84,7 @@ def refreshed(
     estimator: Estimator,
     heard: Sequence[tuple[int, Known]],
     statistic: Floats,
-    beyond: Floats,
+    uncounted: Floats,
 ) -> Estimator:
     """An estimator that has pooled what was heard; the pool before it, if that adds up to none.
 
@@ -94,7 +100,7 @@ def refreshed(
         The newest release of everybody who counts, by the agent's number, in order.
     statistic : (models, d (d + 3) / 2) float64
         The sum of its records that count for releases.
-    beyond : (models, d (d + 3) / 2) float64
+    uncounted : (models, d (d + 3) / 2) float64
         The sum of those that count for none.
     """
     numbers = sum(known.release for _, known in heard)
@@ -102,11 +108,11 @@ def refreshed(
     if pool is None:
         return msgspec.structs.replace(estimator, pooled=numbers, unusable=estimator.unusable + 1)
     constants = plan.constants
-    view = act.one_view(act.empty_views(1, constants.models, constants.dimension), 0)
+    view = one_view(empty_views(1, constants.models, constants.dimension), 0)
     log_term = float(plan.peers.log_term[index])
-    act.load_view(constants, log_term, pool, view)
-    if beyond.size:
-        add_beyond(constants, log_term, pool, beyond, view)
+    load_view(constants, log_term, pool, view)
+    if uncounted.size:
+        add_uncounted(constants, log_term, pool, uncounted, view)
     return msgspec.structs.replace(estimator, pooled=numbers, pool=pool, view=view)
 
 
@@ -122,8 +128,8 @@ def _pooled(
     released, variance = np.zeros(constants.release_size), 0.0
     for origin, known in heard:
         released += known.values
-        variance += act.noise_variance(constants, origin, known.release)
-    pool = act.empty_pool(constants.models, constants.dimension)
+        variance += noise_variance(constants, origin, known.release)
+    pool = empty_pool(constants.models, constants.dimension)
     fault = pool_heard(
         constants,
         plan.peers,

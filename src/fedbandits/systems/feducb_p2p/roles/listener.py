@@ -12,14 +12,15 @@ from fedbandits.federation.messages import Message, OutOfOrderError, unpack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step
 from fedbandits.systems.agents.joint import first_joint
+from fedbandits.systems.agents.kernels.constants import TRIGGERED
 from fedbandits.systems.agents.limits import Limits
-from fedbandits.systems.agents.persons import nothing_beyond
-from fedbandits.systems.agents.plan import TRIGGERED
+from fedbandits.systems.agents.persons import nothing_uncounted
 from fedbandits.systems.agents.player import Player, PlayerState
-from fedbandits.systems.agents.sync import planned_round
+from fedbandits.systems.agents.schedule import planned_round
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.feducb_p2p import flooding
 from fedbandits.systems.feducb_p2p.flooding import Flood, Floods
+from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED
 from fedbandits.systems.feducb_p2p.knowledge import (
     MOST_AHEAD,
     History,
@@ -28,7 +29,7 @@ from fedbandits.systems.feducb_p2p.knowledge import (
     newest_number,
 )
 from fedbandits.systems.feducb_p2p.messages import Call, Flooded, Release
-from fedbandits.systems.feducb_p2p.plan import NOT_POOLED, PeerPlan
+from fedbandits.systems.feducb_p2p.plan import PeerPlan
 from fedbandits.systems.feducb_p2p.roles.estimators import Estimator, first_estimator
 
 
@@ -41,7 +42,7 @@ class PeerState(PlayerState, frozen=True, kw_only=True):
         How many are over.
     statistic : (estimators, models, d (d + 3) / 2) float64
         The sums of the records that count for the next release of each estimator.
-    beyond : (estimators, models, d (d + 3) / 2) float64
+    uncounted : (estimators, models, d (d + 3) / 2) float64
         The sums of own records that count for no release; nothing where none is learned from.
     estimators
         What else it keeps of each.
@@ -59,7 +60,7 @@ class PeerState(PlayerState, frozen=True, kw_only=True):
 
     rounds: int = 0
     statistic: Floats
-    beyond: Floats
+    uncounted: Floats
     estimators: tuple[Estimator, ...]
     used: dict[int, int] = msgspec.field(default_factory=dict)
     known: dict[int, History] = msgspec.field(default_factory=dict)
@@ -86,7 +87,7 @@ class Listener(Player[PeerState]):
         self._limits, self._most_records = Limits(plan), plan.schedule.most_records
         state = PeerState(
             statistic=np.zeros((self._count, *plan.constants.statistic_shape)),
-            beyond=nothing_beyond(plan, self._count),
+            uncounted=nothing_uncounted(plan, self._count),
             joint=first_joint(plan.constants),
             estimators=tuple(first_estimator(own, index) for _ in range(self._count)),
         )

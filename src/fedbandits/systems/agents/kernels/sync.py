@@ -6,8 +6,8 @@ import math
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats
-from fedbandits.systems.agents.plan import Constants
-from fedbandits.systems.agents.views import Pool
+from fedbandits.systems.agents.kernels.constants import Constants
+from fedbandits.systems.agents.kernels.pools import Pool
 
 _LONGEST = 2**40
 
@@ -25,13 +25,6 @@ def next_sync(constants: Constants, round_: int) -> int:
         else:
             high = middle
     return int(constants.sync_times[low])
-
-
-def planned_round(constants: Constants, release: int) -> int:
-    """The round at whose end a release is due, by its number, in a schedule fixed in advance."""
-    if constants.period > 0:
-        return release * constants.period
-    return int(constants.sync_times[release - 1])
 
 
 @compiled

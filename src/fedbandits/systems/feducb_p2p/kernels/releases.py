@@ -7,33 +7,32 @@ separate is h - 1 rounds late, and the end of a round is the only time at which 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats
-from fedbandits.environments.joining import turn_from
+from fedbandits.environments.kernels.worlds import Handle, first_turn
 from fedbandits.learners.assign import add_to, fill
-from fedbandits.learners.joint_or_none import joint_of
 from fedbandits.learners.ridge import log_determinant, unpack
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key
-from fedbandits.systems.agents.beyond import take_up_beyond
-from fedbandits.systems.agents.persons import persons_of
-from fedbandits.systems.agents.plan import TRIGGERED, Constants
-from fedbandits.systems.agents.play import Scratch, note_fault, play, simulate_release
-from fedbandits.systems.agents.views import (
-    Basis,
-    Pool,
-    begin_view,
-    load_view,
-    noise_variance,
-    one_view,
-    pool_release,
+from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
+from fedbandits.systems.agents.kernels.pools import Basis, Pool, noise_variance, pool_release
+from fedbandits.systems.agents.kernels.rounds import (
+    Scratch,
+    note_fault,
+    play_rounds,
+    simulate_release,
 )
-from fedbandits.systems.feducb_p2p.plan import NOT_POOLED, Peers
-from fedbandits.systems.feducb_p2p.state import Releases, State, one_pool
+from fedbandits.systems.agents.kernels.views import add_uncounted, begin_view, load_view, one_view
+from fedbandits.systems.feducb_p2p.kernels.state import (
+    NOT_POOLED,
+    Peers,
+    Releases,
+    State,
+    one_pool,
+)
 
 
 @compiled
@@ -47,8 +46,7 @@ def begin(constants: Constants, peers: Peers, state: State) -> None:
 
 @inlined
 def play_cell(
-    world: Any,
-    workspace: Any,
+    world: Handle,
     constants: Constants,
     peers: Peers,
     state: State,
@@ -60,16 +58,17 @@ def play_cell(
 ) -> None:
     """One agent plays ``first`` and all rounds to ``end`` in which it uses the same estimator."""
     agent = cell // peers.estimators
-    play(
+    play_rounds(
         world,
-        workspace,
         constants,
         peers.log_term[agent],
         state.pools.terms[cell],
         one_view(state.views, cell),
-        joint_of(state.joints, cell),
+        state.joints,
+        cell,
         state.statistic[cell],
-        persons_of(state.persons, agent, cell),
+        state.visits[agent],
+        state.uncounted[cell],
         state.tally,
         state.faults,
         scratch,
@@ -79,7 +78,7 @@ def play_cell(
         end,
         peers.estimators,
     )
-    began = turn_from(world, agent, first, peers.estimators)
+    began = first_turn(world.joins, agent, first, peers.estimators)
     state.waited[cell] += max(0, (end - began) // peers.estimators + 1)
 
 
@@ -140,8 +139,7 @@ def refresh(
     if fault == NO_FAULT:
         view = one_view(state.views, cell)
         load_view(constants, peers.log_term[agent], pool, view)
-        persons = persons_of(state.persons, agent, cell)
-        take_up_beyond(persons, constants, peers.log_term[agent], pool, view)
+        add_uncounted(constants, peers.log_term[agent], pool, state.uncounted[cell], view)
     return fault == NO_FAULT
 
 

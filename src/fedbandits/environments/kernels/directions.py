@@ -18,7 +18,7 @@ _STEP = np.float32(2.0 / 65536)
 
 @inlined
 def coordinate(half: Any) -> Any:
-    """One nearly normal float32 number from 16 random bits; or lanes of them."""
+    """Return one nearly normal float32 number from 16 random bits; or lanes of them."""
     u = fma(half, _STEP, -_HALF_STEP)
     square = u * u
     return u * fma(square * square * square, _BEND_7, _BEND_1)

@@ -1,44 +1,41 @@
-"""What one agent does between two changes of what it knows, compiled: play, observe, remember."""
+"""What one agent does between two changes of what it knows: see, decide, observe, remember."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from fedbandits._compile import borrowing, inlined
 from fedbandits._typing import Bools, Floats, Floats32, Ints
-from fedbandits.environments.base import draw_reward, fill_decision_set
-from fedbandits.environments.choices import note_choice
-from fedbandits.environments.joining import turn_from
+from fedbandits.environments.kernels.worlds import (
+    Handle,
+    draw_reward,
+    fill_decision_set,
+    first_turn,
+)
 from fedbandits.learners.assign import flatten
-from fedbandits.learners.joint import Joint
-from fedbandits.learners.joint_or_none import acted_on, best_cut, best_where_cut, learn_jointly
+from fedbandits.learners.joint import Joint, best_where_cut, observe_joint, one_joint
 from fedbandits.learners.linucb import Narrow, best_arm, new_narrow, score_arms
-from fedbandits.learners.ridge import add_record
 from fedbandits.privacy.bounds import NO_FAULT, NOT_A_NUMBER, hold_contexts, record_fault
 from fedbandits.privacy.continual import NONE, add_release_noise, draw_slot
 from fedbandits.random import Key, Purpose, fill_normal, integer
-from fedbandits.systems.agents.persons import Persons, note_beyond, visit_counts
-from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan, Constants
-from fedbandits.systems.agents.views import (
-    Views,
-    observe_growth,
-    observe_raw,
-    refresh_view,
-    view_radius,
-)
-from fedbandits.systems.replicate import Tally
+from fedbandits.systems.agents.kernels.constants import Constants, learning_of
+from fedbandits.systems.agents.kernels.views import Views, take_up
+from fedbandits.systems.kernels import Tally
 
 _TIE, _NOISE = int(Purpose.TIE), int(Purpose.PRIVACY_NOISE)
+#: Why a run cannot go on, beside what is wrong with a record: the world in plain Python has failed.
+WORLD_FAILED = 5
+
+
+_learning_of = inlined(learning_of)
 
 
 class Scratch(NamedTuple):
     """Buffers of the loop; nothing in them outlives a round."""
 
-    features: Floats32
-    expected: Floats32
     scores: Floats32
     narrow: Narrow
     context: Floats
@@ -48,13 +45,9 @@ class Scratch(NamedTuple):
     noisy: Floats
 
 
-def new_scratch(plan: AgentsPlan) -> Scratch:
-    """Buffers for one thread."""
-    constants = plan.constants
-    arms = plan.facts.arms
+def new_scratch(constants: Constants, arms: int) -> Scratch:
+    """Return buffers for one thread, where decision sets have so many arms."""
     return Scratch(
-        features=np.zeros(plan.facts.features_shape, np.float32),
-        expected=np.zeros(arms, np.float32),
         scores=np.zeros(arms, np.float32),
         narrow=new_narrow(constants.dimension),
         context=np.zeros(constants.dimension),
@@ -131,31 +124,18 @@ def choose_jointly(
     return arm
 
 
-@inlined
-def _learn(
-    constants: Constants, log_term: float, terms: Floats, view: Views, scratch: Scratch,
-    model: int, context: Floats, reward: float, triggering: bool,
-) -> None:  # fmt: skip
-    """A view takes up a record; ``triggering`` says whether a trigger does too."""
-    if constants.raw_view:
-        observe_raw(view, model, context, reward, triggering, scratch.gain)
-        beta = view_radius(terms, view.log_det, model, constants.reward_noise, log_term)
-        refresh_view(view, model, constants.exploration_scale * beta)
-    elif triggering:
-        observe_growth(view, model, context, scratch.gain)
-
-
 @borrowing
-def play(
-    world: Any,
-    workspace: Any,
+def play_rounds(
+    world: Handle,
     constants: Constants,
     log_term: float,
     terms: Floats,
     view: Views,
-    joint: Joint | None,
+    joints: Joint | None,
+    cell: int,
     statistic: Floats,
-    persons: Persons | None,
+    visits: Ints,
+    uncounted: Floats,
     tally: Tally,
     faults: Ints,
     scratch: Scratch,
@@ -165,14 +145,14 @@ def play(
     end: int,
     step: int,
 ) -> None:
-    """One agent, every ``step``-th round from ``first`` to ``end``: see, act, observe, remember.
+    """Let one agent see, decide and observe, in every ``step``-th round from ``first`` to ``end``.
 
     A reward that is NaN was not observed: nothing is remembered, and nothing learned.
 
     Parameters
     ----------
-    world, workspace : named tuple
-        The replicate's arrays, and what decision sets are made in.
+    world : Handle
+        The world, as this loop meets it.
     constants : Constants
         What is constant in the run.
     log_term : float
@@ -181,12 +161,16 @@ def play(
         Terms of the pool that the view was made from.
     view : Views
         The agent's own; a raw one takes up every record at once.
-    joint : Joint or None
-        What the agent makes of its own records and others' releases; None without a joint view.
+    joints : Joint or None
+        Estimates from own records and others' releases, of all cells; None without joint views.
+    cell : int
+        The agent's place in ``joints``.
     statistic : (models, d (d + 3) / 2) float64
-        Packed statistics of the agent's records; new records are added.
-    persons : Persons or None
-        What the agent keeps of persons; None where records are protected.
+        Packed statistics of the agent's records that count for releases; new records are added.
+    visits : (persons,) int64
+        How many visits of each person to the agent count; nothing where records are protected.
+    uncounted : (models, d (d + 3) / 2) float64
+        Packed statistics of records that count for no release; nothing where all count.
     tally : Tally
         Receives the agent's regret and reward.
     faults : (agents, 2) int64
@@ -198,24 +182,30 @@ def play(
     first, end, step : int
         The first round, the last one at most, and the distance between two that are played.
     """
-    features, expected = scratch.features, scratch.expected
+    features, expected = world.features, world.expected
     scores, narrow = scratch.scores, scratch.narrow
     context, shared = scratch.context, constants.models == 1
-    triggered = constants.schedule == TRIGGERED
+    learning, most = _learning_of(constants), constants.records_per_person
     longest = constants.context_bound if constants.clip else math.inf
-    theta, width = acted_on(joint, view.theta, view.width)
+    theta, width = view.theta, view.width
+    if joints is not None:
+        joint = one_joint(joints, cell)
+        theta, width = joint.theta, joint.width
     regret, earned = 0.0, 0.0
-    for round_ in range(turn_from(world, agent, first, step), end + 1, step):
-        best = fill_decision_set(world, workspace, key, agent, round_, features, expected)
+    for round_ in range(first_turn(world.joins, agent, first, step), end + 1, step):
+        best = fill_decision_set(world, agent, round_)
+        if best < 0:
+            note_fault(faults, agent, WORLD_FAILED, round_)
+            break
         tie = integer(scores.size, key, agent, round_, _TIE, 0)
         arm = choose_arm(features, theta, width, tie, longest, scores, narrow)
         if arm < 0:
             note_fault(faults, agent, NOT_A_NUMBER, round_)
             break
-        arm = best_cut(joint, view.theta, view.width, features, tie, arm, scores)
-        note_choice(world, agent, round_, arm)
-        counts = visit_counts(persons, world, key, agent, round_, constants.records_per_person)
-        reward = draw_reward(world, expected[arm], key, agent, round_)
+        if joints is not None:
+            arm = best_where_cut(joint.cuts, view.theta, view.width, features, tie, arm, scores)
+        counts = most == 0 or counts_visit(visits, world.who[0], most)
+        reward = draw_reward(world, arm, agent, round_)
         gap = expected[best] - expected[arm]
         if math.isnan(reward):  # not observed: there is no record
             if not math.isnan(gap):
@@ -237,20 +227,36 @@ def play(
             break
         regret += gap
         earned += reward
-        if counts:
-            add_record(statistic, model, context, recorded, constants.rounding)
-        else:
-            note_beyond(persons, constants.raw_view, model, context, recorded, constants.rounding)
-        learn_jointly(
-            joint, constants.joint, model, context, recorded, constants.rounding,
-            scratch.gain, scratch.moved,
+        take_up(
+            learning, log_term, terms, view, statistic, uncounted, counts, model, context, recorded,
+            scratch.gain,
         )  # fmt: skip
-        _learn(
-            constants, log_term, terms, view, scratch, model, context, recorded,
-            triggered and counts,
-        )  # fmt: skip
+        if joints is not None:
+            observe_joint(
+                constants.joint, joint, model, context, recorded, constants.rounding, scratch.gain,
+                scratch.moved,
+            )  # fmt: skip
     tally.regret[agent] += regret
     tally.reward[agent] += earned
+
+
+@borrowing
+def counts_visit(visits: Ints, person: int, most: int) -> bool:
+    """Note a visit to an agent, and return whether its record counts for releases.
+
+    Parameters
+    ----------
+    visits : (persons,) int64
+        How often each person has come to that agent.
+    person : int
+        Number of the person who comes. Nobody who is not among the persons counts.
+    most : int
+        Records of one person that count, k.
+    """
+    if not 0 <= person < visits.size or visits[person] >= most:
+        return False
+    visits[person] += 1
+    return True
 
 
 @borrowing

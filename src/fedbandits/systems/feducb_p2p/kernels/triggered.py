@@ -1,23 +1,20 @@
-"""Algorithm 3 as a compiled loop: agents call for syncs, and their cliques answer.
+"""Algorithm 3 as a loop: agents call for syncs, and their cliques answer.
 
 Where certainly nobody calls, agents are played one after the other; else round by round, in step.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from fedbandits._compile import compiled, inlined
-from fedbandits.environments.base import decision_set_workspace
+from fedbandits.environments.kernels.worlds import Handle
 from fedbandits.learners.assign import any_fault
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key
-from fedbandits.systems.agents.plan import Constants
-from fedbandits.systems.agents.play import Scratch
-from fedbandits.systems.agents.sync import growth_bound, sync_due
-from fedbandits.systems.feducb_p2p.kernels import flood, play_cell, refresh, release, send
-from fedbandits.systems.feducb_p2p.plan import NOT_POOLED, Peers
-from fedbandits.systems.feducb_p2p.state import State, one_pool
+from fedbandits.systems.agents.kernels.constants import Constants
+from fedbandits.systems.agents.kernels.rounds import Scratch
+from fedbandits.systems.agents.kernels.sync import growth_bound, sync_due
+from fedbandits.systems.feducb_p2p.kernels.releases import flood, play_cell, refresh, release, send
+from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED, Peers, State, one_pool
 
 
 @compiled
@@ -85,7 +82,7 @@ def _quiet_until(
 ) -> int:
     """A round up to which certainly nobody calls and nothing arrives; the present one if none.
 
-    The trigger's growth is bounded as in :func:`~fedbandits.systems.agents.sync.growth_bound`.
+    The trigger's growth is bounded as in :func:`.sync.growth_bound`.
     """
     start, clock = state.clock.round_[0], state.clock
     if constants.records_per_person > 0 and peers.estimators > 1:
@@ -118,8 +115,7 @@ def _nobody_calls(constants: Constants, state: State, turns: int) -> bool:
 
 @inlined
 def _play_quietly(
-    world: Any,
-    workspace: Any,
+    world: Handle,
     constants: Constants,
     peers: Peers,
     state: State,
@@ -133,7 +129,7 @@ def _play_quietly(
         for first in range(start + 1, min(start + peers.estimators, end) + 1):
             cell = agent * peers.estimators + first % peers.estimators
             if state.faults[agent, 0] == NO_FAULT:
-                play_cell(world, workspace, constants, peers, state, scratch, key, cell, first, end)
+                play_cell(world, constants, peers, state, scratch, key, cell, first, end)
     if not any_fault(state.faults):
         state.clock.round_[0] = end
         send(state, start, end)
@@ -141,8 +137,7 @@ def _play_quietly(
 
 @inlined
 def _play_in_step(
-    world: Any,
-    workspace: Any,
+    world: Handle,
     constants: Constants,
     peers: Peers,
     state: State,
@@ -156,7 +151,7 @@ def _play_in_step(
         if state.looked[cell] < state.awaited[cell]:
             refresh(constants, peers, state, scratch, cell, round_ - 1)
         if state.faults[agent, 0] == NO_FAULT:
-            play_cell(world, workspace, constants, peers, state, scratch, key, cell, round_, round_)
+            play_cell(world, constants, peers, state, scratch, key, cell, round_, round_)
     if any_fault(state.faults):
         return
     state.clock.round_[0] = round_
@@ -167,7 +162,7 @@ def _play_in_step(
 
 @compiled
 def run_triggered_until(
-    world: Any,
+    world: Handle,
     constants: Constants,
     peers: Peers,
     state: State,
@@ -175,12 +170,11 @@ def run_triggered_until(
     key: Key,
     stop: int,
 ) -> None:
-    """Play on until ``stop`` rounds are done or a fault is noted."""
-    workspace = decision_set_workspace(world)
+    """Let all agents play on until ``stop`` rounds are done or a fault is noted."""
     while state.clock.round_[0] < stop and not any_fault(state.faults):
         end = _quiet_until(constants, peers, state, scratch, stop)
         if end > state.clock.round_[0]:
-            _play_quietly(world, workspace, constants, peers, state, scratch, key, end)
+            _play_quietly(world, constants, peers, state, scratch, key, end)
         else:
             round_ = state.clock.round_[0] + 1
-            _play_in_step(world, workspace, constants, peers, state, scratch, key, round_)
+            _play_in_step(world, constants, peers, state, scratch, key, round_)

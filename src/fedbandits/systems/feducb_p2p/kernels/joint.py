@@ -8,13 +8,12 @@ from fedbandits._compile import compiled
 from fedbandits._typing import Floats
 from fedbandits.learners.assign import add_to
 from fedbandits.learners.joint import one_joint
-from fedbandits.systems.agents.joint import load_others
-from fedbandits.systems.agents.plan import Constants
-from fedbandits.systems.agents.play import Scratch
-from fedbandits.systems.agents.views import one_view
-from fedbandits.systems.feducb_p2p.kernels import newest, refresh
-from fedbandits.systems.feducb_p2p.plan import NOT_POOLED, Peers
-from fedbandits.systems.feducb_p2p.state import State
+from fedbandits.systems.agents.kernels.constants import Constants
+from fedbandits.systems.agents.kernels.joint import load_others
+from fedbandits.systems.agents.kernels.rounds import Scratch
+from fedbandits.systems.agents.kernels.views import one_view
+from fedbandits.systems.feducb_p2p.kernels.releases import newest, refresh
+from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED, Peers, State
 
 
 @compiled

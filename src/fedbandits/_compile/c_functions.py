@@ -1,0 +1,145 @@
+"""C functions made of kernels: whoever has an address can call one, without knowing any type.
+
+A C function takes the address of what it works on, and integers. What lies at that address is laid
+out as compiled code lays out arrays and named tuples. Only the function itself knows that layout.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba.core import ccallback, datamodel
+from numba.extending import intrinsic
+
+from fedbandits._compile.cache import KernelCache, name_of_type
+from fedbandits._compile.nested import make_known
+from fedbandits._compile.progress import announce
+from fedbandits._compile.sources import is_of_package
+
+# Which of their functions and classes have types differs between versions.
+types: Any = numba.types
+_CFunc: Any = ccallback.CFunc
+_datamodel: Any = datamodel
+_WORD = ir.IntType(64)
+_C_TYPES: dict[type, Any] = {int: ctypes.c_int64, float: ctypes.c_double}
+#: Of a kernel's numbers: how wide they lie in memory.
+_NUMBERS: dict[Any, Any] = {
+    types.int64: ctypes.c_int64,
+    types.uint64: ctypes.c_uint64,
+    types.float64: ctypes.c_double,
+    types.float32: ctypes.c_float,
+    types.boolean: ctypes.c_uint8,
+}
+
+
+def _call(result: Any, integers: int) -> Callable[..., Any]:
+    """Make what calls a C function from compiled code: its address, then so many integers."""
+    words = [types.int64] * integers
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.FunctionType(context.get_value_type(result), [_WORD] * integers)
+        return builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), arguments[1:])
+
+    # Intrinsics state how many arguments they take.
+    if integers == 3:
+
+        def call(context: Any, address: Any, a: Any, b: Any, c: Any) -> Any:
+            return result(types.int64, *words), generate
+
+        return intrinsic(call)
+
+    def call_with_four(context: Any, address: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+        return result(types.int64, *words), generate
+
+    return intrinsic(call_with_four)
+
+
+call_int = _call(types.int64, 3)
+call_float = _call(types.float64, 4)
+
+
+def _reader(kind: Any) -> Any:
+    """Make what reads a value of one type from an address."""
+
+    @intrinsic
+    def read(context: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            model = _datamodel.default_manager.lookup(kind)
+            pointer = builder.inttoptr(arguments[0], model.get_data_type().as_pointer())
+            return model.load_from_data_pointer(builder, pointer)
+
+        return kind(types.int64), generate
+
+    return read
+
+
+class CFunction:
+    """A C function of one kernel, for values of one type.
+
+    Parameters
+    ----------
+    make
+        ``make(read)`` is the Python function to be compiled. It takes an address and integers, and
+        ``read(address)`` is the value.
+    kind
+        Numba's type of that value.
+    result
+        ``int`` or ``float``.
+    integers
+        How many integers it takes, the address among them.
+    kernels
+        The kernels that it calls. It is kept only if all are of this package.
+    """
+
+    def __init__(
+        self, make: Callable[[Any], Any], kind: Any, result: type, integers: int,
+        kernels: Sequence[Any],
+    ) -> None:  # fmt: skip
+        function = make(_reader(kind))
+        returned = types.int64 if result is int else types.float64
+        self._made = _CFunc(
+            function, ([types.int64] * integers, returned), {},
+            {"error_model": "numpy", "_nrt": False},
+        )  # fmt: skip
+        names = [f"{each.__module__}.{each.__qualname__}" for each in kernels]
+        typed = name_of_type(kind)
+        kept = typed is not None and all(map(is_of_package, kernels))
+        cache = KernelCache(
+            function, partial(announce, names[0]), repr((names, typed)) if kept else None
+        )
+        self._made._cache = cache
+        self._made.compile()
+        make_known(cache.latest)
+        self.address = int(self._made.address)
+        self.call = ctypes.CFUNCTYPE(_C_TYPES[result], *[ctypes.c_int64] * integers)(self.address)
+
+
+def laid_out(value: Any, kind: Any) -> Any:
+    """Lay out a value in memory, as compiled code has it there.
+
+    Parameters
+    ----------
+    value
+        A number, an array, or a tuple of such. Arrays are not copied: keep them alive.
+    kind
+        Numba's type of the value.
+
+    Returns
+    -------
+    ctypes object
+        Its memory is what a :class:`CFunction` reads.
+    """
+    if isinstance(kind, types.Array):
+        words = [0, 0, value.size, value.itemsize, value.ctypes.data, *value.shape, *value.strides]
+        return (ctypes.c_int64 * len(words))(*words)
+    if isinstance(kind, types.BaseTuple):
+        parts = [laid_out(part, each) for part, each in zip(value, kind.types, strict=True)]
+        fields = [(f"field_{i}", type(part)) for i, part in enumerate(parts)]
+        structure = type(kind.name, (ctypes.Structure,), {"_fields_": fields})
+        return structure(*parts)
+    return _NUMBERS[kind](value)

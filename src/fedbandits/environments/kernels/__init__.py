@@ -1,0 +1,1 @@
+"""Compiled code of environments: a module for every kind of world."""

@@ -1,0 +1,135 @@
+"""Rewards that change in the course of a run: how those of two worlds are mixed."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy import float32
+
+from fedbandits._compile import borrowing, compiled
+from fedbandits._typing import Floats, Floats32, Ints
+from fedbandits.environments.kernels.worlds import Handle, draw_reward, fill_decision_set
+from fedbandits.random import Key
+
+#: From what the expected rewards of a second world follow, see :class:`OtherRewards`.
+LINEAR, MOVED, MIRRORED = 0, 1, 2
+
+
+class Shares(NamedTuple):
+    """The share of the second world in every round, in the form that compiled code takes."""
+
+    at: Ints  # rounds in which the worlds change places; empty for a walk
+    walk: Floats  # the share after so many steps
+    every: int  # rounds between two steps
+
+
+#: Shares of worlds that do not drift.
+NO_SHARES = Shares(np.zeros(0, np.int64), np.zeros(1), 1)
+
+
+class OtherRewards(NamedTuple):
+    """How the expected rewards of a decision set follow in the second world."""
+
+    kind: (
+        int  # LINEAR: ⟨x, θ⟩; MOVED: each arm has that of the arm before it; MIRRORED: sum_ less it
+    )
+    theta: Floats = NO_SHARES.walk  # (dim,)
+    sum_: float = 0.0  # of the smallest and the largest reward
+
+
+class DriftingWorld(NamedTuple):
+    """One replicate of a contextual environment whose rewards drift."""
+
+    before: Any  # the world without drift: contexts are its own
+    other: OtherRewards
+    shares: Shares
+
+
+class Drifted(NamedTuple):
+    """A drifting world whose first world is open."""
+
+    before: Handle
+    other: OtherRewards
+    shares: Shares
+
+
+@compiled
+def share_of_other(shares: Shares, round_: int) -> float:
+    """Return the share w of the second world in ``round_``, in [0, 1]."""
+    if shares.at.size > 0:
+        changes = 0
+        while changes < shares.at.size and shares.at[changes] <= round_:
+            changes += 1
+        return float(changes & 1)
+    steps, last = (round_ - 1) // shares.every, shares.walk.size
+    there = steps % (2 * last)
+    return float(shares.walk[there if there < last else 2 * last - 1 - there])
+
+
+@compiled
+def mixed(before: float, after: float, share: float) -> float:
+    """Mix an expected reward under drift: exactly ``before`` at share 0, ``after`` at share 1."""
+    return (1.0 - share) * before + share * after
+
+
+@borrowing
+def fill_other(
+    other: OtherRewards, features: Floats32, expected: Floats32, changed: Floats32
+) -> None:
+    """Write the expected rewards that a decision set has in the second world.
+
+    Parameters
+    ----------
+    other : OtherRewards
+        What they follow from.
+    features : (dimension, columns) float32
+        The contexts.
+    expected : (arms,) float32
+        The expected rewards in the first world.
+    changed : (arms,) float32
+        Receives those in the second world, within the range of rewards.
+    """
+    last = changed.size - 1
+    for k in range(changed.size):
+        if other.kind == LINEAR:
+            mean = 0.0
+            for i in range(features.shape[0]):
+                mean += float(features[i, k]) * other.theta[i]
+            changed[k] = float32(min(max(mean, 0.0), 1.0))
+        elif other.kind == MOVED:
+            changed[k] = expected[k - 1 if k > 0 else last]
+        else:
+            changed[k] = float32(other.sum_ - expected[k])
+
+
+def workspace(world: Drifted) -> Floats32:
+    """Return scratch for expected rewards, (arms,) float32."""
+    return np.zeros_like(world.before.expected)
+
+
+@borrowing
+def fill_drifted(
+    world: Drifted, workspace: Floats32, key: Key, agent: int, round_: int, features: Floats32,
+    expected: Floats32,
+) -> int:  # fmt: skip
+    """Write a decision set of the first world, with expected rewards of both; return the best."""
+    best = fill_decision_set(world.before, agent, round_)
+    share = float32(share_of_other(world.shares, round_))
+    if share == float32(0):
+        return best
+    fill_other(world.other, features, expected, workspace)
+    best = 0
+    for k in range(expected.size):
+        expected[k] = (float32(1) - share) * expected[k] + share * workspace[k]
+        if expected[k] > expected[best]:
+            best = k
+    return best
+
+
+@borrowing
+def reward_drifted(
+    world: Drifted, key: Key, agent: int, round_: int, expected: Floats32, arm: int
+) -> float:
+    """Draw a reward as the first world does: its expected rewards are those of both by now."""
+    return draw_reward(world.before, arm, agent, round_)

@@ -1,0 +1,104 @@
+"""Decision sets of the linear world: fresh contexts in the unit ball, arms side by side."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy import float32
+from numpy.typing import NDArray
+
+from fedbandits._compile import LANES, borrowing, fma, lanes, load, spread, store
+from fedbandits._typing import Floats, Floats32, Words
+from fedbandits.environments.kernels.directions import coordinate
+from fedbandits.random import Key, Purpose, fill_words
+
+_CONTEXT = int(Purpose.CONTEXT)
+
+#: Square of the norm that contexts keep within, so that float32 rounding (2e-7) stays inside 1.
+INSIDE = np.float32(1.0 - 4.0e-6)
+LARGEST_MEAN = np.float32(1.0 - 4.0e-6)
+_ORDINARY_LOW, _ORDINARY_WIDTH = np.float32(0.5), np.float32(0.1)
+
+
+class LinearWorld(NamedTuple):
+    """One replicate of the linear world."""
+
+    theta: Floats  # (dim,)
+    reflection: Floats32  # (dim,): v with (I - 2 v vᵀ) e_dim = θ* / ‖θ*‖
+    lift: np.float32  # how far the best arm's band lies above the others'
+    arms: int
+    stretch: np.float32  # 1 / ‖θ*‖: from ⟨x, θ*⟩ to how far x reaches along θ*
+
+
+class Workspace(NamedTuple):
+    """Scratch of :func:`fill_linear`."""
+
+    words: Words  # (4, blocks): raw Philox words
+    halves: NDArray[np.uint16]  # (dim + 2, arms): the same memory, a row a coordinate
+    place: NDArray[np.uint16]  # (2,): the halves after those; they place the best arm
+    means: Floats32  # (LANES or more,): expected rewards
+    drawn: Floats32  # (dim, LANES): coordinates of some arms before normalisation
+
+
+def workspace(world: LinearWorld) -> Workspace:
+    """Return scratch arrays for :func:`fill_linear`."""
+    rows = world.theta.size + 2
+    cells = rows * world.arms
+    blocks = (cells + 9) // 8
+    flat = np.zeros(4 * blocks + LANES // 2, dtype=np.uint32)  # the last row is read beyond its end
+    words = flat[: 4 * blocks].reshape(4, blocks)
+    pieces = flat.view(np.uint16)
+    halves = pieces[:cells].reshape(rows, world.arms)
+    means = np.zeros(max(world.arms, LANES), dtype=np.float32)
+    drawn = np.zeros((rows, LANES), dtype=np.float32)
+    return Workspace(words, halves, pieces[cells : cells + 2], means, drawn)
+
+
+@borrowing
+def fill_linear(
+    world: LinearWorld, workspace: Workspace, key: Key, agent: int, round_: int,
+    features: Floats32, expected: Floats32,
+) -> int:  # fmt: skip
+    """Write a decision set, and return its best arm.
+
+    Draw in a frame whose last axis is along θ*, then reflect that axis onto θ*.
+
+    The first dim - 1 of dim + 1 normalised Gaussian coordinates are uniform in the
+    (dim - 1)-ball, which spares drawing a radius and taking its root.
+
+    Arms go side by side. Where their number is no multiple of LANES, some are made twice.
+    """
+    words, halves, place, means, drawn = workspace
+    reflection, arms, last = world.reflection, world.arms, world.theta.size - 1
+    fill_words(words, key, agent, round_, _CONTEXT)
+    per_half = _ORDINARY_WIDTH * float32(1.0 / 65536)
+    for start in range(0, arms, LANES):
+        k = max(min(start, arms - LANES), 0)
+        store(means, k, fma(load(halves, (last + 2, k)), per_half, _ORDINARY_LOW), LANES)
+    ticket = (np.int64(place[1]) << 16) | np.int64(place[0])
+    best = (ticket * np.int64(arms)) >> 32
+    means[best] = min(means[best] + world.lift, LARGEST_MEAN)
+    tip = reflection[last]
+    for start in range(0, arms, LANES):
+        k = max(min(start, arms - LANES), 0)
+        size, along = lanes(float32(0)), lanes(float32(0))
+        for row in range(last):
+            g = coordinate(load(halves, (row, k)))
+            size = fma(g, g, size)
+            along = fma(g, spread(reflection, row), along)
+            store(drawn, (row, 0), g, LANES)
+        for row in range(last, last + 2):
+            g = coordinate(load(halves, (row, k)))
+            size = fma(g, g, size)
+        mean = load(means, k)
+        reach = mean * world.stretch
+        shrink = math.sqrt(max(INSIDE - reach * reach, float32(0)) / size)
+        turn = -(float32(2) * fma(shrink, along, reach * tip))
+        for row in range(last):
+            turned = fma(load(drawn, (row, 0)), shrink, turn * spread(reflection, row))
+            store(features, (row, k), turned, arms)
+        store(features, (last, k), fma(turn, tip, reach), arms)
+        store(expected, k, mean, arms)
+    return int(best)

@@ -1,0 +1,166 @@
+"""Purchases as they turn out, and the truth that they are judged by."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats, Ints
+from fedbandits.environments.kernels.drift import NO_SHARES, Shares, mixed, share_of_other
+from fedbandits.learners.exact_purchasing import buy
+from fedbandits.learners.purchasing import meets_constraint, total
+from fedbandits.random import Key, Purpose, binomial
+
+_REWARD = int(Purpose.REWARD)
+#: Qualities of a second world that is not there.
+NO_OTHER: Floats = np.zeros(0)
+
+
+class ProcurementWorld(NamedTuple):
+    """One replicate of a procurement."""
+
+    quality: Floats  # (producers,) qᵢ, unknown to the buyers
+    cost: Floats  # (agents, producers) cᵢⱼ, each buyer's own
+    capacity: Ints  # (agents, producers) kᵢⱼ, public
+    threshold: float  # α
+    revenue: float  # ρ
+    best: Floats  # (agents,) r*, revenue of the benchmark's purchase
+    worst: Floats  # (agents,) L, regret of a purchase that misses the constraint
+    oracle: int  # how the benchmark buys
+    other: Floats = NO_OTHER  # (producers,) qualities of the second world; empty without drift
+    shares: Shares = NO_SHARES
+
+
+class Truth(NamedTuple):
+    """What one buyer's purchases are judged by, as of the last round that was asked for."""
+
+    unit_revenue: Floats  # (producers,) ρ q - c
+    surplus: Floats  # (producers,) q - α
+    ends: Floats  # (2,): r* of the benchmark, and L of a purchase that misses the constraint
+    share: Floats  # (1,): of the second world
+    order: Ints  # (producers,) scratch, as the two below
+    ratio: Floats
+    purchase: Ints
+
+
+@compiled
+def truth_of(world: ProcurementWorld, agent: int) -> Truth:
+    """What the purchases of a buyer are judged by before the rewards drift."""
+    m = world.quality.size
+    return Truth(
+        world.revenue * world.quality - world.cost[agent],
+        world.quality - world.threshold,
+        np.array([world.best[agent], world.worst[agent]]),
+        np.zeros(1),
+        np.zeros(m, np.int64),
+        np.zeros(m),
+        np.zeros(m, np.int64),
+    )
+
+
+@compiled
+def keep_up(world: ProcurementWorld, agent: int, round_: int, truth: Truth) -> None:
+    """Bring what purchases are judged by to a round; nothing is to do where nothing drifts."""
+    if world.other.size == 0:
+        return
+    share = share_of_other(world.shares, round_)
+    if share == truth.share[0]:
+        return
+    truth.share[0] = share
+    for i in range(world.quality.size):
+        quality = mixed(world.quality[i], world.other[i], share)
+        truth.unit_revenue[i] = world.revenue * quality - world.cost[agent, i]
+        truth.surplus[i] = quality - world.threshold
+    truth.ends[0], truth.ends[1] = benchmark_of(
+        world.oracle, truth.unit_revenue, truth.surplus, world.capacity[agent], truth.order,
+        truth.ratio, truth.purchase,
+    )  # fmt: skip
+
+
+@compiled
+def benchmark_of(
+    oracle: int, unit_revenue: Floats, surplus: Floats, capacity: Ints, order: Ints,
+    ratio: Floats, purchase: Ints,
+) -> tuple[float, float]:  # fmt: skip
+    """r* of one buyer, and L = max over l of r* - r(l), feasible or not.
+
+    Parameters
+    ----------
+    oracle : int
+        How the benchmark buys, ``GREEDY`` or ``EXACT``.
+    unit_revenue, surplus : (producers,) float64
+        ρ q - c and q - α, at the true qualities.
+    capacity : (producers,) int64
+        The buyer's.
+    order, ratio, purchase : (producers,)
+        Scratch.
+    """
+    buy(oracle, unit_revenue, surplus, capacity, 0.0, order, ratio, purchase)
+    best, least = total(unit_revenue, purchase), 0.0
+    for i in range(capacity.size):
+        least += min(0.0, unit_revenue[i] * capacity[i])
+    return best, best - least
+
+
+@compiled
+def draw_good_units(
+    world: ProcurementWorld, key: Key, agent: int, round_: int, purchase: Ints, good: Ints
+) -> None:
+    """How many units of each producer turn out good, into ``good`` (producers,).
+
+    The first l units that a buyer buys from a producer in a round are the same ones in every
+    system.
+    """
+    # Once a round: to hand a world over for each producer would cost more than its draw.
+    drifts = world.other.size > 0
+    share = share_of_other(world.shares, round_) if drifts else 0.0
+    for i in range(purchase.size):
+        if purchase[i] > 0:
+            quality = world.quality[i]
+            if drifts:
+                quality = mixed(quality, world.other[i], share)
+            good[i] = binomial(purchase[i], quality, key, agent, round_, _REWARD, i)
+        else:
+            good[i] = 0
+
+
+@compiled
+def purchase_regret(
+    unit_revenue: Floats, surplus: Floats, best: float, worst: float, purchase: Ints
+) -> tuple[float, bool]:
+    """The regret of one purchase, and whether it misses the constraint.
+
+    Parameters
+    ----------
+    unit_revenue, surplus : (producers,) float64
+        ρ q - c and q - α, at the true qualities.
+    best, worst : float
+        The benchmark's revenue r*, and the regret L of a purchase that misses the constraint.
+    """
+    if meets_constraint(surplus, purchase):
+        return best - total(unit_revenue, purchase), False
+    return worst, True
+
+
+@compiled
+def earned(world: ProcurementWorld, agent: int, purchase: Ints, good: Ints) -> float:
+    """Revenue of one purchase as it turned out: ρ a good unit, less what all units cost."""
+    value = 0.0
+    for i in range(purchase.size):
+        value += world.revenue * good[i] - world.cost[agent, i] * purchase[i]
+    return value
+
+
+@compiled
+def fill_benchmark(world: ProcurementWorld, oracle: int) -> None:
+    """Fill r* and L = max over l of r* - r(l), feasible or not."""
+    agents, m = world.cost.shape
+    order, ratio, purchase = np.zeros(m, np.int64), np.zeros(m), np.zeros(m, np.int64)
+    surplus = world.quality - world.threshold
+    for j in range(agents):
+        unit_revenue = world.revenue * world.quality - world.cost[j]
+        world.best[j], world.worst[j] = benchmark_of(
+            oracle, unit_revenue, surplus, world.capacity[j], order, ratio, purchase
+        )

@@ -1,0 +1,200 @@
+"""Worlds that are open: for compiled loops, which get a handle, and for parties, which ask in turn.
+
+Two threads must not share an open world: its arrays are overwritten in every round.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from fedbandits._compile import Entry, compiled, laid_out
+from fedbandits._typing import Floats32
+from fedbandits.environments.kernels import drift, worlds
+from fedbandits.environments.kernels.worlds import Handle, Shown
+from fedbandits.random import Key
+
+if TYPE_CHECKING:
+    from fedbandits.environments.facts import ContextualFacts
+
+
+def no_workspace(world: Any) -> tuple[()]:
+    """Return no scratch arrays."""
+    del world
+    return ()
+
+
+class WorldKernels(NamedTuple):
+    """What compiled code asks of the worlds of one type: functions that Numba can compile.
+
+    The random draws of all of them are named by ``key``, ``agent`` and ``round_``. They must draw
+    the same in whatever order they are asked.
+
+    Parameters
+    ----------
+    fill
+        ``fill(world, workspace, key, agent, round_, features, expected)`` writes a decision set and
+        returns the best arm. ``features``, (dimension, columns) float32, receives the contexts: one
+        column for each arm, or one that all arms share. ``expected``, (arms,) float32, receives the
+        expected reward of each arm.
+    reward
+        ``reward(world, key, agent, round_, expected, arm)`` draws the reward of an arm with the
+        expected reward ``expected[arm]``. NaN is a reward that is never observed. By default 1 with the
+        expected reward as its probability, else 0.
+    person
+        ``person(world, key, agent, round_)`` says who comes: a number from 0, below the ``persons``
+        of the facts. By default nobody who could be told from others.
+    note
+        ``note(world, agent, round_, arm)`` takes note of the chosen arm before the reward is drawn.
+        Worlds that play back a log keep choices. By default nothing happens.
+    workspace
+        ``workspace(world)``, in plain Python, makes scratch arrays for ``fill``. By default none.
+    """
+
+    fill: Callable[..., Any]
+    reward: Callable[..., Any] = worlds.bernoulli_reward
+    person: Callable[..., Any] = worlds.nobody
+    note: Callable[..., Any] = worlds.note_nothing
+    workspace: Callable[[Any], Any] = no_workspace
+
+
+class OpenWorld:
+    """One replicate of a contextual environment, with what loops and parties need to play in it.
+
+    Parameters
+    ----------
+    facts
+        Facts of the environment.
+    arrays
+        What the environment's ``world`` returned.
+    first_rounds
+        The first round of each agent; empty if all begin in the first one.
+
+    Attributes
+    ----------
+    handle : Handle
+        For compiled loops. It is good for as long as the open world is kept.
+    """
+
+    handle: Handle
+
+    def __init__(self, facts: ContextualFacts, arrays: Any, first_rounds: Sequence[int]) -> None:
+        self.arrays = arrays
+        self._features = np.zeros(facts.features_shape, np.float32)
+        self._expected = np.zeros(facts.arms, np.float32)
+        self._who = np.full(1, worlds.NOBODY)
+        self._joins = np.array(first_rounds or (1,) * facts.parties)
+
+    def _handle(self, packed: int, fill: Any, reward: Any) -> Handle:
+        return Handle(packed, fill, reward, self._joins, self._who, self._features, self._expected)
+
+    @property
+    def features(self) -> Floats32:
+        """Contexts of the last decision set, (dimension, columns); the next one overwrites them."""
+        return self._features
+
+    @property
+    def expected(self) -> Floats32:
+        """Expected rewards of the last decision set, (arms,); the next one overwrites them."""
+        return self._expected
+
+    @property
+    def person(self) -> int:
+        """Number of the person who comes, as of the last decision set."""
+        return int(self._who[0])
+
+    def first_round(self, agent: int) -> int:
+        """Return the first round of an agent."""
+        return int(self._joins[agent])
+
+    def acting(self, round_: int) -> list[int]:
+        """Return the numbers of the agents that act in a round, in ascending order."""
+        return np.flatnonzero(self._joins <= round_).tolist()
+
+    def fill(self, agent: int, round_: int) -> int:
+        """Write the decision set of an agent in a round, and return its best arm."""
+        raise NotImplementedError
+
+    def reward(self, arm: int, agent: int, round_: int) -> float:
+        """Choose an arm of the last decision set, and return its reward: NaN if not observed."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Raise what a world in plain Python has raised since it was opened."""
+
+
+class CompiledWorld(OpenWorld):
+    """An open world whose functions are compiled.
+
+    Parameters
+    ----------
+    facts, arrays, first_rounds
+        See :class:`OpenWorld`. Arrays of a drifting world are a ``DriftingWorld``.
+    kernels
+        What compiled code asks of worlds of this type; under drift, of the world without.
+    key
+        Key of the random draws of the replicate.
+    """
+
+    def __init__(
+        self, facts: ContextualFacts, arrays: Any, first_rounds: Sequence[int],
+        kernels: WorldKernels, key: Key,
+    ) -> None:  # fmt: skip
+        super().__init__(facts, arrays, first_rounds)
+        self._kept: list[Any] = []  # what addresses point at
+        if isinstance(arrays, drift.DriftingWorld):
+            before = self._open(arrays.before, kernels, key)
+            drifted = drift.Drifted(before, arrays.other, arrays.shares)
+            self.handle = self._open(drifted, _DRIFT, key)
+        else:
+            self.handle = self._open(arrays, kernels, key)
+
+    def _open(self, world: Any, kernels: WorldKernels, key: Key) -> Handle:
+        shown = Shown(
+            world, kernels.workspace(world), key, self._features, self._expected, self._who
+        )
+        memory = laid_out(shown)
+        self._kept += [shown, memory]
+        self._address = ctypes.addressof(memory)
+        self._fill = _filling(kernels.fill, kernels.person).of(shown)
+        self._reward = _paying(kernels.reward, kernels.note).of(shown)
+        return self._handle(self._address, self._fill.address, self._reward.address)
+
+    def fill(self, agent: int, round_: int) -> int:
+        return int(self._fill.call(self._address, agent, round_))
+
+    def reward(self, arm: int, agent: int, round_: int) -> float:
+        return float(self._reward.call(self._address, arm, agent, round_))
+
+
+def arrays_of(world: Any) -> Any:
+    """Return the arrays of a world that may be open."""
+    return world.arrays if isinstance(world, OpenWorld) else world
+
+
+def first_round_of(world: Any, agent: int) -> int:
+    """Return the first round of an agent in a world: 1 if it is not open."""
+    return world.first_round(agent) if isinstance(world, OpenWorld) else 1
+
+
+def _kernel(function: Callable[..., Any]) -> Any:
+    return function if hasattr(function, "py_func") else compiled(function)
+
+
+@functools.cache
+def _filling(fill: Callable[..., Any], person: Callable[..., Any]) -> Entry:
+    kernels = _kernel(fill), _kernel(person)
+    return Entry(worlds.filling(*kernels), kernels, int, 3)
+
+
+@functools.cache
+def _paying(reward: Callable[..., Any], note: Callable[..., Any]) -> Entry:
+    kernels = _kernel(reward), _kernel(note)
+    return Entry(worlds.paying(*kernels), kernels, float, 4)
+
+
+_DRIFT = WorldKernels(drift.fill_drifted, drift.reward_drifted, workspace=drift.workspace)

@@ -1,0 +1,76 @@
+"""Everything constant in a run of linear agents, as compiled code takes it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fedbandits._typing import Floats, Ints
+from fedbandits.learners.joint_release import JointTerms
+
+#: How a sync is due: at rounds fixed in advance, or when a determinant has grown.
+FIXED, TRIGGERED = 0, 1
+
+
+class Learning(NamedTuple):
+    """How a view takes up a record of the agent that acts on it."""
+
+    raw_view: bool
+    triggered: bool  # whether the record counts for a trigger too
+    reward_noise: float  # σ
+    exploration_scale: float
+    rounding: float  # rounds a record's products, so that sums are exact: see privacy.rounding
+
+
+class Constants(NamedTuple):
+    """Everything constant in a run."""
+
+    agents: int  # M
+    models: int  # parameter vectors: 1, or one an arm
+    dimension: int  # d
+    raw_view: bool
+    joint_view: bool
+    joint: JointTerms
+    schedule: int  # FIXED or TRIGGERED
+    period: int  # sync every so many rounds, or 0: see sync_times
+    sync_times: Ints
+    threshold: float  # D
+    mechanism: int
+    releases: int  # n
+    noise_deviation: Floats  # (agents,): s
+    coefficients: Floats
+    entry_scale: Floats  # (models · d (d + 3) / 2,): deviations of a release's entries, in s
+    published_confidence: bool
+    exploration_scale: float
+    reward_noise: float  # σ
+    context_bound: float  # L
+    reward_bound: float  # B
+    parameter_bound: float  # S
+    clip: bool
+    rounding: float  # rounds a record's products, so that sums are exact: see privacy.rounding
+    base: float  # λ₁, or Mρ_min
+    shift: float  # added to the pooled Gram matrix; adaptive confidence chooses its own
+    trigger_shift: float  # M(ρ_max - ρ_min)
+    log_term: float
+    norm_factor: float  # N ⪰ -norm_factor · deviation of a sum's noise
+    bias_factor: float  # ‖Nθ* - h‖ ≤ bias_factor · deviation of a sum's noise
+    gram_noise: float  # ρ: deviation of N's entries, off the diagonal, relative to that of h
+    published_bias: float  # S√(Mρ_max) + κ√M
+    records_per_person: int  # records of a person that count for releases; 0 for all
+
+    @property
+    def statistic_shape(self) -> tuple[int, int]:
+        """Shape of the packed statistics of one agent's records: (models, d (d + 3) / 2)."""
+        return self.models, self.release_size // self.models
+
+    @property
+    def release_size(self) -> int:
+        """How many numbers one release has."""
+        return self.entry_scale.size
+
+
+def learning_of(constants: Constants) -> Learning:
+    """Return how a view takes up a record."""
+    return Learning(
+        constants.raw_view, constants.schedule == TRIGGERED, constants.reward_noise,
+        constants.exploration_scale, constants.rounding,
+    )  # fmt: skip

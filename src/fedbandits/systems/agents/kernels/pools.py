@@ -1,0 +1,153 @@
+"""What agents make of a sum of releases: estimates and their radius, as compiled functions."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats
+from fedbandits.learners.assign import fill, fill_diagonal
+from fedbandits.learners.confidence import adaptive_terms, choose_shift
+from fedbandits.learners.ridge import invert_spectrum, log_determinant, unpack
+from fedbandits.privacy.bounds import NO_FAULT
+from fedbandits.privacy.continual import release_deviation
+from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
+
+#: Why a run cannot go on, beside what is wrong with a record.
+NOT_POSITIVE = 4
+
+
+class Basis(NamedTuple):
+    """What turns a sum of releases into estimates and their radius."""
+
+    base: float  # λ₁, or Mρ_min
+    log_term: float
+    shift: float  # added to the Gram matrix; adaptive confidence chooses its own
+    deviation: float  # of the sum's noise, off the diagonal
+
+
+class Pool(NamedTuple):
+    """What an agent knows after a sync, made from a sum of releases."""
+
+    inverse: Floats  # (models, d, d): V⁻¹
+    gram: Floats  # (models, d, d): V
+    moment: Floats  # (models, d): ũ
+    terms: Floats  # (models, 4): inflation, ln det(V + cI), bias, ln det S of line 12
+    trigger_inverse: Floats  # (models, d, d): (S + M(ρ_max - ρ_min)I)⁻¹
+    trigger_log_det: Floats  # (models,)
+    trigger_smallest: Floats  # (models,): smallest eigenvalue of S + M(ρ_max - ρ_min)I
+
+
+def empty_pool(models: int, dimension: int) -> Pool:
+    """Arrays for a :class:`Pool`."""
+    square = (models, dimension, dimension)
+    return Pool(
+        np.zeros(square),
+        np.zeros(square),
+        np.zeros((models, dimension)),
+        np.zeros((models, 4)),
+        np.zeros(square),
+        np.zeros(models),
+        np.zeros(models),
+    )
+
+
+@compiled
+def initial_pool(constants: Constants, base: float, pool: Pool) -> None:
+    """Before any release: V = λ₁I, or S = Mρ_min I as published."""
+    terms = pool.terms
+    for m in range(constants.models):
+        fill(pool.moment[m], 0.0)
+        fill_diagonal(pool.gram, m, base)
+        fill_diagonal(pool.inverse, m, 1.0 / base)
+        terms[m, 1] = constants.dimension * math.log(base)
+        terms[m, 3] = terms[m, 1]
+        if constants.published_confidence:
+            terms[m, 0], terms[m, 2] = 1.0, constants.published_bias
+        else:
+            terms[m, 0] = 1.0
+            terms[m, 2] = constants.parameter_bound * math.sqrt(base)
+        shifted = base + constants.trigger_shift
+        fill_diagonal(pool.trigger_inverse, m, 1.0 / shifted)
+        pool.trigger_log_det[m] = constants.dimension * math.log(shifted)
+        pool.trigger_smallest[m] = shifted
+
+
+@compiled
+def noise_variance(constants: Constants, agent: int, k: int) -> float:
+    """Off-diagonal variance of the noise in an agent's k-th release."""
+    scale = constants.noise_deviation[agent]
+    deviation = release_deviation(constants.mechanism, scale, constants.coefficients, k)
+    return float(deviation * deviation)
+
+
+@compiled
+def basis_of_all(constants: Constants, k: int) -> Basis:
+    """The basis of the sum of all agents' k-th releases."""
+    variance = 0.0
+    for agent in range(constants.agents):
+        variance += noise_variance(constants, agent, k)
+    return Basis(constants.base, constants.log_term, constants.shift, math.sqrt(variance))
+
+
+@compiled
+def pool_release(constants: Constants, basis: Basis, released: Floats, pool: Pool) -> int:
+    """Turn a sum of releases into estimates and their radius.
+
+    Parameters
+    ----------
+    constants : Constants
+        What is constant in the run.
+    basis : Basis
+        What goes with this sum.
+    released : (models, d (d + 3) / 2) float64
+        The sum of released statistics, unshifted.
+    pool : Pool
+        Receives the estimates and what the radius is made of.
+
+    Returns
+    -------
+    int
+        ``NO_FAULT``, or ``NOT_POSITIVE`` if the shifted Gram matrix is not positive definite.
+    """
+    norm_bound = basis.deviation * constants.norm_factor
+    bias_bound = basis.deviation * constants.bias_factor
+    for m in range(constants.models):
+        unpack(released[m], pool.gram[m], pool.moment[m])
+        values, vectors = np.linalg.eigh(pool.gram[m])
+        if constants.published_confidence:
+            shift = basis.shift
+            pool.terms[m, 0], pool.terms[m, 2] = 1.0, constants.published_bias
+            correction = 0.0
+        else:
+            shift = choose_shift(
+                values,
+                basis.base,
+                norm_bound,
+                bias_bound,
+                constants.parameter_bound,
+                constants.reward_noise,
+                basis.log_term,
+            )
+            inflation, correction, bias = adaptive_terms(
+                values, shift, basis.base, norm_bound, bias_bound, constants.parameter_bound
+            )
+            pool.terms[m, 0], pool.terms[m, 2] = inflation, bias
+        if not values[0] + shift > 0.0:
+            return NOT_POSITIVE
+        for i in range(constants.dimension):
+            pool.gram[m, i, i] += shift
+            values[i] += shift
+        invert_spectrum(values, vectors, pool.inverse[m])
+        pool.terms[m, 1] = log_determinant(values, correction)
+        pool.terms[m, 3] = log_determinant(values, 0.0)
+        if constants.schedule == TRIGGERED:
+            for i in range(constants.dimension):
+                values[i] += constants.trigger_shift
+            invert_spectrum(values, vectors, pool.trigger_inverse[m])
+            pool.trigger_log_det[m] = log_determinant(values, 0.0)
+            pool.trigger_smallest[m] = values[0]
+    return NO_FAULT

@@ -1,0 +1,225 @@
+"""FedUCB with a controller, as one compiled loop over agents and rounds.
+
+Between two syncs agents do not touch one another, so the loop runs agent by agent through a whole
+batch. With a data-dependent trigger a batch is as long as the trigger certainly cannot fire.
+
+What is called in one place is pasted in there: compiled apart, it would be optimised twice.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedbandits._compile import compiled, inlined
+from fedbandits._typing import Floats, Ints
+from fedbandits.environments.kernels.worlds import Handle
+from fedbandits.learners.assign import add_to, any_fault, fill
+from fedbandits.learners.joint import one_joint
+from fedbandits.privacy.bounds import NO_FAULT
+from fedbandits.random import Key
+from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
+from fedbandits.systems.agents.kernels.joint import load_others
+from fedbandits.systems.agents.kernels.pools import (
+    Pool,
+    basis_of_all,
+    initial_pool,
+    noise_variance,
+    pool_release,
+)
+from fedbandits.systems.agents.kernels.rounds import (
+    Scratch,
+    note_fault,
+    play_rounds,
+    simulate_release,
+)
+from fedbandits.systems.agents.kernels.sync import next_sync, rounds_without_sync, sync_due
+from fedbandits.systems.agents.kernels.views import Views, add_uncounted, load_view, one_view
+from fedbandits.systems.kernels import Tally
+
+
+class Clock(NamedTuple):
+    """Counters of a run, one-element arrays so that compiled code can advance them."""
+
+    round_: Ints  # rounds played
+    releases: Ints  # syncs made
+    waited: Ints  # rounds since the last sync
+    messages: Ints
+
+
+class State(NamedTuple):
+    """All that changes in a run: saving it is saving the run."""
+
+    clock: Clock
+    faults: Ints  # (agents, 2): what stopped an agent, and the round
+    tally: Tally  # of every agent
+    statistic: Floats  # (agents, models, d (d + 3) / 2): own records so far
+    draws: Floats  # (agents, slots, models · d (d + 3) / 2): noise draws in use
+    pool: Pool
+    views: Views  # one that all agents share, or a raw one of each
+    visits: Ints  # (agents, persons): how many visits of each person count
+    uncounted: Floats  # (agents, models, d (d + 3) / 2 or 0): records that count for no release
+    joints: Any  # a Joint of every agent; None without joint views
+    newest: Floats  # (agents or 0, models · d (d + 3) / 2): with joint views, the last releases
+
+
+@inlined
+def _play(
+    world: Handle,
+    constants: Constants,
+    state: State,
+    scratch: Scratch,
+    key: Key,
+    agent: int,
+    start: int,
+    end: int,
+) -> None:
+    """One agent plays rounds start + 1 … end with its own view, or the one that all share."""
+    play_rounds(
+        world,
+        constants,
+        constants.log_term,
+        state.pool.terms,
+        one_view(state.views, agent if constants.raw_view else 0),
+        state.joints,
+        agent,
+        state.statistic[agent],
+        state.visits[agent],
+        state.uncounted[agent],
+        state.tally,
+        state.faults,
+        scratch,
+        key,
+        agent,
+        start + 1,
+        end,
+        1,
+    )
+
+
+@inlined
+def _sync(constants: Constants, state: State, scratch: Scratch, key: Key) -> None:
+    """All agents release, the controller sums, all agents take over the sum."""
+    clock = state.clock
+    k = clock.releases[0] + 1
+    released, noisy = scratch.released, scratch.noisy
+    fill(released, 0.0)
+    for agent in range(constants.agents):
+        simulate_release(
+            constants, state.statistic[agent], state.draws[agent], k, key, agent, k, noisy
+        )
+        add_to(released, noisy)
+        if constants.joint_view:
+            for i in range(noisy.size):
+                state.newest[agent, i] = noisy[i]
+    total = released.reshape(constants.models, -1)
+    fault = pool_release(constants, basis_of_all(constants, k), total, state.pool)
+    note_fault(state.faults, 0, fault, clock.round_[0])
+    if fault != NO_FAULT:
+        return
+    clock.releases[0] = k
+    clock.waited[0] = 0
+    clock.messages[0] += 2 * constants.agents
+    _load_views(constants, state)
+
+
+@compiled
+def load_joints(constants: Constants, state: State, released: Floats) -> None:
+    """After a sync every agent takes up what all others released: the sum without its own release.
+
+    Apart from the loop over rounds, which would compile it anew for every world.
+    """
+    k = state.clock.releases[0]
+    models, size = constants.models, released.size // constants.models
+    others = np.zeros((models, size))
+    variance = basis_of_all(constants, k).deviation ** 2
+    for agent in range(constants.agents):
+        for m in range(models):
+            for i in range(size):
+                others[m, i] = released[m * size + i] - state.newest[agent, m * size + i]
+        noise = variance - noise_variance(constants, agent, k)
+        load_others(
+            constants, others, noise, one_view(state.views, 0), one_joint(state.joints, agent)
+        )
+
+
+@inlined
+def _load_views(constants: Constants, state: State) -> None:
+    """Every view becomes what the pool says."""
+    for v in range(state.views.theta.shape[0]):
+        view = one_view(state.views, v)
+        load_view(constants, constants.log_term, state.pool, view)
+        add_uncounted(constants, constants.log_term, state.pool, state.uncounted[v], view)
+
+
+def begin(constants: Constants, state: State) -> None:
+    """Set up what every agent knows before the first round: all know the same."""
+    initial_pool(constants, constants.base, state.pool)
+    load_view(constants, constants.log_term, state.pool, one_view(state.views, 0))
+    for array in state.views:
+        array[1:] = array[0]
+
+
+@inlined
+def batch_end(constants: Constants, state: State, stop: int) -> int:
+    """The round up to which agents can play without a sync: the next one, or ``stop``."""
+    start = state.clock.round_[0]
+    if constants.schedule == TRIGGERED:
+        return int(
+            min(start + rounds_without_sync(constants, state.pool, state.clock.waited[0]), stop)
+        )
+    return int(min(next_sync(constants, start), stop))
+
+
+@inlined
+def end_batch(
+    world: Handle, constants: Constants, state: State, scratch: Scratch, key: Key, end: int
+) -> None:
+    """All agents have played up to ``end``: move the clock, and sync if that is due."""
+    clock = state.clock
+    start = clock.round_[0]
+    if any_fault(state.faults):
+        return
+    clock.round_[0] = end
+    clock.waited[0] += end - start
+    if clock.releases[0] >= constants.releases:
+        return
+    due = end == next_sync(constants, start)
+    if constants.schedule == TRIGGERED:
+        requests = 0
+        for v in range(state.views.theta.shape[0]):
+            grown = state.views.trigger_log_det[v]
+            # An agent has waited since the last sync, or since it joined, if that was later.
+            waited = min(clock.waited[0], end - world.joins[v] + 1)
+            asks = waited > 0 and sync_due(constants.threshold, state.pool.terms, grown, waited)
+            requests += 1 if asks else 0
+        due = requests > 0
+        if due:  # the requests, and the call to sync
+            clock.messages[0] += requests + constants.agents
+    if due:  # one place: it is pasted in
+        _sync(constants, state, scratch, key)
+
+
+@compiled
+def run_until(
+    world: Handle, constants: Constants, state: State, scratch: Scratch, key: Key, first: int,
+    last: int, stop: int, shared: bool,
+) -> None:  # fmt: skip
+    """Let agents first … last - 1 play on until ``stop`` rounds are done.
+
+    It ends before if a fault is noted, or if joint views are to be loaded. Where others play at the
+    same time (``shared``), it ends after one batch, and leaves the end of the batch to a call
+    without agents.
+    """
+    made = state.clock.releases[0]
+    while state.clock.round_[0] < stop and not any_fault(state.faults):
+        if constants.joint_view and state.clock.releases[0] > made:
+            break
+        start = state.clock.round_[0]
+        end = batch_end(constants, state, stop)
+        for agent in range(first, last):
+            _play(world, constants, state, scratch, key, agent, start, end)
+        if shared:
+            break
+        end_batch(world, constants, state, scratch, key, end)
