@@ -11,8 +11,9 @@ import time
 import numpy as np
 
 from fedbandits._compile import compiled
-from fedbandits.learners.exact_purchasing import buy, optimum_by_integer_programming
-from fedbandits.learners.purchasing import EXACT, GREEDY, meets_constraint
+from fedbandits.learners.integer_programming import optimum_by_integer_programming
+from fedbandits.learners.kernels.exact_purchasing import buy
+from fedbandits.learners.kernels.purchasing import EXACT, GREEDY, meets_constraint
 
 COUNT = int(sys.argv[1]) if len(sys.argv) > 1 else 1200
 SETTINGS = [

@@ -17,7 +17,7 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats
-from fedbandits.learners.ridge import add_record, packed_size
+from fedbandits.learners.kernels.ridge import add_record, packed_size
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.rounding import most_records, rounding_constant
 

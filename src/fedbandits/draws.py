@@ -10,9 +10,17 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
-from fedbandits.random import Key, Purpose, integer, normal, uniform, word_pair
+from fedbandits.random import (
+    Key,
+    Purpose,
+    integer,
+    normal,
+    normals_from,
+    uniform,
+    uniforms_from,
+    word_pair,
+)
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -51,7 +59,7 @@ class Draws:
         if size is None:
             return float(uniform(*self._name, first))
         out = np.empty(size)
-        _uniforms_from(out, first, *self._name)
+        uniforms_from(out, first, *self._name)
         return out
 
     @overload
@@ -65,7 +73,7 @@ class Draws:
         if size is None:
             return float(normal(*self._name, first))
         out = np.empty(size)
-        _normals_from(out, first, *self._name)
+        normals_from(out, first, *self._name)
         return out
 
     def integer(self, bound: int) -> int:
@@ -112,17 +120,3 @@ def _checked_size(size: object) -> int:
             f"size: given {size!r}, allowed: a whole number ≥ 0; reshape what is drawn"
         )
     return int(size)
-
-
-@compiled
-def _uniforms_from(
-    out: Floats, first: int, key: Key, party: int, round_: int, purpose: int
-) -> None:
-    for index in range(out.size):
-        out[index] = uniform(key, party, round_, purpose, first + index)
-
-
-@compiled
-def _normals_from(out: Floats, first: int, key: Key, party: int, round_: int, purpose: int) -> None:
-    for index in range(out.size):
-        out[index] = normal(key, party, round_, purpose, first + index)

@@ -273,3 +273,17 @@ def binomial(
         successes += int(rest > 1 and w1 < limit)
         successes += int(rest > 2 and w2 < limit)
     return successes
+
+
+@compiled
+def uniforms_from(out: Floats, first: int, key: Key, party: int, round_: int, purpose: int) -> None:
+    """Fill ``out`` with uniform numbers of one name, the draws from number ``first`` on."""
+    for index in range(out.size):
+        out[index] = uniform(key, party, round_, purpose, first + index)
+
+
+@compiled
+def normals_from(out: Floats, first: int, key: Key, party: int, round_: int, purpose: int) -> None:
+    """Fill ``out`` with standard normals of one name, the draws from number ``first`` on."""
+    for index in range(out.size):
+        out[index] = normal(key, party, round_, purpose, first + index)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fedbandits.environments import Clustered
 from fedbandits.settings.experiment import system
 from fedbandits.systems.fclub_published import PRESETS
-from fedbandits.systems.fclub_published.plan import ALWAYS, DELAYED, EDGES, PHASED, SETS
+from fedbandits.systems.fclub_published.kernels.state import ALWAYS, DELAYED, EDGES, PHASED, SETS
 from fedbandits.testing.plays import federate, simulate
 
 environments = st.builds(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedbandits.learners import linucb, ridge
+from fedbandits.learners.kernels import linucb, ridge
 
 DIMENSION, ARMS = 4, 6
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandits.environments import Classification, Linear
-from fedbandits.learners.joint import Joint
+from fedbandits.learners.kernels.joint import Joint
 from fedbandits.settings.experiment import system
 from fedbandits.systems.agents.kernels import pools
 from fedbandits.systems.agents.kernels.constants import TRIGGERED

@@ -12,7 +12,7 @@ import fedbandits as fb
 from fedbandits.environments import Change, Classification, FixedDelay
 from fedbandits.environments.persons import Visit
 from fedbandits.errors import DataError, LocalProtocolError
-from fedbandits.learners.ridge import packed_dimension
+from fedbandits.learners.kernels.ridge import packed_dimension
 from fedbandits.privacy.ledger import Ledger
 from fedbandits.random import replicate_key
 from fedbandits.settings.experiment import system

@@ -22,8 +22,8 @@ from fedbandits.environments import (
 from fedbandits.errors import ConfigError
 from fedbandits.federation.messages import unpack
 from fedbandits.federation.pending import Late, Pending
-from fedbandits.learners.ridge import add_record
-from fedbandits.learners.ridge import unpack as unpack_sums
+from fedbandits.learners.kernels.ridge import add_record
+from fedbandits.learners.kernels.ridge import unpack as unpack_sums
 from fedbandits.random import replicate_key
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems import registry

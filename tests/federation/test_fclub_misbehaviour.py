@@ -13,7 +13,7 @@ from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation import messages as m
 from fedbandits.federation.events import Decision
 from fedbandits.federation.messages import pack
-from fedbandits.learners.evidence import decompose
+from fedbandits.learners.kernels.evidence import decompose
 from fedbandits.settings.experiment import system
 from fedbandits.systems import find_system
 from fedbandits.systems.fclub.messages import Others, Release

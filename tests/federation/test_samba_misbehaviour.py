@@ -25,7 +25,7 @@ from fedbandits.errors import (
 from fedbandits.federation import events
 from fedbandits.federation import messages as m
 from fedbandits.federation.events import Decision
-from fedbandits.learners.index_rules import Softmax
+from fedbandits.learners.kernels.index_rules import Softmax
 from fedbandits.systems.samba import SYSTEM
 from fedbandits.systems.samba.agreement import ImpossibleOrderError, OtherOrderError
 from fedbandits.systems.samba.config import UCB, Pursuit

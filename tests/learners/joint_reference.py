@@ -1,6 +1,6 @@
 """One estimate from own records and others' releases again, in plain numpy.
 
-Everything is inverted anew, from the formulas in docs/confidence.md and learners/joint.py.
+Everything is inverted anew, from the formulas in docs/confidence.md and learners/kernels/joint.py.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits.learners.joint import JointTerms, Noise
+from fedbandits.learners.kernels.joint import JointTerms, Noise
 
 #: ω, of which the one that costs least is taken.
 WEIGHTS = (0.0, 0.5, 1.0, 2.0)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from fedbandits.learners import clustering as c
-from fedbandits.learners.ridge import factorise, invert_statistic
+from fedbandits.learners.kernels.ridge import factorise, invert_statistic
 from tests.strategies import positive_definite
 
 

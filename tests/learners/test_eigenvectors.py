@@ -8,9 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedbandits._compile import LANES
-from fedbandits.learners.eigenvectors import eigenvectors
-from fedbandits.learners.evidence import Evidence, log_evidence
-from fedbandits.learners.evidence_across import across, log_evidence_of_all, look_from
+from fedbandits.learners.kernels.eigenvectors import eigenvectors
+from fedbandits.learners.kernels.evidence import (
+    Evidence,
+    across,
+    log_evidence,
+    log_evidence_of_all,
+    look_from,
+)
 
 
 def decomposed(matrices):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
-from fedbandits.learners.evidence import (
+from fedbandits.learners.kernels.evidence import (
     Evidence,
     decompose,
     log_evidence,

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 from fedbandits._compile import implements
-from fedbandits.learners import index_rules as rules
-from fedbandits.learners.beta import draw_beta
+from fedbandits.learners.kernels import index_rules as rules
+from fedbandits.learners.kernels.index_rules import draw_beta
 from fedbandits.learners.locality import NotLocalError, check_arm_score_locality
 from fedbandits.random import Key, replicate_key
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandits.environments import Classification, Linear
-from fedbandits.learners import joint as learner
-from fedbandits.learners.joint import Joint, JointTerms, Noise, one_joint
-from fedbandits.learners.linucb import best_arm, best_of_smaller, new_narrow, score_arms
-from fedbandits.learners.ridge import add_record, packed_size
+from fedbandits.learners.kernels import joint as learner
+from fedbandits.learners.kernels.joint import Joint, JointTerms, Noise, one_joint
+from fedbandits.learners.kernels.linucb import best_arm, best_of_smaller, new_narrow, score_arms
+from fedbandits.learners.kernels.ridge import add_record, packed_size
 from fedbandits.settings.experiment import system
 from fedbandits.systems.agents import joint_terms as shares
 from fedbandits.testing.plays import plan_of

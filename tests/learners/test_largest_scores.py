@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fedbandits.learners import index_rules as rules
-from fedbandits.learners import largest_scores as largest
+from fedbandits.learners.kernels import index_rules as rules
+from fedbandits.learners.kernels import largest_scores as largest
 from fedbandits.random import Key, replicate_key
 
 KEY = replicate_key(3, 0)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedbandits.learners import linucb
+from fedbandits.learners.kernels import linucb
 from tests.strategies import positive_definite
 
 

@@ -6,14 +6,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from fedbandits.learners.evidence import decompose, weigh
-from fedbandits.learners.mixture import (
-    SPREADS,
-    Mixture,
-    fit_mixture,
-    memberships,
-    one_cluster,
-)
+from fedbandits.learners.kernels.evidence import decompose, weigh
+from fedbandits.learners.kernels.mixture import SPREADS, Mixture, memberships
+from fedbandits.learners.mixture import fit_mixture, one_cluster
 from tests.learners.test_evidence import VARIANCE, log_density, of_records, records
 
 CENTRES = np.array([[0.6, 0.0, 0.3], [-0.5, 0.4, 0.3], [0.0, -0.7, 0.3]])

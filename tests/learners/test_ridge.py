@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedbandits.learners import ridge
+from fedbandits.learners.kernels import ridge
 from tests.strategies import positive_definite
 
 

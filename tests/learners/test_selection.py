@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fedbandits.crypto.keystream import KeyStream, exponentials
-from fedbandits.learners.selection import equal_place, in_proportion, largest
+from fedbandits.learners.kernels.selection import equal_place, in_proportion, largest
 from fedbandits.systems.samba.audit.sight import common_divisor
 from fedbandits.systems.samba.streams import word_to_mask
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fedbandits._compile import compiled
 from fedbandits.errors import ConfigError
-from fedbandits.learners.ridge import add_record, packed_size
+from fedbandits.learners.kernels.ridge import add_record, packed_size
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.bounds import CAST_ROOM, NO_FAULT, contexts_fault, record_fault
 from fedbandits.privacy.continual import calibrated, noise_pattern

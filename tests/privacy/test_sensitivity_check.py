@@ -10,7 +10,7 @@ import pytest
 from fedbandits.environments import Classification
 from fedbandits.experiments.audits.verdict import judge
 from fedbandits.experiments.claims_page import reference_world
-from fedbandits.learners import ridge
+from fedbandits.learners.kernels import ridge
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.continual import calibrated

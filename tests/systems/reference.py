@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandits.environments import Environment
-from fedbandits.learners.joint import Noise
+from fedbandits.learners.kernels.joint import Noise
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.continual import toeplitz_coefficients
 from fedbandits.privacy.factorisation import encoder

@@ -18,7 +18,7 @@ from fedbandits.environments.kernels.arrivals import (
     items_workspace,
 )
 from fedbandits.errors import ConfigError
-from fedbandits.learners.evidence import decompose, weigh
+from fedbandits.learners.kernels.evidence import decompose, weigh
 from fedbandits.learners.mixture import one_cluster
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import total_mu

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from fedbandits.environments import Procurement
-from fedbandits.learners.purchasing import TOLERANCE
+from fedbandits.learners.kernels.purchasing import TOLERANCE
 from fedbandits.settings.experiment import system
 from fedbandits.systems.pfcb.kernels.purchases import choose_cautiously, new_scratch
 from fedbandits.systems.pfcb.kernels.safely import buy_safely, is_safe, most_units

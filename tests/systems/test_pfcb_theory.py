@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedbandits.environments import Procurement
-from fedbandits.learners.purchasing import EXACT, GREEDY
+from fedbandits.learners.kernels.purchasing import EXACT, GREEDY
 from fedbandits.random import Key
 from fedbandits.settings.experiment import system
 from fedbandits.systems import find_system

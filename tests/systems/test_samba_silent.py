@@ -16,8 +16,8 @@ import fedbandits as fb
 from fedbandits.crypto.keystream import permute
 from fedbandits.environments import Bernoulli
 from fedbandits.errors import FedbanditsError
-from fedbandits.learners.index_rules import Arm, explores
-from fedbandits.learners.largest_scores import first_memory, largest_score, note_silent_bit
+from fedbandits.learners.kernels.index_rules import Arm, explores
+from fedbandits.learners.kernels.largest_scores import first_memory, largest_score, note_silent_bit
 from fedbandits.random import Key
 from fedbandits.systems.samba import Samba
 from fedbandits.systems.samba.fixed_point import bits_for_ties, to_word

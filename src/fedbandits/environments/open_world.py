@@ -43,8 +43,8 @@ class WorldKernels(NamedTuple):
         expected reward of each arm.
     reward
         ``reward(world, key, agent, round_, expected, arm)`` draws the reward of an arm with the
-        expected reward ``expected[arm]``. NaN is a reward that is never observed. By default 1 with the
-        expected reward as its probability, else 0.
+        expected reward ``expected[arm]``. NaN is a reward that is never observed. By default 1 with
+        the expected reward as its probability, else 0.
     person
         ``person(world, key, agent, round_)`` says who comes: a number from 0, below the ``persons``
         of the facts. By default nobody who could be told from others.

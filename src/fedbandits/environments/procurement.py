@@ -26,7 +26,7 @@ from fedbandits.environments.producer_files import Producers, read_producers
 from fedbandits.environments.stage import Stage
 from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
-from fedbandits.learners.purchasing import EXACT, GREEDY
+from fedbandits.learners.kernels.purchasing import EXACT, GREEDY
 from fedbandits.random import MOST_TRIALS, Key, Purpose, normals, replicate_key, uniforms
 
 #: A unit's draw is named by its producer's number in 16 bits.

@@ -7,9 +7,10 @@ import math
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.learners.evidence import Evidence
-from fedbandits.learners.likeness import Others
-from fedbandits.learners.mixture import Fitted, Mixture, memberships
+from fedbandits.learners.kernels.evidence import Evidence
+from fedbandits.learners.kernels.likeness import Others
+from fedbandits.learners.kernels.mixture import Mixture, memberships
+from fedbandits.learners.mixture import Fitted
 
 _ROUNDS = 5
 #: Spread of those who belong to no cluster, at least.

@@ -6,7 +6,7 @@ is used, θ̃ = V⁻¹ũ with ũ = Σ x y + h. A radius β bounds ‖θ* - θ̃�
     β = inflation · σ √(log_term + ln det(V + cI)) + bias
 
 with the four numbers settled when statistics arrive, so that playing needs one line,
-:func:`radius`. The derivations are in docs/confidence.md.
+:func:`.kernels.confidence.radius`. The derivations are in docs/confidence.md.
 """
 
 from __future__ import annotations
@@ -15,14 +15,7 @@ import functools
 import math
 from typing import NamedTuple
 
-import numpy as np
 from scipy import integrate, optimize, special, stats
-
-from fedbandits._compile import compiled
-from fedbandits._typing import Floats
-from fedbandits.learners.ridge import log_determinant
-
-_SHIFT_STEPS = 32
 
 
 class SpectralBounds(NamedTuple):
@@ -121,85 +114,3 @@ def published_bounds(
     bound = math.sqrt(32.0) * size * math.log(4.0 / delta) * (4.0 * root + 2.0 * spread) / epsilon
     kappa = math.sqrt(size * (root + 2.0 * spread) / (math.sqrt(2.0) * epsilon))
     return SpectralBounds(bound, 3.0 * bound, kappa)
-
-
-@compiled
-def radius(
-    inflation: float, noise_scale: float, log_term: float, log_det: float, bias: float
-) -> float:
-    """β; the logarithms together are never negative where the bound applies."""
-    return inflation * noise_scale * math.sqrt(max(log_term + log_det, 0.0)) + bias
-
-
-@compiled
-def adaptive_terms(
-    values: Floats,
-    shift: float,
-    base: float,
-    norm_bound: float,
-    bias_bound: float,
-    parameter_bound: float,
-) -> tuple[float, float, float]:
-    """The numbers of the adaptive radius once λ is chosen.
-
-    Parameters
-    ----------
-    values : (d,) float64
-        Eigenvalues of the released G + N, before the shift.
-    shift : float
-        The shift λ, such that every values + λ is positive.
-    base : float
-        λ₁, fixed in advance: V + cI ⪰ G + λ₁I is what the martingale bound needs.
-    norm_bound, bias_bound : float
-        N ⪰ -norm_bound · I, and a bound on ‖Nθ* - h‖.
-    parameter_bound : float
-        The bound S on ‖θ*‖.
-
-    Returns
-    -------
-    inflation, correction, bias : float
-        √(1 + c/λ_min(V)), c = max(λ₁ + norm_bound - λ, 0), and (Sλ + ‖Nθ* - h‖)/√λ_min(V).
-    """
-    smallest = values[0] + shift
-    correction = max(base + norm_bound - shift, 0.0)
-    inflation = math.sqrt(1.0 + correction / smallest)
-    bias = (parameter_bound * shift + bias_bound) / math.sqrt(smallest)
-    return inflation, correction, bias
-
-
-@compiled
-def choose_shift(
-    values: Floats,
-    base: float,
-    norm_bound: float,
-    bias_bound: float,
-    parameter_bound: float,
-    noise_scale: float,
-    log_term: float,
-) -> float:
-    """The shift λ that makes β² tr V⁻¹, the mean squared width, smallest.
-
-    Every λ gives a valid radius on the same event, so choosing after looking at the release costs
-    neither privacy nor confidence. Without noise λ is λ₁, ordinary ridge regression.
-
-    Parameters as in :func:`adaptive_terms`; ``noise_scale`` is σ, ``log_term`` is
-    2 ln(1/α) - d ln λ₁.
-    """
-    if norm_bound == 0.0:
-        return base
-    lowest = max(0.0, base - values[0])
-    highest = 2.0 * max(base + norm_bound, lowest)
-    best, best_width = lowest, np.inf
-    for step in range(_SHIFT_STEPS + 1):
-        shift = lowest + (highest - lowest) * (step / _SHIFT_STEPS) ** 2
-        inflation, correction, bias = adaptive_terms(
-            values, shift, base, norm_bound, bias_bound, parameter_bound
-        )
-        log_det = log_determinant(values, shift + correction)
-        beta = radius(inflation, noise_scale, log_term, log_det, bias)
-        trace = 0.0
-        for i in range(values.size):
-            trace += 1.0 / (values[i] + shift)
-        if beta * beta * trace < best_width:
-            best, best_width = shift, beta * beta * trace
-    return float(best)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.errors import ConfigError
-from fedbandits.learners.index_rules import ITERATIONS, note_bit, score_arm
+from fedbandits.learners.kernels.index_rules import ITERATIONS, note_bit, score_arm
 from fedbandits.random import Key, Purpose, uniforms
 
 _ARMS, _STEPS = 4, 40

@@ -14,12 +14,12 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from fedbandits._compile import compiled
-from fedbandits._typing import Floats, Floats32
+from fedbandits._typing import Floats32
 from fedbandits.crypto.keystream import derive_key
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
+from fedbandits.systems.kernels import transpose
 
 AnyPlan = TypeVar("AnyPlan")
 
@@ -143,16 +143,8 @@ def float32_columns(name: str, rows: list[list[float]]) -> Floats32:
         )
     given = np.array(rows, np.float64)
     columns: Floats32 = np.empty(given.shape[::-1], np.float32)
-    _turn(given, columns)
+    transpose(given, columns)
     return columns
-
-
-@compiled
-def _turn(rows: Floats, columns: Floats32) -> None:
-    """Rows as columns, in float32; compiled code does not warn of what overflows."""
-    for i in range(rows.shape[0]):
-        for j in range(rows.shape[1]):
-            columns[j, i] = np.float32(rows[i, j])
 
 
 class Means(Protocol):

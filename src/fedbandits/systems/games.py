@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.ridge import Record
+from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.attacks import MOST_LEARNED, Transcripts
 from fedbandits.privacy.auditing import Sees
 from fedbandits.random import Key, Purpose, normals, replicate_key, uniforms

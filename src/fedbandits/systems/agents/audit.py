@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from fedbandits.environments.base import Environment
-from fedbandits.learners.ridge import Record
+from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.systems.agents.audit_contents import contents_games

@@ -13,7 +13,7 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.ridge import Record
+from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.continual import TREE, draw_slot
 from fedbandits.privacy.likelihood import Attacker, attacker, telling_releases

@@ -16,7 +16,7 @@ from fedbandits._typing import Floats, Floats32
 from fedbandits.environments.base import Environment
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.persons import Visit
-from fedbandits.learners.ridge import Record
+from fedbandits.learners.kernels.ridge import Record
 from fedbandits.systems.agents.audit_run import AgentsRun
 from fedbandits.systems.agents.config import AgentsConfig
 from fedbandits.systems.games import packed_record

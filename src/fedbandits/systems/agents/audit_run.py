@@ -10,7 +10,7 @@ import numpy as np
 from fedbandits._typing import Floats, Floats32
 from fedbandits.environments import Linear
 from fedbandits.federation.messages import Message, unpack
-from fedbandits.learners.ridge import Record
+from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.likelihood import attacker, stated_pattern
 from fedbandits.random import Key
 from fedbandits.systems.agents.audit_contents import stated_scales

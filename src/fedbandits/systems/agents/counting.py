@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from fedbandits._typing import Floats
-from fedbandits.learners.ridge import Record, add_record
+from fedbandits.learners.kernels.ridge import Record, add_record
 from fedbandits.systems.agents.plan import AgentsPlan
 
 AnyRecord = TypeVar("AnyRecord")

@@ -7,12 +7,7 @@ import math
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.learners.joint import (
-    Joint,
-    begin_joint,
-    empty_joint,
-    one_joint,
-)
+from fedbandits.learners.kernels.joint import Joint, begin_joint, empty_joint, one_joint
 from fedbandits.systems.agents.kernels.constants import Constants
 
 

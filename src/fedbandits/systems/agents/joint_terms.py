@@ -6,7 +6,7 @@ import math
 
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.learners.confidence import bias_norm_factor, least_eigenvalue_factor
-from fedbandits.learners.joint_release import MARTINGALE_RIDGE, RIDGE, JointTerms
+from fedbandits.learners.kernels.joint_release import MARTINGALE_RIDGE, RIDGE, JointTerms
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.systems.agents.config import AgentsConfig
 from fedbandits.systems.agents.pooling import Pooling

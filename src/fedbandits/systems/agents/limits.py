@@ -7,30 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedbandits._compile import compiled
 from fedbandits._typing import Floats
 from fedbandits.federation.messages import ImplausibleError
 from fedbandits.learners.confidence import least_eigenvalue_factor
-from fedbandits.learners.ridge import are_records
-from fedbandits.privacy.bounds import IMPROBABLE, NO_FAULT, any_implausible
+from fedbandits.privacy.bounds import IMPROBABLE, NO_FAULT
 from fedbandits.privacy.continual import NONE, release_deviation
 from fedbandits.privacy.rounding import grid_step
+from fedbandits.systems.agents.kernels.pools import NO_SUM, release_fault
 from fedbandits.systems.agents.plan import AgentsPlan
-
-#: What is wrong with a sum of releases.
-_TOO_LARGE, _NO_SUM = 1, 2
-
-
-@compiled
-def _fault(
-    values: Floats, record: Floats, records: float, scales: Floats, deviation: float, below: float,
-    models: int, dimension: int,
-) -> int:  # fmt: skip
-    """Both checks in one call: each message is held to them."""
-    if any_implausible(values, record, records, scales, deviation):
-        return _TOO_LARGE
-    sums = values.reshape((models, values.size // models))
-    return NO_FAULT if are_records(sums, below, dimension) else _NO_SUM
 
 
 class Limits:
@@ -85,14 +69,14 @@ class Limits:
         records = self._records(releases)
         below = max(self._lacking * len(agents), self._rounded * records)
         below += self.noise_factor * deviation
-        fault = _fault(
+        fault = release_fault(
             values, self.record, records, constants.entry_scale, deviation, below,
             constants.models, constants.dimension,
         )  # fmt: skip
         if fault == NO_FAULT:
             return
         newest = max(releases)
-        if fault == _NO_SUM:
+        if fault == NO_SUM:
             raise ImplausibleError(f"{name}: release {newest} is not a sum of records")
         raise ImplausibleError(
             f"{name}: a number in release {newest} is larger than the terms allow"

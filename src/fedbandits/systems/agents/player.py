@@ -17,9 +17,9 @@ from fedbandits.federation.events import Decide, Decision, LetGo, Observe
 from fedbandits.federation.messages import Message
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step
-from fedbandits.learners.joint import Joint, observe_joint
-from fedbandits.learners.linucb import new_narrow
-from fedbandits.learners.ridge import Record
+from fedbandits.learners.kernels.joint import Joint, observe_joint
+from fedbandits.learners.kernels.linucb import new_narrow
+from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.bounds import all_finite, as_reward, record_fault, require_within
 from fedbandits.privacy.running_sum import draw_ahead
 from fedbandits.systems.agents.decisions import Offer, OpenDecision

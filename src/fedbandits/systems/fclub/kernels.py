@@ -1,13 +1,106 @@
-"""What a server computes in a round, as a compiled function on arrays."""
+"""Compiled code of FCLUB: a server's round, and the loop over the rounds of a phase."""
 
 from __future__ import annotations
 
-from fedbandits._compile import borrowing
-from fedbandits._typing import Floats
-from fedbandits.learners.models import Models, update
-from fedbandits.learners.ridge import add_record
-from fedbandits.systems.fclub.persons import share
-from fedbandits.systems.fclub.plan import Constants
+from typing import NamedTuple
+
+from fedbandits._compile import borrowing, compiled
+from fedbandits._typing import Floats, Floats32, Ints
+from fedbandits.environments.kernels.arrivals import (
+    ClusteredWorld,
+    draw_arrival,
+    draw_item_reward,
+    fill_expected,
+    fill_items,
+    items_workspace,
+)
+from fedbandits.learners.kernels.models import Models, Scoring, choose_arm, update
+from fedbandits.learners.kernels.ridge import add_record
+from fedbandits.privacy.bounds import NO_FAULT, record_fault
+from fedbandits.random import Key
+from fedbandits.systems.kernels import Tally
+from fedbandits.systems.servers.kernels import Clock
+
+
+class Constants(NamedTuple):
+    """Everything constant in a run, as compiled code takes it."""
+
+    users: int
+    servers: int
+    dimension: int
+    items: int
+    context_bound: float
+    raw_view: bool
+    offset: float  # taken off every reward
+    width: float  # exploration_scale times the deviation of a reward
+    rounding: float  # rounds a record's products, so that sums are exact: see privacy.rounding
+    records_per_person: int  # records of a user that count for releases; 0 for all
+    phase_ends: Ints  # last rounds of the phases
+
+
+class Mixtures(NamedTuple):
+    """The clusters of every server's own users, as many as ``number`` says."""
+
+    number: Ints  # (servers,)
+    centre: Floats  # (servers, most, d)
+    spread: Floats  # (servers, most)
+    share: Floats  # (servers, most)
+    precision: Floats  # (servers, most, d, d)
+
+
+class Told(NamedTuple):
+    """What servers have released; of no rows where it is of no more use."""
+
+    draws: Floats  # (users, slots, p) noise of running sums, kept
+    before: Floats  # (users, p + 2) sums at the last release of clusters
+    rows: Floats  # (servers, most rows, p) sums of clusters that were released
+    shared: Floats  # (users, p + 2) sums of the records that count, where not all do
+    filled: Ints  # (servers,) how many
+
+
+class State(NamedTuple):
+    """All that changes in a run: saving it is saving the run."""
+
+    clock: Clock
+    tally: Tally  # of every user
+    sums: Floats  # (users, p + 2) raw; see :func:`learn`
+    models: Models  # of every user
+    cluster_of: Ints  # (users,) the likeliest one of its server's
+    mixtures: Mixtures
+    told: Told
+
+
+class Scratch(NamedTuple):
+    """Buffers of a round; nothing in them outlives it."""
+
+    scoring: Scoring
+    items: Floats32  # (d, K)
+    expected: Floats  # (K,)
+    context: Floats  # (d,)
+    gain: Floats  # (d,)
+
+
+@borrowing
+def share(
+    constants: Constants, shared: Floats, user: int, context: Floats, centred: float, counts: bool
+) -> None:
+    """Enter a record into what is released, if it counts and not all do anyway.
+
+    Parameters
+    ----------
+    constants : Constants
+    shared : (users, p + 2) float64
+        Sums of the records that count.
+    user : int
+        Row of the user who gave the reward.
+    context : (d,) float64
+    centred : float
+        The reward less its offset.
+    counts : bool
+        Whether the record is one of the first of its user.
+    """
+    if counts and shared.shape[0] > 0:
+        add_record(shared, user, context, centred, constants.rounding)
 
 
 @borrowing
@@ -43,3 +136,35 @@ def learn(
     sums[user, size - 1] += centred * centred
     if constants.raw_view:
         update(models, user, context, centred, gain)
+
+
+@compiled
+def run_until(
+    world: ClusteredWorld, constants: Constants, state: State, scratch: Scratch, key: Key, stop: int
+) -> None:
+    """Play on until ``stop`` rounds are done, or a record is out of bounds; phases end outside."""
+    workspace = items_workspace(world)
+    tally = state.tally
+    for round_ in range(state.clock.round_[0] + 1, stop + 1):
+        user = draw_arrival(world, key, round_)
+        fill_items(world, workspace, key, round_, scratch.items)
+        chosen = choose_arm(
+            state.models, user, constants.width, False, scratch.items, scratch.scoring
+        )
+        best = fill_expected(world, user, round_, scratch.items, scratch.expected)
+        reward = draw_item_reward(scratch.expected[chosen], key, round_)
+        tally.regret[user] += scratch.expected[best] - scratch.expected[chosen]
+        tally.reward[user] += reward
+        for i in range(constants.dimension):
+            scratch.context[i] = float(scratch.items[i, chosen])
+        bound = constants.context_bound
+        fault, reward = record_fault(scratch.context, reward, bound, 0.0, 1.0, False)
+        if fault != NO_FAULT:
+            state.clock.fault[0] = fault
+            return
+        counts = state.sums[user, -2] < constants.records_per_person  # so many came before
+        learn(
+            constants, state.models, state.sums, state.told.shared, user, scratch.context, reward,
+            counts, scratch.gain,
+        )  # fmt: skip
+    state.clock.round_[0] = max(stop, state.clock.round_[0])

@@ -9,67 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbandits._compile import compiled
 from fedbandits._typing import Floats
 from fedbandits.environments.clustered import Clustered
-from fedbandits.environments.kernels.arrivals import (
-    draw_arrival,
-    draw_item_reward,
-    fill_expected,
-    fill_items,
-    items_workspace,
-)
 from fedbandits.learners.clustering import adjusted_rand_index
-from fedbandits.learners.evidence import Spectrum, decompose, stack
-from fedbandits.learners.models import choose_arm
-from fedbandits.privacy.bounds import NO_FAULT, record_fault
+from fedbandits.learners.kernels.evidence import Spectrum, decompose, stack
 from fedbandits.privacy.continual import add_release_noise, draw_slot
 from fedbandits.random import Key, Purpose, normals
-from fedbandits.systems.fclub.kernels import learn
+from fedbandits.systems.fclub.kernels import State, run_until
 from fedbandits.systems.fclub.persons import released_sums
 from fedbandits.systems.fclub.phases import find_clusters, learn_from, make_release, take_over
-from fedbandits.systems.fclub.plan import CLUSTERS, NEVER, USERS, Constants, FCLUBPlan
-from fedbandits.systems.fclub.state import (
-    Scratch,
-    State,
-    initial_state,
-    mixture_of,
-    new_scratch,
-    put_mixture,
-)
-from fedbandits.systems.servers.replicate import NUMBER, ServersReplicate
-
-
-@compiled
-def run_until(
-    world: Any, constants: Constants, state: State, scratch: Scratch, key: Key, stop: int
-) -> None:
-    """Play on until ``stop`` rounds are done, or a record is out of bounds; phases end outside."""
-    workspace = items_workspace(world)
-    tally = state.tally
-    for round_ in range(state.clock.round_[0] + 1, stop + 1):
-        user = draw_arrival(world, key, round_)
-        fill_items(world, workspace, key, round_, scratch.items)
-        chosen = choose_arm(
-            state.models, user, constants.width, False, scratch.items, scratch.scoring
-        )
-        best = fill_expected(world, user, round_, scratch.items, scratch.expected)
-        reward = draw_item_reward(scratch.expected[chosen], key, round_)
-        tally.regret[user] += scratch.expected[best] - scratch.expected[chosen]
-        tally.reward[user] += reward
-        for i in range(constants.dimension):
-            scratch.context[i] = float(scratch.items[i, chosen])
-        bound = constants.context_bound
-        fault, reward = record_fault(scratch.context, reward, bound, 0.0, 1.0, False)
-        if fault != NO_FAULT:
-            state.clock.fault[0] = fault
-            return
-        counts = state.sums[user, -2] < constants.records_per_person  # so many came before
-        learn(
-            constants, state.models, state.sums, state.told.shared, user, scratch.context, reward,
-            counts, scratch.gain,
-        )  # fmt: skip
-    state.clock.round_[0] = max(stop, state.clock.round_[0])
+from fedbandits.systems.fclub.plan import CLUSTERS, NEVER, USERS, FCLUBPlan
+from fedbandits.systems.fclub.state import initial_state, mixture_of, new_scratch, put_mixture
+from fedbandits.systems.servers.kernels import NUMBER
+from fedbandits.systems.servers.replicate import ServersReplicate
 
 
 class Replicate(ServersReplicate[FCLUBPlan]):

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedbandits._compile import borrowing
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.ridge import add_record
-from fedbandits.systems.fclub.plan import Constants, FCLUBPlan
+from fedbandits.systems.fclub.plan import FCLUBPlan
 
 
 def first_shared(plan: FCLUBPlan, users: int) -> Floats:
@@ -28,26 +26,3 @@ def first_visits(plan: FCLUBPlan, users: int) -> Ints:
 def released_sums(sums: Floats, shared: Floats) -> Floats:
     """The sums that a release is made of: those of the records that count, or of all."""
     return shared if len(shared) else sums
-
-
-@borrowing
-def share(
-    constants: Constants, shared: Floats, user: int, context: Floats, centred: float, counts: bool
-) -> None:
-    """Enter a record into what is released, if it counts and not all do anyway.
-
-    Parameters
-    ----------
-    constants : Constants
-    shared : (users, p + 2) float64
-        Sums of the records that count.
-    user : int
-        Row of the user who gave the reward.
-    context : (d,) float64
-    centred : float
-        The reward less its offset.
-    counts : bool
-        Whether the record is one of the first of its user.
-    """
-    if counts and shared.shape[0] > 0:
-        add_record(shared, user, context, centred, constants.rounding)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.learners.attachment import attach
-from fedbandits.learners.evidence import (
+from fedbandits.learners.kernels.evidence import (
     Evidence,
     Spectrum,
     decompose,
@@ -17,9 +17,10 @@ from fedbandits.learners.evidence import (
     stack,
     weigh,
 )
-from fedbandits.learners.likeness import Estimates, averaged
-from fedbandits.learners.mixture import Fitted, Mixture, fit_mixture
-from fedbandits.learners.models import Models
+from fedbandits.learners.kernels.likeness import Estimates, averaged
+from fedbandits.learners.kernels.mixture import Mixture
+from fedbandits.learners.kernels.models import Models
+from fedbandits.learners.mixture import Fitted, fit_mixture
 from fedbandits.systems.fclub.plan import CLUSTERS, REWARD_VARIANCE, USERS, FCLUBPlan
 
 #: Exact rows (rows, p) to what leaves in their place. Called once a release.

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._typing import Floats, Ints
+from fedbandits._typing import Floats
 from fedbandits.environments.facts import ClusteredFacts
 from fedbandits.errors import ConfigError
 from fedbandits.federation.terms import Schedule
-from fedbandits.learners.ridge import packed_size
+from fedbandits.learners.kernels.ridge import packed_size
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event, GaussianRelease, Parallel
 from fedbandits.privacy.continual import ContinualPlan, calibrated, noise_pattern
 from fedbandits.privacy.rounding import require_room, rounding_constant
 from fedbandits.systems.fclub.config import FCLUB, Growing
+from fedbandits.systems.fclub.kernels import Constants
 from fedbandits.systems.servers.plan import LATER, ServersPlan, check_homes
 
 #: What a server releases.
@@ -29,22 +29,6 @@ _BOUND = 1.0 + 1e-5
 _MOST_RELEASES = 2**12
 #: 4 GB of noise.
 _MOST_NUMBERS = 2**29
-
-
-class Constants(NamedTuple):
-    """Everything constant in a run, as compiled code takes it."""
-
-    users: int
-    servers: int
-    dimension: int
-    items: int
-    context_bound: float
-    raw_view: bool
-    offset: float  # taken off every reward
-    width: float  # exploration_scale times the deviation of a reward
-    rounding: float  # rounds a record's products, so that sums are exact: see privacy.rounding
-    records_per_person: int  # records of a user that count for releases; 0 for all
-    phase_ends: Ints  # last rounds of the phases
 
 
 class FCLUBPlan(ServersPlan, frozen=True, kw_only=True):

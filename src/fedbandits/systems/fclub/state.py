@@ -2,60 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.needs import F64, Needs, Part
-from fedbandits.learners.mixture import Mixture, one_cluster
-from fedbandits.learners.models import Models, Scoring, new_scoring
+from fedbandits.learners.kernels.mixture import Mixture
+from fedbandits.learners.kernels.models import Models, new_scoring
+from fedbandits.learners.mixture import one_cluster
+from fedbandits.systems.fclub.kernels import Mixtures, Scratch, State, Told
 from fedbandits.systems.fclub.persons import first_shared
 from fedbandits.systems.fclub.plan import CLUSTERS, REWARD_VARIANCE, FCLUBPlan
 from fedbandits.systems.kernels import Tally
-from fedbandits.systems.servers.state import Clock, new_clock
-
-
-class Mixtures(NamedTuple):
-    """The clusters of every server's own users, as many as ``number`` says."""
-
-    number: Ints  # (servers,)
-    centre: Floats  # (servers, most, d)
-    spread: Floats  # (servers, most)
-    share: Floats  # (servers, most)
-    precision: Floats  # (servers, most, d, d)
-
-
-class Told(NamedTuple):
-    """What servers have released; of no rows where it is of no more use."""
-
-    draws: Floats  # (users, slots, p) noise of running sums, kept
-    before: Floats  # (users, p + 2) sums at the last release of clusters
-    rows: Floats  # (servers, most rows, p) sums of clusters that were released
-    shared: Floats  # (users, p + 2) sums of the records that count, where not all do
-    filled: Ints  # (servers,) how many
-
-
-class State(NamedTuple):
-    """All of it."""
-
-    clock: Clock
-    tally: Tally  # of every user
-    sums: Floats  # (users, p + 2) raw; see :func:`.kernels.learn`
-    models: Models  # of every user
-    cluster_of: Ints  # (users,) the likeliest one of its server's
-    mixtures: Mixtures
-    told: Told
-
-
-class Scratch(NamedTuple):
-    """Buffers of a round; nothing in them outlives it."""
-
-    scoring: Scoring
-    items: Floats32  # (d, K)
-    expected: Floats  # (K,)
-    context: Floats  # (d,)
-    gain: Floats  # (d,)
+from fedbandits.systems.servers.kernels import new_clock
 
 
 def new_scratch(dimension: int, items: int) -> Scratch:

@@ -8,8 +8,9 @@ import numpy as np
 
 from fedbandits.systems.exported import Learned, symmetric_inverse
 from fedbandits.systems.fclub_published.kernels.models import refresh
+from fedbandits.systems.fclub_published.kernels.state import Local
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
-from fedbandits.systems.fclub_published.state import Local, new_scratch, row_of
+from fedbandits.systems.fclub_published.state import new_scratch, row_of
 from fedbandits.systems.servers.application import application, supply, user_rows
 
 __all__ = ["application", "export", "supply"]

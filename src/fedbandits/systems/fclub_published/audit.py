@@ -10,7 +10,7 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.ridge import Record
+from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.continual import TREE, ContinualPlan, draw_slot
 from fedbandits.privacy.likelihood import (
@@ -25,8 +25,9 @@ from fedbandits.random import Key, Purpose, fill_normal
 from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.fclub_published.config import PublishedFCLUB
 from fedbandits.systems.fclub_published.kernels.exchange import add_noise
+from fedbandits.systems.fclub_published.kernels.state import Constants
 from fedbandits.systems.fclub_published.messages import PhaseReport
-from fedbandits.systems.fclub_published.plan import Constants, PublishedFCLUBPlan
+from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 from fedbandits.systems.games import (
     ContentsGame,
     Look,

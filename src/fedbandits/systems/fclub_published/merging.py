@@ -7,29 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import compiled
 from fedbandits._typing import Bools, Floats, Ints
 from fedbandits.errors import FedbanditsError
-from fedbandits.learners.clustering import components, connect_same
-from fedbandits.learners.ridge import factorise, invert_statistic, packed_dimension
-from fedbandits.systems.fclub_published.kernels.regroup import cluster_sums
-from fedbandits.systems.fclub_published.plan import DELAYED, Constants
-from fedbandits.systems.fclub_published.state import Hub
+from fedbandits.learners.clustering import components
+from fedbandits.learners.kernels.clustering import connect_same
+from fedbandits.learners.kernels.ridge import factorise
+from fedbandits.systems.fclub_published.kernels.regroup import cluster_sums, estimates_of
+from fedbandits.systems.fclub_published.kernels.state import DELAYED, Constants, Hub
 
 
 class NotARecordsSumError(FedbanditsError):
     """A sum of outer products, noise included, that is not positive definite."""
-
-
-@compiled
-def estimates_of(sums: Floats, ridge: float) -> Floats:
-    """Ridge estimates of all rows, (rows, d); zeros where a sum is not one of records."""
-    d = packed_dimension(sums.shape[1] - 1)
-    theta, factor, inverse = np.zeros((sums.shape[0], d)), np.zeros((d, d)), np.zeros((d, d))
-    for row in range(sums.shape[0]):
-        if np.isnan(invert_statistic(sums[row], ridge, factor, inverse, theta[row])):
-            theta[row] = 0.0
-    return theta
 
 
 def clusters_of(labels: Ints) -> Ints:

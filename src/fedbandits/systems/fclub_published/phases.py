@@ -11,7 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.clustering import Edges, components, delete_edges
+from fedbandits.learners.clustering import components
+from fedbandits.learners.kernels.clustering import Edges, delete_edges
 from fedbandits.systems.fclub_published.kernels.exchange import (
     AT_RENEWAL,
     FOR_REPORT,
@@ -22,15 +23,9 @@ from fedbandits.systems.fclub_published.kernels.exchange import (
     take_report_noise,
 )
 from fedbandits.systems.fclub_published.kernels.models import settle
-from fedbandits.systems.fclub_published.kernels.regroup import cluster_sums
-from fedbandits.systems.fclub_published.merging import (
-    adopt,
-    clusters_of,
-    estimates_of,
-    propose,
-)
-from fedbandits.systems.fclub_published.plan import DELAYED, Constants
-from fedbandits.systems.fclub_published.state import Hub, Local
+from fedbandits.systems.fclub_published.kernels.regroup import cluster_sums, estimates_of
+from fedbandits.systems.fclub_published.kernels.state import DELAYED, Constants, Hub, Local
+from fedbandits.systems.fclub_published.merging import adopt, clusters_of, propose
 
 #: Standard normals of a cluster's next release, (p,): ``(cluster, what for)``.
 DrawNoise = Callable[[int, int], Floats]

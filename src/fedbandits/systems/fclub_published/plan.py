@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._typing import Floats, Ints
+from fedbandits._typing import Ints
 from fedbandits.environments.facts import ClusteredFacts
 from fedbandits.errors import ConfigError
 from fedbandits.federation.terms import Schedule
-from fedbandits.learners.ridge import packed_size
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import (
     Clear,
@@ -37,12 +36,18 @@ from fedbandits.systems.fclub_published.config import (
     Together,
     phase_ends,
 )
+from fedbandits.systems.fclub_published.kernels.state import (
+    ALONE,
+    ALWAYS,
+    DELAYED,
+    EDGES,
+    NEVER,
+    PHASED,
+    SETS,
+    TOGETHER,
+    Constants,
+)
 from fedbandits.systems.servers.plan import LATER, ServersPlan, check_homes
-
-#: Who learns with whom.
-ALONE, TOGETHER, PHASED, EDGES, SETS = 0, 1, 2, 3, 4
-#: What servers tell one another.
-NEVER, ALWAYS, DELAYED = 0, 1, 2
 
 _CLUSTERINGS = {Alone: ALONE, Together: TOGETHER, Phased: PHASED, Edges: EDGES, Sets: SETS}
 _SHARINGS = {Never: NEVER, Always: ALWAYS, Delayed: DELAYED}
@@ -57,43 +62,6 @@ _RECORD_NORM = 2.0
 _MOST_IN_A_GRAPH = 20_000
 #: More uploads of a local cluster cannot be planned for.
 _MOST_UPLOADS = 10**12
-
-
-class Constants(NamedTuple):
-    """Everything constant in a run, as compiled code takes it."""
-
-    users: int
-    servers: int
-    dimension: int
-    items: int
-    context_bound: float
-    clustering: int  # ALONE, TOGETHER, PHASED, EDGES or SETS
-    sharing: int  # NEVER, ALWAYS or DELAYED
-    log_upload: float  # ln U
-    log_download: float  # ln D
-    buffered: bool  # acts on S + ΔS, not on S
-    alpha1: float
-    alpha2: float
-    alpha_p: float
-    ridge: float  # λ added to what is recommended by
-    edge_ridge: float
-    merge_ridge: float
-    radius_scale: float  # exploration_scale · σ
-    radius_term: float  # 2 ln(2/α), or 2 ln(mL/α) of Lemma 1
-    radius_offset: float  # what is added to T/d: 3, or ρ_max/ρ_min of Lemma 1
-    radius_unit: float  # ρ_min in Lemma 1, else 1
-    radius_shared: bool  # T is divided by L' too, and √L' multiplies the bias
-    radius_bias: float  # exploration_scale · (√ρ_max + κ)
-    noise_factor: float  # √32 · 2 ln(4/δ)/ε of the authors' β, or 0: another β
-    root_epsilon: float  # √ε; 1 where it has no use
-    squared: bool  # the bonus has no root
-    private: bool
-    shift: float  # ρ of equation 7
-    noise_scale: float  # deviation of a node's off-diagonal entries
-    entry_scale: Floats  # (p,) deviations of a statistic's entries, relative to noise_scale
-    most_uploads: int  # under one tree
-    own_merging: bool  # the authors' way to merge, not Algorithm 2's
-    phase_ends: Ints  # last rounds of the phases
 
 
 class PublishedFCLUBPlan(ServersPlan, frozen=True, kw_only=True):
@@ -306,8 +274,3 @@ def _noise(config: PublishedFCLUB, facts: ClusteredFacts, rounds: int, phases: i
 def levels_of(uploads: int) -> int:
     """Depth of a tree for so many uploads: ν = ⌈log₂(t_c + 1)⌉ + 1 (Algorithm 5)."""
     return uploads.bit_length() + 1
-
-
-def row_size(dimension: int) -> int:
-    """Numbers of a sum: a packed statistic, and how many records are in it."""
-    return int(packed_size(dimension)) + 1

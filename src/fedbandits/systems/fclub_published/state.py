@@ -2,23 +2,18 @@
 
 A local cluster is named by its lowest user, a global one by its lowest local cluster, and what is
 kept of it stands in the row of its name: no variant ever has more clusters than users. Sums are
-packed (see :mod:`fedbandits.learners.ridge`), with the number of records behind them as last
+packed (see :mod:`.learners.kernels.ridge`), with the number of records behind them as last
 entry: a row of d (d + 3) / 2 + 1 numbers.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
-from fedbandits._compile import compiled
-from fedbandits._typing import Floats, Floats32, Ints
+from fedbandits._typing import Ints
 from fedbandits.environments.needs import F64, Needs, Part
-from fedbandits.learners.clustering import Edges
-from fedbandits.learners.models import Models, Scoring, new_scoring
-from fedbandits.systems.fclub_published.plan import (
+from fedbandits.learners.kernels.models import Models, new_scoring
+from fedbandits.systems.fclub_published.kernels.state import (
     ALONE,
     ALWAYS,
     DELAYED,
@@ -27,95 +22,17 @@ from fedbandits.systems.fclub_published.plan import (
     PHASED,
     SETS,
     TOGETHER,
-    PublishedFCLUBPlan,
+    Hub,
+    Local,
+    Scratch,
+    SetNotes,
+    State,
+    Trees,
     row_size,
 )
+from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 from fedbandits.systems.kernels import Tally
-from fedbandits.systems.servers.state import Clock, new_clock
-
-Flags = NDArray[np.uint8]
-
-
-class Trees(NamedTuple):
-    """The noise of local clusters' uploads; of no rows where there is none."""
-
-    draws: Floats  # (clusters, slots, p)
-    releases: Ints  # (clusters,) perturbations that were taken
-    uploads: Ints  # (clusters,) those of them that uploads took
-    held: Floats  # (clusters, p) H̄, h̄
-    coming: Floats  # (clusters, p) H, h: the perturbation that was taken last
-
-
-class SetNotes(NamedTuple):
-    """What SCLUB keeps besides; of no rows elsewhere."""
-
-    checked: Flags  # (users,) who has come in this phase
-    size: Ints  # (clusters,) users
-    pending: Ints  # (clusters,) those of them that have not come yet
-    frozen_theta: Floats  # (clusters, d) at the phase's start, or when it came to be
-    frozen_count: Floats  # (clusters,)
-
-
-class Local(NamedTuple):
-    """What servers know of their users; one server's own, or all of them side by side."""
-
-    home: Ints  # (users,) the server that each lives on
-    sums: Floats  # (users, p + 1) raw
-    cluster_of: Ints  # (users,) the local cluster of each
-    model_of: Ints  # (users,) the row of the model that recommends to each
-    partners: Ints  # (clusters,) L': local clusters that share with it, itself included
-    models: Models  # of S + ΔS; where there is no buffer, of S
-    acting: Models  # of S alone; of no rows unless that is acted on
-    stale: Flags  # (clusters,) sums have changed and models have not yet
-    shared: Floats  # (clusters, p + 1) S, u, T
-    base_log_det: Floats  # (clusters,) ln det(λI + S)
-    buffer: Floats  # (clusters, p + 1) ΔS, Δu, ΔT
-    edges: Edges  # (users, users)
-    own: Models  # every user's own estimate; of no rows unless tested each round
-    sets: SetNotes
-    trees: Trees
-    twice: Flags  # (1,) whether uploads count twice in this phase
-
-
-class Hub(NamedTuple):
-    """What the global server knows."""
-
-    cluster_of: Ints  # (users,) the local cluster of each, as servers reported it
-    group_of: Ints  # (clusters,) the global cluster of each local one; -1 where there is none
-    audience: Ints  # (groups,) servers that have a part of it
-    known: Floats  # (clusters, p + 1) S, u, T of every local cluster
-    log_det: Floats  # (clusters,) ln det of those
-    waiting: Floats  # (clusters, p + 1) ΔS⁻, Δu⁻, ΔT⁻: what each lacks
-    total: Floats  # (groups, p + 1) Sᵍ, uᵍ, Tᵍ
-    due: Flags  # (clusters,) who must be sent what it lacks
-    twice: Flags  # (1,) whether uploads count twice in this phase
-
-
-#: Why a run cannot go on, beside what is wrong with a record: noise left no positive matrix.
-NOT_POSITIVE = 4
-
-
-class State(NamedTuple):
-    """All of it."""
-
-    clock: Clock
-    tally: Tally  # of every user
-    local: Local
-    hub: Hub
-
-
-class Scratch(NamedTuple):
-    """Buffers of a round; nothing in them outlives it."""
-
-    scoring: Scoring
-    items: Floats32  # (d, K)
-    expected: Floats  # (K,)
-    context: Floats  # (d,)
-    gain: Floats  # (d,)
-    factor: Floats  # (d, d)
-    row: Floats  # (p + 1,)
-    found: Ints  # (users,)
-    seen: Flags  # (users,)
+from fedbandits.systems.servers.kernels import new_clock
 
 
 def new_scratch(plan: PublishedFCLUBPlan, users: int) -> Scratch:
@@ -258,12 +175,6 @@ def initial_state(plan: PublishedFCLUBPlan) -> State:
         local=empty_local(plan, plan.home),
         hub=empty_hub(plan),
     )
-
-
-@compiled
-def last_of(row: Floats) -> Any:
-    """How many records are in a sum."""
-    return row[row.size - 1]
 
 
 def needs(plan: PublishedFCLUBPlan) -> Needs:

@@ -14,8 +14,13 @@ import numpy as np
 from fedbandits._compile import borrowing, compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.kernels.worlds import Handle
-from fedbandits.learners.assign import add_to, any_fault, copy_square, fill, put_square
-from fedbandits.learners.ridge import add_rank_one, apply_symmetric, invert_statistic, unpack
+from fedbandits.learners.kernels.assign import add_to, any_fault, copy_square, fill, put_square
+from fedbandits.learners.kernels.ridge import (
+    add_rank_one,
+    apply_symmetric,
+    invert_statistic,
+    unpack,
+)
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key
 from fedbandits.systems.agents.kernels.constants import Constants

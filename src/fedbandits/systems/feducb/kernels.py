@@ -15,8 +15,8 @@ import numpy as np
 from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.kernels.worlds import Handle
-from fedbandits.learners.assign import add_to, any_fault, fill
-from fedbandits.learners.joint import one_joint
+from fedbandits.learners.kernels.assign import add_to, any_fault, fill
+from fedbandits.learners.kernels.joint import one_joint
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.random import Key
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants

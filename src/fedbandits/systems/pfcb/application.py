@@ -19,7 +19,8 @@ from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
 from fedbandits.systems.application import Application, Asked, Means, Told, list_type
 from fedbandits.systems.exported import Learned
-from fedbandits.systems.pfcb.plan import CLEAR, PFCBPlan
+from fedbandits.systems.pfcb.kernels.constants import CLEAR
+from fedbandits.systems.pfcb.plan import PFCBPlan
 from fedbandits.systems.pfcb.roles.buyer import BuyerSupply
 
 #: Far beyond any price, and far from what a float cannot hold.

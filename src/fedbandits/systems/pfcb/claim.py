@@ -10,7 +10,8 @@ from fedbandits.privacy.accounting import Event, total_mu
 from fedbandits.privacy.claims import Limit, PrivacyClaim
 from fedbandits.privacy.statements import IN_CLEAR, ON_A_CLOCK, SECURE_NOISE
 from fedbandits.systems.pfcb.config import Never, Published
-from fedbandits.systems.pfcb.plan import CLEAR, PFCBPlan
+from fedbandits.systems.pfcb.kernels.constants import CLEAR
+from fedbandits.systems.pfcb.plan import PFCBPlan
 
 _PURCHASE = (
     "one purchase (units bought, units found good) of one buyer from one producer in one round"

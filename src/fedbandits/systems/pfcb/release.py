@@ -19,8 +19,9 @@ from fedbandits.privacy.running_sum import (
     encode,
 )
 from fedbandits.systems.pfcb.kernels.books import Books
+from fedbandits.systems.pfcb.kernels.constants import CLEAR, RUNNING
 from fedbandits.systems.pfcb.kernels.reports import write_report
-from fedbandits.systems.pfcb.plan import CLEAR, RUNNING, PFCBPlan
+from fedbandits.systems.pfcb.plan import PFCBPlan
 
 
 class ReleaseState(NamedTuple):

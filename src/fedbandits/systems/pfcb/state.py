@@ -2,44 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from fedbandits._typing import Floats, Ints
 from fedbandits.environments.needs import F64, Needs, Part
-from fedbandits.systems.pfcb.kernels.books import Books, empty_books
+from fedbandits.systems.pfcb.kernels.books import empty_books
+from fedbandits.systems.pfcb.kernels.rounds import Clock, State, Tally
 from fedbandits.systems.pfcb.plan import PFCBPlan
-
-
-class Clock(NamedTuple):
-    """Counters of a run, one-element arrays so that compiled code can advance them."""
-
-    round_: Ints  # rounds played
-    releases: Ints  # exchanges made
-
-
-class Tally(NamedTuple):
-    """What is counted of every buyer, (agents,)."""
-
-    regret: Floats
-    late_regret: Floats  # after the exploration
-    reward: Floats  # ρ a good unit, less what all units cost
-    violations: Ints  # rounds after the exploration that miss the constraint
-    empty: Ints  # rounds in which nothing was bought
-    units: Ints
-    judged: Ints  # (agents, 2): reports accepted and refused, a producer at a time
-
-
-class State(NamedTuple):
-    """All that changes in a run: saving it is saving the run."""
-
-    clock: Clock
-    faults: Ints  # (agents,): what is wrong with a purchase
-    books: Books  # with a first axis of buyers
-    draws: Floats  # (agents, slots, 2 m): noise draws in use
-    reports: Floats  # (agents, 2, m): the last ones
-    tally: Tally
 
 
 def initial_state(plan: PFCBPlan) -> State:

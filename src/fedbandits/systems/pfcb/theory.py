@@ -12,11 +12,12 @@ from fedbandits._typing import Floats
 from fedbandits.environments.base import Environment
 from fedbandits.environments.kernels.procurement import ProcurementWorld
 from fedbandits.environments.procurement import Procurement
-from fedbandits.learners.exact_purchasing import buy
-from fedbandits.learners.purchasing import EXACT, GREEDY, TOLERANCE
+from fedbandits.learners.kernels.exact_purchasing import buy
+from fedbandits.learners.kernels.purchasing import EXACT, GREEDY, TOLERANCE
 from fedbandits.random import replicate_key
 from fedbandits.systems.pfcb.config import PFCB, Always, Constant
-from fedbandits.systems.pfcb.plan import CLEAR, PFCBPlan
+from fedbandits.systems.pfcb.kernels.constants import CLEAR
+from fedbandits.systems.pfcb.plan import PFCBPlan
 from fedbandits.systems.theory import Bound
 
 _THEOREM_1 = "Solanki et al. 2022, Theorem 1"

@@ -11,7 +11,7 @@ from fedbandits.crypto.aead import CipherName, PacketCipher, Turn, make_cipher
 from fedbandits.crypto.keystream import derive_key
 from fedbandits.errors import RemoteProtocolError
 from fedbandits.federation.messages import OutOfOrderError
-from fedbandits.learners.index_rules import ITERATIONS, explores
+from fedbandits.learners.kernels.index_rules import ITERATIONS, explores
 from fedbandits.systems.samba.config import Algorithm
 
 if TYPE_CHECKING:  # a plan makes agreements

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from fedbandits._checked import Checked
-from fedbandits.learners import index_rules
+from fedbandits.learners.kernels import index_rules
 
 if TYPE_CHECKING:  # a configuration is read without ciphers
     from fedbandits.crypto.aead import CipherName

@@ -14,8 +14,8 @@ from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints, Words64
 from fedbandits.crypto.keystream import exponentials, word_below, word_to_unit
 from fedbandits.environments.kernels.bernoulli import pull_arm, pull_regret
-from fedbandits.learners.index_rules import LARGEST, note_bit, score_arms
-from fedbandits.learners.selection import equal_place, in_proportion, largest
+from fedbandits.learners.kernels.index_rules import LARGEST, note_bit, score_arms
+from fedbandits.learners.kernels.selection import equal_place, in_proportion, largest
 from fedbandits.random import Key
 from fedbandits.systems.samba.state import Owners
 

@@ -9,7 +9,7 @@ from fedbandits._typing import Floats
 from fedbandits.crypto import paillier
 from fedbandits.environments.base import Environment
 from fedbandits.errors import FedbanditsError
-from fedbandits.learners.largest_scores import first_memory
+from fedbandits.learners.kernels.largest_scores import first_memory
 from fedbandits.systems.replicate import CompiledReplicate
 from fedbandits.systems.samba.agreement import channel_cipher
 from fedbandits.systems.samba.kernels import pull

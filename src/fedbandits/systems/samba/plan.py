@@ -8,7 +8,7 @@ from typing import Any
 from fedbandits.environments.facts import ArmFacts
 from fedbandits.errors import ConfigError
 from fedbandits.federation.terms import Schedule
-from fedbandits.learners.index_rules import ITERATIONS
+from fedbandits.learners.kernels.index_rules import ITERATIONS
 from fedbandits.learners.locality import check_arm_score_locality
 from fedbandits.systems.base import Plan
 from fedbandits.systems.samba.agreement import Agreement, Comparing, agree

@@ -11,7 +11,7 @@ from fedbandits._typing import Ints
 from fedbandits.crypto.aead import PacketCipher, StreamCipher
 from fedbandits.crypto.counters import counter_blocks
 from fedbandits.crypto.keystream import permute
-from fedbandits.learners.index_rules import explores
+from fedbandits.learners.kernels.index_rules import explores
 from fedbandits.random import Key
 from fedbandits.systems.samba.agreement import Agreement
 from fedbandits.systems.samba.fixed_point import bits_for_ties

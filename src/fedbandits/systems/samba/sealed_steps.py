@@ -11,7 +11,7 @@ import numpy as np
 from fedbandits._typing import Ints, Words64
 from fedbandits.crypto.aead import PacketCipher, position_prefix
 from fedbandits.crypto.keystream import permute
-from fedbandits.learners.index_rules import explores
+from fedbandits.learners.kernels.index_rules import explores
 from fedbandits.random import Key
 from fedbandits.systems.samba.agreement import Agreement
 from fedbandits.systems.samba.kernels import (

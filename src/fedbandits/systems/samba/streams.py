@@ -19,7 +19,7 @@ import numpy as np
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints, Words64
 from fedbandits.crypto.keystream import KeyStream, derive_key, permute, word_to_unit
-from fedbandits.learners.index_rules import IN_PROPORTION, fill_arm_keys
+from fedbandits.learners.kernels.index_rules import IN_PROPORTION, fill_arm_keys
 from fedbandits.random import Key
 from fedbandits.systems.samba.agreement import RUN_BYTES, Agreement
 

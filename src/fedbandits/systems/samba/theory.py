@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.learners.index_rules import ITERATIONS
+from fedbandits.learners.kernels.index_rules import ITERATIONS
 from fedbandits.systems.samba.silent.theory import Counts
 from fedbandits.systems.theory import Bound
 

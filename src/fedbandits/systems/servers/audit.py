@@ -6,7 +6,7 @@ import numpy as np
 
 from fedbandits.environments.arrivals import Arrival
 from fedbandits.environments.clustered import Clustered
-from fedbandits.learners.ridge import Record
+from fedbandits.learners.kernels.ridge import Record
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import Look, audit_key, contexts
 

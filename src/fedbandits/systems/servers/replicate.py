@@ -10,9 +10,6 @@ from fedbandits.systems.servers.plan import ServersPlan
 
 AnyPlan = TypeVar("AnyPlan", bound=ServersPlan)
 
-#: Bytes of a number.
-NUMBER = 8
-
 
 class ServersReplicate(CompiledReplicate[AnyPlan]):
     """One replicate, compiled within a phase; what happens between phases is Python.

@@ -17,7 +17,7 @@ from fedbandits.federation.party import Party
 from fedbandits.federation.roles import MessageTable, Role, Roles
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step
-from fedbandits.learners.models import Scoring, new_scoring
+from fedbandits.learners.kernels.models import Scoring, new_scoring
 from fedbandits.privacy.bounds import as_reward, contexts_fault, record_fault, require_within
 from fedbandits.systems.servers.plan import LATER, ServersPlan
 from fedbandits.systems.servers.system import ServerSupply

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.joint_release import JointTerms
+from fedbandits.learners.kernels.joint_release import JointTerms
 
 #: How a sync is due: at rounds fixed in advance, or when a determinant has grown.
 FIXED, TRIGGERED = 0, 1

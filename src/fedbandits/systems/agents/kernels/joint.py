@@ -6,8 +6,8 @@ import math
 
 from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats, Floats32
-from fedbandits.learners.joint import Joint, load_joint
-from fedbandits.learners.joint_release import Noise
+from fedbandits.learners.kernels.joint import Joint, load_joint
+from fedbandits.learners.kernels.joint_release import Noise
 from fedbandits.systems.agents.kernels.constants import Constants
 from fedbandits.systems.agents.kernels.views import Views
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats
-from fedbandits.learners.assign import fill, fill_diagonal
-from fedbandits.learners.confidence import adaptive_terms, choose_shift
-from fedbandits.learners.ridge import invert_spectrum, log_determinant, unpack
-from fedbandits.privacy.bounds import NO_FAULT
+from fedbandits.learners.kernels.assign import fill, fill_diagonal
+from fedbandits.learners.kernels.confidence import adaptive_terms, choose_shift
+from fedbandits.learners.kernels.ridge import are_records, invert_spectrum, log_determinant, unpack
+from fedbandits.privacy.bounds import NO_FAULT, any_implausible
 from fedbandits.privacy.continual import release_deviation
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 
@@ -151,3 +151,36 @@ def pool_release(constants: Constants, basis: Basis, released: Floats, pool: Poo
             pool.trigger_log_det[m] = log_determinant(values, 0.0)
             pool.trigger_smallest[m] = values[0]
     return NO_FAULT
+
+
+#: What is wrong with a sum of releases.
+TOO_LARGE, NO_SUM = 1, 2
+
+
+@compiled
+def release_fault(
+    values: Floats, record: Floats, records: float, scales: Floats, deviation: float, below: float,
+    models: int, dimension: int,
+) -> int:  # fmt: skip
+    """Return what is wrong with a sum of releases: each message is held to it.
+
+    Parameters
+    ----------
+    values : (size,) float64
+        The sum.
+    record, records, scales, deviation
+        See :func:`.privacy.bounds.any_implausible`.
+    below, dimension
+        See :func:`.learners.kernels.ridge.are_records`.
+    models : int
+        Number of parameter vectors.
+
+    Returns
+    -------
+    int
+        ``NO_FAULT``, ``TOO_LARGE`` or ``NO_SUM``.
+    """
+    if any_implausible(values, record, records, scales, deviation):
+        return TOO_LARGE
+    sums = values.reshape((models, values.size // models))
+    return NO_FAULT if are_records(sums, below, dimension) else NO_SUM

@@ -15,9 +15,9 @@ from fedbandits.environments.kernels.worlds import (
     fill_decision_set,
     first_turn,
 )
-from fedbandits.learners.assign import flatten
-from fedbandits.learners.joint import Joint, best_where_cut, observe_joint, one_joint
-from fedbandits.learners.linucb import Narrow, best_arm, new_narrow, score_arms
+from fedbandits.learners.kernels.assign import flatten
+from fedbandits.learners.kernels.joint import Joint, best_where_cut, observe_joint, one_joint
+from fedbandits.learners.kernels.linucb import Narrow, best_arm, new_narrow, score_arms
 from fedbandits.privacy.bounds import NO_FAULT, NOT_A_NUMBER, hold_contexts, record_fault
 from fedbandits.privacy.continual import NONE, add_release_noise, draw_slot
 from fedbandits.random import Key, Purpose, fill_normal, integer

@@ -12,10 +12,10 @@ import numpy as np
 
 from fedbandits._compile import borrowing, compiled
 from fedbandits._typing import Floats, Floats32
-from fedbandits.learners.assign import copy_square, is_zero
-from fedbandits.learners.confidence import radius
-from fedbandits.learners.linucb import set_width
-from fedbandits.learners.ridge import (
+from fedbandits.learners.kernels.assign import copy_square, is_zero
+from fedbandits.learners.kernels.confidence import radius
+from fedbandits.learners.kernels.linucb import set_width
+from fedbandits.learners.kernels.ridge import (
     add_rank_one,
     add_record,
     apply_symmetric,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.ridge import Record
+from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.privacy.likelihood import Attacker, attacker, telling_releases

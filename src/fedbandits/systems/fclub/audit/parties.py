@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.learners.ridge import Record
+from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import attacker, stated_pattern
 from fedbandits.systems.base import PartiesReplicate, System

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats
-from fedbandits.learners.ridge import factorise
+from fedbandits.learners.kernels.ridge import factorise
 from fedbandits.privacy.continual import TREE, add_release_noise, draw_slot
-from fedbandits.systems.fclub_published.plan import Constants
-from fedbandits.systems.fclub_published.state import Hub, Local, Scratch, last_of
+from fedbandits.systems.fclub_published.kernels.state import Constants, Hub, Local, Scratch, last_of
 
 #: What a draw of noise is for: after an upload, a report, a renewal. Part of its name.
 AFTER_UPLOAD, FOR_REPORT, AT_RENEWAL = 0, 1, 2

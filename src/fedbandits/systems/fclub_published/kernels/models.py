@@ -6,10 +6,17 @@ import math
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Floats32
-from fedbandits.learners.models import Models, Scoring, choose_arm, update
-from fedbandits.learners.ridge import add_record, factorise, invert_statistic
-from fedbandits.systems.fclub_published.plan import DELAYED, EDGES, SETS, Constants
-from fedbandits.systems.fclub_published.state import Local, Scratch, last_of
+from fedbandits.learners.kernels.models import Models, Scoring, choose_arm, update
+from fedbandits.learners.kernels.ridge import add_record, factorise, invert_statistic
+from fedbandits.systems.fclub_published.kernels.state import (
+    DELAYED,
+    EDGES,
+    SETS,
+    Constants,
+    Local,
+    Scratch,
+    last_of,
+)
 
 
 @compiled

@@ -5,9 +5,11 @@ Only the user who arrived, and its cluster, are looked at.
 
 from __future__ import annotations
 
+import numpy as np
+
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.clustering import (
+from fedbandits.learners.kernels.clustering import (
     are_different,
     are_same,
     delete_edges_of,
@@ -15,9 +17,9 @@ from fedbandits.learners.clustering import (
     error_bar,
     reach,
 )
+from fedbandits.learners.kernels.ridge import invert_statistic, packed_dimension
 from fedbandits.systems.fclub_published.kernels.models import settle
-from fedbandits.systems.fclub_published.plan import Constants
-from fedbandits.systems.fclub_published.state import Local, Scratch
+from fedbandits.systems.fclub_published.kernels.state import Constants, Local, Scratch
 
 
 @compiled
@@ -204,3 +206,14 @@ def cluster_sums(sums: Floats, clusters: Ints, out: Floats) -> None:
     for user in range(clusters.size):
         for i in range(out.shape[1]):
             out[clusters[user], i] += sums[user, i]
+
+
+@compiled
+def estimates_of(sums: Floats, ridge: float) -> Floats:
+    """Ridge estimates of all rows, (rows, d); zeros where a sum is not one of records."""
+    d = packed_dimension(sums.shape[1] - 1)
+    theta, factor, inverse = np.zeros((sums.shape[0], d)), np.zeros((d, d)), np.zeros((d, d))
+    for row in range(sums.shape[0]):
+        if np.isnan(invert_statistic(sums[row], ridge, factor, inverse, theta[row])):
+            theta[row] = 0.0
+    return theta

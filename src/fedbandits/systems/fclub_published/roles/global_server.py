@@ -20,7 +20,8 @@ from fedbandits.federation.messages import (
     unpack,
 )
 from fedbandits.federation.state import Step, Transitions
-from fedbandits.learners.ridge import factorise
+from fedbandits.learners.kernels.ridge import factorise
+from fedbandits.systems.fclub_published.kernels.state import row_size
 from fedbandits.systems.fclub_published.merging import (
     NotARecordsSumError,
     Proposal,
@@ -37,9 +38,6 @@ from fedbandits.systems.fclub_published.messages import (
 )
 from fedbandits.systems.fclub_published.phases import (
     partners_of,
-)
-from fedbandits.systems.fclub_published.plan import (
-    row_size,
 )
 from fedbandits.systems.fclub_published.roles.relay import GlobalState, Relay
 

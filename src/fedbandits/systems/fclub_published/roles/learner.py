@@ -12,7 +12,7 @@ from fedbandits.environments.arrivals import Arrival
 from fedbandits.federation.messages import Message, pack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step
-from fedbandits.learners.ridge import add_rank_one
+from fedbandits.learners.kernels.ridge import add_rank_one
 from fedbandits.systems.fclub_published.covered_trees import CoveredTree
 from fedbandits.systems.fclub_published.kernels.exchange import (
     AFTER_UPLOAD,
@@ -26,6 +26,7 @@ from fedbandits.systems.fclub_published.kernels.regroup import (
     check_edges,
     check_sets,
 )
+from fedbandits.systems.fclub_published.kernels.state import ALWAYS, EDGES, NEVER, SETS, Local
 from fedbandits.systems.fclub_published.merging import (
     NotARecordsSumError,
 )
@@ -33,13 +34,7 @@ from fedbandits.systems.fclub_published.messages import (
     Observation,
     Upload,
 )
-from fedbandits.systems.fclub_published.plan import (
-    ALWAYS,
-    EDGES,
-    NEVER,
-    SETS,
-    PublishedFCLUBPlan,
-)
+from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 from fedbandits.systems.fclub_published.roles.noise import (
     Covered,
     TreeNoise,
@@ -48,13 +43,7 @@ from fedbandits.systems.fclub_published.roles.noise import (
     shift_of,
     simulated,
 )
-from fedbandits.systems.fclub_published.state import (
-    Local,
-    empty_local,
-    new_scratch,
-    put_row,
-    row_of,
-)
+from fedbandits.systems.fclub_published.state import empty_local, new_scratch, put_row, row_of
 from fedbandits.systems.servers.roles import OpenDecision, Server, ServerState
 from fedbandits.systems.servers.system import ServerSupply
 

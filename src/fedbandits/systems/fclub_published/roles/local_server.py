@@ -21,8 +21,8 @@ from fedbandits.federation.messages import (
 )
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
-from fedbandits.learners.models import update
-from fedbandits.learners.ridge import factorise
+from fedbandits.learners.kernels.models import update
+from fedbandits.learners.kernels.ridge import factorise
 from fedbandits.systems.fclub_published.kernels.exchange import (
     AT_RENEWAL,
     FOR_REPORT,
@@ -30,6 +30,7 @@ from fedbandits.systems.fclub_published.kernels.exchange import (
 from fedbandits.systems.fclub_published.kernels.regroup import (
     begin_sets_phase,
 )
+from fedbandits.systems.fclub_published.kernels.state import ALWAYS, DELAYED, NEVER, PHASED, SETS
 from fedbandits.systems.fclub_published.limits import Limits
 from fedbandits.systems.fclub_published.merging import (
     clusters_of,
@@ -53,14 +54,7 @@ from fedbandits.systems.fclub_published.phases import (
     sums_of,
     take_over,
 )
-from fedbandits.systems.fclub_published.plan import (
-    ALWAYS,
-    DELAYED,
-    NEVER,
-    PHASED,
-    SETS,
-    PublishedFCLUBPlan,
-)
+from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 from fedbandits.systems.fclub_published.roles.learner import Learner, LocalState
 from fedbandits.systems.fclub_published.roles.noise import (
     shift_of,

@@ -23,6 +23,7 @@ from fedbandits.systems.fclub_published.kernels.exchange import (
     hand_out,
     weigh_upload,
 )
+from fedbandits.systems.fclub_published.kernels.state import ALWAYS, DELAYED, Hub, row_size
 from fedbandits.systems.fclub_published.limits import Limits
 from fedbandits.systems.fclub_published.messages import (
     Download,
@@ -32,13 +33,8 @@ from fedbandits.systems.fclub_published.messages import (
     Upload,
     unpack_record,
 )
-from fedbandits.systems.fclub_published.plan import (
-    ALWAYS,
-    DELAYED,
-    PublishedFCLUBPlan,
-    row_size,
-)
-from fedbandits.systems.fclub_published.state import Hub, empty_hub, new_scratch
+from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
+from fedbandits.systems.fclub_published.state import empty_hub, new_scratch
 
 
 class GlobalState(PartyState, frozen=True, kw_only=True):

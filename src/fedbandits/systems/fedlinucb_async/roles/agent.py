@@ -13,7 +13,7 @@ from fedbandits.federation.events import Deadline, Decide, LetGo, Observe
 from fedbandits.federation.messages import Message, OutOfOrderError, pack, unpack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
-from fedbandits.learners.ridge import add_record
+from fedbandits.learners.kernels.ridge import add_record
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.systems.agents.joint import first_joint
 from fedbandits.systems.agents.kernels.pools import Pool, empty_pool

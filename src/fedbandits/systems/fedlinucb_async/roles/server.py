@@ -18,7 +18,7 @@ from fedbandits.federation.messages import (
 from fedbandits.federation.party import Party
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
-from fedbandits.learners.ridge import are_records
+from fedbandits.learners.kernels.ridge import are_records
 from fedbandits.privacy.rounding import grid_step
 from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.fedlinucb_async.messages import Download, Upload

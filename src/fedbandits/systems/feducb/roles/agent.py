@@ -14,7 +14,7 @@ from fedbandits.federation.events import Deadline, Decide, EndRound, LetGo, Obse
 from fedbandits.federation.messages import ImplausibleError, Message, OutOfOrderError, pack, unpack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
-from fedbandits.learners.ridge import Record
+from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.running_sum import ContinualState
 from fedbandits.systems.agents.counting import countable, sum_to_release

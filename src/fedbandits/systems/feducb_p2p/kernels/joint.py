@@ -6,8 +6,8 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats
-from fedbandits.learners.assign import add_to
-from fedbandits.learners.joint import one_joint
+from fedbandits.learners.kernels.assign import add_to
+from fedbandits.learners.kernels.joint import one_joint
 from fedbandits.systems.agents.kernels.constants import Constants
 from fedbandits.systems.agents.kernels.joint import load_others
 from fedbandits.systems.agents.kernels.rounds import Scratch

@@ -14,7 +14,7 @@ from fedbandits.federation.events import Decide, EndRound, LetGo, Observe
 from fedbandits.federation.messages import Message, pack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
-from fedbandits.learners.joint import Joint, copy_joint
+from fedbandits.learners.kernels.joint import Joint, copy_joint
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.running_sum import renamed
 from fedbandits.systems.agents.counting import countable, sum_to_release

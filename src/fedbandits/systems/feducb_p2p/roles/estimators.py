@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.learners.ridge import Record
+from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.bounds import NO_FAULT
 from fedbandits.privacy.running_sum import ContinualState

@@ -21,7 +21,8 @@ from fedbandits.systems.pfcb.audit.late import late_game
 from fedbandits.systems.pfcb.audit.moved import moved_game
 from fedbandits.systems.pfcb.audit.noise import secure_numbers, simulated_numbers
 from fedbandits.systems.pfcb.audit.parties import messages_games, small_plan
-from fedbandits.systems.pfcb.plan import CLEAR, PFCBPlan
+from fedbandits.systems.pfcb.kernels.constants import CLEAR
+from fedbandits.systems.pfcb.plan import PFCBPlan
 
 
 def games(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[Game]:

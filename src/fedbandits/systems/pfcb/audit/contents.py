@@ -16,9 +16,10 @@ from fedbandits.random import Key
 from fedbandits.systems.games import ContentsGame, Look, audit_key, drawn_targets
 from fedbandits.systems.pfcb.audit.stated import attacker, record_pair
 from fedbandits.systems.pfcb.kernels.books import Books, empty_books, one_book
+from fedbandits.systems.pfcb.kernels.constants import Constants
 from fedbandits.systems.pfcb.kernels.reports import write_report
-from fedbandits.systems.pfcb.loop import draw_noise
-from fedbandits.systems.pfcb.plan import Constants, PFCBPlan
+from fedbandits.systems.pfcb.kernels.rounds import draw_noise
+from fedbandits.systems.pfcb.plan import PFCBPlan
 
 #: The most units that anybody buys.
 UNITS = 10

@@ -17,7 +17,8 @@ from fedbandits.privacy.likelihood import decoder, telling_releases
 from fedbandits.systems.games import ContentsGame, Look, audit_key, drawn_targets
 from fedbandits.systems.pfcb.audit.contents import UNITS, play_reports
 from fedbandits.systems.pfcb.kernels.books import empty_books, one_book
-from fedbandits.systems.pfcb.plan import RUNNING, PFCBPlan
+from fedbandits.systems.pfcb.kernels.constants import RUNNING
+from fedbandits.systems.pfcb.plan import PFCBPlan
 
 #: Deviations of noise within which a number is taken for one that has none.
 _NO_NOISE = 1e-9

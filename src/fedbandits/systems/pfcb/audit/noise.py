@@ -25,9 +25,10 @@ from fedbandits.systems.pfcb.audit.contents import UNITS
 from fedbandits.systems.pfcb.audit.parties import BUYERS, WORLD
 from fedbandits.systems.pfcb.audit.stated import planned_deviations
 from fedbandits.systems.pfcb.kernels.books import Books, empty_books, one_book
+from fedbandits.systems.pfcb.kernels.constants import RUNNING, Constants
 from fedbandits.systems.pfcb.kernels.reports import write_report
-from fedbandits.systems.pfcb.loop import draw_noise
-from fedbandits.systems.pfcb.plan import RUNNING, Constants, PFCBPlan
+from fedbandits.systems.pfcb.kernels.rounds import draw_noise
+from fedbandits.systems.pfcb.plan import PFCBPlan
 
 #: Units that a report stands for: they are taken off again.
 _BOUGHT = 3.0

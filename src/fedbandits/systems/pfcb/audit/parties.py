@@ -25,7 +25,8 @@ from fedbandits.systems.party_games import (
 from fedbandits.systems.pfcb.audit.contents import UNITS
 from fedbandits.systems.pfcb.audit.stated import attacker, covariance_over_time, draw_covariance
 from fedbandits.systems.pfcb.config import PFCB
-from fedbandits.systems.pfcb.plan import RUNNING, PFCBPlan
+from fedbandits.systems.pfcb.kernels.constants import RUNNING
+from fedbandits.systems.pfcb.plan import PFCBPlan
 from fedbandits.systems.pfcb.roles import Buyer
 
 ROUNDS = 48

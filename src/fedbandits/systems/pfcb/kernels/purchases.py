@@ -9,11 +9,11 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.exact_purchasing import buy
-from fedbandits.learners.purchasing import is_empty, total
+from fedbandits.learners.kernels.exact_purchasing import buy
+from fedbandits.learners.kernels.purchasing import is_empty, total
 from fedbandits.systems.pfcb.kernels.books import Books, error_variance, worth
+from fedbandits.systems.pfcb.kernels.constants import Constants
 from fedbandits.systems.pfcb.kernels.safely import buy_safely
-from fedbandits.systems.pfcb.plan import Constants
 
 
 class Scratch(NamedTuple):

@@ -10,7 +10,7 @@ from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.privacy.continual import TOEPLITZ, add_release_noise, release_deviation
 from fedbandits.systems.pfcb.kernels.books import Books, decorrelated_units, error_variance, worth
-from fedbandits.systems.pfcb.plan import (
+from fedbandits.systems.pfcb.kernels.constants import (
     ALWAYS,
     BATCHES,
     CLEAR,

@@ -14,7 +14,7 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.purchasing import TOLERANCE
+from fedbandits.learners.kernels.purchasing import TOLERANCE
 
 
 @compiled

@@ -18,10 +18,11 @@ from fedbandits.federation.state import Step, Transitions
 from fedbandits.privacy.bounds import purchase_fault, require_within
 from fedbandits.privacy.running_sum import NoiseSource, draw_ahead
 from fedbandits.systems.pfcb.kernels.books import Books, note_purchase
+from fedbandits.systems.pfcb.kernels.constants import CLEAR
 from fedbandits.systems.pfcb.kernels.purchases import decide, new_scratch
 from fedbandits.systems.pfcb.kernels.reports import next_noise
 from fedbandits.systems.pfcb.messages import Report
-from fedbandits.systems.pfcb.plan import CLEAR, PFCBPlan
+from fedbandits.systems.pfcb.plan import PFCBPlan
 from fedbandits.systems.pfcb.release import release_report
 from fedbandits.systems.pfcb.roles.exchange import Exchange
 from fedbandits.systems.pfcb.roles.standing import (

@@ -13,9 +13,10 @@ from fedbandits.federation.messages import (
     unpack,
 )
 from fedbandits.privacy.bounds import any_implausible
+from fedbandits.systems.pfcb.kernels.constants import CLEAR, RUNNING
 from fedbandits.systems.pfcb.kernels.reports import begin_exchange, noise_deviation, take_report
 from fedbandits.systems.pfcb.messages import LateReportError, Report
-from fedbandits.systems.pfcb.plan import CLEAR, RUNNING, PFCBPlan
+from fedbandits.systems.pfcb.plan import PFCBPlan
 from fedbandits.systems.pfcb.roles.standing import BuyerState, Told, copied
 
 

@@ -13,7 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.index_rules import UCB, DecreasingEpsilonGreedy, EpsilonGreedy, Softmax
+from fedbandits.learners.kernels.index_rules import (
+    UCB,
+    DecreasingEpsilonGreedy,
+    EpsilonGreedy,
+    Softmax,
+)
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba.messages import BitList, ScoreList
 from fedbandits.systems.samba.packets import BIT, BIT_BYTES, BITS, SCORE_BYTES, SCORES, floats

@@ -12,11 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits.learners.index_rules import (
-    UCB,
-    DecreasingEpsilonGreedy,
-    EpsilonGreedy,
-)
+from fedbandits.learners.kernels.index_rules import UCB, DecreasingEpsilonGreedy, EpsilonGreedy
 from fedbandits.privacy.error_rates import rate_bound
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba.audit.attack import SCORES_KNOWN, TOLERANCE

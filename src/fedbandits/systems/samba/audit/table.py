@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fedbandits.learners.index_rules import DecreasingEpsilonGreedy, EpsilonGreedy, Pursuit
+from fedbandits.learners.kernels.index_rules import DecreasingEpsilonGreedy, EpsilonGreedy, Pursuit
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba.audit.sight import OBSERVER, OWNER, Examination, Sight
 from fedbandits.systems.samba.roles import COMP, CONTROLLER, CUSTOMER

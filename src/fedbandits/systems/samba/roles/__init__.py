@@ -10,7 +10,7 @@ import numpy as np
 
 from fedbandits.crypto import paillier
 from fedbandits.federation.roles import Role, Roles, Supplies
-from fedbandits.learners.index_rules import fill_arm_keys
+from fedbandits.learners.kernels.index_rules import fill_arm_keys
 from fedbandits.random import Key, replicate_key
 from fedbandits.systems.samba.messages import TABLE
 from fedbandits.systems.samba.plan import SambaPlan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedbandits._typing import Ints
-from fedbandits.learners.index_rules import explores
+from fedbandits.learners.kernels.index_rules import explores
 from fedbandits.systems.samba.kernels import list_drawn
 from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.streams import (

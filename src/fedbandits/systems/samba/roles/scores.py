@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from fedbandits.crypto.aead import Channel
-from fedbandits.learners.index_rules import explores, note_bit, score_arm
+from fedbandits.learners.kernels.index_rules import explores, note_bit, score_arm
 from fedbandits.systems.samba.agreement import Agreement, channel_cipher
 from fedbandits.systems.samba.packets import BIT_BYTES, BITS, SCORE_BYTES, SCORES
 from fedbandits.systems.samba.plan import SambaPlan

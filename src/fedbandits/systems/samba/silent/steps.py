@@ -13,8 +13,8 @@ import numpy as np
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.crypto.keystream import permute
-from fedbandits.learners.index_rules import explores
-from fedbandits.learners.largest_scores import largest_scores, note_silent_bit
+from fedbandits.learners.kernels.index_rules import explores
+from fedbandits.learners.kernels.largest_scores import largest_scores, note_silent_bit
 from fedbandits.random import Key
 from fedbandits.systems.samba.fixed_point import to_words
 from fedbandits.systems.samba.kernels import pull

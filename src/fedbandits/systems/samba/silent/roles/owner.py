@@ -12,8 +12,8 @@ from fedbandits.federation.events import Decide, EndRound, Observe
 from fedbandits.federation.messages import Message
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
-from fedbandits.learners.index_rules import Arm, explores
-from fedbandits.learners.largest_scores import first_memory, largest_score, note_silent_bit
+from fedbandits.learners.kernels.index_rules import Arm, explores
+from fedbandits.learners.kernels.largest_scores import first_memory, largest_score, note_silent_bit
 from fedbandits.systems.samba.fixed_point import bits_for_ties, to_word
 from fedbandits.systems.samba.messages import EndForOwner, OwnerGaveUp, Reason, Sum
 from fedbandits.systems.samba.plan import SambaPlan

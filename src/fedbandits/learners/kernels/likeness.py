@@ -28,13 +28,13 @@ import numpy as np
 
 from fedbandits._compile import LANES, borrowing, compiled, fma, load, summed
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.centre_statistics import (
+from fedbandits.learners.kernels.centre_statistics import (
     add_statistic,
     find_centre,
     nothing_said,
     padded,
 )
-from fedbandits.learners.centres import (
+from fedbandits.learners.kernels.centres import (
     User,
     change_of_fit,
     look_at,
@@ -44,7 +44,7 @@ from fedbandits.learners.centres import (
     turn,
     turn_back,
 )
-from fedbandits.learners.evidence import Evidence, log_evidence
+from fedbandits.learners.kernels.evidence import Evidence, log_evidence
 
 #: Correlations ρ that are tried.
 CORRELATIONS = np.array([0.3, 0.6, 0.8, 0.9, 0.97, 0.99, 0.999])

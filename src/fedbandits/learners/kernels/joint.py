@@ -27,8 +27,8 @@ import numpy as np
 
 from fedbandits._compile import borrowing, compiled, fma, inlined
 from fedbandits._typing import Bools, Floats, Floats32
-from fedbandits.learners.assign import fill_diagonal, put_square
-from fedbandits.learners.joint_release import (
+from fedbandits.learners.kernels.assign import fill_diagonal, put_square
+from fedbandits.learners.kernels.joint_release import (
     WEIGHTS,
     JointTerms,
     Noise,
@@ -39,8 +39,8 @@ from fedbandits.learners.joint_release import (
     trace,
     weigh,
 )
-from fedbandits.learners.linucb import best_of_smaller
-from fedbandits.learners.ridge import add_rank_one, add_record, apply_symmetric, unpack
+from fedbandits.learners.kernels.linucb import best_of_smaller
+from fedbandits.learners.kernels.ridge import add_rank_one, add_record, apply_symmetric, unpack
 
 
 class Joint(NamedTuple):
@@ -149,7 +149,7 @@ def observe_joint(
     m, context, reward
         The record.
     rounding : float
-        See :func:`~fedbandits.learners.ridge.add_record`.
+        See :func:`~fedbandits.learners.kernels.ridge.add_record`.
     gain, moved : (d,) float64
         Buffers.
     """
@@ -240,7 +240,7 @@ def best_where_cut(
     cuts : (models,) bool
         Where it counts.
     theta, width, features, first, arm, scores
-        See :func:`~fedbandits.learners.linucb.best_of_smaller`.
+        See :func:`~fedbandits.learners.kernels.linucb.best_of_smaller`.
     """
     some = False
     for m in range(cuts.size):

@@ -11,8 +11,8 @@ import numpy as np
 
 from fedbandits._compile import LANES, borrowing, compiled, fma, inlined, lanes, load, store
 from fedbandits._typing import Floats
-from fedbandits.learners.evidence import Evidence
-from fedbandits.learners.ridge import invert_in_place
+from fedbandits.learners.kernels.evidence import Evidence
+from fedbandits.learners.kernels.ridge import invert_in_place
 
 
 class Said(NamedTuple):

@@ -14,14 +14,13 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.purchasing import (
+from fedbandits.learners.kernels.purchasing import (
     EXACT,
     TOLERANCE,
     buy_before_steps,
     buy_greedily,
     sort_steps,
     take_steps,
-    total,
 )
 
 #: Most chunks that one capacity is split into: powers of two, and what is left.
@@ -198,17 +197,3 @@ def buy(
         buy_exactly(revenue, surplus, capacity, reserve, order, ratio, purchase)
     else:
         buy_greedily(revenue, surplus, capacity, reserve, order, ratio, purchase)
-
-
-def optimum_by_integer_programming(revenue: Floats, surplus: Floats, capacity: Ints) -> float:
-    """The largest revenue, by scipy's integer programming; slow, for checking the others."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-
-    answer = milp(
-        -revenue,
-        constraints=LinearConstraint(surplus[None, :], lb=0.0),
-        integrality=np.ones(revenue.size),
-        bounds=Bounds(0, capacity),
-        options={"mip_rel_gap": 0.0},
-    )
-    return total(revenue, np.rint(answer.x).astype(np.int64))

@@ -1,4 +1,4 @@
-"""How much others' releases count in a joint estimate; see :mod:`fedbandits.learners.joint`."""
+"""How much others' releases count in a joint estimate; see :mod:`.joint`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats
-from fedbandits.learners.ridge import invert_spectrum
+from fedbandits.learners.kernels.ridge import invert_spectrum
 
 #: ρ and λ, in L². The estimate's ridge parameter is smaller than that of the martingale: what it
 #: adds to an estimate's error is counted apart, as Sρ‖z‖.

@@ -19,9 +19,9 @@ import numpy as np
 
 from fedbandits._compile import LANES, borrowing, compiled, fma, inlined, lanes, load, spread, store
 from fedbandits._typing import Floats
-from fedbandits.learners.centre_statistics import padded
-from fedbandits.learners.evidence import Evidence
-from fedbandits.learners.ridge import invert_in_place
+from fedbandits.learners.kernels.centre_statistics import padded
+from fedbandits.learners.kernels.evidence import Evidence
+from fedbandits.learners.kernels.ridge import invert_in_place
 
 #: So many pivots are multiplied before a logarithm is taken.
 _FACTORS = 16

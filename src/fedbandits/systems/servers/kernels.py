@@ -1,4 +1,4 @@
-"""What is counted in every simulation of servers."""
+"""Counters of every simulation of servers, as compiled code takes them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Ints
+
+#: Bytes of a number.
+NUMBER = 8
 
 
 class Clock(NamedTuple):
@@ -21,5 +24,5 @@ class Clock(NamedTuple):
 
 
 def new_clock() -> Clock:
-    """Zeros."""
+    """Return counters at zero."""
     return Clock(*(np.zeros(1, np.int64) for _ in Clock._fields))

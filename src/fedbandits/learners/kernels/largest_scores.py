@@ -20,7 +20,7 @@ import numpy as np
 
 from fedbandits._compile import compiled, implements
 from fedbandits._typing import Floats, Ints, Words64
-from fedbandits.learners.index_rules import (
+from fedbandits.learners.kernels.index_rules import (
     ITERATIONS,
     UCB,
     Arm,

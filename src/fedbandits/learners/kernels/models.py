@@ -8,7 +8,7 @@ import numpy as np
 
 from fedbandits._compile import borrowing
 from fedbandits._typing import Floats, Floats32
-from fedbandits.learners.linucb import (
+from fedbandits.learners.kernels.linucb import (
     Narrow,
     best_arm,
     new_narrow,
@@ -16,7 +16,7 @@ from fedbandits.learners.linucb import (
     score_arms_squared,
     set_width,
 )
-from fedbandits.learners.ridge import add_rank_one
+from fedbandits.learners.kernels.ridge import add_rank_one
 
 
 class Models(NamedTuple):

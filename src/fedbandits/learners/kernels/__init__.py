@@ -1,0 +1,1 @@
+"""Compiled code of learners: what one learner knows, and how it chooses."""
