@@ -1,9 +1,8 @@
 """Kernels that compiled code calls get machine code of their own only when Python calls them too.
 
-Numba makes machine code of every function that it compiles, and a wrapper for Python. A kernel that
-other kernels call needs neither: its optimised code is linked into theirs. To leave both out takes
-a quarter off what compiling takes. Whatever Python calls after all gets both at the first such
-call.
+Numba optimises every function that it compiles, makes machine code of it, and a wrapper for Python.
+A kernel that other kernels call needs none of that: its code is linked into theirs, and optimised
+there. Whatever Python calls after all gets it at the first such call.
 """
 
 from __future__ import annotations
@@ -81,13 +80,14 @@ class KernelCompiler(numba_compiler.CompilerBase):  # type: ignore[misc]
 
 
 def without_machine_code(library: Any) -> None:
-    """See to it that a library is optimised when it is linked, and no more."""
+    """Leave a library as it was lowered: it is optimised once, where it is linked into."""
 
     def finish() -> None:
         library._finalize_dynamic_globals()
         library._verify_declare_only_symbols()
         library._finalized = True
 
+    library._optimize_final_module = lambda: None
     library._finalize_final_module = finish
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 
 #: What a report holds: batches in clear, noisy batches, noisy running sums.
@@ -46,9 +45,8 @@ class Constants(NamedTuple):
     revenue: float  # ρ
 
 
-@compiled
 def draw_deviation(constants: Constants, release: int) -> float:
-    """Return the deviation of the noise that a report draws, in capacities.
+    """Return the deviation of the noise that a report draws, in capacities; compiled code calls it.
 
     Published: √(2 ln(1.25/δ))/ε_z of equations 10 and 11, with ε_z = ε/(2 log T) + ε/2^(z+1) of
     section 5.3.
