@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import ast
 import copy
+import ctypes
 import functools
+import importlib
 import inspect
 import math
 import os
@@ -14,13 +17,21 @@ from typing import NamedTuple
 
 import cloudpickle
 import numba
+import numpy as np
 import pytest
 
 from fedbandits import _compile
-from fedbandits._compile import compiled, fma, folder, implements, inlined
-from fedbandits._compile.sources import shards
+from fedbandits._compile import (
+    Entry,
+    compiled,
+    fma,
+    folder,
+    implements,
+    inlined,
+    laid_out,
+    sources,
+)
 from fedbandits.errors import CacheWarning
-from fedbandits.systems.registry import BUILT_IN
 
 A = 1.0 + 2.0**-30
 
@@ -44,38 +55,29 @@ def package(tmp_path):
     return copy
 
 
-SYSTEMS = set(BUILT_IN)
-
-
 @pytest.mark.parametrize(
-    ("module", "cooled"),
+    ("module", "kernels", "results"),
     [
-        ("learners/ridge.py", SYSTEMS),
-        ("privacy/gaussian.py", SYSTEMS),  # holds no kernel, but numbers that kernels may bake in
-        ("environments/linear.py", SYSTEMS),  # reached by the type of the world, not by an import
-        ("systems/games.py", SYSTEMS),
-        ("systems/pfcb/plan.py", {"pfcb"}),
-        ("systems/fclub/plan.py", {"fclub"}),
-        ("systems/feducb/loop.py", {"feducb"}),
-        ("systems/agents/play.py", SYSTEMS),  # shared: what lies beside the systems counts for all
-        ("experiments/report/page.py", set()),
-        ("cli/main.py", set()),
+        ("learners/kernels/ridge.py", True, True),
+        ("environments/kernels/linear.py", True, True),
+        ("systems/kernels.py", True, True),
+        ("random.py", True, True),
+        ("_compile/vectors.py", True, True),
+        ("privacy/gaussian.py", False, True),  # holds no kernel, but numbers that results rest on
+        ("systems/pfcb/plan.py", False, True),
+        ("experiments/run.py", False, False),
+        ("client/calls.py", False, False),
+        ("cli/main.py", False, False),
     ],
 )
-def test_an_edit_cools_what_can_reach_it_and_nothing_else(package, module, cooled):
-    before = shards(package)
-    reachable = _compile.kernels_digest(package)
+def test_an_edit_cools_kernels_only_where_kernels_live(package, module, kernels, results):
+    before = sources.kernels_digest(package), sources.results_digest(package)
     with (package / module).open("a", encoding="utf-8") as file:
         file.write("# an edit\n")
-    shards.cache_clear()
-    after = shards(package)
-    assert {name for name in SYSTEMS if differ(before, after, f"systems/{name}")} == cooled
-    assert differ(before, after, "ground") is (cooled == SYSTEMS and "systems" not in module)
-    assert (_compile.kernels_digest(package) != reachable) is bool(cooled)
-
-
-def differ(before, after, room):
-    return before.digest(room) != after.digest(room)
+    sources.kernels_digest.cache_clear()
+    sources.digest_of.cache_clear()
+    after = sources.kernels_digest(package), sources.results_digest(package)
+    assert (before[0] != after[0], before[1] != after[1]) == (kernels, results)
 
 
 def test_kernels_divide_by_zero_quietly():
@@ -84,37 +86,6 @@ def test_kernels_divide_by_zero_quietly():
         return a / b
 
     assert divide(1.0, 0.0) == math.inf
-
-
-SCRIPT = """
-import sys
-from typing import NamedTuple
-from fedbandits._compile import compiled
-sys.path.insert(0, {folder!r})
-import kernel
-{setup}
-print(kernel.first(mine))
-"""
-
-
-def test_a_type_that_is_gone_does_not_spoil_the_cache(tmp_path):
-    """A named tuple of one script must not keep the next one from running."""
-    (tmp_path / "kernel.py").write_text(
-        "from fedbandits._compile import compiled\n\n\n"
-        "@compiled\ndef first(pair):\n    return pair[0]\n",
-        encoding="utf-8",
-    )
-    (tmp_path / "gone.py").write_text(
-        "from typing import NamedTuple\n\n\nclass Pair(NamedTuple):\n    a: int\n",
-        encoding="utf-8",
-    )
-    cache = tmp_path / "cache"
-    home = _compile.PACKAGE.parent
-    for setup in ("import gone; mine = gone.Pair(7)", "mine = (7,)"):
-        script = SCRIPT.format(folder=str(tmp_path), setup=setup)
-        assert run(script, home, cache=cache) == ["7"]
-        (tmp_path / "gone.py").unlink(missing_ok=True)
-    assert any(cache.rglob("*.nbi"))
 
 
 def run(script, *folders, cache, check=True, **settings):
@@ -144,7 +115,7 @@ def edit(path, old, new):
 
 @pytest.fixture
 def small(tmp_path):
-    """A package of the same name with this one's way of compiling and two tiny systems."""
+    """A package of the same name with this one's way of compiling, and a tiny system."""
     home = tmp_path / "home"
     package = home / "fedbandits"
     package.mkdir(parents=True)
@@ -155,16 +126,12 @@ def small(tmp_path):
             shutil.copytree(source, package / name, ignore=hidden)
         else:
             shutil.copy(source, package / name)
-    for room in ("", "systems", "systems/one", "systems/two", "environments"):
+    for room in ("", "systems", "systems/one", "systems/one/kernels", "systems/two"):
         (package / room).mkdir(exist_ok=True)
         (package / room / "__init__.py").touch()
     write(
         package,
-        environments__base="""
-            def reward(world, arm):
-                raise NotImplementedError
-            """,
-        systems__one__plan="""
+        systems__one__kernels__constants="""
             from typing import NamedTuple
             FACTOR = 2.0
             class Rules(NamedTuple):
@@ -173,30 +140,27 @@ def small(tmp_path):
             def offset(rounds):
                 return rounds + 100.0
             """,
-        systems__one__loop="""
+        systems__one__kernels__radius="""
             from fedbandits._compile import compiled
-            from fedbandits.environments.base import reward
-            from fedbandits.systems.one.plan import FACTOR, Rules, offset
+            from fedbandits.systems.one.kernels.constants import FACTOR, Rules, offset
             OFFSET = offset(1000.0)
             @compiled
             def radius(rules):
                 return rules.high * FACTOR + OFFSET
             @compiled
-            def play(world):
-                return FACTOR * reward(world, 0)
-            """,
-        systems__two__loop="""
-            from fedbandits._compile import compiled
+            def apply(function, number):
+                return function(number)
             @compiled
-            def nothing():
-                return 0
+            def first(pair):
+                return pair[0]
             """,
+        systems__two__plan="WIDTH = 1.0\n",
     )
     return home
 
 
 RADIUS = """
-from fedbandits.systems.one.loop import Rules, radius
+from fedbandits.systems.one.kernels.radius import Rules, radius
 print(radius(Rules(1.0, 10.0)), sum(radius.stats.cache_hits.values()))
 """
 
@@ -210,171 +174,84 @@ print(radius(Rules(1.0, 10.0)), sum(radius.stats.cache_hits.values()))
     ],
     ids=["constant", "helper", "layout"],
 )
-def test_what_a_kernel_bakes_in_from_a_module_without_kernels_is_noticed(
-    small, tmp_path, old, new, expected
-):
+def test_what_a_kernel_bakes_in_from_another_module_is_noticed(small, tmp_path, old, new, expected):
     cache = tmp_path / "cache"
     assert run(RADIUS, small, cache=cache) == ["1120.0", "0"]
     assert run(RADIUS, small, cache=cache) == ["1120.0", "1"]
-    edit(small / "fedbandits/systems/one/plan.py", old, new)
+    edit(small / "fedbandits/systems/one/kernels/constants.py", old, new)
     assert run(RADIUS, small, cache=cache) == [expected, "0"]
 
 
-def test_an_edit_in_one_system_leaves_what_the_others_compiled(small, tmp_path):
+def test_an_edit_elsewhere_leaves_what_was_compiled(small, tmp_path):
     cache = tmp_path / "cache"
     run(RADIUS, small, cache=cache)
-    with (small / "fedbandits/systems/two/loop.py").open("a", encoding="utf-8") as file:
+    with (small / "fedbandits/systems/two/plan.py").open("a", encoding="utf-8") as file:
         file.write("# an edit\n")
     assert run(RADIUS, small, cache=cache) == ["1120.0", "1"]
 
 
-COINS = """
-from coins import Coins
-from fedbandits.systems.one.loop import play
-print(play(Coins(5.0)), sum(play.stats.cache_hits.values()))
+OWN = """
+import sys
+{given}
+from fedbandits.systems.one.kernels.radius import {kernel}
+print({kernel}({arguments}), sum({kernel}.stats.cache_hits.values()))
 """
-
-
-@pytest.fixture
-def foreign(tmp_path):
-    """Somebody's own environment, with two modules of its own."""
-    folder = tmp_path / "own"
-    write(
-        folder,
-        coins="""
-            import os
-            from typing import NamedTuple
-            import rates
-            from fedbandits._compile import compiled, implements
-            from fedbandits.environments.base import reward
-            UNIT = float(os.environ.get("UNIT", "1"))
-            class Coins(NamedTuple):
-                mean: float
-            @compiled
-            def scaled(mean):
-                return mean * rates.RATE * UNIT
-            @implements(reward, Coins)
-            def _reward(world, arm):
-                return scaled(world.mean) + 1.0
-            """,
-        rates="""
-            from units import FULL
-            RATE = FULL * 1.0
-            """,
-        units="FULL = 1.0\n",
-    )
-    return folder
+FOREIGN = """
+from typing import NamedTuple
+from fedbandits._compile import compiled
+class Pair(NamedTuple):
+    one: int
+    two: int
+@compiled
+def twice(number):
+    return 2 * number
+"""
 
 
 @pytest.mark.parametrize(
-    ("module", "old", "new", "expected"),
+    ("kernel", "given", "arguments", "answer", "kept"),
     [
-        ("coins.py", "+ 1.0", "+ 2.0", "14.0"),
-        ("rates.py", "FULL * 1.0", "FULL * 2.0", "22.0"),
-        ("units.py", "FULL = 1.0", "FULL = 3.0", "32.0"),
+        ("first", "", "(7, 8)", "7", True),
+        ("first", "from own import Pair", "Pair(7, 8)", "7", False),  # its layout may change
+        ("apply", "from own import twice", "twice, 4", "8", False),  # so may what it does
     ],
 )
-def test_an_edit_of_somebody_elses_module_is_noticed(
-    small, foreign, tmp_path, module, old, new, expected
+def test_nothing_is_kept_that_rests_on_what_is_somebody_elses(
+    small, tmp_path, kernel, given, arguments, answer, kept
 ):
-    folders, cache = (small, foreign), tmp_path / "cache"
-    assert run(COINS, *folders, cache=cache) == ["12.0", "0"]
-    assert run(COINS, *folders, cache=cache) == ["12.0", "1"]
-    edit(foreign / module, old, new)
-    assert run(COINS, *folders, cache=cache) == [expected, "0"]
+    write(tmp_path / "own", own=FOREIGN)
+    script = OWN.format(kernel=kernel, given=given, arguments=arguments)
+    folders, cache = (small, tmp_path / "own"), tmp_path / "cache"
+    assert run(script, *folders, cache=cache) == [answer, "0"]
+    assert run(script, *folders, cache=cache) == [answer, str(int(kept))]
 
 
-def test_a_value_that_came_from_elsewhere_is_noticed(small, foreign, tmp_path):
+def test_somebody_elses_kernels_are_never_kept(small, tmp_path):
+    write(tmp_path / "own", own=FOREIGN)
+    script = "from own import twice\nprint(twice(4), sum(twice.stats.cache_hits.values()))"
+    for _ in range(2):
+        assert run(script, small, tmp_path / "own", cache=tmp_path / "cache") == ["8", "0"]
+    assert not list((tmp_path / "cache").rglob("*.nbc"))
+
+
+def test_a_file_that_is_cut_short_is_compiled_anew(small, tmp_path):
     cache = tmp_path / "cache"
-    assert run(COINS, small, foreign, cache=cache, UNIT="1") == ["12.0", "0"]
-    assert run(COINS, small, foreign, cache=cache, UNIT="3") == ["32.0", "0"]
-    assert run(COINS, small, foreign, cache=cache, UNIT="1") == ["12.0", "1"]
-
-
-@pytest.fixture
-def worlds(small):
-    """Two worlds of the package's own, and a kernel that makes one of them by itself."""
-    for name, rate in (("coin", "1"), ("dice", "5")):
-        module = f"""
-            import os
-            from typing import NamedTuple
-            from fedbandits._compile import implements
-            from fedbandits.environments.base import reward
-            UNIT = float(os.environ.get("UNIT", "{rate}"))
-            class {name.title()}(NamedTuple):
-                mean: float
-            @implements(reward, {name.title()})
-            def _reward(world, arm):
-                return world.mean * UNIT
-            """
-        write(small / "fedbandits", **{f"environments__{name}": module})
-    inside = """
-            from fedbandits._compile import compiled
-            from fedbandits.environments.base import reward
-            from fedbandits.environments.dice import Dice
-            @compiled
-            def cast():
-                return reward(Dice(3.0), 0)
-            """
-    write(small / "fedbandits", systems__one__cast=inside)
-    return small
-
-
-def test_what_else_a_process_has_imported_does_not_matter(worlds, tmp_path):
-    """A worker, a party or a command finds what a test or a notebook has compiled."""
-    cache = tmp_path / "cache"
-    play = """
-from fedbandits.environments.coin import Coin
-from fedbandits.systems.one.loop import play
-print(play(Coin(5.0)), sum(play.stats.cache_hits.values()))
-"""
-    other = "import fedbandits.environments.dice\n"
-    assert run(other + play, worlds, cache=cache) == ["10.0", "0"]
-    assert run(play, worlds, cache=cache) == ["10.0", "1"]
-    assert run(play + other + play, worlds, cache=cache) == ["10.0", "1"] * 2
-
-
-def test_values_behind_a_type_that_a_kernel_makes_itself_are_noticed(worlds, tmp_path):
-    cache = tmp_path / "cache"
-    cast = """
-from fedbandits.systems.one.cast import cast
-print(cast(), sum(cast.stats.cache_hits.values()))
-"""
-    assert run(cast, worlds, cache=cache) == ["15.0", "0"]
-    assert run(cast, worlds, cache=cache, UNIT="2") == ["6.0", "0"]
-    assert run(cast, worlds, cache=cache) == ["15.0", "1"]
-
-
-def test_what_has_no_file_is_never_kept(small, tmp_path):
-    """A notebook's implementation for a type of a module: only the latter can be told apart."""
-    cache = tmp_path / "cache"
-    write(
-        tmp_path / "own", coin="from typing import NamedTuple\nclass Coin(NamedTuple):\n    p: int"
-    )
-    script = """
-from coin import Coin
-from fedbandits._compile import implements
-from fedbandits.environments.base import reward
-from fedbandits.systems.one.loop import play
-@implements(reward, Coin)
-def _reward(world, arm):
-    return world.p * {times}
-print(play(Coin(1)))
-"""
-    for times in (1, 10):
-        own = script.format(times=times)
-        assert run(own, small, tmp_path / "own", cache=cache) == [str(2.0 * times)]
+    run(RADIUS, small, cache=cache)
+    for kept in cache.rglob("*.nbc"):
+        kept.write_bytes(kept.read_bytes()[:100])
+    assert run(RADIUS, small, cache=cache) == ["1120.0", "0"]
+    assert run(RADIUS, small, cache=cache) == ["1120.0", "1"]
 
 
 def test_an_edit_while_the_process_runs_does_not_spoil_the_cache(small, tmp_path):
     """What was imported is compiled, not what lies on the disk by then."""
     cache = tmp_path / "cache"
-    plan = small / "fedbandits/systems/one/plan.py"
+    constants = small / "fedbandits/systems/one/kernels/constants.py"
     replace = f"""
 import pathlib
-plan = pathlib.Path({str(plan)!r})
-import fedbandits.systems.one.loop
-plan.write_text(plan.read_text().replace("FACTOR = 2.0", "FACTOR = 3.0"))
+constants = pathlib.Path({str(constants)!r})
+import fedbandits.systems.one.kernels.radius
+constants.write_text(constants.read_text().replace("FACTOR = 2.0", "FACTOR = 3.0"))
 """
     assert run(replace + RADIUS, small, cache=cache) == ["1120.0", "0"]
     assert run(RADIUS, small, cache=cache)[0] == "1130.0"
@@ -414,8 +291,7 @@ import importlib, pkgutil, sys
 import fedbandits
 rooms = ("random", "environments", "learners", "privacy", "crypto", "federation", "systems")
 for found in pkgutil.walk_packages(fedbandits.__path__, "fedbandits."):
-    # That one is how compiled code calls a world in plain Python: compiled loops import it.
-    if found.name.split(".")[1] in rooms and not found.name.endswith(".python_calls"):
+    if found.name.split(".")[1] in rooms:
         importlib.import_module(found.name)
 print("numba" in sys.modules, "llvmlite" in sys.modules)
 """
@@ -428,22 +304,21 @@ def test_defining_kernels_does_not_bring_in_numba(tmp_path):
 TOLD = """
 from fedbandits._compile import compilations
 with compilations(lambda name: print(name)):
-    from coins import Coins
-    from fedbandits.systems.one.loop import play
-    play(Coins(5.0))
-    play(Coins(6.0))
+    from fedbandits.systems.one.kernels.radius import Rules, radius
+    radius(Rules(1.0, 5.0))
+    radius(Rules(1.0, 6.0))
 """
 
 
-def test_who_wants_to_know_is_told_what_is_compiled_and_not_what_is_found(small, foreign, tmp_path):
-    told = ["fedbandits.systems.one.loop.play", "coins.scaled"]
-    assert run(TOLD, small, foreign, cache=tmp_path / "cache") == told
-    assert run(TOLD, small, foreign, cache=tmp_path / "cache") == []
+def test_who_wants_to_know_is_told_what_is_compiled_and_not_what_is_found(small, tmp_path):
+    told = ["fedbandits.systems.one.kernels.radius.radius"]
+    assert run(TOLD, small, cache=tmp_path / "cache") == told
+    assert run(TOLD, small, cache=tmp_path / "cache") == []
 
 
 AT_ONCE = """
 import threading
-from fedbandits.systems.one.loop import Rules, radius
+from fedbandits.systems.one.kernels.radius import Rules, radius
 start, found = threading.Barrier(8), []
 def first():
     start.wait()
@@ -549,33 +424,6 @@ def test_a_kernel_without_a_name_travels_as_what_it_is_made_of():
     assert cloudpickle.loads(cloudpickle.dumps(tripled))(4) == 12
 
 
-def test_a_helper_edited_between_its_import_and_ours_is_not_mistaken_for_its_file(tmp_path):
-    """What is compiled of a loaded function is filed under what it does, not under its file."""
-    write(
-        tmp_path,
-        helper="import numba\n\n\n@numba.njit\ndef f(x):\n    return x + 1\n",
-        kernel="""
-            import helper
-
-            from fedbandits._compile import compiled
-
-
-            @compiled
-            def kernel(x):
-                return helper.f(x)
-        """,
-    )
-    edited = (
-        "import pathlib, helper\n"
-        f"file = pathlib.Path({str(tmp_path / 'helper.py')!r})\n"
-        "file.write_text(file.read_text().replace('x + 1', 'x + 2'))\n"
-        "from kernel import kernel\nprint(kernel(0))\n"
-    )
-    home, cache = _compile.PACKAGE.parent, tmp_path / "cache"
-    assert run(edited, tmp_path, home, cache=cache) == ["1"]
-    assert run("from kernel import kernel\nprint(kernel(0))", tmp_path, home, cache=cache) == ["2"]
-
-
 NESTED = """
 import numpy as np
 from fedbandits._compile import compiled
@@ -591,10 +439,8 @@ def outer(values, scale):
     return inner(values, scale).sum()
 """
 PLAYED = """
-import sys
 import numpy as np
-sys.path.insert(0, {folder!r})
-import nest
+from fedbandits.systems.one.kernels import nest
 from fedbandits._compile.nested import is_for_python
 
 def callable_from_python():
@@ -604,18 +450,12 @@ def callable_from_python():
 """
 
 
-def test_machine_code_of_a_nested_kernel_waits_for_python(tmp_path):
+def test_machine_code_of_a_nested_kernel_waits_for_python(small, tmp_path):
     """It is in the caller's code; in a later process Python gets it from what was kept."""
-    (tmp_path / "nest.py").write_text(NESTED, encoding="utf-8")
+    write(small / "fedbandits", systems__one__kernels__nest=NESTED)
 
     def played(calls):
-        script = PLAYED.format(folder=str(tmp_path), calls=calls)
-        done = subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, check=False,
-            env=os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")},
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        return done.stdout.split()
+        return run(PLAYED.format(calls=calls), small, cache=tmp_path / "cache")
 
     outer = "print(nest.outer(np.ones(3), 2.0), *callable_from_python())"
     inner = "print(nest.inner(np.ones(2), 3.0).sum(), *callable_from_python())"
@@ -653,3 +493,101 @@ def test_python_may_call_a_nested_kernel_in_the_process_that_compiled_it():
         return 0.5 * quarter(number)
 
     assert eighth(8.0) == 1.0
+
+
+# --------------------------------------------------------------------------------- C functions
+
+
+class Told(NamedTuple):
+    numbers: np.ndarray
+    grid: np.ndarray
+    scale: float
+    step: int
+    whole: bool
+    pair: Pair
+
+
+@compiled
+def weighed(told, place):
+    total = told.scale * told.grid[told.step, place] + told.pair.second
+    return total if told.whole else total + told.numbers[place]
+
+
+def entry(kernel):
+    def make(read):
+        def call(address, place, unused):
+            return np.int64(kernel(read(address), place))
+
+        return call
+
+    return make
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_c_function_reads_what_was_laid_out(whole):
+    """Numbers of every width, arrays of every shape and order, tuples in tuples."""
+    grid = np.arange(12, dtype=np.float32).reshape(3, 4)
+    entry_of = Entry(entry(weighed), (weighed,), int, 3)
+    for given in (grid, np.asfortranarray(grid), grid[::-1, ::2]):
+        told = Told(np.arange(10.0), given, 2.0, 1, whole, Pair(3, 40))
+        memory = laid_out(told)
+        found = entry_of.of(told).call(ctypes.addressof(memory), 1, 0)
+        assert found == weighed(told, 1)
+
+
+def test_a_c_function_changes_the_arrays_themselves():
+    @compiled
+    def counts_up(told, place):
+        told.numbers[place] += 1.0
+        return told.numbers[place]
+
+    told = Told(np.zeros(3), np.zeros((1, 1), np.float32), 1.0, 0, True, Pair(0, 0))
+    call = Entry(entry(counts_up), (counts_up,), int, 3).of(told).call
+    memory = laid_out(told)
+    assert [call(ctypes.addressof(memory), 2, 0) for _ in range(3)] == [1, 2, 3]
+    assert told.numbers.tolist() == [0.0, 0.0, 3.0]
+
+
+#: What ``_compile`` uses of Numba's that is no public interface: another version may not have it.
+PRIVATE = {
+    "numba.core.caching": ("NullCache",),
+    "numba.core.ccallback": ("CFunc",),
+    "numba.core.codegen": (
+        "CPUCodeLibrary._finalize_dynamic_globals", "CPUCodeLibrary._finalize_final_module",
+        "CPUCodeLibrary._get_module_for_linking", "CPUCodeLibrary._optimize_final_module",
+        "CPUCodeLibrary._verify_declare_only_symbols",
+    ),
+    "numba.core.compiler": (
+        "CompileResult._find_referenced_environments", "CompileResult._rebuild",
+        "CompileResult._reduce", "CompilerBase", "DefaultPassBuilder", "Flags", "_make_subtarget",
+    ),
+    "numba.core.compiler_lock": ("global_compiler_lock",),
+    "numba.core.compiler_machinery": ("PassManager", "register_pass"),
+    "numba.core.datamodel": ("default_manager",),
+    "numba.core.serialize": ("dumps",),
+    "numba.core.sigutils": ("normalize_signature",),
+    "numba.core.targetconfig": ("ConfigStack",),
+    "numba.core.typed_passes": ("NativeLowering",),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [(module, name) for module, names in PRIVATE.items() for name in names]
+)
+def test_numba_still_has_what_is_used_of_its_inside(module, name):
+    found = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+
+
+def test_no_other_part_of_numbas_inside_is_used():
+    """A module below ``numba.core`` that is imported is named above."""
+    folder, public = _compile.PACKAGE / "_compile", {"numba.core.registry", "numba.core.cgutils"}
+    public |= {"numba.core.imputils", "numba.core.typing"}
+    used = set()
+    for path in folder.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("numba.core"):
+                inner = node.module.count(".") > 1
+                used |= {node.module} if inner else {f"{node.module}.{n.name}" for n in node.names}
+    assert used - public == PRIVATE.keys() - {"numba.core.codegen"}

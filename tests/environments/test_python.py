@@ -155,6 +155,39 @@ class TestMistakes:
         with pytest.raises(KeyError, match="a place that I know"):
             simulate(fb.system("feducb").config, Failing(agents=2), 50, 1, 0).advance(50)
 
+    @pytest.mark.parametrize("name", ["feducb", "feducb-p2p", "fedlinucb-async"])
+    def test_an_interruption_comes_through_and_nothing_is_asked_after_it(self, name):
+        asked = []
+
+        class Interrupted(Disc, tag="interrupted"):
+            def decision_set(self, world, agent, round_, draws):
+                asked.append(round_)
+                if len(asked) == 7:
+                    raise KeyboardInterrupt
+                return super().decision_set(world, agent, round_, draws)
+
+        fb.register(Interrupted)
+        settings = {"graph": "ring", "gamma": 1} if name == "feducb-p2p" else {}
+        run = simulate(fb.system(name, **settings).config, Interrupted(agents=2), 50, 1, 0)
+        with pytest.raises(KeyboardInterrupt):
+            run.advance(50)
+        assert len(asked) == 7
+
+    def test_threads_of_one_replicate_raise_what_a_thread_of_theirs_has_met(self, monkeypatch):
+        from fedbandits.systems.agents import batches
+
+        class Late(Disc, tag="late-failure"):
+            def decision_set(self, world, agent, round_, draws):
+                if (agent, round_) == (3, 9):
+                    raise KeyError("agent 3 in round 9")
+                return super().decision_set(world, agent, round_, draws)
+
+        fb.register(Late)
+        monkeypatch.setattr(batches, "_WORTH_SHARING", 1)
+        run = simulate(fb.system("linucb-alone").config, Late(agents=4), 50, 1, 0, threads=2)
+        with pytest.raises(KeyError, match="agent 3 in round 9"):
+            run.advance(50)
+
     def test_a_kind_that_is_taken(self):
         class Linear(Disc, tag="linear"):
             """Not that one."""

@@ -168,12 +168,13 @@ class Entry:
     ) -> None:
         self._make, self._kernels, self._result, self._integers = make, kernels, result, integers
         self._made: dict[Any, Any] = {}
+        self._making = threading.Lock()
 
     def of(self, value: Any) -> Any:
         """Return the :class:`.c_functions.CFunction` for values of the type of ``value``."""
         side = numba_side().c_functions
         kind = side.numba.typeof(value)
-        with _LOADING:
+        with self._making:
             if kind not in self._made:
                 self._made[kind] = side.CFunction(
                     self._make, kind, self._result, self._integers, self._kernels

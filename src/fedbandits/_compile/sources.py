@@ -14,7 +14,7 @@ import pathlib
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 #: Where this package's modules lie.
@@ -54,7 +54,7 @@ def kernels_digest(package: pathlib.Path) -> str | None:
 
     None if some of it changed after this process began: what was imported may be older.
     """
-    return _digest(package, _decides_results)
+    return digest_of(package, _decides_results)
 
 
 def results_digest(package: pathlib.Path) -> str:
@@ -62,11 +62,12 @@ def results_digest(package: pathlib.Path) -> str:
 
     If some of it changed after this process began, the digest is one that no other process has.
     """
-    return _digest(package, _decides_results) or _NOBODY_ELSES
+    return digest_of(package, _decides_results) or _NOBODY_ELSES
 
 
 @functools.cache
-def _digest(package: pathlib.Path, counts: Any) -> str | None:
+def digest_of(package: pathlib.Path, counts: Callable[[str], bool]) -> str | None:
+    """Return a digest of the modules whose paths count; None if one changed after this began."""
     digest = hashlib.sha256()
     for path in sorted(_modules(package)):
         if not counts(path):
