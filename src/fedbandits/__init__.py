@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fedbandits import errors
 from fedbandits._lazy import lazily
+from fedbandits._version import __version__
 from fedbandits.errors import (
     BackendError,
     BoundExceededError,
@@ -18,9 +19,6 @@ from fedbandits.errors import (
     StoppedError,
     UnknownEventError,
 )
-
-#: The only place that states the version: builds, results and documents take it from here.
-__version__ = "0.2.0"
 
 __all__ = [
     "AsyncClient",

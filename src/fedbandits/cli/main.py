@@ -9,6 +9,7 @@ from typing import Annotated, TextIO
 
 import typer
 
+from fedbandits._version import __version__
 from fedbandits.cli import federation, party, samba
 from fedbandits.cli.audit import audit
 from fedbandits.cli.endings import code_of
@@ -33,8 +34,6 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from fedbandits import __version__
-
         typer.echo(f"fedbandits {__version__}")
         raise typer.Exit
 
