@@ -10,7 +10,7 @@ from typing import Any
 def lazily(
     module: str, names: list[str], homes: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a module.
+    """Make ``__getattr__`` and ``__dir__`` of a module.
 
     Type checkers must not see them: they would take any name for one that is there. So they are
     defined where ``TYPE_CHECKING`` is false, and names are imported where it is true.

@@ -1,7 +1,8 @@
-"""What a type accepts, in words for errors and in the short forms that people write."""
+"""Typed structs from raw tables, with errors that name the place, the value and the remedy."""
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -20,20 +21,48 @@ _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
 _SHORTHAND = re.compile(r"^\s*(?P<kind>[A-Za-z_-]+)\s*(?:\((?P<arguments>.*)\))?\s*\Z")
 
 
+@functools.cache
+def _type_info(target: Any) -> Any:
+    """Describe a type; a sweep asks for the same few types thousands of times."""
+    return inspect.type_info(target)
+
+
+def convert(raw: Mapping[str, Any], target: Any, place: str) -> Any:
+    """Check ``raw`` against a struct type and build it.
+
+    Parameters
+    ----------
+    raw
+        A table as TOML gives it. Parts may be written short: ``"growing(1.5)"`` for
+        ``{kind = "growing", factor = 1.5}``, and a path for a part that is called ``file``.
+    target
+        A msgspec struct type, or a tagged union of such.
+    place
+        Path of the table in the configuration, empty for its root.
+
+    Raises
+    ------
+    ConfigError
+        Naming the key's path, what was given and what is allowed.
+    """
+    try:
+        refuse_odd_numbers(raw, place)
+        expanded = expand(raw, _type_info(target), place)
+        return msgspec.convert(expanded, target)
+    except RecursionError:
+        raise ConfigError(f"{place or 'the configuration'}: is nested too deeply") from None
+    except msgspec.ValidationError as error:
+        raise ConfigError(explain(error, expanded, target, place)) from None
+
+
 def shown(value: Any) -> str:
-    """A value as errors show it: not all of it, where it is long."""
+    """Write a value as errors show it, shortened where it is long."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text):,} characters)"
 
 
 def refuse_odd_numbers(value: Any, place: str) -> None:
-    """Refuse numbers that no file may hold: infinite ones, none at all, and very large ones.
-
-    Raises
-    ------
-    ConfigError
-        Naming the place.
-    """
+    """Refuse numbers that no file may hold: infinite ones, NaN, and very large ones."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             refuse_odd_numbers(inner, _join(place, str(key)))
@@ -93,12 +122,12 @@ def _scalar(text: str) -> Any:
 
 
 def explain(error: msgspec.ValidationError, raw: Mapping[str, Any], target: Any, place: str) -> str:
-    """What is wrong with a table, with the place, what was given and what is allowed.
+    """Explain what is wrong with a table: the place, what was given and what is allowed.
 
     Parameters
     ----------
     error
-        What msgspec said when it converted the table.
+        The refusal of msgspec when it converted the table.
     raw, target, place
         The table, the type that it was to become, and the table's own place; empty for the root.
     """
@@ -125,7 +154,7 @@ def explain(error: msgspec.ValidationError, raw: Mapping[str, Any], target: Any,
 
 
 def _said(error: msgspec.ValidationError) -> str:
-    """What is wrong. What a class refused is told without its name: the place is named instead."""
+    """Return the text of an error, without the name of a class: the place is named instead."""
     own = error.__cause__
     if isinstance(own, ConfigError) and own.reason is not None:
         return str(error).replace(str(own), own.reason)
@@ -161,7 +190,7 @@ def _value_at(raw: Any, path: str) -> Any:
 
 
 def _type_at(info: inspect.Type, raw: Any, path: str) -> inspect.Type | None:
-    """The schema of the place that an error's path points to."""
+    """Return the schema of the place that an error's path points to."""
     current: inspect.Type | None = info
     value: Any = raw
     for step in _steps(path):
@@ -187,7 +216,7 @@ def _field(info: inspect.Type | None, name: str, tag: Any = None) -> inspect.Typ
 
 
 def _item(info: inspect.Type | None) -> inspect.Type | None:
-    """What a list holds, also where a list is one of several possibilities."""
+    """Return the type of a list's entries, also where a list is one of several possibilities."""
     kinds = info.types if isinstance(info, inspect.UnionType) else (info,)
     for kind in kinds:
         if isinstance(kind, inspect.ListType | inspect.VarTupleType):
@@ -206,13 +235,13 @@ def _structs(info: inspect.Type | None) -> list[inspect.StructType]:
 
 
 def allowed(info: inspect.Type | None) -> str:
-    """What a place admits, in words; empty if there is nothing better to say than msgspec does."""
+    """Say in words what a place admits; empty if msgspec's own words are no worse."""
     kinds = list(info.types) if isinstance(info, inspect.UnionType) else [info]
     return " or ".join(word for kind in kinds if (word := _describe(kind)))
 
 
 def limits_in_words(info: inspect.IntType | inspect.FloatType) -> str:
-    """What a number must lie between, as ``≥ 1 and ≤ 1,000``; empty if it can be any."""
+    """Say which limits a number has, as ``≥ 1 and ≤ 1,000``; empty if it has none."""
     signs = ((">", info.gt), ("≥", info.ge), ("<", info.lt), ("≤", info.le))
     return " and ".join(
         f"{sign} {limit:,}" if isinstance(limit, int) else f"{sign} {limit:g}"

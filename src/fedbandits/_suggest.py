@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:
-    """A question about the closest known name, with a space at its end; empty if none is close.
+    """Ask about the closest known name, with a space at the end; return "" if none is close.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def did_you_mean(given: object, known: Iterable[str]) -> str:
 
 
 def close_names(given: object, known: Iterable[str], how: str, most: int = 4) -> str:
-    """Which names are allowed, for an error: of many only those that are close.
+    """Say in an error which names are allowed: of many only those that are close.
 
     Parameters
     ----------

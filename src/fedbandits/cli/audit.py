@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fedbandits.cli.options import Assignments, ConfigFile, OutputFolder
-from fedbandits.settings.defaults import CONFIDENCE, RUNS
+from fedbandits.settings import CONFIDENCE, RUNS
 
 
 def audit(

@@ -154,12 +154,12 @@ def up(
     """
     import asyncio
 
+    from fedbandits._schema import convert
     from fedbandits.deployment.door import new_loop
     from fedbandits.deployment.process import supervisor
     from fedbandits.deployment.process.folder import LogSettings
     from fedbandits.deployment.process.local import load_parties
     from fedbandits.deployment.process.logs import log_to_stderr
-    from fedbandits.settings.schema import convert
 
     log = convert({"format": log_format, "level": log_level}, LogSettings, "--log")
     log_to_stderr("up", log)

@@ -82,9 +82,9 @@ def run(
     attached: Annotated[bool, typer.Option("--attached", hidden=True)] = False,
 ) -> None:
     """Run a party until SIGTERM or Ctrl-C; then it finishes what waits, and saves its state."""
+    from fedbandits._schema import convert
     from fedbandits.deployment.process.folder import LogSettings
     from fedbandits.deployment.process.process import run_party
-    from fedbandits.settings.schema import convert
 
     def log(settings: LogSettings) -> LogSettings:
         changed = {"format": log_format or settings.format, "level": log_level or settings.level}

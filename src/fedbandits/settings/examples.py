@@ -41,13 +41,13 @@ class Example(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The file."""
+        """Content of the file."""
         return self.path.read_text(encoding="utf-8")
 
 
 @functools.cache
 def examples() -> dict[str, Example]:
-    """Every bundled example that is there, by name."""
+    """Return every bundled example that is there, by name."""
     found = {}
     for name in BUNDLED:
         paths = [folder / f"{name}.toml" for folder in _FOLDERS]
@@ -58,7 +58,7 @@ def examples() -> dict[str, Example]:
 
 
 def experiment_file(given: str | pathlib.Path) -> pathlib.Path:
-    """The file that is meant: the one of that path, else the bundled example of that name.
+    """Return the file of a path, else the file of the bundled example of that name.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def experiment_file(given: str | pathlib.Path) -> pathlib.Path:
 
 
 def _described(name: str, path: pathlib.Path) -> Example:
-    """What the comments say that a file begins with, a paragraph each."""
+    """Read an example's description from the comments that its file begins with."""
     comments = itertools.takewhile(
         lambda line: line.startswith("#"), path.read_text(encoding="utf-8").splitlines()
     )
