@@ -1,7 +1,6 @@
 """Every key that can be set: its type, its default, allowed values, and its meaning.
 
-All of it is read from the structs themselves: types and limits from their fields, meanings from
-their docstrings.
+Types and limits are read from the fields of the structs themselves, meanings from their docstrings.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class Part(NamedTuple):
     name
         Its kind, as ``growing``.
     meaning
-        What it is, in one sentence.
+        Its meaning, in one sentence.
     keys
         Its own keys, in the order in which they may be written in brackets.
     """
@@ -38,7 +37,7 @@ class Part(NamedTuple):
 
     @property
     def written(self) -> str:
-        """How it is written short, with the names of its keys: ``growing(factor, first)``."""
+        """Short form, with the names of its keys: ``growing(factor, first)``."""
         names = ", ".join(key.name for key in self.keys)
         return f"{self.name}({names})" if names else self.name
 
@@ -49,19 +48,18 @@ class Key(NamedTuple):
     Parameters
     ----------
     path
-        Where it stands, below the table that it is a key of: ``epsilon``, or
-        ``schedule.growing.factor``.
+        Path below the table that it is a key of: ``epsilon``, or ``schedule.growing.factor``.
     type_in_words
-        As ``a number``, or ``a whole number or a word``.
+        Its type, as ``a number``, or ``a whole number or a word``.
     default
-        In TOML notation. Empty where the key may be left out, and nothing stands for it. None where
-        it must be given.
+        Its default in TOML notation. Empty where the key may be left out, and nothing stands for
+        it. None where it must be given.
     allowed
-        What can be given, with its limits: ``a number > 0 and < 1``, or ``"raw", "released"``.
+        Allowed values, with limits: ``a number > 0 and < 1``, or ``"raw", "released"``.
     meaning
-        What it means. Empty where nobody has written it down.
+        Its meaning. Empty where nobody has written it down.
     parts
-        What can be given, where it is a table of its own.
+        Allowed values that are tables of their own.
     """
 
     path: str
@@ -73,7 +71,7 @@ class Key(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The last step of its path."""
+        """Last step of its path."""
         return self.path.rpartition(".")[2]
 
 
@@ -83,7 +81,7 @@ def keys_of(
     prefix: str = "",
     documented: type | None = None,
 ) -> tuple[Key, ...]:
-    """The keys of a struct, in order; those that every environment has come last.
+    """Return the keys of a struct, in order; those that every environment has come last.
 
     Parameters
     ----------
@@ -92,7 +90,7 @@ def keys_of(
     config
         An instance whose values are shown as defaults, as the configuration of a preset.
     prefix
-        What paths begin with, its last point included.
+        Beginning of all paths, its last point included.
     documented
         The class whose docstring has the meanings, if it is another.
     """
@@ -116,7 +114,7 @@ def keys_of(
 
 
 def nested(keys: tuple[Key, ...]) -> Iterator[Key]:
-    """Keys, each followed by those of its parts."""
+    """Iterate over keys, each followed by those of its parts."""
     for key in keys:
         yield key
         for part in key.parts:
@@ -124,7 +122,7 @@ def nested(keys: tuple[Key, ...]) -> Iterator[Key]:
 
 
 def in_toml(value: Any) -> str:
-    """A value in TOML notation, on one line; parts are written short where they can be."""
+    """Write a value in TOML notation, on one line; write parts in short where possible."""
     if isinstance(value, msgspec.Struct):
         return in_toml(written(value))
     if isinstance(value, Mapping):
@@ -150,7 +148,7 @@ def _kinds(info: inspect.Type) -> list[inspect.Type]:
 
 
 def parts_of(info: inspect.Type, path: str) -> tuple[Part, ...]:
-    """The tables that a key can have as its value, told apart by their kind."""
+    """Return the tables that a key can have as its value, told apart by their kind."""
     structs = [k for k in _kinds(info) if isinstance(k, inspect.StructType) and k.tag_field]
     return tuple(
         Part(str(s.tag), summary_of(s.cls), keys_of(s.cls, prefix=f"{path}.{s.tag}."))
@@ -183,7 +181,7 @@ def _noun(info: inspect.Type, article: str = "a ") -> str:
 
 
 def _allowed(info: inspect.Type) -> str:
-    """Everything that can be given; words come last, so that they are read together."""
+    """Say what can be given; words come last, so that they are read together."""
     kinds = sorted(_kinds(info), key=lambda kind: isinstance(kind, inspect.LiteralType))
     tables = [in_toml(part.written) for part in parts_of(info, "")]
     others = [_limited(kind) for kind in kinds if not getattr(kind, "tag_field", None)]
