@@ -7,7 +7,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-#: What a command is for, in the order in which ``fedbandits --help`` shows them.
+#: Purposes of commands, in the order in which ``fedbandits --help`` shows them.
 PLAY, FIND, DEPLOY = "Play and measure", "Find out", "Between machines"
 
 #: For every command some lines that can be typed, and what each does.
@@ -80,7 +80,7 @@ class Commands(TyperGroup):
     """A group whose commands' help is made readable when it is asked for."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of that name."""
+        """Find the command of that name."""
         found = super().get_command(ctx, cmd_name)
         if found is not None:
             _make_readable(found)
