@@ -61,7 +61,7 @@ def _place(page: Page, place: Place) -> None:
 
 
 def _words(asked: str) -> list[tuple[str, str, str]]:
-    """Columns, variables, terms and exit codes that go by a name: where, the name, its meaning."""
+    """Find columns, variables, terms and exit codes by name: where, the name, its meaning."""
     from fedbandits.cli.exit_codes import meanings
     from fedbandits.settings.reference.glossary import WORDS
 

@@ -184,7 +184,7 @@ def _say(line: str) -> None:
 
 
 def _compile_ahead(parties: list[PartyFolder]) -> None:
-    """Once, before their processes start: each of them would compile it all."""
+    """Compile kernels once before the parties' processes start: each would compile them all."""
     from fedbandits.deployment.process.warming import warm
 
     began = time.monotonic()

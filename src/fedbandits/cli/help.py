@@ -70,7 +70,7 @@ BEGIN = (
 
 
 def examples(lines: tuple[tuple[str, str], ...]) -> str:
-    """Commands and what they do as two columns, for the end of a page of help."""
+    """Write commands and what they do as two columns, for the end of a page of help."""
     wide = max(len(command) for command, _ in lines)
     shown = [f"  {command.ljust(wide)}  {what}" for command, what in lines]
     return "\n".join(["Examples:", "", *shown])

@@ -81,7 +81,7 @@ def _file(part: type) -> str:
 
 
 def _module(part: type) -> str:
-    """Name a part's module; the classes of two systems may have one name."""
+    """Return the name of a part's module; the classes of two systems may have one name."""
     return f"_{_package(part).rpartition('.')[2]}_{_file(part)}"
 
 
@@ -95,7 +95,7 @@ def _alias(system: System[Any], field: str) -> str:
 
 
 def _aliases(system: System[Any]) -> Iterator[str]:
-    """Name the types that each part of a system may be given as."""
+    """Write a name for the types that each part of a system may be given as."""
     for field in msgspec.structs.fields(system.config_type):
         if not parts_of(field.type):
             continue
