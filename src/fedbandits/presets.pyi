@@ -15,6 +15,14 @@ from fedbandits.systems.fclub_published import config as _fclub_published_config
 from fedbandits.systems.pfcb import config as _pfcb_config
 from fedbandits.systems.samba import config as _samba_config
 
+_AgentsConfigPrivatizer: TypeAlias = (
+    _agents_config.NoNoise
+    | _agents_config.Toeplitz
+    | _agents_config.Optimal
+    | _agents_config.Tree
+    | str
+    | Mapping[str, Any]
+)
 _FedUCBSchedule: TypeAlias = (
     _agents_config.Every
     | _agents_config.Growing
@@ -24,28 +32,12 @@ _FedUCBSchedule: TypeAlias = (
     | str
     | Mapping[str, Any]
 )
-_FedUCBPrivatizer: TypeAlias = (
-    _agents_config.NoNoise
-    | _agents_config.Toeplitz
-    | _agents_config.Optimal
-    | _agents_config.Tree
-    | str
-    | Mapping[str, Any]
-)
 _PeerFedUCBSchedule: TypeAlias = (
     _agents_config.Every
     | _agents_config.Growing
     | _agents_config.Evenly
     | _agents_config.Determinant
     | _agents_config.Never
-    | str
-    | Mapping[str, Any]
-)
-_PeerFedUCBPrivatizer: TypeAlias = (
-    _agents_config.NoNoise
-    | _agents_config.Toeplitz
-    | _agents_config.Optimal
-    | _agents_config.Tree
     | str
     | Mapping[str, Any]
 )
@@ -131,17 +123,10 @@ class _Label(TypedDict, total=False):
     label: str | None
     """Its name in results; the preset's by default."""
 
-class _FedUCBKeys(_Label, total=False):
-    """Keys of the system 'feducb'.
+class _AgentsConfigKeys(_Label, total=False):
+    """Settings of linear agents that release running sums (Dubey & Pentland 2020)."""
 
-    Dubey & Pentland 2020, Differentially-Private Federated Linear Bandits.
-    """
-
-    schedule: _FedUCBSchedule
-    """When all agents sync: ``growing(1.5)``, ``every(B)``, ``evenly(n)``, ``determinant(D)``,
-    ``never``. Default: "growing(1.5, auto)".
-    """
-    privatizer: _FedUCBPrivatizer
+    privatizer: _AgentsConfigPrivatizer
     """How a running sum is released: ``optimal``, ``toeplitz``, ``tree``, ``none``. Default:
     "optimal".
     """
@@ -207,82 +192,22 @@ class _FedUCBKeys(_Label, total=False):
     smaller λ₁ would let more noise into estimates. Default: "auto".
     """
 
-class _PeerFedUCBKeys(_Label, total=False):
-    """Keys of the system 'feducb_p2p'.
+class _FedUCBKeys(_AgentsConfigKeys, total=False):
+    """Settings of FedUCB with a controller (Dubey & Pentland 2020, Algorithm 1)."""
 
-    Dubey & Pentland 2020, the same peer to peer (Algorithm 3).
+    schedule: _FedUCBSchedule
+    """When all agents sync: ``growing(1.5)``, ``every(B)``, ``evenly(n)``, ``determinant(D)``,
+    ``never``. Default: "growing(1.5, auto)".
     """
+
+class _PeerFedUCBKeys(_AgentsConfigKeys, total=False):
+    """Settings of FedUCB without a controller (Dubey & Pentland 2020, Algorithm 3)."""
 
     schedule: _PeerFedUCBSchedule
     """When agents release. ``growing``, ``every``, ``evenly`` and ``never`` are fixed in
     advance: all agents release in the same rounds, and add up the newest releases of all
     peers within γ hops. ``determinant`` is Algorithm 3: γ estimators take turns, and an agent
     can call for a sync in its clique. Default: "growing(1.5, auto)".
-    """
-    privatizer: _PeerFedUCBPrivatizer
-    """How a running sum is released: ``optimal``, ``toeplitz``, ``tree``, ``none``. Default:
-    "optimal".
-    """
-    local_view: Literal["joint", "raw", "released"]
-    """What an agent decides on. ``released``: only released statistics. ``raw``: also its own
-    records since the last sync. ``joint``: one estimate from all its own records and what
-    others released, under the smaller of two bounds (docs/confidence.md). Default:
-    "released".
-    """
-    confidence: Literal["adaptive", "published"]
-    """How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or ``published``
-    (Proposition 2). Default: "adaptive".
-    """
-    exploration_scale: float
-    """Factor of the confidence radius. 1 is the value of the theorem. Default: 1.0."""
-    epsilon: float | Sequence[float]
-    """ε of the budget of every agent, for everything that it sends. A list gives each agent its
-    own ε. Default: 1.0.
-    """
-    delta: float
-    """δ of the budget of every agent: the probability with which the guarantee of ε may fail.
-    Default: 1e-05.
-    """
-    context_bound: float
-    """L, the largest norm of a context. Every context is checked against it before it is used.
-    Default: 1.0.
-    """
-    reward_bound: float
-    """B, the largest absolute reward. Every reward is checked against it before it is used.
-    Default: 1.0.
-    """
-    parameter_bound: float
-    """S, the largest norm that θ* may have. Default: 1.0."""
-    out_of_bounds: Literal["clip", "refuse"]
-    """What to do with a record beyond L or B. ``refuse`` stops the run. ``clip`` first scales
-    context and reward back by the same factor, so that the reward stays linear in θ*. Then it
-    cuts the reward off at B. If rewards are cut off, the confidence bound no longer holds.
-    NaN counts as 0. A context of infinite norm keeps its infinite entries, scaled to norm L.
-    Default: "refuse".
-    """
-    gram_noise: float | Literal["auto"]
-    """ρ, the standard deviation of the noise of Σ x xᵀ relative to that of Σ x y. ``auto``: the
-    ρ with the least noise in the estimate of θ*, for calibrated noise
-    (:func:`~fedbandits.privacy.gaussian.best_gram_noise`). It is 1 for the noise of the
-    paper. Default: "auto".
-    """
-    noise_scale: float
-    """σ: rewards are σ-sub-Gaussian around their mean. Default: 0.5."""
-    alpha: float
-    """Probability with which the confidence bound may fail. Default: 0.01."""
-    unit: Literal["person", "record"]
-    """What the guarantee is for. ``record``: one interaction. ``person``: all records of one
-    person at one agent together. The world must say who comes. Default: "record".
-    """
-    records_per_person: int
-    """k, the number of records of one person that count for what an agent releases: those of its
-    first k visits. Noise is calibrated for k records at once, so it is k times as large. Used
-    with ``unit = "person"`` only. Default: 1.
-    """
-    regularization: float | Literal["auto"]
-    """λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound on
-    the operator norm of pooled noise that has everywhere the deviation of that of Σ x y. A
-    smaller λ₁ would let more noise into estimates. Default: "auto".
     """
     graph: _PeerFedUCBGraph
     """Which agents are linked: ``complete``, ``ring``, ``line``, ``star``, ``grid``,
@@ -293,11 +218,7 @@ class _PeerFedUCBKeys(_Label, total=False):
     """γ, the number of hops that a message travels, one in each round. Default: 1."""
 
 class _AsyncFedLinUCBKeys(_Label, total=False):
-    """Keys of the system 'fedlinucb_async'.
-
-    He, Wang, Min & Gu 2022, A Simple and Provably Efficient Algorithm for Asynchronous
-    Federated Contextual Linear Bandits.
-    """
+    """Settings of asynchronous FedLinUCB (He et al. 2022, Algorithm 1), which adds no noise."""
 
     growth: float | Literal["auto"]
     """α of the paper. An agent exchanges with the server when its new records have made det Σ
@@ -334,10 +255,7 @@ class _AsyncFedLinUCBKeys(_Label, total=False):
     """λ, the ridge parameter. ``auto``: 1/S², as in the paper. Default: "auto"."""
 
 class _FCLUBKeys(_Label, total=False):
-    """Keys of the system 'fclub'.
-
-    after Liu et al. 2022, Federated Online Clustering of Bandits.
-    """
+    """Settings of the sound FCLUB: releases in fixed rounds, and clusters from a mixture model."""
 
     schedule: _FCLUBSchedule
     """When phases end: ``growing(1.4)``. By default the first phase ends after five rounds for
@@ -395,10 +313,8 @@ class _FCLUBKeys(_Label, total=False):
     """
 
 class _SambaKeys(_Label, total=False):
-    """Keys of the system 'samba'.
-
-    Ciucanu, Lafourcade, Marcadet & Soare 2022, SAMBA: A Generic Framework for Secure
-    Federated Multi-Armed Bandits.
+    """Settings of SAMBA (Ciucanu et al. 2022): owners with one arm each, two servers, a
+    customer.
     """
 
     algorithm: _SambaAlgorithm
@@ -448,11 +364,7 @@ class _SambaKeys(_Label, total=False):
     """
 
 class _PFCBKeys(_Label, total=False):
-    """Keys of the system 'pfcb'.
-
-    Solanki et al. 2022, Differentially Private Federated Combinatorial Bandits with
-    Constraints.
-    """
+    """Settings of P-FCB (Solanki et al. 2022, Algorithms 1 and 2)."""
 
     schedule: _PFCBSchedule
     """When buyers exchange reports: ``growing(1.5)``, ``powers``, ``literal``, ``every``,
@@ -537,10 +449,7 @@ class _PFCBKeys(_Label, total=False):
     """δ of that budget: the probability with which the guarantee of ε may fail. Default: 0.01."""
 
 class _PublishedFCLUBKeys(_Label, total=False):
-    """Keys of the system 'fclub_published'.
-
-    Liu, Zhao, Yu, Li & Lui 2022, Federated Online Clustering of Bandits.
-    """
+    """Settings of the published FCLUB (Liu et al. 2022, Algorithms 1 to 5)."""
 
     clustering: _PublishedFCLUBClustering
     """Which users learn together: ``phased``, ``edges`` (CLUB), ``sets`` (SCLUB), ``together``,

@@ -142,7 +142,7 @@ def _docstring(system: System[Any], preset: str, settings: list[Setting]) -> str
     return "\n".join(lines)
 
 
-def parts_of(annotation: Any) -> list[type]:
+def part_classes(annotation: Any) -> list[type]:
     """Return the classes of the parts that a field takes."""
     kinds = _alternatives(types.type_info(annotation))
     return [kind.cls for kind in kinds if isinstance(kind, types.StructType)]
@@ -163,7 +163,8 @@ def type_names(
         Returns the name of a part's class.
     """
     names = _names(types.type_info(annotation), called)
-    return names + [short for short in _SHORT_FORMS if parts_of(annotation) and short not in names]
+    short = _SHORT_FORMS if part_classes(annotation) else ()
+    return list(dict.fromkeys([*names, *short]))
 
 
 def _alternatives(info: types.Type) -> tuple[types.Type, ...]:

@@ -12,13 +12,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+from msgspec.structs import FieldInfo
 
+from fedbandits._checked import Checked
 from fedbandits.settings.experiment import variant
-from fedbandits.settings.reference.docstrings import marked_meanings_of
+from fedbandits.settings.reference.docstrings import marked_meanings_of, summary_of
 from fedbandits.settings.reference.preset_functions import (
     first_line,
     identifier,
-    parts_of,
+    part_classes,
     type_names,
 )
 from fedbandits.settings.written import changed, written
@@ -49,16 +51,37 @@ class _Label(TypedDict, total=False):
 def stub() -> str:
     """Return the text of the stub, for the presets of this package's systems."""
     systems = [find_system(name) for name in BUILT_IN]
+    classes = _classes(systems)
     lines = [*_imports(systems), ""]
-    for system in systems:
-        lines += _aliases(system)
+    for kind, (_, fields) in classes.items():
+        lines += _aliases(kind, fields)
     lines += _LABEL.splitlines()
-    for system in systems:
-        lines += ["", *_keys(system)]
+    for kind, (above, fields) in classes.items():
+        lines += ["", *_keys(kind, above, fields)]
     for system in systems:
         for preset in system.presets:
             lines += ["", *_function(system, preset)]
     return _HEAD + "\n".join(lines) + "\n"
+
+
+def _classes(systems: list[System[Any]]) -> dict[type, tuple[str, list[FieldInfo]]]:
+    """Return the classes of configurations, each with the one above it and the fields that it adds.
+
+    A field belongs to the highest class that explains it as all classes below do.
+    """
+    configurations = [system.config_type for system in systems]
+    found: dict[type, tuple[str, list[FieldInfo]]] = {}
+    for configuration in configurations:
+        above, known = "_Label", set[str]()
+        for kind in reversed(configuration.__mro__):
+            if issubclass(kind, Checked) and kind is not Checked:
+                below = [each for each in configurations if issubclass(each, kind)]
+                meanings = [set(marked_meanings_of(each).items()) for each in (kind, *below)]
+                added = dict(set.intersection(*meanings)).keys() - known
+                fields = [field for field in msgspec.structs.fields(kind) if field.name in added]
+                found[kind] = above, fields
+                above, known = _class_of_keys(kind), known | added
+    return found
 
 
 def _imports(systems: list[System[Any]]) -> list[str]:
@@ -66,7 +89,7 @@ def _imports(systems: list[System[Any]]) -> list[str]:
         part
         for system in systems
         for field in msgspec.structs.fields(system.config_type)
-        for part in parts_of(field.type)
+        for part in part_classes(field.type)
     }
     lines = {f"from {_package(part)} import {_file(part)} as {_module(part)}" for part in parts}
     return sorted({"from fedbandits.settings.experiment import Variant", *lines})
@@ -89,18 +112,16 @@ def _qualified(part: type) -> str:
     return f"{_module(part)}.{part.__name__}"
 
 
-def _alias(system: System[Any], field: str) -> str:
-    words = "".join(word.title() for word in field.split("_"))
-    return f"_{system.config_type.__name__}{words}"
+def _alias(kind: type, field: str) -> str:
+    return f"_{kind.__name__}{''.join(word.title() for word in field.split('_'))}"
 
 
-def _aliases(system: System[Any]) -> Iterator[str]:
-    """Write a name for the types that each part of a system may be given as."""
-    for field in msgspec.structs.fields(system.config_type):
-        if not parts_of(field.type):
-            continue
-        names = type_names(field.type, _qualified)
-        yield from _wrapped(f"{_alias(system, field.name)}: TypeAlias =", names)
+def _aliases(kind: type, fields: list[FieldInfo]) -> Iterator[str]:
+    """Write a name for the types that each part of a configuration may be given as."""
+    for field in fields:
+        if part_classes(field.type):
+            names = type_names(field.type, _qualified)
+            yield from _wrapped(f"{_alias(kind, field.name)}: TypeAlias =", names)
 
 
 def _wrapped(head: str, names: list[str]) -> list[str]:
@@ -113,25 +134,26 @@ def _wrapped(head: str, names: list[str]) -> list[str]:
     return [f"{head} (", f"    {names[0]}", *(f"    | {name}" for name in names[1:]), ")"]
 
 
-def _class_of_keys(system: System[Any]) -> str:
-    return f"_{system.config_type.__name__}Keys"
+def _class_of_keys(kind: type) -> str:
+    return f"_{kind.__name__}Keys"
 
 
-def _keys(system: System[Any]) -> Iterator[str]:
-    """Write the keys of a system's configuration, each with its meaning and its default."""
-    meanings, usual = marked_meanings_of(system.config_type), system.config_type()
-    yield f"class {_class_of_keys(system)}(_Label, total=False):"
-    yield from _quoted(f"Keys of the system {system.name!r}.", f"{system.paper}.")
+def _keys(kind: type, above: str, fields: list[FieldInfo]) -> Iterator[str]:
+    """Write the keys that a class of configurations adds, each with its meaning and its default."""
+    meanings, usual = marked_meanings_of(kind), kind()
+    yield f"class {_class_of_keys(kind)}({above}, total=False):"
+    yield from _quoted(summary_of(kind))
     yield ""
-    for field in msgspec.structs.fields(system.config_type):
+    for field in fields:
         names = " | ".join(type_names(field.type)).replace("'", '"')
-        yield f"    {field.name}: {_alias(system, field.name) if parts_of(field.type) else names}"
+        yield f"    {field.name}: {_alias(kind, field.name) if part_classes(field.type) else names}"
         default = _literal(written(getattr(usual, field.name)))
         yield from _quoted(f"{meanings[field.name]} Default: {default}.")
 
 
 def _function(system: System[Any], preset: str) -> Iterator[str]:
-    yield f"def {identifier(preset)}(**keys: Unpack[{_class_of_keys(system)}]) -> Variant:"
+    keys = _class_of_keys(system.config_type)
+    yield f"def {identifier(preset)}(**keys: Unpack[{keys}]) -> Variant:"
     config = variant({"preset": preset}, preset).config
     own = changed(config, system.config_type())
     others = ", ".join(f"{key}={_literal(value)}" for key, value in own.items())
