@@ -124,30 +124,24 @@ def _scalar(text: str) -> Any:
 def explain(error: msgspec.ValidationError, raw: Mapping[str, Any], target: Any, place: str) -> str:
     """Explain what is wrong with a table: the place, what was given and what is allowed.
 
-    Parameters
-    ----------
-    error
-        The refusal of msgspec when it converted the table.
-    raw, target, place
-        The table, the type that it was to become, and the table's own place; empty for the root.
+    ``error`` was raised when the table ``raw`` was converted to ``target``. The path of the table
+    is ``place``, empty for the root.
     """
     match = _PLACE.match(_said(error))
     what, path = (match["what"], match["path"] or "") if match else (str(error), "")
     where = _join(place, path.lstrip("."))
     unknown = re.match(r"Object contains unknown field `(.+)`", what)
     missing = re.match(r"Object missing required field `(.+)`", what)
-    info = _type_at(inspect.type_info(target), raw, path)
+    info, given = _at(inspect.type_info(target), raw, path)
     if unknown:
-        tag = _value_at(raw, f"{path}.kind")
-        return _unknown_key(_join(where, unknown[1]), unknown[1], info, tag)
+        return _unknown_key(_join(where, unknown[1]), unknown[1], info, _tag_of(given))
     if missing:
         words = allowed(_field(info, missing[1]))
         return f"{_join(where, missing[1])}: missing{words and f', allowed: {words}'}"
-    given = _value_at(raw, path)
     if path and given is not _ABSENT and what.startswith(("Expected", "Invalid")):
         parent, _, key = path.rpartition(".")
         if key == "kind":  # a tag that no part carries
-            info = _type_at(inspect.type_info(target), raw, parent)
+            info, _ = _at(inspect.type_info(target), raw, parent)
         expected = allowed(info) or what[:1].lower() + what[1:].replace("`", "")
         return f"{where}: given {shown(given)}, allowed: {expected}"
     return f"{where}: {what}" if where else what
@@ -179,31 +173,19 @@ def _steps(path: str) -> Iterator[str | int]:
             yield int(match["index"])
 
 
-def _value_at(raw: Any, path: str) -> Any:
-    value = raw
+def _tag_of(value: Any) -> Any:
+    return value.get("kind", _ABSENT) if isinstance(value, Mapping) else _ABSENT
+
+
+def _at(info: inspect.Type | None, value: Any, path: str) -> tuple[inspect.Type | None, Any]:
+    """Return the schema and the value of the place that an error's path points to."""
     for step in _steps(path):
+        info = _field(info, step, _tag_of(value)) if isinstance(step, str) else _item(info)
         try:
             value = value[step]
         except (KeyError, IndexError, TypeError):
-            return _ABSENT
-    return value
-
-
-def _type_at(info: inspect.Type, raw: Any, path: str) -> inspect.Type | None:
-    """Return the schema of the place that an error's path points to."""
-    current: inspect.Type | None = info
-    value: Any = raw
-    for step in _steps(path):
-        if isinstance(step, str):
-            tag = value.get("kind") if isinstance(value, Mapping) else None
-            current = _field(current, step, tag)
-        else:
-            current = _item(current)
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            value = None
-    return current
+            value = _ABSENT
+    return info, value
 
 
 def _field(info: inspect.Type | None, name: str, tag: Any = None) -> inspect.Type | None:

@@ -20,24 +20,12 @@ _BARE = re.compile(r"[\w-]+\Z")
 
 
 class Example(NamedTuple):
-    """An experiment that comes with this package.
-
-    Parameters
-    ----------
-    name
-        Its name.
-    path
-        Its file.
-    shows
-        What it shows, in a sentence or two: the first paragraph of comments in the file.
-    takes
-        How long it takes: the paragraph that begins with "Takes".
-    """
+    """An experiment that comes with this package."""
 
     name: str
     path: pathlib.Path
-    shows: str
-    takes: str
+    shows: str  #: The first paragraph of comments in the file, a sentence or two.
+    takes: str  #: Its duration: the paragraph that begins with "Takes".
 
     @property
     def text(self) -> str:

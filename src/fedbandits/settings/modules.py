@@ -129,14 +129,9 @@ _FINDER = _TextFinder()
 
 
 def take_modules(raw: dict[str, Any], folder: pathlib.Path) -> tuple[Module, ...]:
-    """Import what a configuration names, and take these keys out of its table.
+    """Import what a configuration names, and take these keys out of its table, in place.
 
-    Parameters
-    ----------
-    raw
-        The table of a TOML file, changed in place.
-    folder
-        Where the file lies: paths are relative to it.
+    Paths are relative to ``folder``, where the configuration's file lies.
 
     Raises
     ------

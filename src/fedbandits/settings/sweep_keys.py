@@ -81,11 +81,6 @@ def parse_option(option: str) -> tuple[str, list[Any]]:
     Values are in TOML notation; a bare word is a string. Commas in quotes and brackets belong to a
     value. ``0.1:10:log5`` is five values from 0.1 to 10 with equal ratios, ``0:8:lin5`` with equal
     steps.
-
-    Raises
-    ------
-    ConfigError
-        If it has no key or no value.
     """
     path, equals, text = option.partition("=")
     pieces = list(_pieces(text))

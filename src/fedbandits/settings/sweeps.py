@@ -150,14 +150,7 @@ def value_text(value: Any) -> str:
 
 
 def sweep_of(experiment: Experiment, keys: Mapping[str, Any]) -> Sweep:
-    """Make a sweep.
-
-    Parameters
-    ----------
-    experiment
-        The experiment.
-    keys
-        Paths of keys, each with the list of its values.
+    """Make a sweep of an experiment over ``keys``: paths, each with the list of its values.
 
     Raises
     ------
@@ -189,20 +182,10 @@ def sweep_of(experiment: Experiment, keys: Mapping[str, Any]) -> Sweep:
 def load_any(
     path: str | pathlib.Path, overrides: Iterable[str] = (), sweeps: Sequence[str] = ()
 ) -> Experiment | Sweep:
-    """Read an experiment or a sweep from a TOML file.
+    """Read an experiment or a sweep from a TOML file; see :func:`fedbandits.load`.
 
-    Parameters
-    ----------
-    path, overrides
-        See :func:`fedbandits.load`.
-    sweeps
-        Further swept keys, ``key.path=value,value,…``. They replace those of the file with the same
-        path.
-
-    Returns
-    -------
-    Experiment or Sweep
-        A sweep if the file has a table ``[sweep]`` that is not empty, or ``sweeps`` are given.
+    It is a sweep if the file has a table ``[sweep]`` that is not empty, or ``sweeps`` are given as
+    ``key.path=value,value,…``. They replace those of the file with the same path.
     """
     file = experiment_file(path)
     raw = read_experiment(file, overrides)

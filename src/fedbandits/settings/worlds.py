@@ -14,19 +14,9 @@ from fedbandits.errors import ConfigError, ConfigWarning, DataError
 
 
 def environment_of(table: Mapping[str, Any], given: type[Environment] | None = None) -> Environment:
-    """Make an environment from its table.
+    """Make an environment from its table with a ``kind``; errors name the key's path.
 
-    Parameters
-    ----------
-    table
-        The table with its ``kind``, as TOML gives it.
-    given
-        The class that it must be of, where it was made in Python.
-
-    Raises
-    ------
-    ConfigError
-        Naming the key's path.
+    An environment that was made in Python must be of the class ``given``.
     """
     kind = table.get("kind")
     if not isinstance(kind, str):

@@ -21,28 +21,15 @@ _ALMOST_NUMBERS = re.compile(r"[<>~≤≥±]?\s*[-+−]?\s*\d[\d.,'’\s]*\s*[^\
 
 
 class Column(NamedTuple):
-    """A column and its content.
-
-    Parameters
-    ----------
-    name
-        Name of the column.
-    kind
-        ``number``, ``text``, ``date``, ``mixed``, ``empty``, or what such a column rather is:
-        ``almost`` of texts that are nearly numbers, and ``dots`` of numbers like 1.234.
-    different
-        Number of different values.
-    gaps
-        Number of missing values.
-    odd
-        Place of a cell of the rarer kind in a mixed column, such as ``line 12``.
-    """
+    """A column and its content."""
 
     name: str
+    #: ``number``, ``text``, ``date``, ``mixed`` or ``empty``; also ``almost`` for texts that are
+    #: nearly numbers, and ``dots`` for numbers like 1.234.
     kind: str
-    different: int
-    gaps: int
-    odd: str = ""
+    different: int  #: Number of different values.
+    gaps: int  #: Number of missing values.
+    odd: str = ""  #: Place of a cell of the rarer kind in a mixed column, such as ``line 12``.
 
     @property
     def told(self) -> str:

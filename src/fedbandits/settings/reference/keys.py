@@ -19,21 +19,11 @@ from fedbandits.settings.written import written
 
 
 class Part(NamedTuple):
-    """One of the values that a key can have which is a small table of its own.
+    """One of the values that a key can have which is a small table of its own."""
 
-    Parameters
-    ----------
-    name
-        Its kind, as ``growing``.
-    meaning
-        Its meaning, in one sentence.
-    keys
-        Its own keys, in the order in which they may be written in brackets.
-    """
-
-    name: str
-    meaning: str
-    keys: tuple[Key, ...]
+    name: str  #: Its kind, as ``growing``.
+    meaning: str  #: Its meaning, in one sentence.
+    keys: tuple[Key, ...]  #: Its own keys, in the order in which they may be written in brackets.
 
     @property
     def written(self) -> str:
@@ -43,30 +33,19 @@ class Part(NamedTuple):
 
 
 class Key(NamedTuple):
-    """A key of a configuration.
+    """A key of a configuration."""
 
-    Parameters
-    ----------
-    path
-        Path below the table that it is a key of: ``epsilon``, or ``schedule.growing.factor``.
-    type_in_words
-        Its type, as ``a number``, or ``a whole number or a word``.
-    default
-        Its default in TOML notation. Empty where the key may be left out, and nothing stands for
-        it. None where it must be given.
-    allowed
-        Allowed values, with limits: ``a number > 0 and < 1``, or ``"raw", "released"``.
-    meaning
-        Its meaning. Empty where nobody has written it down.
-    parts
-        Allowed values that are tables of their own.
-    """
-
+    #: Path below the table that it is a key of: ``epsilon``, or ``schedule.growing.factor``.
     path: str
+    #: Its type, as ``a number``, or ``a whole number or a word``.
     type_in_words: str
+    #: Its default in TOML; empty where nothing stands for it, None where it must be given.
     default: str | None
+    #: Allowed values, with limits: ``a number > 0 and < 1``, or ``"raw", "released"``.
     allowed: str
+    #: Its meaning; empty where nobody has written it down.
     meaning: str
+    #: Allowed values that are tables of their own.
     parts: tuple[Part, ...] = ()
 
     @property

@@ -27,18 +27,11 @@ _TABLES = {
 
 
 class Place(NamedTuple):
-    """A key, where it stands, and in whose configuration.
+    """A key, its place in a file, and its owners."""
 
-    Parameters
-    ----------
-    key
-        The key; its path begins at the root of a file, as ``systems.epsilon``.
-    owners
-        The systems or kinds of environment that have it, where it means the same; empty for a key
-        of all experiments.
-    """
-
+    #: The key; its path begins at the root of a file, as ``systems.epsilon``.
     key: Key
+    #: Systems or kinds of environment in which it means the same; empty for all experiments.
     owners: tuple[str, ...]
 
 

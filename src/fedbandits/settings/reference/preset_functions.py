@@ -31,23 +31,11 @@ _SIMPLE_TYPES: dict[type[types.Type], str] = {
 
 
 class Setting(NamedTuple):
-    """One setting of a preset, for those who complete and explain it.
-
-    Parameters
-    ----------
-    name
-        The setting's name.
-    hint
-        The types that it takes, as one writes them in Python.
-    usual
-        Its value where it is not given.
-    meaning
-        Its meaning.
-    """
+    """One setting of a preset, for those who complete and explain it."""
 
     name: str
-    hint: str
-    usual: Any
+    hint: str  #: The types that it takes, as one writes them in Python.
+    usual: Any  #: Its value where it is not given.
     meaning: str
 
 
@@ -153,14 +141,8 @@ def type_names(
 ) -> list[str]:
     """Return the types that a field takes, as one writes them in Python.
 
-    A part may be given as an object, in its short form, or as a table.
-
-    Parameters
-    ----------
-    annotation
-        The field's annotation.
-    called
-        Returns the name of a part's class.
+    A part may be given as an object, in its short form, or as a table. ``called`` returns the name
+    of its class.
     """
     names = _names(types.type_info(annotation), called)
     short = _SHORT_FORMS if part_classes(annotation) else ()

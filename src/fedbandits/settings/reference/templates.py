@@ -34,14 +34,9 @@ _ORDER = ("name", "rounds", "replicates", "seed", "checkpoints", "module")
 
 
 def template(sources: Sequence[str], path: str | pathlib.Path = "experiment.toml") -> str:
-    """Write a configuration as TOML text.
+    """Write a configuration for presets of one environment, or copy one bundled example.
 
-    Parameters
-    ----------
-    sources
-        Names of presets that play in one environment; or the name of one bundled example.
-    path
-        Path of the file; it names the experiment too.
+    The name of the file at ``path`` names the experiment too.
 
     Raises
     ------
