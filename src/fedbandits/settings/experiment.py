@@ -72,7 +72,7 @@ class Variant(msgspec.Struct, frozen=True):
         return variant_html(self.preset, self.label, self.config)
 
 
-class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ExperimentKeys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The keys of a configuration, as they stand in the file, and those that are taken before."""
 
     rounds: Annotated[int, Meta(ge=1, le=4_000_000_000)]
@@ -129,7 +129,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError(
                 f"environment: given {shown(self.environment)}, allowed: one of fb.environments"
             )
-        head: _Head = convert(self._head_table() | {"systems": []}, _Head, "")
+        head: ExperimentKeys = convert(self._head_table() | {"systems": []}, ExperimentKeys, "")
         for key in _PLAIN_KEYS:
             msgspec.structs.force_setattr(self, key, getattr(head, key))
         checked = environment_of(head.environment, type(self.environment)).identified()
@@ -159,7 +159,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
             modules = take_modules(table, pathlib.Path(folder))
         else:
             drop_module_keys(table)
-        head: _Head = convert(table, _Head, "")
+        head: ExperimentKeys = convert(table, ExperimentKeys, "")
         systems = tuple(variant(entry, f"systems[{i}]") for i, entry in enumerate(head.systems))
         return cls(
             environment=environment_of(head.environment),

@@ -58,7 +58,7 @@ class Module(msgspec.Struct, frozen=True):
         return f"Module({self.name!r}, {self.digest[:15]}…)"
 
 
-class _Keys(msgspec.Struct, frozen=True):
+class ModuleKeys(msgspec.Struct, frozen=True):
     """The keys of a configuration that are read before all others.
 
     Parameters
@@ -140,7 +140,7 @@ def take_modules(raw: dict[str, Any], folder: pathlib.Path) -> tuple[Module, ...
     """
     given = drop_module_keys(raw)
     try:
-        keys = msgspec.convert(given, _Keys)
+        keys = msgspec.convert(given, ModuleKeys)
     except msgspec.ValidationError:
         raise ConfigError(
             f"module: given {shown(given.get('module'))}, allowed: the path of a Python file or of "

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from fedbandits.environments import Environment
 from fedbandits.environments import registry as worlds
-from fedbandits.settings.experiment import Experiment, Variant, _Head
-from fedbandits.settings.modules import _Keys
+from fedbandits.settings.experiment import Experiment, ExperimentKeys, Variant
+from fedbandits.settings.modules import ModuleKeys
 from fedbandits.settings.reference.keys import Key, Part, keys_of, nested
 from fedbandits.settings.sweep_keys import SweepKeys
 from fedbandits.systems.base import System
@@ -45,9 +45,13 @@ def built_in_environments() -> dict[str, type[Environment]]:
     return {kind: worlds.find_environment(kind) for kind in worlds.BUILT_IN}
 
 
-def head_keys() -> tuple[Key, ...]:
+def experiment_keys() -> tuple[Key, ...]:
     """Return the keys of an experiment that belong to no system and no environment."""
-    keys = (*keys_of(_Head, documented=Experiment), *keys_of(_Keys), *keys_of(SweepKeys))
+    keys = (
+        *keys_of(ExperimentKeys, documented=Experiment),
+        *keys_of(ModuleKeys),
+        *keys_of(SweepKeys),
+    )
     return tuple(
         key._replace(allowed=_TABLES[key.path], type_in_words="a table", parts=())
         if key.path in _TABLES
@@ -74,7 +78,7 @@ def entry_keys() -> tuple[Key, ...]:
 @functools.cache
 def places() -> tuple[Place, ...]:
     """Return every key with its path from the root of a file, once for all owners that agree."""
-    found: dict[Key, list[str]] = {key: [] for key in head_keys()}
+    found: dict[Key, list[str]] = {key: [] for key in experiment_keys()}
     known = built_in_environments()
     kinds = ", ".join(f'"{kind}"' for kind in known)
     which = Key("environment.kind", "a word", None, kinds, "Which environment it is.")

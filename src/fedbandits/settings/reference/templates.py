@@ -14,7 +14,7 @@ from fedbandits.settings.examples import examples
 from fedbandits.settings.experiment import Variant, system
 from fedbandits.settings.reference.docstrings import summary_of
 from fedbandits.settings.reference.keys import Key, in_toml, keys_of
-from fedbandits.settings.reference.places import head_keys
+from fedbandits.settings.reference.places import experiment_keys
 from fedbandits.settings.toml_files import NAME
 from fedbandits.systems.registry import find_preset, find_system, preset_names
 
@@ -94,7 +94,7 @@ def _shared_world(variants: Iterable[Variant]) -> tuple[str, type[Environment]]:
 
 
 def _head_lines(given: Mapping[str, str]) -> list[str]:
-    keys = {key.path: key for key in head_keys()}
+    keys = {key.path: key for key in experiment_keys()}
     lines: list[str] = []
     for name in _ORDER:
         value = given.get(name)
