@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fedbandits.privacy.claims import PrivacyClaim
 
 
-#: What packages offer, by the names of their entry points.
+#: Groups of entry points, by the kind of what packages offer there.
 _GROUPS = {
     "system": "fedbandits.systems",
     "environment": "fedbandits.environments",

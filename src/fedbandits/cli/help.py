@@ -59,7 +59,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("fedbandits init --from quickstart mine.toml", "a copy of an example"),
     ),
 }
-#: What stands below the page of all commands.
+#: Lines below the page of all commands.
 BEGIN = (
     ("fedbandits run quickstart", "see it work: results, plots, a report"),
     ("fedbandits init mine.toml", "a file of your own, every key explained"),

@@ -14,7 +14,7 @@ from fedbandits.errors import FedbanditsError
 
 #: Seconds that an answer may take.
 TIMEOUT = 30.0
-#: How often a connection is tried again. Nothing was sent then: that is safe for every request.
+#: Further tries of a connection. Nothing was sent before: they are safe for every request.
 RETRIES = 2
 Numbers: TypeAlias = Sequence[float] | np.ndarray[Any, Any]
 Rows: TypeAlias = Sequence[Numbers] | np.ndarray[Any, Any]
@@ -31,7 +31,7 @@ class DoorError(FedbanditsError):
     type
         The name of the problem, a URN; ``about:blank`` if it has no name.
     title, detail
-        What the problem is, and what to do about it.
+        Summary of the problem, and what to do about it.
     """
 
     #: Names of the problems that it stands for: the last words of their types.

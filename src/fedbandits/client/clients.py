@@ -83,7 +83,7 @@ class Client:
             Names the person for whom the decision is made, where the terms protect persons. The
             name is the same in all visits.
         **more
-            What else a system of your own asks with, by name.
+            Further arguments of a system of your own, by name.
         """
         call = Calls.decide(
             actions=actions, context=context, available=available, user=user, items=items,

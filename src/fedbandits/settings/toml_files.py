@@ -11,7 +11,7 @@ from typing import Any
 from fedbandits._suggest import did_you_mean
 from fedbandits.errors import ConfigError
 
-#: What an experiment may be called. A name is a folder's name: no separators, no leading dot.
+#: Allowed names of experiments. A name is a folder's name: no separators, no leading dot.
 NAME = r"^\w[\w .+=,-]{0,99}\Z"
 
 

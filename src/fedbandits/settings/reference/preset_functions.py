@@ -19,7 +19,7 @@ from fedbandits.systems import System, systems
 
 #: Columns of a docstring.
 _WIDTH = 90
-#: What a part of a configuration may be given as, besides an object of its class.
+#: Types that a part of a configuration may be given as, besides an object of its class.
 _SHORT_FORMS = ("str", "Mapping[str, Any]")
 _SIMPLE_TYPES: dict[type[types.Type], str] = {
     types.IntType: "int",
