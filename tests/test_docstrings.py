@@ -21,18 +21,18 @@ LOOKED_AT = (
 )  # fmt: skip
 #: Verbs that docstrings of functions may begin with.
 VERBS = """
-Accept Acknowledge Act Add Admit Agree Answer Apply Arrange Ask Attack Begin Book Bring Build Buy
-Call Carry Charge Check Choose Close Collect Combine Commit Compare Compile Complete Compute Connect
-Continue Convert Copy Count Create Decide Declare Decode Decrypt Delete Deliver Derive Describe
-Discard Disconnect Divide Do Draw Drive Drop Embed Encode Encrypt End Enter Escape Estimate Examine
-Exchange Explain Fill Find Finish Fit Fold Force Forget Give Go Greet Group Hand Handle Have Hold
-Import Insert Install Issue Iterate Join Judge Keep Kill Lay Learn Leave Let List Listen Load Lock
-Log Look Make Map Mark Measure Merge Move Multiply Name Note Observe Offer Open Order Pack Place
-Plan Play Pool Pop Price Print Publish Pull Put Raise Read Receive Record Recover Reduce Refine
-Refuse Register Release Remove Replace Replay Report Restore Return Revoke Rewrite Rotate Round Run
-Save Say Score Seal Send Serve Set Settle Share Show Sign Solve Sort Split Start Stop Store Subtract
-Sum Summarise Sweep Switch Sync Take Tell Translate Trust Try Turn Undo Unpack Update Use Verify
-Wait Walk Warn Weigh Widen Work Wrap Write
+Acknowledge Act Add Admit Agree Answer Arrange Ask Attack Begin Book Bring Build Buy Call Carry
+Change Charge Check Choose Close Collect Commit Compare Compile Complete Compute Connect Continue
+Convert Copy Count Create Cut Deal Decide Declare Decode Decrypt Delete Deliver Derive Describe
+Discard Disconnect Do Draw Drive Drop Embed Encode Encrypt End Enter Escape Estimate Examine
+Exchange Expand Explain Fill Find Finish Fit Flip Fold Force Forget Generate Give Go Greet Group
+Hand Handle Hash Have Hold Import Install Issue Iterate Join Judge Keep Kill Lay Learn Leave Let
+List Listen Load Lock Log Look Make Map Mark Mask Measure Merge Move Name Note Observe Offer Open
+Order Pack Pick Place Plan Play Pool Pop Predict Price Print Publish Pull Put Raise Read Receive
+Record Recover Reduce Refine Refuse Register Release Remove Replace Replay Report Restore Return
+Revoke Rewrite Rotate Round Run Save Say Score Seal Send Serve Set Settle Share Shorten Show Sign
+Sort Spell Split Stack Start Stop Store Summarise Sweep Switch Sync Take Tell Translate Trust Try
+Turn Unpack Use Verify Wait Walk Warn Weigh Widen Work Write
 """
 #: Words with which no sentence of a docstring's first line begins.
 FRAGMENTS = """
