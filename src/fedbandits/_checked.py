@@ -142,8 +142,9 @@ def _converted(made: Checked) -> Any:
     given = {name: getattr(made, name) for name in kind.__struct_fields__}
     parts = _parts(kind)
     ready = {name for name, classes in parts.items() if isinstance(given[name], classes)}
-    for name in parts.keys() - ready:
-        given[name] = _in_full(kind, name, given[name])
+    for name in parts:
+        if name not in ready:
+            given[name] = _in_full(kind, name, given[name])
     twin, refused = _twin(kind, frozenset(ready)), set[str]()
     while True:
         try:

@@ -28,11 +28,11 @@ class Draws:
     key : Key
         Names the seed and the replicate, see :func:`.random.replicate_key`.
     party : int
-        Whose draws they are.
+        The party that draws.
     round_ : int
-        In which round, or for which decision.
+        The round, or the number of the decision.
     purpose : Purpose
-        What they are for.
+        The purpose of the draws.
     """
 
     __slots__ = ("_name", "_next")
