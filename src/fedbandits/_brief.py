@@ -13,7 +13,7 @@ _CHARACTERS = 80
 
 
 def brief(value: Any) -> str:
-    """Write a value as Python does; cut long lists and texts, and say how long they are."""
+    """A value as Python writes it; long lists and texts are cut, and say how long they are."""
     if isinstance(value, tuple | list) and len(value) > _ENTRIES:
         shown = ", ".join(brief(entry) for entry in value[: _ENTRIES // 2])
         left, right = "()" if isinstance(value, tuple) else "[]"
@@ -25,11 +25,21 @@ def brief(value: Any) -> str:
 
 
 def call_of(name: str, arguments: Mapping[str, Any], *first: Any) -> str:
-    """Write a call, ``Linear(agents=5)``; its arguments without names, ``first``, come first."""
+    """A call that makes something: ``Linear(agents=5)``.
+
+    Parameters
+    ----------
+    name
+        What is called.
+    arguments
+        Its arguments by name.
+    *first
+        Its arguments without names, which come first.
+    """
     named = [f"{key}={brief(value)}" for key, value in arguments.items()]
     return f"{name}({', '.join([*map(repr, first), *named])})"
 
 
 def titled(title: str, html: str) -> str:
-    """Put HTML under a title, which is text."""
+    """HTML under a title, which is text."""
     return f"<div><b>{text(title)}</b>{html}</div>"

@@ -8,12 +8,12 @@ from itertools import chain, repeat
 
 
 def text(value: object) -> str:
-    """Write any value as text that is safe inside a page."""
+    """Any value as text that is safe inside a page."""
     return html.escape(str(value))
 
 
 def lines(value: object) -> str:
-    """Write text of several lines: each stays on a line of its own."""
+    """The same for text of several lines: each stays on a line of its own."""
     return text(value).replace("\n", "<br>")
 
 
@@ -25,7 +25,7 @@ def table(
     kind: str = "",
     caption: str = "",
 ) -> str:
-    """Write a table.
+    """A table.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ def table(
     head
         The titles of the columns.
     cell
-        Writes a cell: safe text by default. With ``str`` the cells are HTML already.
+        What a cell becomes: safe text by default. With ``str`` the cells are HTML already.
     kind
         The table's class, for its style.
     caption
-        Content of the table, for whoever sees it and whoever hears it.
+        What the table shows, for whoever sees it and whoever hears it.
 
     Returns
     -------
