@@ -15,7 +15,7 @@ import msgspec
 import fedbandits
 import fedbandits.testing
 from fedbandits.environments import environments
-from fedbandits.settings.reference.hints import parts_of
+from fedbandits.settings.reference.preset_functions import part_classes
 from fedbandits.systems import systems
 
 #: Modules that users read and that ``fedbandits.__all__`` does not lead to.
@@ -92,7 +92,7 @@ def _settings() -> Iterator[type]:
         seen.add(struct)
         yield struct
         for field in msgspec.structs.fields(struct):
-            waiting += parts_of(field.type)
+            waiting += part_classes(field.type)
 
 
 def _add(found: dict[str, Any], thing: Any) -> None:

@@ -13,9 +13,9 @@ from msgspec import inspect
 
 import fedbandits as fb
 from fedbandits._checked import Checked
+from fedbandits._schema import convert
 from fedbandits.environments.base import Environment
 from fedbandits.environments.facts import Facts
-from fedbandits.settings.schema import convert
 from fedbandits.systems import systems
 from fedbandits.systems.agents.config import AgentsConfig, Determinant, Every, Growing
 from fedbandits.systems.feducb.config import FedUCB

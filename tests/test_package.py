@@ -38,7 +38,7 @@ def text_of(name):
 def test_the_version_is_stated_once(tracked):
     """Outside of the history of changes, and of the versions of others."""
     assert PROJECT["project"]["dynamic"] == ["version"]
-    assert PROJECT["tool"]["hatch"]["version"] == {"path": "src/fedbandits/__init__.py"}
+    assert PROJECT["tool"]["hatch"]["version"] == {"path": "src/fedbandits/_version.py"}
     stated = re.compile(rf"(?<![\d.]){re.escape(fedbandits.__version__)}(?![\d.])")
     found = [
         name
@@ -46,7 +46,7 @@ def test_the_version_is_stated_once(tracked):
         if pathlib.PurePath(name).suffix in (".py", ".pyi", ".md", ".toml", ".cff", ".yaml", ".txt")
         and stated.search(text_of(name))
     ]
-    assert found == ["src/fedbandits/__init__.py"]
+    assert found == ["src/fedbandits/_version.py"]
 
 
 def test_an_sdist_and_a_wheel_are_complete(tmp_path, tracked, monkeypatch):

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 import fedbandits as fb
+from fedbandits._schema import convert
 from fedbandits.settings.reference.docstrings import marked_meanings_of
 from fedbandits.settings.reference.preset_functions import identifier, settings_of_preset
 from fedbandits.settings.reference.stubs import STUB, stub
-from fedbandits.settings.schema import convert
 from fedbandits.settings.written import settings_of, written
 from fedbandits.systems import System, find_preset, preset_names, registry, systems
 from fedbandits.systems.agents.config import Every

@@ -11,8 +11,7 @@ from scipy.stats import norm
 
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.error_rates import direct_bound, gaussian_power, most_power
-from fedbandits.settings.reference.glossary import TERMS
-from fedbandits.settings.reference.glossary_page import glossary_page
+from fedbandits.settings.reference.glossary import TERMS, glossary_page
 
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "privacy-officer.md").read_text(encoding="utf-8")
@@ -91,7 +90,7 @@ def test_the_bound_on_power_has_its_limits():
 def test_the_glossary_is_the_one_of_the_command():
     text = (DOCS / "glossary.md").read_text(encoding="utf-8")
     assert text == glossary_page(), (
-        "run python -m fedbandits.settings.reference.glossary_page > docs/glossary.md"
+        "run python -m fedbandits.settings.reference.glossary > docs/glossary.md"
     )
 
 

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 import fedbandits as fb
 from fedbandits import cli
-from fedbandits.cli import offers
-from fedbandits.cli.completion import configurations, explained_names, listed_names, sources
+from fedbandits.cli import described
 from fedbandits.cli.help import EXAMPLES
+from fedbandits.cli.options import configurations, explained_names, listed_names, sources
 from fedbandits.environments import environments
 from fedbandits.reproduce import FIGURES
 from fedbandits.settings.examples import BUNDLED
@@ -108,7 +108,7 @@ class TestOffers:
                 EntryPoint("broken", "foreign_nothing:SYSTEM", "fedbandits.systems"),
             ]
         )
-        monkeypatch.setattr(offers, "entry_points", known.select)
+        monkeypatch.setattr(described, "entry_points", known.select)
         yield
         sys.modules.pop("foreign_coins", None)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from markdown import code, fence, plain, table
 
-from fedbandits.cli.endings import meanings
+from fedbandits.cli.exit_codes import meanings
 from fedbandits.reproduce import FIGURES
 from fedbandits.settings.examples import examples as bundled
 from fedbandits.settings.reference.docstrings import description_of
@@ -16,7 +16,7 @@ from fedbandits.settings.reference.places import (
     built_in_environments,
     built_in_systems,
     entry_keys,
-    head_keys,
+    experiment_keys,
 )
 from fedbandits.settings.reference.preset_functions import (
     identifier,
@@ -66,7 +66,7 @@ def preset_functions() -> str:
 def experiment() -> str:
     """Keys of an experiment, and those that every system has."""
     return "\n\n".join(
-        ["## An experiment", _keys(head_keys()), "## Every system", _keys(entry_keys())]
+        ["## An experiment", _keys(experiment_keys()), "## Every system", _keys(entry_keys())]
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fedbandits import errors
 from fedbandits._lazy import lazily
+from fedbandits._version import __version__
 from fedbandits.errors import (
     BackendError,
     BoundExceededError,
@@ -18,9 +19,6 @@ from fedbandits.errors import (
     StoppedError,
     UnknownEventError,
 )
-
-#: The only place that states the version: builds, results and documents take it from here.
-__version__ = "0.2.0"
 
 __all__ = [
     "AsyncClient",
@@ -112,22 +110,13 @@ else:
             "advise": "fedbandits.experiments.advice.advise:advise",
             "answer": "fedbandits.experiments.answers.answer:answer",
             "audit": "fedbandits.experiments.audits.audit:audit",
-            "environments": "fedbandits.environments",
             "events": "fedbandits.experiments.events",
-            "learners": "fedbandits.learners",
-            "ledger": "fedbandits.ledger",
             "load": "fedbandits.settings.experiment:load",
             "load_model": "fedbandits.systems.exported:load_model",
-            "offline": "fedbandits.offline",
-            "parties": "fedbandits.parties",
-            "plot": "fedbandits.plot",
-            "presets": "fedbandits.presets",
-            "privacy": "fedbandits.privacy",
             "register": "fedbandits.systems:register",
             "run": "fedbandits.experiments.run:run",
             "sweep": "fedbandits.experiments.sweeps.sweep:sweep",
             "system": "fedbandits.settings.experiment:system",
-            "systems": "fedbandits.systems",
             "with_alone": "fedbandits.experiments.answers.with_alone:with_alone",
         },
     )

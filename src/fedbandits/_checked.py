@@ -63,7 +63,7 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 def _changed(made: Checked) -> dict[str, Any]:
-    """The fields that are not what they are when nothing is given."""
+    """Return the fields that differ from their defaults, by name."""
     usual = _usual(type(made))
     return {
         name: getattr(made, name)
@@ -73,13 +73,13 @@ def _changed(made: Checked) -> dict[str, Any]:
 
 
 def _same(value: Any, usual: Any) -> bool:
-    """Whether two values are equal. Arrays, which compare entry by entry, count as different."""
+    """Tell whether two values are equal; arrays compare entry by entry, and count as different."""
     return value is usual or (not hasattr(value, "__array__") and bool(value == usual))
 
 
 @functools.cache
 def _usual(kind: type[Checked]) -> dict[str, Any]:
-    """What every field is when it is not given; ``NODEFAULT`` where it must be."""
+    """Return the default of every field, ``NODEFAULT`` where there is none."""
     return {
         field.name: field.default if field.required or field.default_factory is msgspec.NODEFAULT
         else field.default_factory()
@@ -88,15 +88,14 @@ def _usual(kind: type[Checked]) -> dict[str, Any]:
 
 
 def _hold(made: Checked) -> None:
-    """Hold every field to its type, and put what it was converted to in its place."""
-    kind = type(made)
-    parts = _parts(kind)
-    if all(isinstance(getattr(made, name), kinds) for name, kinds in parts.items()):
-        try:
-            right: Any = msgspec.convert(made, _twin(kind, frozenset(parts)), from_attributes=True)
-        except msgspec.ValidationError:
+    """Check the type of every field, and replace each value by the converted one."""
+    kind, parts = type(made), _parts(type(made))
+    try:
+        if not all(isinstance(getattr(made, name), classes) for name, classes in parts.items()):
             right = _converted(made)
-    else:
+        else:
+            right = msgspec.convert(made, _twin(kind, frozenset(parts)), from_attributes=True)
+    except msgspec.ValidationError:
         right = _converted(made)
     for name in kind.__struct_fields__:
         old, new = getattr(made, name), getattr(right, name)
@@ -108,7 +107,7 @@ def _hold(made: Checked) -> None:
 
 @functools.cache
 def _parts(kind: type[Checked]) -> dict[str, tuple[type, ...]]:
-    """The fields that hold structs, which were checked when they were made, and their classes."""
+    """Return the classes of each field that holds structs; these were checked when made."""
     found = {}
     for name, annotation in _types(kind).items():
         info = inspect.type_info(annotation)
@@ -122,44 +121,46 @@ def _parts(kind: type[Checked]) -> dict[str, tuple[type, ...]]:
 
 @functools.cache
 def _twin(kind: type[Checked], loose: frozenset[str] = frozenset()) -> type[msgspec.Struct]:
-    """A struct with the same fields and no checks of its own, to convert to.
-
-    ``loose`` fields take anything.
-    """
+    """Make a struct of the same fields without checks of its own; ``loose`` ones take anything."""
     types = _types(kind) | dict.fromkeys(loose, Any)
     return msgspec.defstruct(kind.__name__, list(types.items()))
 
 
 @functools.cache
 def _types(kind: type[Checked]) -> dict[str, Any]:
-    """The annotations of all fields, by name."""
+    """Return the annotations of all fields, by name."""
     return {field.name: field.type for field in msgspec.structs.fields(kind)}
 
 
 def _converted(made: Checked) -> Any:
-    """The same once more, with what is not Python's own and what is written short in full."""
+    """Convert the fields: short forms are expanded first, and numpy's numbers on demand.
+
+    msgspec names the first field that it refuses. The numbers of that field become Python's own,
+    and all fields are tried again. A field that is refused twice is wrong.
+    """
     kind, place = type(made), type(made).__name__
     given = {name: getattr(made, name) for name in kind.__struct_fields__}
-    done = {name for name, kinds in _parts(kind).items() if isinstance(given[name], kinds)}
-    for name in _parts(kind):
-        if name not in done:
+    parts = _parts(kind)
+    ready = {name for name, classes in parts.items() if isinstance(given[name], classes)}
+    for name in parts:
+        if name not in ready:
             given[name] = _in_full(kind, name, given[name])
-    twin, tried = _twin(kind, frozenset(done)), set[str]()
+    twin, refused = _twin(kind, frozenset(ready)), set[str]()
     while True:
         try:
             return msgspec.convert(given, twin, from_attributes=True)
         except msgspec.ValidationError as error:
-            wrong = _FIRST_KEY.search(str(error))
-            if wrong is None or wrong["key"] in tried:
+            found = _FIRST_KEY.search(str(error))
+            if found is None or found["key"] in refused:
                 raise ConfigError(explain(error, given, _twin(kind), place)) from None
-            name = wrong["key"]
-        tried.add(name)
+        name = found["key"]
+        refused.add(name)
         given[name] = _plain(given[name])
         refuse_odd_numbers(given[name], f"{place}.{name}")
 
 
 def _in_full(kind: type[Checked], name: str, value: Any) -> Any:
-    """A part that was given short, or as a table; what is neither is refused."""
+    """Return the table of a part that was given in short or as a table; refuse anything else."""
     if isinstance(value, str):
         return expand({name: value}, inspect.type_info(_twin(kind)), kind.__name__)[name]
     if isinstance(value, Mapping):
@@ -170,7 +171,7 @@ def _in_full(kind: type[Checked], name: str, value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers and arrays of numpy as Python's own, also in lists."""
+    """Make numbers and arrays of numpy Python's own, also in lists."""
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
     if isinstance(value, dict):
@@ -179,7 +180,7 @@ def _plain(value: Any) -> Any:
 
 
 def _is_finite(value: Any) -> bool:
-    """Whether all numbers in it are such as a file may hold."""
+    """Tell whether a file may hold all numbers of a value."""
     if type(value) is float:
         return math.isfinite(value)
     if type(value) is int:
@@ -188,7 +189,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def _placed(kind: type[Checked], error: ValueError) -> ConfigError:
-    """What a class has said, behind its name and that of the field."""
+    """Return the error of a class, with the names of class and field before it."""
     text = str(error)
     field = _FIELD_BEFORE.match(text)
     known = field is not None and field["key"] in kind.__struct_fields__

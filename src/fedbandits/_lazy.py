@@ -10,26 +10,20 @@ from typing import Any
 def lazily(
     module: str, names: list[str], homes: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a module.
+    """Make ``__getattr__`` and ``__dir__`` of a module.
 
     Type checkers must not see them: they would take any name for one that is there. So they are
     defined where ``TYPE_CHECKING`` is false, and names are imported where it is true.
 
-    Parameters
-    ----------
-    module
-        The module's name.
-    names
-        What ``dir`` shows: its ``__all__``.
-    homes
-        Where each name is: ``"fedbandits.client:Client"``, or ``"fedbandits.learners"`` for a
-        module.
+    ``names`` is the module's ``__all__``. ``homes`` says where a name is:
+    ``"fedbandits.client:Client"``, or ``"fedbandits.experiments.events"`` for a module. A name
+    without a home is a module of the package.
     """
 
     def __getattr__(name: str) -> Any:  # noqa: N807 - it becomes the module's
-        if name not in homes:
+        if name not in names:
             raise AttributeError(_unknown(module, name, names))
-        home, _, path = homes[name].partition(":")
+        home, _, path = homes.get(name, f"{module}.{name}").partition(":")
         found: Any = importlib.import_module(home)
         for step in path.split(".") if path else ():
             found = getattr(found, step)

@@ -1,7 +1,8 @@
-"""What a type accepts, in words for errors and in the short forms that people write."""
+"""Typed structs from raw tables, with errors that name the place, the value and the remedy."""
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -20,20 +21,48 @@ _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
 _SHORTHAND = re.compile(r"^\s*(?P<kind>[A-Za-z_-]+)\s*(?:\((?P<arguments>.*)\))?\s*\Z")
 
 
+@functools.cache
+def _type_info(target: Any) -> Any:
+    """Describe a type; a sweep asks for the same few types thousands of times."""
+    return inspect.type_info(target)
+
+
+def convert(raw: Mapping[str, Any], target: Any, place: str) -> Any:
+    """Check ``raw`` against a struct type and build it.
+
+    Parameters
+    ----------
+    raw
+        A table as TOML gives it. Parts may be written short: ``"growing(1.5)"`` for
+        ``{kind = "growing", factor = 1.5}``, and a path for a part that is called ``file``.
+    target
+        A msgspec struct type, or a tagged union of such.
+    place
+        Path of the table in the configuration, empty for its root.
+
+    Raises
+    ------
+    ConfigError
+        Naming the key's path, what was given and what is allowed.
+    """
+    try:
+        refuse_odd_numbers(raw, place)
+        expanded = expand(raw, _type_info(target), place)
+        return msgspec.convert(expanded, target)
+    except RecursionError:
+        raise ConfigError(f"{place or 'the configuration'}: is nested too deeply") from None
+    except msgspec.ValidationError as error:
+        raise ConfigError(explain(error, expanded, target, place)) from None
+
+
 def shown(value: Any) -> str:
-    """A value as errors show it: not all of it, where it is long."""
+    """Write a value as errors show it, shortened where it is long."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text):,} characters)"
 
 
 def refuse_odd_numbers(value: Any, place: str) -> None:
-    """Refuse numbers that no file may hold: infinite ones, none at all, and very large ones.
-
-    Raises
-    ------
-    ConfigError
-        Naming the place.
-    """
+    """Refuse numbers that no file may hold: infinite ones, NaN, and very large ones."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             refuse_odd_numbers(inner, _join(place, str(key)))
@@ -93,39 +122,33 @@ def _scalar(text: str) -> Any:
 
 
 def explain(error: msgspec.ValidationError, raw: Mapping[str, Any], target: Any, place: str) -> str:
-    """What is wrong with a table, with the place, what was given and what is allowed.
+    """Explain what is wrong with a table: the place, what was given and what is allowed.
 
-    Parameters
-    ----------
-    error
-        What msgspec said when it converted the table.
-    raw, target, place
-        The table, the type that it was to become, and the table's own place; empty for the root.
+    ``error`` was raised when the table ``raw`` was converted to ``target``. The path of the table
+    is ``place``, empty for the root.
     """
     match = _PLACE.match(_said(error))
     what, path = (match["what"], match["path"] or "") if match else (str(error), "")
     where = _join(place, path.lstrip("."))
     unknown = re.match(r"Object contains unknown field `(.+)`", what)
     missing = re.match(r"Object missing required field `(.+)`", what)
-    info = _type_at(inspect.type_info(target), raw, path)
+    info, given = _at(inspect.type_info(target), raw, path)
     if unknown:
-        tag = _value_at(raw, f"{path}.kind")
-        return _unknown_key(_join(where, unknown[1]), unknown[1], info, tag)
+        return _unknown_key(_join(where, unknown[1]), unknown[1], info, _tag_of(given))
     if missing:
         words = allowed(_field(info, missing[1]))
         return f"{_join(where, missing[1])}: missing{words and f', allowed: {words}'}"
-    given = _value_at(raw, path)
     if path and given is not _ABSENT and what.startswith(("Expected", "Invalid")):
         parent, _, key = path.rpartition(".")
         if key == "kind":  # a tag that no part carries
-            info = _type_at(inspect.type_info(target), raw, parent)
+            info, _ = _at(inspect.type_info(target), raw, parent)
         expected = allowed(info) or what[:1].lower() + what[1:].replace("`", "")
         return f"{where}: given {shown(given)}, allowed: {expected}"
     return f"{where}: {what}" if where else what
 
 
 def _said(error: msgspec.ValidationError) -> str:
-    """What is wrong. What a class refused is told without its name: the place is named instead."""
+    """Return the text of an error, without the name of a class: the place is named instead."""
     own = error.__cause__
     if isinstance(own, ConfigError) and own.reason is not None:
         return str(error).replace(str(own), own.reason)
@@ -150,31 +173,19 @@ def _steps(path: str) -> Iterator[str | int]:
             yield int(match["index"])
 
 
-def _value_at(raw: Any, path: str) -> Any:
-    value = raw
+def _tag_of(value: Any) -> Any:
+    return value.get("kind", _ABSENT) if isinstance(value, Mapping) else _ABSENT
+
+
+def _at(info: inspect.Type | None, value: Any, path: str) -> tuple[inspect.Type | None, Any]:
+    """Return the schema and the value of the place that an error's path points to."""
     for step in _steps(path):
+        info = _field(info, step, _tag_of(value)) if isinstance(step, str) else _item(info)
         try:
             value = value[step]
         except (KeyError, IndexError, TypeError):
-            return _ABSENT
-    return value
-
-
-def _type_at(info: inspect.Type, raw: Any, path: str) -> inspect.Type | None:
-    """The schema of the place that an error's path points to."""
-    current: inspect.Type | None = info
-    value: Any = raw
-    for step in _steps(path):
-        if isinstance(step, str):
-            tag = value.get("kind") if isinstance(value, Mapping) else None
-            current = _field(current, step, tag)
-        else:
-            current = _item(current)
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            value = None
-    return current
+            value = _ABSENT
+    return info, value
 
 
 def _field(info: inspect.Type | None, name: str, tag: Any = None) -> inspect.Type | None:
@@ -187,7 +198,7 @@ def _field(info: inspect.Type | None, name: str, tag: Any = None) -> inspect.Typ
 
 
 def _item(info: inspect.Type | None) -> inspect.Type | None:
-    """What a list holds, also where a list is one of several possibilities."""
+    """Return the type of a list's entries, also where a list is one of several possibilities."""
     kinds = info.types if isinstance(info, inspect.UnionType) else (info,)
     for kind in kinds:
         if isinstance(kind, inspect.ListType | inspect.VarTupleType):
@@ -206,13 +217,13 @@ def _structs(info: inspect.Type | None) -> list[inspect.StructType]:
 
 
 def allowed(info: inspect.Type | None) -> str:
-    """What a place admits, in words; empty if there is nothing better to say than msgspec does."""
+    """Say in words what a place admits; empty if msgspec's own words are no worse."""
     kinds = list(info.types) if isinstance(info, inspect.UnionType) else [info]
     return " or ".join(word for kind in kinds if (word := _describe(kind)))
 
 
 def limits_in_words(info: inspect.IntType | inspect.FloatType) -> str:
-    """What a number must lie between, as ``≥ 1 and ≤ 1,000``; empty if it can be any."""
+    """Say which limits a number has, as ``≥ 1 and ≤ 1,000``; empty if it has none."""
     signs = ((">", info.gt), ("≥", info.ge), ("<", info.lt), ("≤", info.le))
     return " and ".join(
         f"{sign} {limit:,}" if isinstance(limit, int) else f"{sign} {limit:g}"

@@ -7,14 +7,9 @@ from collections.abc import Iterable
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:
-    """A question about the closest known name, with a space at its end; empty if none is close.
+    """Ask about the closest known name, with a space at the end; return "" if none is close.
 
-    Parameters
-    ----------
-    given
-        What was written. Anything but a string is close to nothing.
-    known
-        The names that exist.
+    Anything but a string is close to nothing.
     """
     if not isinstance(given, str):
         return ""
@@ -23,18 +18,9 @@ def did_you_mean(given: object, known: Iterable[str]) -> str:
 
 
 def close_names(given: object, known: Iterable[str], how: str, most: int = 4) -> str:
-    """Which names are allowed, for an error: of many only those that are close.
+    """Say in an error which names are allowed: of many only ``most``, those that are close.
 
-    Parameters
-    ----------
-    given
-        What was written.
-    known
-        The names that exist.
-    how
-        The command that shows all of them.
-    most
-        How many names of many are shown.
+    The command ``how`` shows all of them.
     """
     names = list(known)
     if len(names) <= 2 * most:

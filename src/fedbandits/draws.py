@@ -36,11 +36,11 @@ class Draws:
     key : Key
         Names the seed and the replicate, see :func:`.random.replicate_key`.
     party : int
-        Whose draws they are.
+        The party that draws.
     round_ : int
-        In which round, or for which decision.
+        The round, or the number of the decision.
     purpose : Purpose
-        What they are for.
+        The purpose of the draws.
     """
 
     __slots__ = ("_name", "_next")
@@ -54,7 +54,7 @@ class Draws:
     @overload
     def uniform(self, size: int) -> Floats: ...
     def uniform(self, size: int | None = None) -> float | Floats:
-        """Uniform on [0, 1): a number, or (size,) of them."""
+        """Draw uniform numbers on [0, 1): one, or (size,) of them."""
         first = self._take(1 if size is None else _checked_size(size))
         if size is None:
             return float(uniform(*self._name, first))
@@ -67,7 +67,7 @@ class Draws:
     @overload
     def normal(self, size: int) -> Floats: ...
     def normal(self, size: int | None = None) -> float | Floats:
-        """Standard normal: a number, or (size,) of them."""
+        """Draw standard normal numbers: one, or (size,) of them."""
         self._next += self._next & 1  # normals come in pairs
         first = self._take(2 if size is None else _checked_size(size) + (size & 1))
         if size is None:
@@ -77,33 +77,33 @@ class Draws:
         return out
 
     def integer(self, bound: int) -> int:
-        """A whole number from 0 to ``bound`` - 1, all equally likely; 1 ≤ bound ≤ 2³²."""
+        """Draw a whole number from 0 to ``bound`` - 1, all equally likely; 1 ≤ bound ≤ 2³²."""
         if not _is_whole(bound) or not 1 <= bound <= 1 << 32:
             raise ValueError(f"integer: given the bound {bound!r}, allowed: 1 to 2**32")
         return int(integer(bound, *self._name, self._take(1)))
 
     def bernoulli(self, probability: float) -> bool:
-        """True with the given probability; 0 and 1 are certain."""
+        """Return True with the given probability; 0 and 1 are certain."""
         if not 0.0 <= probability <= 1.0:
             raise ValueError(f"bernoulli: given the probability {probability}, allowed: 0 to 1")
         return self.uniform() < probability
 
     def permutation(self, size: int) -> Ints:
-        """0 … size - 1 in random order."""
+        """Draw the numbers 0 … size - 1 in random order."""
         if not _is_whole(size) or size < 0:
             raise ValueError(f"permutation: given the size {size!r}, allowed: a whole number ≥ 0")
         order: Ints = self.generator().permutation(size)
         return order
 
     def generator(self) -> Generator:
-        """A numpy generator that these draws seed: for any distribution that numpy has."""
+        """Make a numpy generator that these draws seed: for any distribution that numpy has."""
         from numpy.random import Generator, Philox
 
         low, high = word_pair(*self._name, self._take(1))
         return Generator(Philox(key=(int(high) << 32) | int(low)))
 
     def _take(self, count: int) -> int:
-        """The number of the next draw; so many are used up."""
+        """Return the number of the next draw, and use up ``count`` of them."""
         first = self._next
         self._next += count
         return first
@@ -114,7 +114,7 @@ def _is_whole(value: object) -> bool:
 
 
 def _checked_size(size: object) -> int:
-    """The size of an array of draws; a shape such as (2, 3) is none."""
+    """Return the size of an array of draws; refuse a shape such as (2, 3)."""
     if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 0:
         raise ValueError(
             f"size: given {size!r}, allowed: a whole number ≥ 0; reshape what is drawn"

@@ -95,7 +95,7 @@ class LedgerFileError(LedgerError):
 
 
 class LedgerBusyError(LedgerError):
-    """Another process was writing to the ledger; roll back and try again."""
+    """The ledger was locked: another process was writing to it; roll back and try again."""
 
 
 class UnknownPartyError(LedgerError):
@@ -127,7 +127,7 @@ class OutputExistsError(FedbanditsError):
 
 
 class OutputBusyError(FedbanditsError):
-    """Another process is writing to the output folder."""
+    """The output folder is locked: another process is writing to it."""
 
 
 class OutputError(FedbanditsError):
@@ -158,7 +158,7 @@ class StoreFullError(StoreError):
 
 
 class StoreBusyError(StoreError):
-    """Another process is using the store."""
+    """The store is locked: another process is using it."""
 
 
 class StoreVersionError(StoreError):

@@ -15,8 +15,7 @@ import fedbandits as fb
 from fedbandits import client as room
 from fedbandits import errors
 from fedbandits.client import AsyncClient, Client, Decision
-from fedbandits.client.calls import Calls
-from fedbandits.client.problems import ERRORS
+from fedbandits.client.calls import ERRORS, Calls
 from fedbandits.deployment.door import Door, DoorSettings, make_token
 from fedbandits.deployment.door.shapes import Ids
 from fedbandits.settings.federation import read_federation

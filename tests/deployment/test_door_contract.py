@@ -12,7 +12,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 
-from fedbandits.client.problems import ERRORS
+from fedbandits.client.calls import ERRORS
 from fedbandits.deployment.door import Door, DoorSettings, make_token
 from fedbandits.deployment.door.problems import PROBLEMS
 from fedbandits.settings.federation import read_federation

@@ -12,7 +12,7 @@ import sqlite3
 import msgspec
 import pytest
 
-from fedbandits.cli.endings import ENDINGS, code_of
+from fedbandits.cli.exit_codes import ENDINGS, code_of
 from fedbandits.deployment.delivery.memory import MemoryHub
 from fedbandits.deployment.identity.authority import admit
 from fedbandits.deployment.identity.enrolment import install_admission

@@ -30,7 +30,7 @@ from fedbandits.privacy import auditing
 from fedbandits.privacy.auditing import audit as attack
 from fedbandits.privacy.noise_check import NoiseFinding, check_noise, runs_needed
 from fedbandits.privacy.sizes import scaled
-from fedbandits.settings.defaults import RUNS
+from fedbandits.settings import RUNS
 from fedbandits.systems import find_system
 from fedbandits.systems.samba.audit import examination
 from tests.experiments.test_audit import three_systems

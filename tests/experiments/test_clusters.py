@@ -197,7 +197,7 @@ def test_a_worker_that_returns_another_replicate_is_caught(workers, client):
 def test_a_worker_with_another_version_is_refused_before_anything_runs(workers, client):
     chosen = next(iter(client.nthreads()))
     with (
-        broken(client, replace, "fedbandits", "__version__", lambda _: "0.0.9", workers=[chosen]),
+        broken(client, replace, WORKER, "__version__", lambda _: "0.0.9", workers=[chosen]),
         pytest.raises(BackendError, match=rf"{chosen} has fedbandits 0\.0\.9 instead of"),
     ):
         far(workers)

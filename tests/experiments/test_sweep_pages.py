@@ -14,7 +14,7 @@ from rich.console import Console
 from scipy import stats
 
 import fedbandits as fb
-from fedbandits.cli.sweeps import sweep_table
+from fedbandits.cli.summary import sweep_table
 from fedbandits.errors import ConfigError, LongRunWarning, ResourceError
 from fedbandits.experiments import estimate
 from fedbandits.experiments.numbers import spelled

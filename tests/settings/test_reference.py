@@ -16,7 +16,13 @@ from fedbandits.experiments.summary import SUMMARY_COLUMNS
 from fedbandits.settings.reference.docstrings import description_of, meanings_of, summary_of
 from fedbandits.settings.reference.glossary import COLUMNS, VARIABLES, WORDS
 from fedbandits.settings.reference.keys import in_toml, keys_of, nested
-from fedbandits.settings.reference.places import entry_keys, find_places, head_keys, parts, places
+from fedbandits.settings.reference.places import (
+    entry_keys,
+    experiment_keys,
+    find_places,
+    parts,
+    places,
+)
 from fedbandits.systems import preset_names, systems
 
 
@@ -134,7 +140,7 @@ def test_every_key_says_what_it_means(name, struct):
 
 
 def test_every_key_of_an_experiment_says_what_it_means():
-    keys = [*head_keys(), *entry_keys()]
+    keys = [*experiment_keys(), *entry_keys()]
     assert all(key.meaning and key.allowed for key in keys)
     assert {"rounds", "environment", "systems", "seed", "module", "preset", "label"} <= {
         key.path for key in keys

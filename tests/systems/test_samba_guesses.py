@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 import fedbandits as fb
-from fedbandits.cli.console import examined_tables
+from fedbandits.cli.audit import examined_tables
 from fedbandits.crypto.aead import NONCE_BYTES
 from fedbandits.environments import Bernoulli
 from fedbandits.errors import LocalProtocolError

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import pathlib
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
+from rich.table import Table
 
+from fedbandits.cli.console import output, shown_progress
 from fedbandits.cli.options import Assignments, ConfigFile, OutputFolder
-from fedbandits.settings.defaults import CONFIDENCE, RUNS
+from fedbandits.settings import CONFIDENCE, RUNS
+
+if TYPE_CHECKING:  # importing them takes long
+    from fedbandits.experiments.audits.verdict import Audit
+    from fedbandits.settings.experiment import Experiment
 
 
 def audit(
@@ -46,34 +54,25 @@ def audit(
     still shows, but an ε that is a little too large does not. Ctrl-C ends an audit early: it shows
     the verdicts of the systems that are done, and writes nothing.
     """
-    from rich.console import Console
-
-    from fedbandits.cli import console
     from fedbandits.settings.experiment import load
 
     experiment = load(config, assignments or [])
     # Only now: a wrong key must not wait for what an audit needs.
-    from fedbandits.cli.adding import as_kept
     from fedbandits.experiments.audits.audit import audit as audit_experiment
     from fedbandits.experiments.output import check_output, write_audit
-    from fedbandits.experiments.progress import TerminalProgress
 
     experiment.check()
     folder = out or pathlib.Path("runs") / experiment.name
-    kept = as_kept(folder, experiment)
+    kept = _as_kept(folder, experiment)
     check_output(folder, kept)
-    try:
-        with TerminalProgress(Console(stderr=True)) as progress:
-            found = audit_experiment(experiment, runs, confidence, on_event=progress)
-    except KeyboardInterrupt:
-        typer.echo("Interrupted before any system was done: nothing is written.", err=True)
-        raise typer.Exit(130) from None
+    with shown_progress("Interrupted before any system was done: nothing is written.") as progress:
+        found = audit_experiment(experiment, runs, confidence, on_event=progress)
     if not found.missing:
         write_audit(folder, kept, found)
     if any(verdict.findings for verdict in found.verdicts):
-        console.output().print(console.audit_table(found))
-    for table in console.examined_tables(found):
-        console.output().print(table)
+        output().print(_audit_table(found))
+    for table in examined_tables(found):
+        output().print(table)
     if not found.missing:
         typer.echo(f"Audit: {folder / 'audit.html'}")
     for verdict in found.verdicts:
@@ -87,3 +86,56 @@ def audit(
         raise typer.Exit(130)
     if strict and (found.broken or found.untested):
         raise typer.Exit(1)
+
+
+def _as_kept(folder: pathlib.Path, experiment: Experiment) -> Experiment:
+    """Return the experiment as a run keeps it in ``folder``: with or without a system *alone*."""
+    from fedbandits.experiments.answers.with_alone import with_alone
+    from fedbandits.experiments.output import stored_table
+
+    found, there = with_alone(experiment), stored_table(folder)
+    if there is None or len(there.get("systems", ())) == len(found.systems):
+        return found
+    return experiment
+
+
+def _epsilon(value: float) -> str:
+    return "∞" if math.isinf(value) else f"{value:.4g}"
+
+
+def _audit_table(audit: Audit) -> Table:
+    """Make a table of games: what was attacked, and how much ε it showed."""
+    table = Table(title="What attackers found")
+    for title in ("system", "what they saw", "neighbours", "ε ≥", "best attack"):
+        table.add_column(title, overflow="fold")
+    for verdict in audit.verdicts:
+        for finding in verdict.findings:
+            table.add_row(
+                escape(verdict.system),
+                escape(finding.looks_at),
+                finding.neighbours,
+                _epsilon(finding.epsilon_low),
+                escape(finding.attack),
+            )
+    return table
+
+
+def examined_tables(audit: Audit) -> list[Table]:
+    """Make tables of who guessed what and who sees what, for systems that were examined."""
+    tables = []
+    for verdict in audit.verdicts:
+        if verdict.examined is None:
+            continue
+        guesses = Table(title=f"{escape(verdict.system)}: who guesses what")
+        for title in ("who", "guesses", "right", "by chance", "the claim says so"):
+            guesses.add_column(title, overflow="fold")
+        for guess in verdict.examined.guesses:
+            stated = "yes" if guess.stated else "no"
+            guesses.add_row(guess.who, guess.what, guess.share, f"{guess.chance:.1%}", stated)
+        seen = Table(title=f"{escape(verdict.system)}: who sees what")
+        for title in ("", *verdict.examined.participants):
+            seen.add_column(title, overflow="fold")
+        for row in verdict.examined.table:
+            seen.add_row(*row)
+        tables += [guesses, seen]
+    return tables

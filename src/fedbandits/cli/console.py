@@ -1,32 +1,43 @@
-"""Tables that the command prints."""
+"""Standard output: sentences, tables, and pages that are read from top to bottom."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import typer
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
-if TYPE_CHECKING:  # tables need none of what makes them
-    from fedbandits.experiments.answers.answer import Answer
-    from fedbandits.experiments.audits.verdict import Audit
-    from fedbandits.privacy.claims import PrivacyClaim
+if TYPE_CHECKING:  # what is printed need not be imported for that
+    from fedbandits.experiments.progress import TerminalProgress
+    from fedbandits.settings.reference.keys import Key, Part
+
+#: Longer lines are hard to read, however wide the terminal is.
+_WIDEST = 100
+#: A column of longer names leaves too little room beside it.
+_WIDEST_NAME = 32
 
 
 def output() -> Console:
-    """Standard output, wide enough for the tables where no terminal sets a width."""
+    """Return standard output, wide enough for tables where no terminal sets a width."""
     console = Console()
     return console if console.is_terminal else Console(width=120)
 
 
-def print_answer(answer: Answer) -> None:
-    """Print an answer, its first line bold; wrapped at the width of a terminal, where one is."""
-    print_lines(answer.lines[:1], "bold")
-    print_lines(answer.lines[1:])
+@contextmanager
+def shown_progress(interrupted: str) -> Iterator[TerminalProgress]:
+    """Show progress on standard error; where Ctrl-C ends it, say ``interrupted``, and exit."""
+    from fedbandits.experiments.progress import TerminalProgress
+
+    try:
+        with TerminalProgress(Console(stderr=True)) as progress:
+            yield progress
+    except KeyboardInterrupt:
+        typer.echo(interrupted, err=True)
+        raise typer.Exit(130) from None
 
 
 def print_lines(lines: Iterable[str], style: str = "") -> None:
@@ -36,56 +47,85 @@ def print_lines(lines: Iterable[str], style: str = "") -> None:
         console.print(Text(line, style=style), soft_wrap=not console.is_terminal, highlight=False)
 
 
-def claim_table(label: str, claim: PrivacyClaim) -> Table:
-    """A claim with its conditions and limits."""
-    table = Table(
-        title=f"{escape(label)}: {claim.headline}", title_justify="left", show_header=False
-    )
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    for title, lines in claim.rows():
-        for line in lines:
-            table.add_row(title, escape(line))
-    return table
+class Page:
+    """Standard output, for text that is read from top to bottom."""
 
+    def __init__(self) -> None:
+        console = Console(highlight=False)
+        is_known = console.is_terminal or "COLUMNS" in os.environ
+        width = min(console.width, _WIDEST) if is_known else _WIDEST
+        self._console = Console(width=width, highlight=False)
+        self._begun = False
 
-def _epsilon(value: float) -> str:
-    return "∞" if math.isinf(value) else f"{value:.4g}"
+    def title(self, kind: str, name: str, what: str = "") -> None:
+        """Begin a section; an empty line stands between sections."""
+        if self._begun:
+            self._console.print()
+        self._begun = True
+        heading = Text.assemble((f"{kind} " if kind else "", "dim"), (name, "bold"))
+        self._console.print(heading.append(f": {what}" if what else ""))
 
+    def text(self, text: str, indent: int = 2, style: str = "") -> None:
+        """Print a paragraph."""
+        for line in self._wrapped(text, indent):
+            self._line(Text(" " * indent).append(line, style))
 
-def audit_table(audit: Audit) -> Table:
-    """A row a game: what was attacked, and how much ε it showed."""
-    table = Table(title="What attackers found")
-    for title in ("system", "what they saw", "neighbours", "ε ≥", "best attack"):
-        table.add_column(title, overflow="fold")
-    for verdict in audit.verdicts:
-        for finding in verdict.findings:
-            table.add_row(
-                escape(verdict.system),
-                escape(finding.looks_at),
-                finding.neighbours,
-                _epsilon(finding.epsilon_low),
-                escape(finding.attack),
+    def heading(self, text: str) -> None:
+        """Print a heading of the lines below."""
+        self._console.print()
+        self._console.print(Text(f"  {text}", "bold"))
+
+    def facts(self, rows: Iterable[tuple[str, str]], indent: int = 2) -> None:
+        """Print names with their texts beside them, without those whose text is empty.
+
+        Where names are long, texts stand below them.
+        """
+        shown = [(name, text) for name, text in rows if text]
+        wide = max((len(name) for name, _ in shown), default=0) + 2
+        if wide > _WIDEST_NAME:
+            for name, text in shown:
+                self._line(Text(" " * indent).append(name, "bold"))
+                self.text(text, indent + 4)
+            return
+        for name, text in shown:
+            first, *further = self._wrapped(text, indent + wide)
+            self._line(
+                Text(" " * indent).append(name.ljust(wide), "bold").append(first, "not bold")
             )
-    return table
+            for line in further:
+                self._line(Text(" " * (indent + wide) + line))
 
+    def keys(self, keys: Sequence[Key], indent: int = 4) -> None:
+        """Print keys with their defaults, meanings and allowed values."""
+        for key in keys:
+            self.key(key, indent)
 
-def examined_tables(audit: Audit) -> list[Table]:
-    """Who guessed what, and who sees what, for every system whose participants were examined."""
-    tables = []
-    for verdict in audit.verdicts:
-        if verdict.examined is None:
-            continue
-        guesses = Table(title=f"{escape(verdict.system)}: who guesses what")
-        for title in ("who", "guesses", "right", "by chance", "the claim says so"):
-            guesses.add_column(title, overflow="fold")
-        for guess in verdict.examined.guesses:
-            stated = "yes" if guess.stated else "no"
-            guesses.add_row(guess.who, guess.what, guess.share, f"{guess.chance:.1%}", stated)
-        seen = Table(title=f"{escape(verdict.system)}: who sees what")
-        for title in ("", *verdict.examined.participants):
-            seen.add_column(title, overflow="fold")
-        for row in verdict.examined.table:
-            seen.add_row(*row)
-        tables += [guesses, seen]
-    return tables
+    def key(self, key: Key, indent: int = 4) -> None:
+        """Print one key."""
+        head = Text(" " * indent).append(key.name, "bold cyan")
+        if key.default is None:
+            head.append("  must be given", "italic")
+        elif key.default:
+            head.append(f" = {key.default}")
+        self._line(head)
+        if key.meaning:
+            self.text(key.meaning, indent + 4)
+        if not key.parts:
+            self.text(key.allowed, indent + 4, "dim")
+        self.parts(key.parts, indent + 4)
+
+    def parts(self, parts: Sequence[Part], indent: int) -> None:
+        """Print the parts that a key can be, each with its meaning."""
+        self.facts([(part.written, part.meaning) for part in parts], indent)
+
+    def toml(self, text: str) -> None:
+        """Print lines to copy; they are never broken."""
+        for line in text.splitlines():
+            self._line(Text("    ").append(line, "green"))
+
+    def _wrapped(self, text: str, indent: int) -> list[str]:
+        room = max(20, self._console.width - indent)
+        return [line.plain.rstrip() for line in Text(text).wrap(self._console, room)] or [""]
+
+    def _line(self, line: Text) -> None:
+        self._console.print(line, soft_wrap=True)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
 from fedbandits._suggest import did_you_mean
-from fedbandits.cli.completion import listed_names
-from fedbandits.cli.offers import load_offered, offers
-from fedbandits.cli.pages import Page
+from fedbandits.cli.console import Page
+from fedbandits.cli.options import listed_names
 from fedbandits.environments import Environment
 from fedbandits.errors import ConfigError
+from fedbandits.learners.learner import Learner
 from fedbandits.reproduce import FIGURES
 from fedbandits.settings.examples import examples
 from fedbandits.settings.experiment import system as variant_of
@@ -23,23 +24,64 @@ from fedbandits.settings.reference.places import (
     paths,
 )
 from fedbandits.systems.base import System
+from fedbandits.systems.python_learners import LearnerSystem
 
 if TYPE_CHECKING:
     from fedbandits.privacy.claims import PrivacyClaim
 
 
-def describe(name: str) -> None:
-    """Print all that goes by a name.
+#: Groups of entry points, by the kind of what packages offer there.
+_GROUPS = {
+    "system": "fedbandits.systems",
+    "environment": "fedbandits.environments",
+    "learner": "fedbandits.learners",
+}
+
+
+def offers() -> list[tuple[str, str, str]]:
+    """Return all that packages offer, from their metadata alone: its kind, name and package."""
+    return [
+        (what, point.name, _package(point))
+        for what, group in _GROUPS.items()
+        for point in entry_points(group=group)
+    ]
+
+
+def _load_offered(name: str) -> Any:
+    """Load the system or environment that is offered by that name; return None if nothing is.
+
+    The code of its package is run. A learner comes as the system that plays it.
 
     Raises
     ------
     ConfigError
-        If nothing does.
+        If the package cannot be imported.
     """
+    points = [point for group in _GROUPS.values() for point in entry_points(group=group, name=name)]
+    if not points:
+        return None
+    try:
+        found = points[0].load()
+        if isinstance(found, type) and issubclass(found, Learner):
+            return LearnerSystem(found)
+    except Exception as error:  # it is another package's code, which may raise whatever it likes
+        raise ConfigError(
+            f"list: {name} is offered by {_package(points[0])}, which fails when it is imported: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    return found
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else point.value
+
+
+def describe(name: str) -> None:
+    """Print everything that has a name; refuse a name that nothing has."""
     page, systems, worlds = Page(), built_in_systems(), built_in_environments()
     offered = None
     if name not in listed_names(name):
-        offered = load_offered(name)
+        offered = _load_offered(name)
         if offered is None:
             raise ConfigError(_unknown(name))
         if isinstance(offered, System):
@@ -91,7 +133,7 @@ def _preset(page: Page, system: System[Any], name: str, worlds: dict[str, Any]) 
 
 
 def _claim(system: System[Any], preset: str) -> list[tuple[str, str]]:
-    """What a preset claims in the world of docs/claims.md, where there is one for its system."""
+    """Say what a preset claims in the world of docs/claims.md, if that has one for its system."""
     from fedbandits.experiments import claims_page
 
     worlds = claims_page.REFERENCE_WORLDS
@@ -116,7 +158,7 @@ def _claim(system: System[Any], preset: str) -> list[tuple[str, str]]:
 
 
 def _stated(claim: PrivacyClaim) -> str:
-    """What the paper claims, where there is one that does."""
+    """Write the claim of the paper; empty if it has none."""
     return "" if claim.paper_claims is None else "ε = {:g}, δ = {:g}".format(*claim.paper_claims)
 
 

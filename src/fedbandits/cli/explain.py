@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedbandits.cli.completion import explained_names
+from fedbandits.cli.options import explained_names
 
 if TYPE_CHECKING:  # help is shown without what explanations are made from
-    from fedbandits.cli.pages import Page
+    from fedbandits.cli.console import Page
     from fedbandits.settings.reference.places import Place
 
 
@@ -25,7 +25,7 @@ def explain(
     ],
 ) -> None:
     """Explain a key of a configuration, a column of results, or a term of a report."""
-    from fedbandits.cli.pages import Page
+    from fedbandits.cli.console import Page
     from fedbandits.errors import ConfigError
     from fedbandits.settings.reference.places import find_places, places
 
@@ -61,8 +61,8 @@ def _place(page: Page, place: Place) -> None:
 
 
 def _words(asked: str) -> list[tuple[str, str, str]]:
-    """Columns, variables, terms and exit codes that go by a name: where, the name, its meaning."""
-    from fedbandits.cli.endings import meanings
+    """Find columns, variables, terms and exit codes by name: where, the name, its meaning."""
+    from fedbandits.cli.exit_codes import meanings
     from fedbandits.settings.reference.glossary import WORDS
 
     known = {**WORDS, "an exit code": {str(code): text for code, text in meanings().items()}}
@@ -76,7 +76,7 @@ def _words(asked: str) -> list[tuple[str, str, str]]:
 
 def _unknown(asked: str, known: Sequence[Place]) -> str:
     from fedbandits._suggest import did_you_mean
-    from fedbandits.cli.completion import listed_names
+    from fedbandits.cli.options import listed_names
 
     if asked in listed_names(asked):
         return f"explain: {asked!r} is no key; `fedbandits list {asked}` says what it is"

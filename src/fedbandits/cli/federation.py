@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedbandits.cli.endings import FINAL
+from fedbandits.cli.exit_codes import FINAL
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -154,12 +154,12 @@ def up(
     """
     import asyncio
 
+    from fedbandits._schema import convert
     from fedbandits.deployment.door import new_loop
     from fedbandits.deployment.process import supervisor
     from fedbandits.deployment.process.folder import LogSettings
     from fedbandits.deployment.process.local import load_parties
     from fedbandits.deployment.process.logs import log_to_stderr
-    from fedbandits.settings.schema import convert
 
     log = convert({"format": log_format, "level": log_level}, LogSettings, "--log")
     log_to_stderr("up", log)
@@ -184,7 +184,7 @@ def _say(line: str) -> None:
 
 
 def _compile_ahead(parties: list[PartyFolder]) -> None:
-    """Once, before their processes start: each of them would compile it all."""
+    """Compile kernels once before the parties' processes start: each would compile them all."""
     from fedbandits.deployment.process.warming import warm
 
     began = time.monotonic()

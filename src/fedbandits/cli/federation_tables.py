@@ -19,7 +19,7 @@ _MOST_NUMBERS = 4
 
 
 def status_of(federation: Federation, told: list[Told]) -> list[RenderableType]:
-    """A row a party, and below it what is wrong."""
+    """Make a table of parties, and lines about what is wrong below it."""
     shown: list[RenderableType] = []
     if federation.noise == "simulated":
         shown.append(
@@ -76,7 +76,7 @@ def _number(value: Any, how: str) -> str:
 
 
 def headers_of(party: str, transcript: Transcript) -> Table:
-    """A row a message."""
+    """Make a table of messages."""
     table = Table(title=f"{escape(party)}: messages, the newest last")
     for title in ("at (UTC)", "", "peer", "type", "number", "bytes", "outcome"):
         table.add_column(title, no_wrap=True)
@@ -90,7 +90,7 @@ def headers_of(party: str, transcript: Transcript) -> Table:
 
 
 def contents_of(transcript: Transcript) -> list[Table]:
-    """A table a message that is kept whole: its fields."""
+    """Make a table of the fields of each message that is kept whole."""
     tables = []
     for seen in transcript.contents:
         kind = "no message" if seen.message is None else type(seen.message).__name__

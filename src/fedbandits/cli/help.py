@@ -7,7 +7,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-#: What a command is for, in the order in which ``fedbandits --help`` shows them.
+#: Purposes of commands, in the order in which ``fedbandits --help`` shows them.
 PLAY, FIND, DEPLOY = "Play and measure", "Find out", "Between machines"
 
 #: For every command some lines that can be typed, and what each does.
@@ -59,7 +59,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("fedbandits init --from quickstart mine.toml", "a copy of an example"),
     ),
 }
-#: What stands below the page of all commands.
+#: Lines below the page of all commands.
 BEGIN = (
     ("fedbandits run quickstart", "see it work: results, plots, a report"),
     ("fedbandits init mine.toml", "a file of your own, every key explained"),
@@ -70,7 +70,7 @@ BEGIN = (
 
 
 def examples(lines: tuple[tuple[str, str], ...]) -> str:
-    """Commands and what they do as two columns, for the end of a page of help."""
+    """Write commands and what they do as two columns, for the end of a page of help."""
     wide = max(len(command) for command, _ in lines)
     shown = [f"  {command.ljust(wide)}  {what}" for command, what in lines]
     return "\n".join(["Examples:", "", *shown])
@@ -80,7 +80,7 @@ class Commands(TyperGroup):
     """A group whose commands' help is made readable when it is asked for."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of that name."""
+        """Find the command of that name."""
         found = super().get_command(ctx, cmd_name)
         if found is not None:
             _make_readable(found)

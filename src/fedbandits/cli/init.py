@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fedbandits.cli.completion import sources
+from fedbandits.cli.options import sources
 
 
 def init(

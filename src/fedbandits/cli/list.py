@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from fedbandits.cli.completion import listed_names
+from fedbandits.cli.options import listed_names
 
 
 def list_everything(
@@ -28,8 +28,8 @@ def list_everything(
 
         describe(name)
         return
-    from fedbandits.cli.offers import offers
-    from fedbandits.cli.pages import Page
+    from fedbandits.cli.console import Page
+    from fedbandits.cli.described import offers
     from fedbandits.reproduce import FIGURES
     from fedbandits.settings.examples import examples
     from fedbandits.settings.reference.docstrings import summary_of

@@ -9,9 +9,10 @@ from typing import Annotated, TextIO
 
 import typer
 
-from fedbandits.cli import federation, party, samba
+from fedbandits._version import __version__
+from fedbandits.cli import federation, party
 from fedbandits.cli.audit import audit
-from fedbandits.cli.endings import code_of
+from fedbandits.cli.exit_codes import code_of
 from fedbandits.cli.explain import explain
 from fedbandits.cli.help import BEGIN, DEPLOY, FIND, PLAY, Commands, add, examples
 from fedbandits.cli.init import init
@@ -33,8 +34,6 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from fedbandits import __version__
-
         typer.echo(f"fedbandits {__version__}")
         raise typer.Exit
 
@@ -57,8 +56,10 @@ add(app, reproduce, "reproduce", PLAY)
 add(app, list_everything, "list", FIND)
 add(app, explain, "explain", FIND)
 add(app, init, "init", FIND)
-for name, room in (("federation", federation), ("party", party), ("samba", samba)):
-    app.add_typer(room.app, name=name, rich_help_panel=DEPLOY)
+for name, commands in (
+    ("federation", federation.app), ("party", party.app), ("samba", party.customer)
+):  # fmt: skip
+    app.add_typer(commands, name=name, rich_help_panel=DEPLOY)
 
 
 def _show_warning(
@@ -69,7 +70,7 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """One line for what this package warns of; where in its code it does so helps nobody."""
+    """Print warnings of this package in one line; where in its code they arise helps nobody."""
     if issubclass(category, ConfigWarning):
         typer.echo(f"fedbandits: warning: {message}", err=True)
     else:
@@ -78,7 +79,7 @@ def _show_warning(
 
 
 def main() -> None:
-    """Entry point: errors of this package end with one line and their exit code, most with 2."""
+    """Run the command; an error of this package ends with one line and its exit code, mostly 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal may lack ε; that must not end a run

@@ -1,4 +1,4 @@
-"""``fedbandits party``: what one member does, where it lives."""
+"""``fedbandits party``: commands of one member. ``fedbandits samba``: those of a customer."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from fedbandits.cli import endings
+from fedbandits.cli import exit_codes
 
 app = typer.Typer(help="One member's party, on its own machine.", no_args_is_help=True)
+customer = typer.Typer(help="SAMBA's customer.", no_args_is_help=True)
 Folder = Annotated[pathlib.Path, typer.Argument(metavar="DIR/NAME", help="The party's folder.")]
 
 
@@ -36,7 +37,7 @@ def create(
 
 
 def _say_request(request: pathlib.Path, replaces: str = "") -> None:
-    """What to do with a request, and what the authority should be told beside it."""
+    """Say what to do with a request, and what to tell the authority beside it."""
     from fedbandits.deployment.identity.papers import read_request
 
     fingerprint = read_request(request).fingerprint
@@ -68,7 +69,7 @@ def admit(
     typer.echo(f"Next: fedbandits party run {folder}")
 
 
-@app.command("run", epilog=f"Example: fedbandits party run ./north\n\n{endings.table()}")
+@app.command("run", epilog=f"Example: fedbandits party run ./north\n\n{exit_codes.table()}")
 def run(
     folder: Folder,
     moved: Annotated[
@@ -82,9 +83,9 @@ def run(
     attached: Annotated[bool, typer.Option("--attached", hidden=True)] = False,
 ) -> None:
     """Run a party until SIGTERM or Ctrl-C; then it finishes what waits, and saves its state."""
+    from fedbandits._schema import convert
     from fedbandits.deployment.process.folder import LogSettings
     from fedbandits.deployment.process.process import run_party
-    from fedbandits.settings.schema import convert
 
     def log(settings: LogSettings) -> LogSettings:
         changed = {"format": log_format or settings.format, "level": log_level or settings.level}
@@ -212,3 +213,24 @@ def export(
         typer.echo(
             "It contains this party's own records without noise: no claim covers handing it out."
         )
+
+
+@customer.callback()
+def options() -> None:
+    """SAMBA's customer: orders a run, and alone learns what it has earned."""
+
+
+@customer.command("order", epilog="Example: fedbandits samba order clinics/customer")
+def order(
+    folder: Annotated[
+        pathlib.Path, typer.Argument(metavar="DIR/NAME", help="The customer's folder.")
+    ],
+) -> None:
+    """Order the run that the terms describe, and wait for its total.
+
+    Where the customer runs already, that one is asked; else it runs until the total is here.
+    """
+    from fedbandits.deployment.process.ordering import order as ordered
+
+    total = ordered(folder, lambda line: typer.echo(line, err=True))
+    typer.echo(f"total: {total}")

@@ -1,15 +1,23 @@
-"""``fedbandits privacy``."""
+"""``fedbandits privacy``: claims before anything runs, and statements of ledgers after it."""
 
 from __future__ import annotations
 
+import datetime
 import pathlib
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
+from rich.markup import escape
+from rich.table import Table
 
-from fedbandits.cli.completion import configurations
-from fedbandits.cli.options import Assignments
+from fedbandits.cli.console import output
+from fedbandits.cli.options import Assignments, configurations
 from fedbandits.errors import ConfigError
+
+if TYPE_CHECKING:  # the ledger is an extra
+    from fedbandits.privacy.claims import PrivacyClaim
+    from fedbandits.privacy.ledger import Statement, Total
 
 
 def privacy(
@@ -41,14 +49,13 @@ def privacy(
     With --ledger: check a deployment's ledger, and show what its parties have spent. With several,
     as --ledger A.db B.db, also what federations that had the same records cost them together.
     """
-    from fedbandits.cli import console, ledgers
     from fedbandits.settings.experiment import load
 
     configs, further = list(files or []), list[pathlib.Path]()
     if ledger:
         further = [file for file in configs if file.suffix != ".toml"]
         configs = [file for file in configs if file.suffix == ".toml"]
-        ledgers.show_ledgers([*ledger, *further])
+        _show_ledgers([*ledger, *further])
         if not configs and not every:
             return
     if len(configs) > 1:
@@ -67,6 +74,136 @@ def privacy(
     if markdown:
         typer.echo(page(claims), nl=False)
         return
-    shown = console.output()
+    shown = output()
     for label, claim in claims.items():
-        shown.print(console.claim_table(label, claim))
+        shown.print(_claim_table(label, claim))
+
+
+def _claim_table(label: str, claim: PrivacyClaim) -> Table:
+    """Make a table of a claim with its conditions and limits."""
+    table = Table(
+        title=f"{escape(label)}: {claim.headline}", title_justify="left", show_header=False
+    )
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for title, lines in claim.rows():
+        for line in lines:
+            table.add_row(title, escape(line))
+    return table
+
+
+class _Account(NamedTuple):
+    ledger: pathlib.Path
+    federation: str
+    statement: Statement
+
+
+def _show_ledgers(paths: Sequence[pathlib.Path]) -> None:
+    """Verify every row of some ledgers, then print their parties' statements, and their total."""
+    from fedbandits.privacy.ledger import Ledger
+
+    shown, accounts = output(), list[_Account]()
+    for path in paths:
+        with Ledger.existing(path) as ledger, ledger.read() as connection:
+            ledger.verify(connection)
+            parties = ledger.parties(connection)
+            found = [
+                _Account(path, ledger.federation, ledger.statement(connection, party))
+                for party in parties
+            ]
+        _refuse_twice(accounts, found)
+        accounts += found
+        for account in found:
+            shown.print(_statement_table(account.statement), "")
+        shown.print(
+            f"{escape(str(path))}: ledger of federation {ledger.federation!r}, "
+            f"{len(parties)} {'party' if len(parties) == 1 else 'parties'}, every row verified"
+        )
+        if len(paths) > 1:
+            shown.print("")
+    if len(paths) > 1 and accounts:
+        shown.print(_totals_table(accounts))
+
+
+def _refuse_twice(before: Sequence[_Account], found: Sequence[_Account]) -> None:
+    """Refuse an account that is in two files: it would count twice."""
+    for one in found:
+        for other in before:
+            same = one.ledger.samefile(other.ledger) or (
+                one.statement.first is not None
+                and (one.federation, one.statement.party, one.statement.first)
+                == (other.federation, other.statement.party, other.statement.first)
+            )
+            if same:
+                raise ConfigError(
+                    f"privacy: {one.ledger} and {other.ledger} have the same account of "
+                    f"{one.statement.party!r}, which would count twice; name the newer one alone"
+                )
+
+
+def _statement_table(statement: Statement) -> Table:
+    """Make a table of what a party has spent, what is left, and on what."""
+    table = Table(title=f"{escape(statement.party)}: budget", title_justify="left", box=None)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    delta = f"at δ = {statement.delta:g}"
+    rows = [
+        ("what it protects", statement.claim.unit),
+        ("budget", f"ε = {statement.epsilon:.4g} {delta} (μ = {statement.mu:.4g})"),
+        ("spent", f"ε = {statement.spent_epsilon:.4g} {delta} (μ = {statement.spent_mu:.4g})"),
+        (
+            "left",
+            f"μ = {statement.left_mu:.4g}, which by itself would be "
+            f"ε = {statement.left_epsilon:.4g}; squares of μ add up, ε does not",
+        ),
+        ("charges", f"{statement.charges:,}{_between(statement.first, statement.last)}"),
+    ]
+    rows += [
+        (f"stream {s.name}", f"{s.steps:,} releases, μ = {s.mu:.4g}: {s.description}")
+        for s in statement.streams
+    ]
+    for title, line in rows:
+        table.add_row(escape(title), escape(line))
+    return table
+
+
+def _totals_table(accounts: Sequence[_Account]) -> Table:
+    """Make a table of the totals of accounts: of those with one name, and of all.
+
+    Between machines a ledger is one organisation's: several are of the same records where they are
+    its ledgers in several federations, whatever it was called there.
+    """
+    from fedbandits.privacy.ledger import add_up
+
+    table = Table(title="Together", title_justify="left", box=None)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    names = dict.fromkeys(account.statement.party for account in accounts)
+    for name in names:
+        own = [account for account in accounts if account.statement.party == name]
+        if 1 < len(own) < len(accounts):
+            federations = ", ".join(repr(account.federation) for account in own)
+            total = add_up([account.statement for account in own])
+            table.add_row(escape(name), escape(f"in {federations}: {_line(total)}"))
+    total = add_up([account.statement for account in accounts])
+    table.add_row("in total", escape(f"{total.accounts:,} accounts: {_line(total)}"))
+    table.add_row("holds for", "records that are behind all of these accounts; squares of μ add up")
+    units = dict.fromkeys(account.statement.claim.unit for account in accounts)
+    if len(units) > 1:
+        table.add_row("units differ", escape("; ".join(units)))
+    return table
+
+
+def _line(total: Total) -> str:
+    at = f"at δ = {total.delta:g}"
+    return (
+        f"spent ε = {total.spent_epsilon:.4g} {at} (μ = {total.spent_mu:.4g}), of budgets that "
+        f"together are ε = {total.epsilon:.4g} (μ = {total.mu:.4g})"
+    )
+
+
+def _between(first: float | None, last: float | None) -> str:
+    if first is None or last is None:
+        return ""
+    days = (datetime.datetime.fromtimestamp(t, datetime.UTC) for t in (first, last))
+    return ", from {:%Y-%m-%d %H:%M} to {:%Y-%m-%d %H:%M} UTC".format(*days)

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from fedbandits._suggest import close_names
-from fedbandits.cli.completion import figures
-from fedbandits.cli.options import OutputFolder
+from fedbandits.cli.options import OutputFolder, figures
 from fedbandits.errors import ConfigError
 
 
@@ -54,12 +53,10 @@ def reproduce(
     if data and not figure.data:
         raise ConfigError(f"--data: {name} takes no data; leave it out")
     # Only now: a wrong name must not wait for what a figure needs.
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     from fedbandits.cli import console
-    from fedbandits.experiments.progress import TerminalProgress
     from fedbandits.reproduce import Context, write_outcome
 
     folder = out or pathlib.Path("runs") / name
@@ -69,13 +66,10 @@ def reproduce(
             "starts from the beginning",
             err=True,
         )
-    try:
-        with TerminalProgress(Console(stderr=True)) as progress:
-            context = Context(folder, full, data or [], jobs, resume, on_event=progress)
-            outcome = figure.make(context)
-    except KeyboardInterrupt:
-        typer.echo("Interrupted: what is finished is kept; --resume goes on.", err=True)
-        raise typer.Exit(130) from None
+    interrupted = "Interrupted: what is finished is kept; --resume goes on."
+    with console.shown_progress(interrupted) as progress:
+        context = Context(folder, full, data or [], jobs, resume, on_event=progress)
+        outcome = figure.make(context)
     write_outcome(context, figure, outcome)
     table = Table(title=f"{figure.title} ({figure.source})")
     for column in outcome.rows[0]:

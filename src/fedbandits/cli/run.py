@@ -1,13 +1,21 @@
-"""``fedbandits run``."""
+"""``fedbandits run``: an experiment or a sweep, with what it is compared with and advice."""
 
 from __future__ import annotations
 
 import pathlib
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fedbandits.cli.options import Assignments, ConfigFile, OutputFolder, SweptKeys
+
+if TYPE_CHECKING:  # importing them takes long
+    from fedbandits.experiments.advice.advise import Trial
+    from fedbandits.experiments.answers.answer import Answer
+    from fedbandits.settings.experiment import Experiment
+    from fedbandits.settings.sweeps import Sweep
+
+_NOTHING_YET = "Interrupted before any replicate was finished; --resume goes on."
 
 
 def run(
@@ -65,7 +73,6 @@ def run(
     several of them have in common is played once. The table then has a row for each combination and
     system; the report shows regret against the swept values.
     """
-    from fedbandits.cli.adding import add_alone, add_alone_to
     from fedbandits.errors import ConfigError
     from fedbandits.settings.experiment import Experiment
     from fedbandits.settings.sweeps import load_any
@@ -75,48 +82,33 @@ def run(
     changes += [f"replicates={replicates}"] if replicates is not None else []
     loaded = load_any(config, changes, sweeps or [])
     options: dict[str, Any] = {
-        "jobs": jobs,
-        "backend": backend,
-        "scheduler": scheduler,
-        "resume": resume,
-    }
+        "jobs": jobs, "backend": backend, "scheduler": scheduler, "resume": resume,
+    }  # fmt: skip
     if not isinstance(loaded, Experiment):
         if advise:
             raise ConfigError("--advise: is for one experiment, not for a sweep; leave one out")
-        from fedbandits.cli.sweeps import run_sweep
-
-        run_sweep(loaded if no_alone else add_alone_to(loaded), out, options)
+        _run_sweep(loaded if no_alone else _add_alone_to(loaded), out, options)
         return
-    experiment = loaded
     # Only now: a wrong key must not wait for what a run needs.
-    from rich.console import Console
-
     from fedbandits.cli import console
     from fedbandits.cli.summary import summary_table
     from fedbandits.experiments.answers.answer import answer
     from fedbandits.experiments.output import holds_complete_run
-    from fedbandits.experiments.progress import TerminalProgress
     from fedbandits.experiments.run import run as run_experiment
     from fedbandits.experiments.summary import summarise
 
-    if not no_alone:
-        experiment = add_alone(experiment)
+    experiment = loaded if no_alone else _add_alone(loaded)
     folder = out or pathlib.Path("runs") / experiment.name
     earlier = holds_complete_run(folder)
-    try:
-        with TerminalProgress(Console(stderr=True)) as progress:
-            result = run_experiment(experiment, out=folder, on_event=progress, **options)
-    except KeyboardInterrupt:
-        typer.echo("Interrupted before any replicate was finished; --resume goes on.", err=True)
-        raise typer.Exit(130) from None
+    with console.shown_progress(_NOTHING_YET) as progress:
+        result = run_experiment(experiment, out=folder, on_event=progress, **options)
     found = answer(experiment, result)
-    console.print_answer(found)
+    console.print_lines(found.lines[:1], "bold")
+    console.print_lines(found.lines[1:])
     shown = console.output()
     shown.print(summary_table(experiment, summarise(experiment, result), shown.width))
     if advise and not result.attrs["interrupted"]:
-        from fedbandits.cli.advising import print_advice
-
-        print_advice(experiment, found, folder, jobs)
+        _print_advice(experiment, found, folder, jobs)
     typer.echo(f"Report: {folder / 'report.html'}")
     if result.attrs["interrupted"]:
         typer.echo(
@@ -125,3 +117,96 @@ def run(
             err=True,
         )
         raise typer.Exit(130)
+
+
+def _run_sweep(sweep: Sweep, out: pathlib.Path | None, options: dict[str, Any]) -> None:
+    """Play a sweep with options of :func:`fedbandits.sweep`, and print its table."""
+    from fedbandits.cli import console
+    from fedbandits.cli.summary import sweep_table
+    from fedbandits.experiments.sweeps.answers import MOST_ANSWERS, point_answers
+    from fedbandits.experiments.sweeps.sweep import sweep as play
+
+    folder = out or pathlib.Path("runs") / f"{sweep.experiment.name}-sweep"
+    with console.shown_progress(_NOTHING_YET) as progress:
+        result = play(sweep, out=folder, on_event=progress, **options)
+    points = sweep.points()
+    for told in point_answers(points[:MOST_ANSWERS], result):
+        console.print_lines([f"{told.point}: {told.answer.headline}"])
+    console.output().print(sweep_table(sweep, points, result))
+    typer.echo(f"Report: {folder / 'report.html'}")
+    if result.attrs["interrupted"]:
+        typer.echo(
+            "Interrupted: only finished replicates are counted; --resume goes on. Complete results "
+            "of an earlier sweep, if there were any, are left as they were.",
+            err=True,
+        )
+        raise typer.Exit(130)
+
+
+def _add_alone(experiment: Experiment) -> Experiment:
+    """Add a system whose parties learn alone, unless there is one, and tell the user."""
+    from fedbandits.experiments.answers.with_alone import with_alone
+
+    found = with_alone(experiment)
+    if len(found.systems) > len(experiment.systems):
+        added = found.systems[-1]
+        typer.echo(
+            f"Added {added.label!r} ({added.preset}), to see whether learning together pays; "
+            "--no-alone leaves it out.",
+            err=True,
+        )
+    return found
+
+
+def _add_alone_to(sweep: Sweep) -> Sweep:
+    """Add a system whose parties learn alone at every point of a sweep."""
+    import msgspec
+
+    return msgspec.structs.replace(sweep, experiment=_add_alone(sweep.experiment))
+
+
+def _print_advice(
+    experiment: Experiment, answer: Answer, folder: pathlib.Path, jobs: int | None
+) -> None:
+    """Say what is going to be tried, try it, print what was found, and put it into the report.
+
+    The best private system of the run's answer is tried.
+    """
+    from fedbandits.cli import console
+    from fedbandits.errors import ConfigError
+    from fedbandits.experiments.advice.advise import advise, pair_of, trial_work, trials, work
+    from fedbandits.experiments.output import write_advice
+
+    best = next((one.system for one in answer.comparisons if one.kind == "alone"), None)
+    try:
+        base = pair_of(experiment, best)
+    except ConfigError as error:
+        typer.echo(f"No advice: {error}", err=True)
+        return
+    found = trials(base)
+    share = sum(map(trial_work, found)) / max(work(experiment), 1e-9)
+    typer.echo(_announced(base, found, share), err=True)
+    interrupted = "No advice: interrupted before any value was finished."
+    with console.shown_progress(interrupted) as progress:
+        advice = advise(experiment, best, jobs=jobs, on_event=progress)
+    write_advice(folder, experiment, advice)
+    console.print_lines(advice.lines)
+
+
+def _announced(base: Experiment, found: list[Trial], share: float) -> str:
+    """Say what is going to be played, and how much that is."""
+    words = base.environment.words
+    names = {"parties": words.parties, "epsilon": "ε"}
+    values = "; ".join(
+        f"{names[trial.axis]} {', '.join(f'{value:,g}' for value in trial.values)}"
+        for trial in found
+    )
+    return (
+        f"--advise tries {values}: {base.replicates} replicates each of {base.systems[0].label!r} "
+        f"and {base.systems[1].label!r}, about {_one_digit(share)} times the work of this run."
+    )
+
+
+def _one_digit(value: float) -> str:
+    """Write a number with one digit that counts: ``0.2``, ``3`` or ``10``."""
+    return f"{float(f'{value:.1g}'):,g}"

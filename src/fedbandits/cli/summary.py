@@ -1,4 +1,4 @@
-"""The table that ends a run: as many columns as the terminal has room for, what matters first."""
+"""The tables that end a run and a sweep."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import xarray as xr
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -15,7 +16,10 @@ from fedbandits.experiments.intervals import FEWEST
 from fedbandits.experiments.numbers import spelled, spelled_epsilon
 from fedbandits.experiments.offline import BAND_NOTE, is_of_log, of_decision
 from fedbandits.experiments.progress import rounded
+from fedbandits.experiments.sweeps.ends import ends
+from fedbandits.experiments.sweeps.page import sweep_cells
 from fedbandits.settings.experiment import Experiment
+from fedbandits.settings.sweeps import Point, Sweep, value_text
 
 _BAND = "± is half of the 95% interval of the mean: Student's t over replicates."
 _NO_BAND = f"No ±: fewer than {FEWEST} replicates."
@@ -23,6 +27,10 @@ _NO_BAND = f"No ±: fewer than {FEWEST} replicates."
 _UNBOUNDED = 4000
 #: Characters of a label that need no folding. Rather a longer one is folded than a column goes.
 _LABEL = 30
+
+
+#: Most rows of a sweep that a terminal shows.
+_MOST_ROWS = 60
 
 
 class _Column(NamedTuple):
@@ -34,16 +42,9 @@ class _Column(NamedTuple):
 
 
 def summary_table(experiment: Experiment, rows: list[dict[str, Any]], width: int = 120) -> Table:
-    """A row a system: regret with its interval and ε; the rest if there is room.
+    """Make a table of systems: regret with its interval and ε, other columns if there is room.
 
-    Parameters
-    ----------
-    experiment
-        What was run.
-    rows
-        What :func:`.experiments.summary.summarise` returned.
-    width
-        Characters that a line has.
+    ``rows`` are those of :func:`.experiments.summary.summarise`; a line has ``width`` characters.
     """
     columns = _columns(experiment, rows)
     folded = max(0, *(len(row["system"]) - _LABEL for row in rows))
@@ -103,3 +104,27 @@ def _width_of(table: Table) -> int:
     return table.__rich_measure__(
         Console(width=_UNBOUNDED), Console(width=_UNBOUNDED).options
     ).maximum
+
+
+def sweep_table(sweep: Sweep, points: tuple[Point, ...], result: xr.Dataset) -> Table:
+    """Make a table of points and systems: the swept values, regret of a party, and ε."""
+    found = ends(result)
+    table = Table(title=f"{sweep.experiment.name}: {found.unit}, 95% intervals")
+    for axis in sweep.axes:
+        table.add_column(escape(axis.words), justify="right", overflow="fold")
+    table.add_column("system", style="bold", overflow="fold")
+    for title in (found.unit, "ε accounted"):
+        table.add_column(title, justify="right", no_wrap=True)
+    shown: dict[str, Any] = {}
+    last = len(sweep.experiment.systems)
+    few = points[: max(1, _MOST_ROWS // last)]
+    if len(few) < len(points):
+        table.caption = f"{len(points) - len(few)} more points are in summary.csv"
+    for number, (values, label, mean, half, epsilon) in enumerate(
+        sweep_cells(few, result, found), 1
+    ):
+        swept = ["" if shown == values else escape(value_text(v)) for v in values.values()]
+        shown = values
+        numbers = spelled(mean, half), spelled_epsilon(epsilon)
+        table.add_row(*swept, escape(label), *numbers, end_section=number % last == 0)
+    return table

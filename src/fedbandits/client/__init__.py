@@ -16,10 +16,8 @@ except ModuleNotFoundError as error:
         "a client needs more libraries: install fedbandits[federation]"
     ) from error
 
-from fedbandits.client.awaited import AsyncClient
-from fedbandits.client.blocking import Client
-from fedbandits.client.calls import Decision
-from fedbandits.client.problems import (
+from fedbandits.client.calls import (
+    Decision,
     DecisionUnknownError,
     DoorError,
     DuplicateError,
@@ -32,6 +30,7 @@ from fedbandits.client.problems import (
     UnavailableError,
     UnreachableError,
 )
+from fedbandits.client.clients import AsyncClient, Client
 
 __all__ = [
     "AsyncClient",

@@ -1,23 +1,112 @@
-"""Requests to a door and its answers, shared by both clients."""
+"""Requests to a door, its answers and its refusals, shared by both clients."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 import httpx
 import msgspec
 import numpy as np
 
-from fedbandits.client.problems import ERRORS, DoorError, UnreachableError
+from fedbandits.errors import FedbanditsError
 
 #: Seconds that an answer may take.
 TIMEOUT = 30.0
-#: How often a connection is tried again. Nothing was sent then: that is safe for every request.
+#: Further tries of a connection. Nothing was sent before: they are safe for every request.
 RETRIES = 2
 Numbers: TypeAlias = Sequence[float] | np.ndarray[Any, Any]
 Rows: TypeAlias = Sequence[Numbers] | np.ndarray[Any, Any]
+
+
+class DoorError(FedbanditsError):
+    """A request failed; unless a subclass says otherwise, nothing has changed at the party.
+
+    Parameters
+    ----------
+    status
+        The HTTP status. 0 means that no answer came, so the request may or may not have been
+        carried out.
+    type
+        The name of the problem, a URN; ``about:blank`` if it has no name.
+    title, detail
+        Summary of the problem, and what to do about it.
+    """
+
+    #: Names of the problems that it stands for: the last words of their types.
+    PROBLEMS: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, status: int, type: str, title: str, detail: str) -> None:
+        super().__init__(f"{title}: {detail}" if detail else title)
+        self.status, self.type, self.title, self.detail = status, type, title, detail
+
+
+class InvalidRequestError(DoorError):
+    """The request does not match the door's OpenAPI description."""
+
+    PROBLEMS = (
+        "malformed", "invalid", "unsupported-media-type", "too-large", "head-too-large", "slow",
+        "no-http", "not-found", "method-not-allowed",
+    )  # fmt: skip
+
+
+class TokenError(DoorError):
+    """The token is missing, unknown, of another party, or does not allow this request."""
+
+    PROBLEMS = ("unauthorised", "other-party", "forbidden")
+
+
+class NotOfferedError(DoorError):
+    """The party does not offer this, because its role is another one."""
+
+    PROBLEMS = ("not-offered",)
+
+
+class DecisionUnknownError(DoorError):
+    """The party never made this decision."""
+
+    PROBLEMS = ("unknown-decision",)
+
+
+class DuplicateError(DoorError):
+    """The outcome was reported before; the first report counts."""
+
+    PROBLEMS = ("duplicate",)
+
+
+class LateError(DoorError):
+    """The outcome was reported too late to be counted."""
+
+    PROBLEMS = ("late",)
+
+
+class OutOfBoundsError(DoorError):
+    """A context or a reward is outside the bounds on which the privacy guarantee depends."""
+
+    PROBLEMS = ("out-of-bounds",)
+
+
+class RefusedError(DoorError):
+    """The party cannot accept this request, or cannot accept it now."""
+
+    PROBLEMS = ("refused", "not-now")
+
+
+class UnavailableError(DoorError):
+    """The party cannot answer now; ask again later."""
+
+    PROBLEMS = ("not-ready", "unavailable", "store-full", "internal")
+
+
+class UnreachableError(DoorError):
+    """The request had no answer, but it may have been carried out."""
+
+
+#: The error of each problem, by the last word of its type.
+ERRORS: Mapping[str, type[DoorError]] = {
+    name: kind for kind in DoorError.__subclasses__() for name in kind.PROBLEMS
+}
 
 
 class Decision(msgspec.Struct, frozen=True, rename={"id": "decision_id"}):
@@ -28,7 +117,7 @@ class Decision(msgspec.Struct, frozen=True, rename={"id": "decision_id"}):
     id
         Identifies the decision when its outcome is reported.
     action
-        What to do: the number of an action (the first is 0), or what else the system decides.
+        Number of the chosen action (the first is 0), or what else the system decides.
     """
 
     id: str
@@ -44,7 +133,7 @@ class _Problem(msgspec.Struct, frozen=True):
 
 
 class Call(NamedTuple):
-    """A request, and what its answer is."""
+    """A request, and the type of its answer."""
 
     method: str
     path: str
@@ -54,7 +143,7 @@ class Call(NamedTuple):
 
 
 class Calls:
-    """Makes requests, and reads answers; who sends them is another matter."""
+    """Requests of both clients."""
 
     @staticmethod
     def decide(**asked: Any) -> Call:
@@ -92,7 +181,7 @@ def _id(decision: Decision | str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Numpy's numbers and arrays as JSON has them."""
+    """Make numpy's numbers and arrays those of JSON."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, np.generic):
@@ -101,7 +190,7 @@ def _plain(value: Any) -> Any:
 
 
 def sent(call: Call, timeout: float) -> dict[str, Any]:
-    """A call as httpx takes it."""
+    """Return the arguments of a call for httpx."""
     sent: dict[str, Any] = {"timeout": timeout + call.wait}
     if call.body is not None:
         sent["content"] = msgspec.json.encode(call.body, enc_hook=_plain)
@@ -110,13 +199,7 @@ def sent(call: Call, timeout: float) -> dict[str, Any]:
 
 
 def read(call: Call, response: httpx.Response) -> Any:
-    """What was answered.
-
-    Raises
-    ------
-    DoorError
-        If it is a refusal, or no answer of a door.
-    """
+    """Read an answer; raise a DoorError if it is a refusal, or no answer of a door."""
     if response.status_code == 204:
         return None
     if response.is_success:
@@ -135,16 +218,16 @@ def read(call: Call, response: httpx.Response) -> Any:
 
 
 def unreachable(error: httpx.TransportError) -> UnreachableError:
-    """The error for a request without an answer."""
+    """Make the error for a request without an answer."""
     reason = str(error) or type(error).__name__
     return UnreachableError(0, "about:blank", "The door cannot be reached", reason)
 
 
 def checks(url: str, verify: Any) -> Any:
-    """Whether certificates are checked; authorities are not loaded where there are none."""
+    """Return how certificates are checked; authorities are not loaded where there are none."""
     return verify if url.lower().startswith("https:") else False
 
 
 def headers(token: str) -> dict[str, str]:
-    """Headers that every request has."""
+    """Return the headers of every request."""
     return {"authorization": f"Bearer {token}", "user-agent": "fedbandits"}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 
 from fedbandits.settings.experiment import Variant, system
-from fedbandits.settings.plain import plain
+from fedbandits.settings.written import plain
 from fedbandits.systems import Preset, System, find_system, systems
 
 if TYPE_CHECKING:  # baselines are chosen before anything is priced

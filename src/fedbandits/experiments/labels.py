@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import xarray as xr
 
-from fedbandits import __version__
+from fedbandits._version import __version__
 from fedbandits.environments.joins import Decisions, decisions_in
 from fedbandits.environments.words import Words
 from fedbandits.errors import DataError

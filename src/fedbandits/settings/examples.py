@@ -20,34 +20,22 @@ _BARE = re.compile(r"[\w-]+\Z")
 
 
 class Example(NamedTuple):
-    """An experiment that comes with this package.
-
-    Parameters
-    ----------
-    name
-        Its name.
-    path
-        Its file.
-    shows
-        What it shows, in a sentence or two: the first paragraph of comments in the file.
-    takes
-        How long it takes: the paragraph that begins with "Takes".
-    """
+    """An experiment that comes with this package."""
 
     name: str
     path: pathlib.Path
-    shows: str
-    takes: str
+    shows: str  #: The first paragraph of comments in the file, a sentence or two.
+    takes: str  #: Its duration: the paragraph that begins with "Takes".
 
     @property
     def text(self) -> str:
-        """The file."""
+        """Content of the file."""
         return self.path.read_text(encoding="utf-8")
 
 
 @functools.cache
 def examples() -> dict[str, Example]:
-    """Every bundled example that is there, by name."""
+    """Return every bundled example that is there, by name."""
     found = {}
     for name in BUNDLED:
         paths = [folder / f"{name}.toml" for folder in _FOLDERS]
@@ -58,7 +46,7 @@ def examples() -> dict[str, Example]:
 
 
 def experiment_file(given: str | pathlib.Path) -> pathlib.Path:
-    """The file that is meant: the one of that path, else the bundled example of that name.
+    """Return the file of a path, else the file of the bundled example of that name.
 
     Raises
     ------
@@ -85,7 +73,7 @@ def experiment_file(given: str | pathlib.Path) -> pathlib.Path:
 
 
 def _described(name: str, path: pathlib.Path) -> Example:
-    """What the comments say that a file begins with, a paragraph each."""
+    """Read an example's description from the comments that its file begins with."""
     comments = itertools.takewhile(
         lambda line: line.startswith("#"), path.read_text(encoding="utf-8").splitlines()
     )

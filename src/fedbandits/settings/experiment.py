@@ -4,34 +4,42 @@ from __future__ import annotations
 
 import pathlib
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 import tomli_w
 from msgspec import Meta
 
+from fedbandits._schema import convert, shown
 from fedbandits._suggest import close_names
 from fedbandits.environments import Environment, environments, kind_of
 from fedbandits.environments.joins import refuse_late
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
 from fedbandits.settings.examples import experiment_file
 from fedbandits.settings.modules import Module, drop_module_keys, hold_texts, table_of, take_modules
-from fedbandits.settings.plain import plain, without_none
-from fedbandits.settings.schema import convert, shown
-from fedbandits.settings.showing import ShownExperiment, ShownVariant
 from fedbandits.settings.sweep_keys import without_sweep
 from fedbandits.settings.toml_files import NAME, read_experiment
 from fedbandits.settings.worlds import environment_of, prepare
-from fedbandits.systems import Plan, find_preset, find_system, preset_names
+from fedbandits.settings.written import (
+    experiment_html,
+    plain,
+    variant_html,
+    variant_line,
+    without_none,
+)
+from fedbandits.systems import Plan, System, find_preset, find_system, preset_names
 from fedbandits.systems.playing import bounds_in, plan_in
 
 if TYPE_CHECKING:  # a configuration is read without what prices it
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.systems.theory import Bound
 
+#: Keys of an experiment that are no tables.
+_PLAIN_KEYS = ("name", "rounds", "replicates", "seed", "checkpoints")
 
-class Variant(ShownVariant, frozen=True):
+
+class Variant(msgspec.Struct, frozen=True):
     """One system of an experiment: a preset with all its settings.
 
     :func:`system` makes it.
@@ -54,12 +62,18 @@ class Variant(ShownVariant, frozen=True):
     config: Any
 
     def plan(self, environment: Environment, rounds: int) -> Plan:
-        """The plan of all parties of this variant, in ``environment``, for ``rounds`` rounds."""
+        """Make the plan of all parties, in ``environment``, for ``rounds`` rounds."""
         return plan_in(find_system(self.system), self.config, environment, rounds)
 
+    def __repr__(self) -> str:
+        return variant_line(self.preset, self.label, self.config)
 
-class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The keys of a configuration, as they stand in the file."""
+    def _repr_html_(self) -> str:
+        return variant_html(self.preset, self.label, self.config)
+
+
+class ExperimentKeys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The keys of a configuration, as they stand in the file, and those that are taken before."""
 
     rounds: Annotated[int, Meta(ge=1, le=4_000_000_000)]
     environment: dict[str, Any]
@@ -68,11 +82,10 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     replicates: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
     checkpoints: Annotated[int, Meta(ge=1, le=100_000)] = 60
-    #: Keys of a file that are taken from it before.
     ELSEWHERE: ClassVar[tuple[str, ...]] = ("module", "sweep")
 
 
-class Experiment(ShownExperiment, frozen=True, kw_only=True):
+class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     """An experiment: an environment, and the systems that are compared in it.
 
     Parameters
@@ -116,8 +129,8 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
             raise ConfigError(
                 f"environment: given {shown(self.environment)}, allowed: one of fb.environments"
             )
-        head = _head(self._head_table() | {"systems": []})
-        for key in ("rounds", "replicates", "seed", "checkpoints"):
+        head: ExperimentKeys = convert(self._head_table() | {"systems": []}, ExperimentKeys, "")
+        for key in _PLAIN_KEYS:
             msgspec.structs.force_setattr(self, key, getattr(head, key))
         checked = environment_of(head.environment, type(self.environment)).identified()
         msgspec.structs.force_setattr(self, "environment", checked)
@@ -146,38 +159,25 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
             modules = take_modules(table, pathlib.Path(folder))
         else:
             drop_module_keys(table)
-        head = _head(table)
+        head: ExperimentKeys = convert(table, ExperimentKeys, "")
         systems = tuple(variant(entry, f"systems[{i}]") for i, entry in enumerate(head.systems))
         return cls(
-            rounds=head.rounds,
             environment=environment_of(head.environment),
             systems=systems,
-            name=head.name,
-            replicates=head.replicates,
-            seed=head.seed,
-            checkpoints=head.checkpoints,
             modules=modules,
+            **{key: getattr(head, key) for key in _PLAIN_KEYS},
         )
 
     def to_table(self) -> dict[str, Any]:
-        """The complete configuration as a table, which can be run again."""
-        return (
-            table_of(self.modules)
-            | self._head_table()
-            | {
-                "systems": [
-                    {
-                        "preset": s.preset,
-                        "label": s.label,
-                        **without_none(msgspec.to_builtins(s.config)),
-                    }
-                    for s in self.systems
-                ]
-            }
-        )
+        """Return the complete configuration as a table, which can be run again."""
+        systems = [
+            {"preset": s.preset, "label": s.label, **without_none(msgspec.to_builtins(s.config))}
+            for s in self.systems
+        ]
+        return table_of(self.modules) | self._head_table() | {"systems": systems}
 
     def to_toml(self) -> str:
-        """The complete configuration as TOML text; see :meth:`to_table`."""
+        """Return the complete configuration as TOML text; see :meth:`to_table`."""
         return tomli_w.dumps(self.to_table())
 
     def check(self) -> tuple[Plan, ...]:
@@ -194,49 +194,56 @@ class Experiment(ShownExperiment, frozen=True, kw_only=True):
             If something can be run, but its results may mean little.
         """
         prepare(self.environment, self.rounds)
-        plans = tuple(self._plan(index, entry) for index, entry in enumerate(self.systems))
-        for index, (entry, plan) in enumerate(zip(self.systems, plans, strict=True)):
-            for caution in find_system(entry.system).cautions(plan):
+        planned = tuple(self._planned())
+        for index, (_, system, plan) in enumerate(planned):
+            for caution in system.cautions(plan):
                 warnings.warn(f"systems[{index}].{caution}", ConfigWarning, stacklevel=3)
-        return plans
+        return tuple(plan for _, _, plan in planned)
 
     def claims(self) -> dict[str, PrivacyClaim]:
-        """The privacy claim of every system, by label."""
-        return {
-            entry.label: find_system(entry.system).claim(self._plan(index, entry))
-            for index, entry in enumerate(self.systems)
-        }
+        """Return the privacy claim of every system, by label."""
+        return {entry.label: system.claim(plan) for entry, system, plan in self._planned()}
 
     def bounds(self) -> dict[str, Sequence[Bound]]:
-        """Bounds from theorems for every system, by label; systems without theorems have none."""
+        """Return bounds from theorems by system's label; a system without theorems has none."""
         return {
-            entry.label: bounds_in(
-                find_system(entry.system), self._plan(index, entry), self.environment
-            )
-            for index, entry in enumerate(self.systems)
+            entry.label: bounds_in(system, plan, self.environment)
+            for entry, system, plan in self._planned()
         }
 
-    def _plan(self, index: int, entry: Variant) -> Plan:
+    def __repr__(self) -> str:
+        lines = [repr(self.environment), *map(repr, self.systems)]
+        return "\n  ".join([f"Experiment {self.name!r}: {self._numbers()}", *lines])
+
+    def _repr_html_(self) -> str:
+        systems = [(entry.label, entry.preset, entry.config) for entry in self.systems]
+        return experiment_html(self.name, self._numbers(), repr(self.environment), systems)
+
+    def _numbers(self) -> str:
+        replicates = f"{self.replicates:,} replicate{'s' if self.replicates > 1 else ''}"
+        return f"{self.rounds:,} rounds, {replicates}, seed {self.seed}"
+
+    def _planned(self) -> Iterator[tuple[Variant, System[Any], Plan]]:
+        """Plan every system; errors name its table."""
         hold_texts(self.modules)
-        system = find_system(entry.system)
-        if not system.plays_in(type(self.environment)):
-            fitting = [kind for kind, found in environments().items() if system.plays_in(found)]
-            raise ConfigError(
-                f"systems[{index}].preset: {entry.preset!r} does not play in environment "
-                f"{kind_of(self.environment)!r}; allowed: {', '.join(fitting)}"
-            )
-        self.environment.facts  # noqa: B018 - what is wrong with its data is not the system's fault
-        refuse_late(self.environment, self.rounds)
-        try:
-            return plan_in(system, entry.config, self.environment, self.rounds)
-        except (ConfigError, DataError) as error:
-            raise type(error)(f"systems[{index}].{error}") from None
+        for index, entry in enumerate(self.systems):
+            system = find_system(entry.system)
+            if not system.plays_in(type(self.environment)):
+                fitting = [kind for kind, found in environments().items() if system.plays_in(found)]
+                raise ConfigError(
+                    f"systems[{index}].preset: {entry.preset!r} does not play in environment "
+                    f"{kind_of(self.environment)!r}; allowed: {', '.join(fitting)}"
+                )
+            self.environment.facts  # noqa: B018 - its data are wrong, if so, not the system
+            refuse_late(self.environment, self.rounds)
+            try:
+                plan = plan_in(system, entry.config, self.environment, self.rounds)
+            except (ConfigError, DataError) as error:
+                raise type(error)(f"systems[{index}].{error}") from None
+            yield entry, system, plan
 
     def _head_table(self) -> dict[str, Any]:
-        table = {
-            key: getattr(self, key)
-            for key in ("name", "rounds", "replicates", "seed", "checkpoints", "environment")
-        }
+        table = {key: getattr(self, key) for key in (*_PLAIN_KEYS, "environment")}
         cleaned: dict[str, Any] = without_none(msgspec.to_builtins(table, enc_hook=plain))
         return cleaned
 
@@ -279,13 +286,8 @@ def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
     return Experiment.from_table(read_experiment(file, overrides), file.parent)
 
 
-def _head(raw: Mapping[str, Any]) -> _Head:
-    head: _Head = convert(raw, _Head, "")
-    return head
-
-
 def variant(entry: Mapping[str, Any], place: str) -> Variant:
-    """A system from its table in a file; ``place`` is that table's path."""
+    """Make a system from its table in a file; ``place`` is that table's path."""
     settings = dict(entry)
     preset = settings.pop("preset", None)
     label = settings.pop("label", preset)

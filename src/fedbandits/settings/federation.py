@@ -14,14 +14,14 @@ import msgspec
 from msgspec import Meta
 
 from fedbandits._checked import Checked
+from fedbandits._schema import convert, shown
 from fedbandits.environments.facts import Facts
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.federation.roles import Role, Roles
 from fedbandits.federation.terms import NoiseOrigin, Terms
-from fedbandits.settings.durations import seconds
 from fedbandits.settings.experiment import Variant, variant
-from fedbandits.settings.schema import convert, shown
 from fedbandits.settings.toml_files import parse_toml
+from fedbandits.settings.written import seconds
 from fedbandits.systems import Plan, System, find_system
 from fedbandits.systems.terms import terms_of
 
@@ -70,7 +70,7 @@ class RoundsClock(
 
 
 class Rewards(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What happens to rewards that do not arrive in time.
+    """Rules for rewards that do not arrive in time.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ class Federation:
         return tuple(name for names in self.members.values() for name in names)
 
     def seat_of(self, member: str) -> SeatOf:
-        """The seat of ``member``.
+        """Return the seat of ``member``.
 
         Raises
         ------
@@ -229,7 +229,7 @@ class Federation:
         return {member: party for party, member in self.member_of.items()}
 
     def peers_of(self, member: str) -> tuple[str, ...]:
-        """All members with which ``member`` exchanges messages or secrets."""
+        """Return all members with which ``member`` exchanges messages or secrets."""
         found = self.seat_of(member)
         role = found.role.name
         peers = [self.member_of[p] for p in self.roles.seat(*found, self.terms).peers()]
@@ -254,6 +254,7 @@ class Federation:
             ) from None
 
     def _check_members(self) -> None:
+        """Refuse members that do not fill the roles, or names that cannot stand in certificates."""
         parties = self.roles.parties
         if set(self.members) != set(parties):
             raise ConfigError(
@@ -305,10 +306,7 @@ def federation_of(table: Mapping[str, Any]) -> Federation:
 def read_federation(text: str) -> Federation:
     """Make a federation from ``text``, the text of a federation's file.
 
-    Raises
-    ------
-    ConfigError
-        Naming the key, what was given and what is allowed.
+    It raises the errors of :func:`federation_of`.
     """
     try:
         return federation_of(parse_toml(text))

@@ -11,17 +11,18 @@ import importlib.util
 import pathlib
 import sys
 import traceback
-from collections.abc import Mapping
-from types import ModuleType
+from collections.abc import Mapping, Sequence
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_file_location
+from types import CodeType, ModuleType
 from typing import Any
 
 import msgspec
 
+from fedbandits._schema import shown
 from fedbandits.environments import registry as environment_registry
 from fedbandits.environments.registry import MODULE_PREFIX
 from fedbandits.errors import ConfigError, FedbanditsError
-from fedbandits.settings.module_code import FINDER
-from fedbandits.settings.schema import shown
 from fedbandits.systems import registry
 
 #: Larger files are data, not code.
@@ -34,7 +35,7 @@ class Module(msgspec.Struct, frozen=True):
     Parameters
     ----------
     name
-        Of the file, or of the package's folder.
+        Name of the file, or of the package's folder.
     files
         Texts by their paths: ``coins.py``, or ``crowd/__init__.py`` and others.
     """
@@ -57,7 +58,7 @@ class Module(msgspec.Struct, frozen=True):
         return f"Module({self.name!r}, {self.digest[:15]}…)"
 
 
-class _Keys(msgspec.Struct, frozen=True):
+class ModuleKeys(msgspec.Struct, frozen=True):
     """The keys of a configuration that are read before all others.
 
     Parameters
@@ -74,15 +75,63 @@ class _Keys(msgspec.Struct, frozen=True):
     module_digests: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-def take_modules(raw: dict[str, Any], folder: pathlib.Path) -> tuple[Module, ...]:
-    """Import what a configuration names, and take these keys out of its table.
+class _TextLoader(SourceFileLoader):
+    """Runs a text that is at hand.
 
-    Parameters
-    ----------
-    raw
-        The table of a TOML file, changed in place.
-    folder
-        Where the file lies: paths are relative to it.
+    The file may change meanwhile. Python may also have compiled another text of it before: Python
+    compares size and time, and two texts can have both in common.
+    """
+
+    def __init__(self, name: str, path: str, text: bytes) -> None:
+        super().__init__(name, path)
+        self._text = text
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Compile the text."""
+        code: CodeType = self.source_to_code(self._text, self.get_filename(fullname))
+        return code
+
+
+class _TextFinder:
+    """Finds modules, and those inside packages, in texts that were read."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[pathlib.Path, Mapping[str, bytes]]] = {}
+
+    def add(self, name: str, path: pathlib.Path, files: Mapping[str, bytes]) -> ModuleSpec | None:
+        """Take note of a module that lies at ``path``; return how it is imported."""
+        if self not in sys.meta_path:
+            sys.meta_path.insert(0, self)
+        self._known[name] = path, files
+        return self.find_spec(name)
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return how Python imports a module; None where its text was not read."""
+        del path, target
+        root, *inside = name.split(".")
+        if root not in self._known:
+            return None
+        place, files = self._known[root]
+        base = "/".join((place.name.removesuffix(".py"), *inside))
+        for key in (f"{base}/__init__.py", f"{base}.py"):
+            if key in files:
+                file = str(place.parent / key)
+                return spec_from_file_location(
+                    name, file, loader=_TextLoader(name, file, files[key])
+                )
+        return None
+
+
+#: The only finder of this process.
+_FINDER = _TextFinder()
+
+
+def take_modules(raw: dict[str, Any], folder: pathlib.Path) -> tuple[Module, ...]:
+    """Import what a configuration names, and take these keys out of its table, in place.
+
+    Paths are relative to ``folder``, where the configuration's file lies.
 
     Raises
     ------
@@ -91,7 +140,7 @@ def take_modules(raw: dict[str, Any], folder: pathlib.Path) -> tuple[Module, ...
     """
     given = drop_module_keys(raw)
     try:
-        keys = msgspec.convert(given, _Keys)
+        keys = msgspec.convert(given, ModuleKeys)
     except msgspec.ValidationError:
         raise ConfigError(
             f"module: given {shown(given.get('module'))}, allowed: the path of a Python file or of "
@@ -122,7 +171,7 @@ def write_modules(modules: tuple[Module, ...], folder: pathlib.Path) -> None:
 
 
 def table_of(modules: tuple[Module, ...]) -> dict[str, Any]:
-    """The keys that :func:`take_modules` reads; the modules are to lie beside the file."""
+    """Return the keys that :func:`take_modules` reads, for modules that lie beside the file."""
     if not modules:
         return {}
     return {
@@ -132,13 +181,7 @@ def table_of(modules: tuple[Module, ...]) -> dict[str, Any]:
 
 
 def _read(path: pathlib.Path) -> Module:
-    """All texts of a module or package.
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be read, or is not a Python module.
-    """
+    """Read all texts of a module or package."""
     if path.is_dir() and not (path / "__init__.py").is_file():
         raise ConfigError(f"module: {path}: a package's folder has an __init__.py")
     if not path.is_dir() and path.suffix != ".py":
@@ -158,6 +201,7 @@ def _read(path: pathlib.Path) -> Module:
 
 
 def _refuse_other(module: Module, recorded: Mapping[str, str]) -> None:
+    """Refuse a module that has changed since the configuration was recorded."""
     before = recorded.get(module.name)
     if before is not None and before != module.digest:
         raise ConfigError(
@@ -167,14 +211,7 @@ def _refuse_other(module: Module, recorded: Mapping[str, str]) -> None:
 
 
 def load_module(module: Module, path: pathlib.Path) -> None:
-    """Import a module, unless this very text is imported already.
-
-    Parameters
-    ----------
-    module
-        What was read there.
-    path
-        Where it lies.
+    """Import a module from ``path``, unless this very text is imported already.
 
     Raises
     ------
@@ -186,7 +223,7 @@ def load_module(module: Module, path: pathlib.Path) -> None:
         return
     for known in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
         del sys.modules[known]
-    spec = FINDER.add(name, path, module.files)
+    spec = _FINDER.add(name, path, module.files)
     if spec is None or spec.loader is None:
         raise ConfigError(f"module: {path}: is not a Python module")
     made = importlib.util.module_from_spec(spec)
@@ -217,12 +254,7 @@ def load_module(module: Module, path: pathlib.Path) -> None:
 def hold_texts(modules: tuple[Module, ...]) -> None:
     """Refuse modules in whose place this process has since imported others of the same name.
 
-    What is registered by a name is then the other's.
-
-    Raises
-    ------
-    ConfigError
-        Naming the first of them.
+    The registered names then belong to those others.
     """
     for module in modules:
         if _digest_there(module) not in ("", module.digest):
@@ -237,23 +269,23 @@ def _imported_as(module: Module) -> str:
 
 
 def _digest_there(module: Module) -> str:
-    """The digest of what is imported under a module's name; empty if nothing is."""
+    """Return the digest of the text that is imported under a module's name; empty if none is."""
     return getattr(sys.modules.get(_imported_as(module)), "__fedbandits_digest__", "")
 
 
 def _has_registered(name: str) -> bool:
-    """Whether a module, or one inside it, has registered something."""
+    """Tell whether a module, or one inside it, has registered something."""
     modules = registry.modules_of_registered() | environment_registry.modules_of_registered()
     return any(each.split(".")[0] == name for each in modules)
 
 
 def _said(error: BaseException) -> str:
-    """An error's own words, in one line."""
+    """Return an error's own words, in one line."""
     return error.msg if isinstance(error, SyntaxError) else str(error).replace("\n", " ")
 
 
 def _line_of(error: BaseException, module: ModuleType) -> str:
-    """Where in a module's own text something failed."""
+    """Say in which line of a module's own text an error arose."""
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from fedbandits._schema import shown
 from fedbandits.errors import ConfigError
-from fedbandits.settings.schema import shown
 from fedbandits.settings.toml_files import parse_toml
 
 #: Most points of one sweep.
@@ -52,13 +52,7 @@ class SweepKeys(msgspec.Struct, frozen=True):
 
 
 def take_sweep(raw: dict[str, Any]) -> dict[str, Any]:
-    """Take the table ``[sweep]`` out of a configuration, in place; its paths are written in full.
-
-    Raises
-    ------
-    ConfigError
-        If it is not a table.
-    """
+    """Take the table ``[sweep]`` out of a configuration, in place; write its paths in full."""
     given = raw.pop("sweep", {})
     if not isinstance(given, dict):
         raise ConfigError(
@@ -69,13 +63,7 @@ def take_sweep(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_sweep(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of the table of one experiment.
-
-    Raises
-    ------
-    ConfigError
-        If it is the table of a sweep, of many experiments.
-    """
+    """Copy the table of one experiment; refuse the table of a sweep, which is many."""
     table = dict(raw)
     swept = take_sweep(table)
     if swept:
@@ -93,11 +81,6 @@ def parse_option(option: str) -> tuple[str, list[Any]]:
     Values are in TOML notation; a bare word is a string. Commas in quotes and brackets belong to a
     value. ``0.1:10:log5`` is five values from 0.1 to 10 with equal ratios, ``0:8:lin5`` with equal
     steps.
-
-    Raises
-    ------
-    ConfigError
-        If it has no key or no value.
     """
     path, equals, text = option.partition("=")
     pieces = list(_pieces(text))
@@ -110,13 +93,7 @@ def parse_option(option: str) -> tuple[str, list[Any]]:
 
 
 def steps_of(path: str) -> tuple[str, ...]:
-    """The steps of a key's path.
-
-    Raises
-    ------
-    ConfigError
-        If this key cannot be swept, with the reason.
-    """
+    """Split a key's path into steps; refuse a key that cannot be swept, with the reason."""
     steps = tuple(step for step in re.split(r"[.\[\]]+", path.strip()) if step)
     whole = ".".join(steps)
     reason = _REFUSED.get(whole) or _REFUSED.get(steps[0] if steps else "")
@@ -135,13 +112,7 @@ def steps_of(path: str) -> tuple[str, ...]:
 
 
 def values_of(path: str, given: Any) -> tuple[Any, ...]:
-    """The values of one key.
-
-    Raises
-    ------
-    ConfigError
-        If there are none, or one is there twice.
-    """
+    """Read the values of one key; refuse none at all, and a value that is there twice."""
     if isinstance(given, str) and _RANGE.match(given.strip()):
         given = _range(given.strip())
     if hasattr(given, "tolist"):
@@ -169,7 +140,7 @@ def _flat(table: Mapping[str, Any], place: str) -> Iterator[tuple[str, Any]]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """What stands between commas that are in no quotes and no brackets."""
+    """Split a text at commas that are in no quotes and no brackets."""
     depth, quote, begin = 0, "", 0
     for index, letter in enumerate(text):
         if quote:
@@ -187,7 +158,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _values(text: str) -> list[Any]:
-    """The values of one piece: a range has several."""
+    """Read the values of one piece: a range has several."""
     if _RANGE.match(text):
         return _range(text)
     try:
@@ -214,7 +185,7 @@ def _range(text: str) -> list[float]:
 
 
 def _told_apart(value: Any) -> tuple[bool, Any]:
-    """A key that is equal for equal values; in Python True is equal to 1."""
+    """Return a key that tells values apart; in Python True is equal to 1."""
     if isinstance(value, int | float | str):
         return isinstance(value, bool), value
     return False, repr(value)

@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 import tomli_w
 
+from fedbandits._schema import shown
 from fedbandits._suggest import did_you_mean
 from fedbandits.errors import ConfigError
 from fedbandits.settings.examples import experiment_file
 from fedbandits.settings.experiment import Experiment
-from fedbandits.settings.schema import shown
 from fedbandits.settings.sweep_keys import (
     MOST_POINTS,
     parse_option,
@@ -51,7 +51,7 @@ class Axis(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """Its name in texts for people: ``ε`` and ``δ`` for these keys."""
+        """Name of the key in texts for people: ``ε`` and ``δ`` for these keys."""
         return key_words(self.name)
 
 
@@ -95,7 +95,7 @@ class Sweep(msgspec.Struct, frozen=True):
         return tuple(len(axis.values) for axis in self.axes)
 
     def points(self) -> tuple[Point, ...]:
-        """All experiments; the values of the last axis change first.
+        """Make all experiments; the values of the last axis change first.
 
         Raises
         ------
@@ -105,12 +105,12 @@ class Sweep(msgspec.Struct, frozen=True):
         return tuple(self._point(index) for index in itertools.product(*map(range, self.shape)))
 
     def to_table(self) -> dict[str, Any]:
-        """The complete configuration as a table, which can be run again."""
+        """Return the complete configuration as a table, which can be run again."""
         swept = {axis.path: list(axis.values) for axis in self.axes}
         return self.experiment.to_table() | {"sweep": swept}
 
     def to_toml(self) -> str:
-        """The complete configuration as TOML text; see :meth:`to_table`."""
+        """Return the complete configuration as TOML text; see :meth:`to_table`."""
         return tomli_w.dumps(self.to_table())
 
     def _point(self, index: tuple[int, ...]) -> Point:
@@ -129,17 +129,17 @@ class Sweep(msgspec.Struct, frozen=True):
 
 
 def key_words(name: str) -> str:
-    """The name of a swept key as one reads it."""
+    """Write the name of a swept key as one reads it."""
     return {"epsilon": "ε", "delta": "δ"}.get(name, name.replace("_", " "))
 
 
 def in_words(values: Mapping[str, Any]) -> str:
-    """The values of a point as one reads them: ``ε = 0.3, agents = 5``."""
+    """Write the values of a point as one reads them: ``ε = 0.3, agents = 5``."""
     return ", ".join(f"{key_words(name)} = {value_text(value)}" for name, value in values.items())
 
 
 def value_text(value: Any) -> str:
-    """One value of a key as one reads it."""
+    """Write one value of a key as one reads it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -150,14 +150,7 @@ def value_text(value: Any) -> str:
 
 
 def sweep_of(experiment: Experiment, keys: Mapping[str, Any]) -> Sweep:
-    """Make a sweep.
-
-    Parameters
-    ----------
-    experiment
-        The experiment.
-    keys
-        Paths of keys, each with the list of its values.
+    """Make a sweep of an experiment over ``keys``: paths, each with the list of its values.
 
     Raises
     ------
@@ -189,20 +182,10 @@ def sweep_of(experiment: Experiment, keys: Mapping[str, Any]) -> Sweep:
 def load_any(
     path: str | pathlib.Path, overrides: Iterable[str] = (), sweeps: Sequence[str] = ()
 ) -> Experiment | Sweep:
-    """Read an experiment or a sweep from a TOML file.
+    """Read an experiment or a sweep from a TOML file; see :func:`fedbandits.load`.
 
-    Parameters
-    ----------
-    path, overrides
-        See :func:`fedbandits.load`.
-    sweeps
-        Further swept keys, ``key.path=value,value,…``. They replace those of the file with the same
-        path.
-
-    Returns
-    -------
-    Experiment or Sweep
-        A sweep if the file has a table ``[sweep]`` that is not empty, or ``sweeps`` are given.
+    It is a sweep if the file has a table ``[sweep]`` that is not empty, or ``sweeps`` are given as
+    ``key.path=value,value,…``. They replace those of the file with the same path.
     """
     file = experiment_file(path)
     raw = read_experiment(file, overrides)
@@ -219,14 +202,9 @@ def load_any(
 def _holders(
     table: dict[str, Any], experiment: Experiment, path: str
 ) -> list[tuple[dict[str, Any], str]]:
-    """The tables that a path leads to, each with the key in it.
+    """Find the tables that a path leads to, each with the key in it; refuse a path to none.
 
     ``systems.*`` leads to those systems that have the key.
-
-    Raises
-    ------
-    ConfigError
-        If it leads to none.
     """
     steps = steps_of(path)
     if steps[0] == "rounds":
@@ -259,7 +237,7 @@ def _fields(system: str) -> tuple[str, ...]:
 
 
 def _leads(entry: Any, steps: Sequence[str]) -> bool:
-    """Whether the tables on the way to a key are there."""
+    """Tell whether the tables on the way to a key are there."""
     for step in steps[:-1]:
         entry = entry.get(step) if isinstance(entry, dict) else None
     return isinstance(entry, dict) and (len(steps) == 1 or steps[-1] in entry)
@@ -268,13 +246,7 @@ def _leads(entry: Any, steps: Sequence[str]) -> bool:
 def _inner(
     holder: Any, steps: Sequence[str], known: Iterable[str], path: str
 ) -> tuple[dict[str, Any], str]:
-    """The table below ``holder`` that has a key, and the key.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such key.
-    """
+    """Find the table below ``holder`` that has a key, and the key; refuse an unknown one."""
     if steps[0] not in known:
         close = did_you_mean(steps[0], known)
         raise ConfigError(f"sweep.{path}: no such key; {close}allowed: {', '.join(known)}")

@@ -11,18 +11,18 @@ from typing import Any
 from fedbandits._suggest import did_you_mean
 from fedbandits.errors import ConfigError
 
-#: What an experiment may be called. A name is a folder's name: no separators, no leading dot.
+#: Allowed names of experiments. A name is a folder's name: no separators, no leading dot.
 NAME = r"^\w[\w .+=,-]{0,99}\Z"
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """A TOML document as a table.
+    """Read a TOML document as a table.
 
     Raises
     ------
     tomllib.TOMLDecodeError
-        If it is none. Python's reader lets two other errors through: of brackets in brackets in
-        brackets, and of numbers with thousands of digits.
+        If it is no TOML. Python's reader raises two other errors: for brackets that are nested too
+        deeply, and for numbers with thousands of digits.
     """
     try:
         return tomllib.loads(text)
@@ -35,7 +35,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def read_toml(file: pathlib.Path) -> dict[str, Any]:
-    """A TOML file as a table.
+    """Read a TOML file as a table.
 
     Raises
     ------
@@ -53,14 +53,9 @@ def read_toml(file: pathlib.Path) -> dict[str, Any]:
 
 
 def read_experiment(file: pathlib.Path, overrides: Iterable[str]) -> dict[str, Any]:
-    """An experiment's file as a table, with assignments carried out.
+    """Read an experiment's file as a table, and carry out assignments.
 
-    If it has no name, it has that of the file: then two files have two folders under ``runs``.
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be read, or an assignment leads nowhere.
+    If the table has no name, it gets that of the file: two files have two folders under ``runs``.
     """
     raw = read_toml(file)
     for assignment in overrides:
@@ -71,12 +66,9 @@ def read_experiment(file: pathlib.Path, overrides: Iterable[str]) -> dict[str, A
 
 
 def assign(raw: dict[str, Any], assignment: str) -> None:
-    """Carry out ``key.path=value`` in a table, in place; values in TOML notation.
+    """Carry out ``key.path=value`` in a table, in place; refuse a path that leads nowhere.
 
-    Raises
-    ------
-    ConfigError
-        If it is no assignment, or leads nowhere.
+    Values are in TOML notation.
     """
     path, equals, text = assignment.partition("=")
     steps = [step for step in re.split(r"[.\[\]]+", path.strip()) if step]
@@ -91,7 +83,7 @@ def assign(raw: dict[str, Any], assignment: str) -> None:
 
 
 def _holders(level: list[Any], steps: list[str], assignment: str) -> list[dict[str, Any]]:
-    """The tables that an assignment's path leads to."""
+    """Find the tables that an assignment's path leads to."""
     for step in steps:
         following: list[Any] = []
         for node in level:
@@ -110,13 +102,7 @@ def _holders(level: list[Any], steps: list[str], assignment: str) -> list[dict[s
 
 
 def _entries(entries: list[Any], step: str, assignment: str) -> list[Any]:
-    """The systems that one step of a path names: by number, by label or preset, or all.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such one; it names those that there are.
-    """
+    """Find the systems that one step of a path names; refuse a name that no system has."""
     if found := named_entries(entries, step):
         return found
     labels = [str(e.get("label", e.get("preset"))) for e in entries if isinstance(e, dict)]
@@ -127,7 +113,7 @@ def _entries(entries: list[Any], step: str, assignment: str) -> list[Any]:
 
 
 def named_entries(entries: list[Any], step: str) -> list[Any]:
-    """The systems that one step of a path names, none if there is no such one."""
+    """Find the systems that one step of a path names by number, label or preset, or with ``*``."""
     if step == "*":
         return entries
     if step.isascii() and step.isdigit() and len(step) < 10:

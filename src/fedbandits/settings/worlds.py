@@ -8,25 +8,15 @@ from typing import Any
 
 import msgspec
 
+from fedbandits._schema import convert, shown
 from fedbandits.environments import Environment, environments, find_environment
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
-from fedbandits.settings.schema import convert, shown
 
 
 def environment_of(table: Mapping[str, Any], given: type[Environment] | None = None) -> Environment:
-    """An environment from its table.
+    """Make an environment from its table with a ``kind``; errors name the key's path.
 
-    Parameters
-    ----------
-    table
-        As TOML gives it, with its ``kind``.
-    given
-        The class that it must be of, where it was made in Python.
-
-    Raises
-    ------
-    ConfigError
-        Naming the key's path.
+    An environment that was made in Python must be of the class ``given``.
     """
     kind = table.get("kind")
     if not isinstance(kind, str):
@@ -49,10 +39,7 @@ def environment_of(table: Mapping[str, Any], given: type[Environment] | None = N
 def prepare(environment: Environment, rounds: int) -> None:
     """Load what ``environment`` needs to be played for ``rounds`` rounds, and warn of what is odd.
 
-    Raises
-    ------
-    DataError
-        If its data cannot be used, or is not enough.
+    It raises a DataError if its data cannot be used, or is not enough.
     """
     try:
         environment.prepare()
@@ -64,7 +51,7 @@ def prepare(environment: Environment, rounds: int) -> None:
 
 
 def with_key(environment: Environment, message: str) -> str:
-    """What is wrong with a file, behind the key that names the file."""
+    """Put the key that names a file before a message about the file."""
     for field in msgspec.structs.fields(environment):
         value = getattr(environment, field.name)
         if isinstance(value, str) and value and message.startswith((value, repr(value))):

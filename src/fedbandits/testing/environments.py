@@ -30,8 +30,8 @@ from fedbandits.environments.base import (
 from fedbandits.environments.kernels.worlds import NOBODY
 from fedbandits.random import Key, replicate_key
 from fedbandits.settings.experiment import system
-from fedbandits.settings.plain import without_none
 from fedbandits.settings.worlds import environment_of
+from fedbandits.settings.written import without_none
 from fedbandits.systems import Simulation, System, systems
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.playing import simulation_in

@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 
 from fedbandits.client import AsyncClient, DoorError
-from fedbandits.client.problems import DuplicateError, LateError
+from fedbandits.client.calls import DuplicateError, LateError
 from fedbandits.deployment.door import make_token
 from fedbandits.deployment.hosting.host import Host
 from fedbandits.deployment.hosting.seat import HostedSeat

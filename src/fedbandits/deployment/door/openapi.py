@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-import fedbandits
+from fedbandits._version import __version__
 from fedbandits.deployment.door.problems import Problem, ProblemDetails
 from fedbandits.deployment.door.routes import Route
 
@@ -42,7 +42,7 @@ def document(member: str, federation: str, routes: list[Route]) -> dict[str, Any
         "openapi": "3.1.0",
         "info": {
             "title": f"{member}, of the federation {federation}",
-            "version": fedbandits.__version__,
+            "version": __version__,
             "description": _ABOUT,
         },
         "paths": paths,

@@ -9,6 +9,7 @@ from typing import Any
 
 import tomli_w
 
+from fedbandits._schema import convert
 from fedbandits.environments.facts import (
     ArmFacts,
     ClusteredFacts,
@@ -19,7 +20,6 @@ from fedbandits.environments.facts import (
 from fedbandits.errors import ConfigError
 from fedbandits.settings.experiment import system as variant_of
 from fedbandits.settings.federation import Federation
-from fedbandits.settings.schema import convert
 from fedbandits.systems import find_system
 
 #: Facts of a small world of each kind.

@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from fedbandits._schema import convert
 from fedbandits.deployment.door.settings import DoorSettings
 from fedbandits.deployment.identity.identity import FEDERATION, REQUEST
 from fedbandits.deployment.identity.papers import Request, read_request
@@ -27,7 +28,6 @@ from fedbandits.deployment.identity.private_files import write_private
 from fedbandits.deployment.process.examples import own_example
 from fedbandits.errors import ConfigError, IdentityError
 from fedbandits.settings.federation import Federation, load_federation
-from fedbandits.settings.schema import convert
 from fedbandits.settings.toml_files import parse_toml
 
 Path = str | os.PathLike[str]

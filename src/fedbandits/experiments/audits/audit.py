@@ -24,7 +24,7 @@ from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.examined import Examined
 from fedbandits.privacy.noise_check import NoiseFinding
 from fedbandits.privacy.sensitivity_check import SensitivityFinding
-from fedbandits.settings.defaults import CONFIDENCE, RUNS
+from fedbandits.settings import CONFIDENCE, RUNS
 from fedbandits.settings.experiment import Experiment, load
 
 

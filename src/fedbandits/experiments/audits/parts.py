@@ -13,7 +13,7 @@ from fedbandits.privacy.examined import Examined
 from fedbandits.privacy.noise_check import ALARM, NoiseFinding, check_noise
 from fedbandits.privacy.sensitivity_check import SensitivityFinding, check_sensitivity
 from fedbandits.privacy.sizes import Tick, scaled
-from fedbandits.settings.defaults import RUNS
+from fedbandits.settings import RUNS
 from fedbandits.settings.experiment import Experiment, Variant
 from fedbandits.systems import System, find_system
 from fedbandits.systems.paired_parties import paired_runs

@@ -19,7 +19,7 @@ from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.examined import Examined
 from fedbandits.privacy.noise_check import NoiseFinding
 from fedbandits.privacy.sensitivity_check import SensitivityFinding
-from fedbandits.settings.defaults import CONFIDENCE
+from fedbandits.settings import CONFIDENCE
 
 AnyFinding = TypeVar("AnyFinding", Finding, SensitivityFinding)
 #: ``nothing claimed``: there is no finite ε. ``nothing leaves``: by the claim nothing is released,

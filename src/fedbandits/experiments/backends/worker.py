@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 
 from fedbandits import _compile
+from fedbandits._version import __version__
 from fedbandits.errors import BackendError, DataError, FedbanditsError
 from fedbandits.experiments.checkpoint import CheckpointFolder
 from fedbandits.experiments.replicate import Shared, Task, compile_kernels, play_replicate
@@ -76,8 +77,6 @@ class Order(msgspec.Struct, frozen=True):
 
 def identity() -> dict[str, str]:
     """What must be equal on two machines for their results to be."""
-    from fedbandits import __version__
-
     versions = {name: version(name) for name in _PACKAGES}
     kernels = _compile.results_digest(_compile.PACKAGE)
     return {"fedbandits": __version__, "kernels": kernels} | versions

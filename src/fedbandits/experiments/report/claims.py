@@ -9,7 +9,7 @@ from fedbandits.experiments.claims_page import OVERVIEW, OVERVIEW_NOTE, overview
 from fedbandits.experiments.html import as_table, as_text
 from fedbandits.experiments.report.officer import kind_of
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.settings.reference.terms import TERMS
+from fedbandits.settings.reference.glossary import TERMS
 
 #: Terms of every report, in the order in which they are met.
 _MET = (

@@ -1,4 +1,4 @@
-"""What a column of the user's own data holds, and why it cannot be a feature."""
+"""The content of a column of the user's own data, and why it cannot be a feature."""
 
 from __future__ import annotations
 
@@ -21,32 +21,19 @@ _ALMOST_NUMBERS = re.compile(r"[<>~≤≥±]?\s*[-+−]?\s*\d[\d.,'’\s]*\s*[^\
 
 
 class Column(NamedTuple):
-    """What is found in a column.
-
-    Parameters
-    ----------
-    name
-        Of the column.
-    kind
-        ``number``, ``text``, ``date``, ``mixed``, ``empty``, or what such a column rather is:
-        ``almost`` of texts that are nearly numbers, and ``dots`` of numbers like 1.234.
-    different
-        Number of different values.
-    gaps
-        Number of missing values.
-    odd
-        Of a mixed column: the place of a cell of the rarer kind, such as ``line 12``.
-    """
+    """A column and its content."""
 
     name: str
+    #: ``number``, ``text``, ``date``, ``mixed`` or ``empty``; also ``almost`` for texts that are
+    #: nearly numbers, and ``dots`` for numbers like 1.234.
     kind: str
-    different: int
-    gaps: int
-    odd: str = ""
+    different: int  #: Number of different values.
+    gaps: int  #: Number of missing values.
+    odd: str = ""  #: Place of a cell of the rarer kind in a mixed column, such as ``line 12``.
 
     @property
     def told(self) -> str:
-        """What is found, in words."""
+        """Content of the column, in words."""
         words = {"number": "numbers", "text": "texts", "date": "dates", "empty": "empty"}
         words |= {"almost": "texts", "dots": "numbers"}
         kind = words.get(self.kind, "numbers and texts")
@@ -54,7 +41,7 @@ class Column(NamedTuple):
         return kind if self.kind == "empty" else f"{kind}, {self.different} different{gaps}"
 
     def unfit(self, rows: int) -> str:
-        """Why it cannot be a feature; empty if it can."""
+        """Say why it cannot be a feature; empty if it can."""
         if self.kind == "date":
             return "make a number of dates first, such as days since a date"
         if self.kind == "mixed":
@@ -73,7 +60,7 @@ class Column(NamedTuple):
 
 
 def look(raw: RawTable, name: str) -> Column:
-    """What a column of a table holds."""
+    """Examine a column of a table."""
     found, gaps = found_in(raw, name, "features"), missing(raw.columns[name])
     values, kind = set(texts(raw, name, "features")[~gaps]), str(found.kind)
     if kind == "text" and len(values) > _MOST_DOSES and all(map(_ALMOST_NUMBERS.match, values)):

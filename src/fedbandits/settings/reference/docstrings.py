@@ -11,25 +11,25 @@ _UNDERLINE = re.compile(r"^-{3,}$")
 
 
 def summary_of(kind: type) -> str:
-    """The first line of a class's docstring; empty if it has none."""
+    """Return the first line of a class's docstring; empty if it has none."""
     return _plain(_lines(kind)[0]) if _lines(kind) else ""
 
 
 def description_of(kind: type) -> list[str]:
-    """The paragraphs of a class's docstring, without its sections, a line of text each."""
+    """Return the paragraphs of a class's docstring, without its sections, a line of text each."""
     return [_plain(text) for text in _paragraphs(_before_sections(_lines(kind)))]
 
 
 def meanings_of(kind: type) -> dict[str, str]:
-    """What each field of a struct means, by its name, as plain text in one paragraph."""
+    """Return the meaning of each field of a struct, by its name, as plain text in one paragraph."""
     return {name: _plain(text) for name, text in marked_meanings_of(kind).items()}
 
 
 def marked_meanings_of(kind: type) -> dict[str, str]:
-    """The same as it is written, with the marks of reStructuredText.
+    """Return the meaning of each field as it is written, with the marks of reStructuredText.
 
-    Read from the section "Parameters" of its docstring, and of those of its base classes. A field
-    that none of them names is left out.
+    It is read from the section "Parameters" of its docstring, and of those of its base classes. A
+    field that none of them names is left out.
     """
     found: dict[str, str] = {}
     for base in kind.__mro__:
@@ -39,7 +39,7 @@ def marked_meanings_of(kind: type) -> dict[str, str]:
 
 
 def _lines(kind: type) -> list[str]:
-    """Lines of a class's own docstring: a base class's is another's."""
+    """Return the lines of a class's own docstring, not of one that it inherits."""
     text = kind.__dict__.get("__doc__")
     return inspect.cleandoc(text).splitlines() if isinstance(text, str) else []
 
@@ -76,5 +76,5 @@ def _paragraphs(lines: list[str]) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Without the marks of reStructuredText."""
+    """Remove the marks of reStructuredText."""
     return _ROLE.sub(r"`\1`", text).replace("``", "`")

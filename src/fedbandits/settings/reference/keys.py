@@ -1,7 +1,6 @@
 """Every key that can be set: its type, its default, allowed values, and its meaning.
 
-All of it is read from the structs themselves: types and limits from their fields, meanings from
-their docstrings.
+Types and limits are read from the fields of the structs themselves, meanings from their docstrings.
 """
 
 from __future__ import annotations
@@ -20,60 +19,38 @@ from fedbandits.settings.written import written
 
 
 class Part(NamedTuple):
-    """One of the values that a key can have which is a small table of its own.
+    """One of the values that a key can have which is a small table of its own."""
 
-    Parameters
-    ----------
-    name
-        Its kind, as ``growing``.
-    meaning
-        What it is, in one sentence.
-    keys
-        Its own keys, in the order in which they may be written in brackets.
-    """
-
-    name: str
-    meaning: str
-    keys: tuple[Key, ...]
+    name: str  #: Its kind, as ``growing``.
+    meaning: str  #: Its meaning, in one sentence.
+    keys: tuple[Key, ...]  #: Its own keys, in the order in which they may be written in brackets.
 
     @property
     def written(self) -> str:
-        """How it is written short, with the names of its keys: ``growing(factor, first)``."""
+        """Short form, with the names of its keys: ``growing(factor, first)``."""
         names = ", ".join(key.name for key in self.keys)
         return f"{self.name}({names})" if names else self.name
 
 
 class Key(NamedTuple):
-    """A key of a configuration.
+    """A key of a configuration."""
 
-    Parameters
-    ----------
-    path
-        Where it stands, below the table that it is a key of: ``epsilon``, or
-        ``schedule.growing.factor``.
-    type_in_words
-        As ``a number``, or ``a whole number or a word``.
-    default
-        In TOML notation. Empty where the key may be left out, and nothing stands for it. None where
-        it must be given.
-    allowed
-        What can be given, with its limits: ``a number > 0 and < 1``, or ``"raw", "released"``.
-    meaning
-        What it means. Empty where nobody has written it down.
-    parts
-        What can be given, where it is a table of its own.
-    """
-
+    #: Path below the table that it is a key of: ``epsilon``, or ``schedule.growing.factor``.
     path: str
+    #: Its type, as ``a number``, or ``a whole number or a word``.
     type_in_words: str
+    #: Its default in TOML; empty where nothing stands for it, None where it must be given.
     default: str | None
+    #: Allowed values, with limits: ``a number > 0 and < 1``, or ``"raw", "released"``.
     allowed: str
+    #: Its meaning; empty where nobody has written it down.
     meaning: str
+    #: Allowed values that are tables of their own.
     parts: tuple[Part, ...] = ()
 
     @property
     def name(self) -> str:
-        """The last step of its path."""
+        """Last step of its path."""
         return self.path.rpartition(".")[2]
 
 
@@ -83,7 +60,7 @@ def keys_of(
     prefix: str = "",
     documented: type | None = None,
 ) -> tuple[Key, ...]:
-    """The keys of a struct, in order; those that every environment has come last.
+    """Return the keys of a struct, in order; those that every environment has come last.
 
     Parameters
     ----------
@@ -92,7 +69,7 @@ def keys_of(
     config
         An instance whose values are shown as defaults, as the configuration of a preset.
     prefix
-        What paths begin with, its last point included.
+        Beginning of all paths, its last point included.
     documented
         The class whose docstring has the meanings, if it is another.
     """
@@ -116,7 +93,7 @@ def keys_of(
 
 
 def nested(keys: tuple[Key, ...]) -> Iterator[Key]:
-    """Keys, each followed by those of its parts."""
+    """Iterate over keys, each followed by those of its parts."""
     for key in keys:
         yield key
         for part in key.parts:
@@ -124,7 +101,7 @@ def nested(keys: tuple[Key, ...]) -> Iterator[Key]:
 
 
 def in_toml(value: Any) -> str:
-    """A value in TOML notation, on one line; parts are written short where they can be."""
+    """Write a value in TOML notation, on one line; write parts in short where possible."""
     if isinstance(value, msgspec.Struct):
         return in_toml(written(value))
     if isinstance(value, Mapping):
@@ -150,7 +127,7 @@ def _kinds(info: inspect.Type) -> list[inspect.Type]:
 
 
 def parts_of(info: inspect.Type, path: str) -> tuple[Part, ...]:
-    """The tables that a key can have as its value, told apart by their kind."""
+    """Return the tables that a key can have as its value, told apart by their kind."""
     structs = [k for k in _kinds(info) if isinstance(k, inspect.StructType) and k.tag_field]
     return tuple(
         Part(str(s.tag), summary_of(s.cls), keys_of(s.cls, prefix=f"{path}.{s.tag}."))
@@ -183,7 +160,7 @@ def _noun(info: inspect.Type, article: str = "a ") -> str:
 
 
 def _allowed(info: inspect.Type) -> str:
-    """Everything that can be given; words come last, so that they are read together."""
+    """Say what can be given; words come last, so that they are read together."""
     kinds = sorted(_kinds(info), key=lambda kind: isinstance(kind, inspect.LiteralType))
     tables = [in_toml(part.written) for part in parts_of(info, "")]
     others = [_limited(kind) for kind in kinds if not getattr(kind, "tag_field", None)]

@@ -45,7 +45,7 @@ _REPLICATES, _FEWEST_ROUNDS, _MOST_ROUNDS = 8, 50, 1000
 
 
 class Roles(NamedTuple):
-    """Which column is what; empty where there is none."""
+    """Columns by their roles; empty where there is none."""
 
     site: str
     target: str
@@ -62,14 +62,14 @@ def own_data_template(
     presets: Sequence[str] = (),
     encoding: str = "utf-8",
 ) -> str:
-    """A configuration for a file of data, as TOML text.
+    """Write a configuration for a file of data, as TOML text.
 
     Parameters
     ----------
     data
         Path of the CSV or Parquet file. It is read here, and nothing of it leaves this machine.
     path
-        Where the configuration will be; it names the experiment too.
+        Path of the configuration; it names the experiment too.
     site, target, person
         The columns that name the party, the right class and the person of each row. Columns that
         are not given are guessed by their names.
@@ -178,7 +178,7 @@ def _use(name: str, roles: Roles) -> str:
 
 
 def _rounds(raw: RawTable, site: str) -> int:
-    """About one visit for each row of the smallest site, but not too few or too many."""
+    """Choose about one visit for each row of the smallest site, but not too few or too many."""
     rows = len(raw.lines) // 4
     if site:
         _, counts = np.unique(texts(raw, site, "site").astype(str), return_counts=True)
@@ -224,7 +224,7 @@ def _gaps(columns: dict[str, Column], features: Iterable[str], named: Iterable[s
 
 
 def _scaling(raw: RawTable, features: Sequence[Column], target: Column) -> list[str]:
-    """The consent to take everything from the data, and the lines that would replace it."""
+    """Write the consent to take all values from the data, and the lines that would replace it."""
     about = (
         "What is computed from the data counts as public, and no privacy claim covers it. To be "
         "able to promise more, remove the line with scaling, and the # before the next lines, "
@@ -252,6 +252,6 @@ def _different(raw: RawTable, name: str) -> list[str]:
 
 
 def _quoted(table: dict[str, list[float]] | dict[str, list[str]]) -> dict[str, object]:
-    """The same with names as TOML writes keys: in quotation marks where they need them."""
+    """Write names as TOML writes keys: in quotation marks where they need them."""
     bare = re.compile(r"[A-Za-z0-9_-]+\Z")
     return {name if bare.match(name) else in_toml(name): held for name, held in table.items()}

@@ -1,4 +1,4 @@
-"""Every key of every configuration, and who has it, for ``fedbandits explain``."""
+"""Every key of every configuration, with its owners, for ``fedbandits explain``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from fedbandits.environments import Environment
 from fedbandits.environments import registry as worlds
-from fedbandits.settings.experiment import Experiment, Variant, _Head
-from fedbandits.settings.modules import _Keys
+from fedbandits.settings.experiment import Experiment, ExperimentKeys, Variant
+from fedbandits.settings.modules import ModuleKeys
 from fedbandits.settings.reference.keys import Key, Part, keys_of, nested
 from fedbandits.settings.sweep_keys import SweepKeys
 from fedbandits.systems.base import System
@@ -27,34 +27,31 @@ _TABLES = {
 
 
 class Place(NamedTuple):
-    """A key, where it stands, and in whose configuration.
+    """A key, its place in a file, and its owners."""
 
-    Parameters
-    ----------
-    key
-        The key; its path begins at the root of a file, as ``systems.epsilon``.
-    owners
-        The systems or kinds of environment that have it, where it means the same; empty for a key
-        of all experiments.
-    """
-
+    #: The key; its path begins at the root of a file, as ``systems.epsilon``.
     key: Key
+    #: Systems or kinds of environment in which it means the same; empty for all experiments.
     owners: tuple[str, ...]
 
 
 def built_in_systems() -> list[System[Any]]:
-    """The systems of this package; nobody else's code is run for that."""
+    """Return the systems of this package; nobody else's code is run for that."""
     return [find_system(name) for name in BUILT_IN]
 
 
 def built_in_environments() -> dict[str, type[Environment]]:
-    """The environments of this package, by kind; nobody else's code is run for that."""
+    """Return the environments of this package, by kind; nobody else's code is run for that."""
     return {kind: worlds.find_environment(kind) for kind in worlds.BUILT_IN}
 
 
-def head_keys() -> tuple[Key, ...]:
-    """The keys of an experiment that belong to no system and no environment."""
-    keys = (*keys_of(_Head, documented=Experiment), *keys_of(_Keys), *keys_of(SweepKeys))
+def experiment_keys() -> tuple[Key, ...]:
+    """Return the keys of an experiment that belong to no system and no environment."""
+    keys = (
+        *keys_of(ExperimentKeys, documented=Experiment),
+        *keys_of(ModuleKeys),
+        *keys_of(SweepKeys),
+    )
     return tuple(
         key._replace(allowed=_TABLES[key.path], type_in_words="a table", parts=())
         if key.path in _TABLES
@@ -64,7 +61,7 @@ def head_keys() -> tuple[Key, ...]:
 
 
 def entry_keys() -> tuple[Key, ...]:
-    """The keys that every table of ``[[systems]]`` can have, whatever the system."""
+    """Return the keys that every table of ``[[systems]]`` can have, whatever the system."""
     words = {
         "preset": "a preset's name; `fedbandits list` shows them all",
         "label": "up to 60 printable characters, not beginning with _ or a space",
@@ -80,8 +77,8 @@ def entry_keys() -> tuple[Key, ...]:
 
 @functools.cache
 def places() -> tuple[Place, ...]:
-    """Every key, its path from the root of a file; once for all that mean the same by it."""
-    found: dict[Key, list[str]] = {key: [] for key in head_keys()}
+    """Return every key with its path from the root of a file, once for all owners that agree."""
+    found: dict[Key, list[str]] = {key: [] for key in experiment_keys()}
     known = built_in_environments()
     kinds = ", ".join(f'"{kind}"' for kind in known)
     which = Key("environment.kind", "a word", None, kinds, "Which environment it is.")
@@ -98,7 +95,7 @@ def places() -> tuple[Place, ...]:
 
 
 def find_places(asked: str, among: Iterable[Place]) -> list[Place]:
-    """The places that a key may stand in which was written in part, or with a system's label.
+    """Find the places of a key whose path was written in part, or with a system's label.
 
     ``factor``, ``schedule.factor``, ``systems.0.schedule.factor`` and ``systems.growing.factor``
     all find ``systems.schedule.growing.factor``.
@@ -112,7 +109,7 @@ def find_places(asked: str, among: Iterable[Place]) -> list[Place]:
 
 @functools.cache
 def parts() -> dict[str, list[tuple[Part, str, str]]]:
-    """The parts of configurations: by kind, each with its key and whoever has that key."""
+    """Return the parts of configurations by kind, each with the path and the owner of its key."""
     owners = {system.name: keys_of(system.config_type) for system in built_in_systems()}
     owners |= {kind: keys_of(world) for kind, world in built_in_environments().items()}
     found: dict[str, list[tuple[Part, str, str]]] = {}
@@ -124,7 +121,7 @@ def parts() -> dict[str, list[tuple[Part, str, str]]]:
 
 
 def _matching(steps: list[str], among: list[Place]) -> list[Place]:
-    """The shortest paths come first; a path that was written in full finds nothing else."""
+    """Find places, shortest paths first; a path that was written in full finds no others."""
     exact = [place for place in among if place.key.path.split(".") == steps]
     if exact and len(steps) > 1:
         return exact
@@ -133,7 +130,7 @@ def _matching(steps: list[str], among: list[Place]) -> list[Place]:
 
 
 def _fits(steps: list[str], path: list[str]) -> bool:
-    """Whether steps lead to the end of a path, some of its steps left out."""
+    """Tell whether steps lead to the end of a path, some of its steps left out."""
     if not steps or steps[-1] != path[-1]:
         return False
     remaining = iter(path)
@@ -151,7 +148,7 @@ def _below(table: str, keys: tuple[Key, ...]) -> tuple[Key, ...]:
 
 
 def paths() -> Iterator[str]:
-    """Every path, and the last step of each: what somebody may ask for."""
+    """Iterate over every path and its last step: the names that somebody may ask for."""
     for place in places():
         yield place.key.path
         yield place.key.name

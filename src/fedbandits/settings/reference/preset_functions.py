@@ -6,44 +6,50 @@ import functools
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import inspect as types
 
 from fedbandits.settings.experiment import Variant, variant
 from fedbandits.settings.experiment import system as make
 from fedbandits.settings.reference.docstrings import marked_meanings_of
-from fedbandits.settings.reference.hints import Words, hint
 from fedbandits.settings.written import written
 from fedbandits.systems import System, systems
 
 #: Columns of a docstring.
 _WIDTH = 90
+#: Types that a part of a configuration may be given as, besides an object of its class.
+_SHORT_FORMS = ("str", "Mapping[str, Any]")
+_SIMPLE_TYPES: dict[type[types.Type], str] = {
+    types.IntType: "int",
+    types.FloatType: "float",
+    types.BoolType: "bool",
+    types.StrType: "str",
+    types.NoneType: "None",
+}
 
 
-class Setting(msgspec.Struct, frozen=True):
-    """One setting of a preset, for those who complete and explain it.
-
-    Parameters
-    ----------
-    name
-        The setting's name.
-    hint
-        The types that it takes, as one writes them in Python.
-    usual
-        What it is where it is not given.
-    meaning
-        What it means.
-    """
+class Setting(NamedTuple):
+    """One setting of a preset, for those who complete and explain it."""
 
     name: str
-    hint: str
-    usual: Any
+    hint: str  #: The types that it takes, as one writes them in Python.
+    usual: Any  #: Its value where it is not given.
     meaning: str
 
 
+class _Unquoted(str):
+    """Text that a signature shows without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 def preset_functions() -> Mapping[str, Callable[..., Variant]]:
-    """A function for every preset, by its name with underscores for dashes."""
+    """Return a function for every preset, by its name with underscores for dashes."""
     found: dict[str, Callable[..., Variant]] = {}
     for system in systems():
         for preset in system.presets:
@@ -53,26 +59,28 @@ def preset_functions() -> Mapping[str, Callable[..., Variant]]:
 
 
 def identifier(preset: str) -> str:
-    """The name of a preset's function."""
+    """Return the name of a preset's function."""
     return preset.replace("-", "_")
 
 
 def settings_of_preset(system: System[Any], preset: str) -> list[Setting]:
-    """The settings of a preset, in the order of its configuration's fields."""
+    """Return the settings of a preset, in the order of its configuration's fields."""
     config = variant({"preset": preset}, preset).config
     texts = marked_meanings_of(system.config_type)
     return [
         Setting(
-            field.name, hint(field.type), written(getattr(config, field.name)),
+            field.name,
+            " | ".join(type_names(field.type)),
+            written(getattr(config, field.name)),
             texts.get(field.name, ""),
         )
         for field in msgspec.structs.fields(system.config_type)
-    ]  # fmt: skip
+    ]
 
 
 @functools.cache
 def preset_function(system: System[Any], preset: str) -> Callable[..., Variant]:
-    """A preset as a function of its settings; the function returns what ``fb.system`` does."""
+    """Make a function of a preset's settings; it returns what ``fb.system`` does."""
     settings = settings_of_preset(system, preset)
 
     def function(*, label: str | None = None, **given: Any) -> Variant:
@@ -80,7 +88,7 @@ def preset_function(system: System[Any], preset: str) -> Callable[..., Variant]:
 
     function.__name__ = function.__qualname__ = identifier(preset)
     function.__module__ = "fedbandits.presets"
-    function.__doc__ = described(system, preset, settings)
+    function.__doc__ = _docstring(system, preset, settings)
     label = Setting("label", "str | None", None, "")
     function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
@@ -88,7 +96,7 @@ def preset_function(system: System[Any], preset: str) -> Callable[..., Variant]:
                 each.name,
                 inspect.Parameter.KEYWORD_ONLY,
                 default=each.usual,
-                annotation=Words(each.hint),
+                annotation=_Unquoted(each.hint),
             )
             for each in (label, *settings)
         ],
@@ -97,11 +105,15 @@ def preset_function(system: System[Any], preset: str) -> Callable[..., Variant]:
     return function
 
 
-def described(system: System[Any], preset: str, settings: list[Setting]) -> str:
-    """The docstring of a preset's function."""
-    first = system.presets[preset].description
+def first_line(system: System[Any], preset: str) -> str:
+    """Return a preset's description as a sentence."""
+    text = system.presets[preset].description
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _docstring(system: System[Any], preset: str, settings: list[Setting]) -> str:
     lines = [
-        f"{first[:1].upper()}{first[1:]}.",
+        first_line(system, preset),
         "",
         f"A preset of the system {system.name!r} ({system.paper}).",
         "",
@@ -111,11 +123,50 @@ def described(system: System[Any], preset: str, settings: list[Setting]) -> str:
         "    Its name in results; the preset's by default.",
     ]
     for each in settings:
-        lines += [each.name, *_indented(each.meaning)]
+        lines += [each.name, *textwrap.wrap(
+            each.meaning, _WIDTH, initial_indent="    ", subsequent_indent="    ",
+            break_long_words=False,
+        )]  # fmt: skip
     return "\n".join(lines)
 
 
-def _indented(text: str) -> list[str]:
-    return textwrap.wrap(
-        text, _WIDTH, initial_indent="    ", subsequent_indent="    ", break_long_words=False
-    )
+def part_classes(annotation: Any) -> list[type]:
+    """Return the classes of the parts that a field takes."""
+    kinds = _alternatives(types.type_info(annotation))
+    return [kind.cls for kind in kinds if isinstance(kind, types.StructType)]
+
+
+def type_names(
+    annotation: Any, called: Callable[[type], str] = lambda part: part.__name__
+) -> list[str]:
+    """Return the types that a field takes, as one writes them in Python.
+
+    A part may be given as an object, in its short form, or as a table. ``called`` returns the name
+    of its class.
+    """
+    names = _names(types.type_info(annotation), called)
+    short = _SHORT_FORMS if part_classes(annotation) else ()
+    return list(dict.fromkeys([*names, *short]))
+
+
+def _alternatives(info: types.Type) -> tuple[types.Type, ...]:
+    return info.types if isinstance(info, types.UnionType) else (info,)
+
+
+def _names(info: types.Type, called: Callable[[type], str]) -> list[str]:
+    return list(dict.fromkeys(_name(kind, called) for kind in _alternatives(info)))
+
+
+def _name(info: types.Type, called: Callable[[type], str]) -> str:
+    match info:
+        case types.LiteralType():
+            return f"Literal[{', '.join(repr(value) for value in info.values)}]"
+        case types.StructType():
+            return called(info.cls)
+        case types.ListType() | types.VarTupleType():
+            return f"Sequence[{' | '.join(_names(info.item_type, called))}]"
+        case types.TupleType():
+            inner = dict.fromkeys(name for each in info.item_types for name in _names(each, called))
+            return f"Sequence[{' | '.join(inner)}]"
+        case _:
+            return _SIMPLE_TYPES.get(type(info), "Any")

@@ -1,24 +1,34 @@
-"""The types of ``fb.presets`` for editors.
+"""The types of ``fb.presets`` for editors and type checkers.
 
-``python -m fedbandits.settings.reference.stubs`` writes them.
+``python -m fedbandits.settings.reference.stubs`` writes them: for each system the keys of its
+configuration with their meanings, and for each preset a function that takes these keys.
 """
 
 from __future__ import annotations
 
 import pathlib
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+from msgspec.structs import FieldInfo
 
-import fedbandits
-from fedbandits.settings.reference.hints import alternatives, parts_of
-from fedbandits.settings.reference.preset_functions import described, identifier, settings_of_preset
+from fedbandits._checked import Checked
+from fedbandits.settings.experiment import variant
+from fedbandits.settings.reference.docstrings import marked_meanings_of, summary_of
+from fedbandits.settings.reference.preset_functions import (
+    first_line,
+    identifier,
+    part_classes,
+    type_names,
+)
+from fedbandits.settings.written import changed, written
 from fedbandits.systems import System, find_system
 from fedbandits.systems.registry import BUILT_IN
 
 #: The file that is written.
-STUB = pathlib.Path(fedbandits.__file__).with_name("presets.pyi")
+STUB = pathlib.Path(__file__).parents[2] / "presets.pyi"
 _LONGEST = 100
 _HEAD = '''\
 """Every preset as a function; do not edit.
@@ -26,22 +36,52 @@ _HEAD = '''\
 Made by ``python -m fedbandits.settings.reference.stubs``.
 """
 
-# ruff: noqa: E501 - what systems say of their presets is taken as it is
+# ruff: noqa: D205 - the description of a preset may take more than one line
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack
+
+'''
+_LABEL = '''
+class _Label(TypedDict, total=False):
+    label: str | None
+    """Its name in results; the preset's by default."""
 '''
 
 
 def stub() -> str:
-    """The text of the stub: a function for every preset of this package's systems."""
+    """Return the text of the stub, for the presets of this package's systems."""
     systems = [find_system(name) for name in BUILT_IN]
-    blocks = [*_imports(systems), ""]
-    for system in systems:
-        blocks += _aliases(system)
+    classes = _classes(systems)
+    lines = [*_imports(systems), ""]
+    for kind, (_, fields) in classes.items():
+        lines += _aliases(kind, fields)
+    lines += _LABEL.splitlines()
+    for kind, (above, fields) in classes.items():
+        lines += ["", *_keys(kind, above, fields)]
     for system in systems:
         for preset in system.presets:
-            blocks += ["", *_function(system, preset)]
-    return f"{_HEAD}\n" + "\n".join(blocks) + "\n"
+            lines += ["", *_function(system, preset)]
+    return _HEAD + "\n".join(lines) + "\n"
+
+
+def _classes(systems: list[System[Any]]) -> dict[type, tuple[str, list[FieldInfo]]]:
+    """Return the classes of configurations, each with the one above it and the fields that it adds.
+
+    A field belongs to the highest class that explains it as all classes below do.
+    """
+    configurations = [system.config_type for system in systems]
+    found: dict[type, tuple[str, list[FieldInfo]]] = {}
+    for configuration in configurations:
+        above, known = "_Label", set[str]()
+        for kind in reversed(configuration.__mro__):
+            if issubclass(kind, Checked) and kind is not Checked:
+                below = [each for each in configurations if issubclass(each, kind)]
+                meanings = [set(marked_meanings_of(each).items()) for each in (kind, *below)]
+                added = dict(set.intersection(*meanings)).keys() - known
+                fields = [field for field in msgspec.structs.fields(kind) if field.name in added]
+                found[kind] = above, fields
+                above, known = _class_of_keys(kind), known | added
+    return found
 
 
 def _imports(systems: list[System[Any]]) -> list[str]:
@@ -49,7 +89,7 @@ def _imports(systems: list[System[Any]]) -> list[str]:
         part
         for system in systems
         for field in msgspec.structs.fields(system.config_type)
-        for part in parts_of(field.type)
+        for part in part_classes(field.type)
     }
     lines = {f"from {_package(part)} import {_file(part)} as {_module(part)}" for part in parts}
     return sorted({"from fedbandits.settings.experiment import Variant", *lines})
@@ -64,31 +104,28 @@ def _file(part: type) -> str:
 
 
 def _module(part: type) -> str:
-    """What the module of a part is called in the stub: systems have parts of the same name."""
-    package = _package(part).rpartition(".")[2]
-    return f"_{package}_{_file(part)}"
+    """Return the name of a part's module; the classes of two systems may have one name."""
+    return f"_{_package(part).rpartition('.')[2]}_{_file(part)}"
 
 
 def _qualified(part: type) -> str:
     return f"{_module(part)}.{part.__name__}"
 
 
-def _alias(system: System[Any], field: str) -> str:
-    words = "".join(word.title() for word in field.split("_"))
-    return f"_{system.config_type.__name__}{words}"
+def _alias(kind: type, field: str) -> str:
+    return f"_{kind.__name__}{''.join(word.title() for word in field.split('_'))}"
 
 
-def _aliases(system: System[Any]) -> Iterator[str]:
-    """A name for what each part of a system may be given as."""
-    for field in msgspec.structs.fields(system.config_type):
-        if not parts_of(field.type):
-            continue
-        names = alternatives(field.type, _qualified)
-        yield from _wrapped(f"{_alias(system, field.name)}: TypeAlias =", names)
+def _aliases(kind: type, fields: list[FieldInfo]) -> Iterator[str]:
+    """Write a name for the types that each part of a configuration may be given as."""
+    for field in fields:
+        if part_classes(field.type):
+            names = type_names(field.type, _qualified)
+            yield from _wrapped(f"{_alias(kind, field.name)}: TypeAlias =", names)
 
 
 def _wrapped(head: str, names: list[str]) -> list[str]:
-    """An assignment of a union, as the formatter of this project writes it."""
+    """Write an assignment of a union as the formatter of this project does."""
     union = " | ".join(names)
     if len(head) + 1 + len(union) <= _LONGEST:
         return [f"{head} {union}"]
@@ -97,26 +134,45 @@ def _wrapped(head: str, names: list[str]) -> list[str]:
     return [f"{head} (", f"    {names[0]}", *(f"    | {name}" for name in names[1:]), ")"]
 
 
+def _class_of_keys(kind: type) -> str:
+    return f"_{kind.__name__}Keys"
+
+
+def _keys(kind: type, above: str, fields: list[FieldInfo]) -> Iterator[str]:
+    """Write the keys that a class of configurations adds, each with its meaning and its default."""
+    meanings, usual = marked_meanings_of(kind), kind()
+    yield f"class {_class_of_keys(kind)}({above}, total=False):"
+    yield from _quoted(summary_of(kind))
+    yield ""
+    for field in fields:
+        names = " | ".join(type_names(field.type)).replace("'", '"')
+        yield f"    {field.name}: {_alias(kind, field.name) if part_classes(field.type) else names}"
+        default = _literal(written(getattr(usual, field.name)))
+        yield from _quoted(f"{meanings[field.name]} Default: {default}.")
+
+
 def _function(system: System[Any], preset: str) -> Iterator[str]:
-    types = {field.name: field.type for field in msgspec.structs.fields(system.config_type)}
-    settings = settings_of_preset(system, preset)
-    yield f"def {identifier(preset)}("
-    yield "    *,"
-    yield "    label: str | None = None,"
-    for each in settings:
-        kind = (
-            _alias(system, each.name) if parts_of(types[each.name]) else each.hint.replace("'", '"')
-        )
-        yield f"    {each.name}: {kind} = {_value(each.usual)},"
-    yield ") -> Variant:"
-    first, *others = described(system, preset, settings).splitlines()
-    yield f'    """{first}'
-    yield from (f"    {line}" if line else "" for line in others)
-    yield '    """'
+    keys = _class_of_keys(system.config_type)
+    yield f"def {identifier(preset)}(**keys: Unpack[{keys}]) -> Variant:"
+    config = variant({"preset": preset}, preset).config
+    own = changed(config, system.config_type())
+    others = ", ".join(f"{key}={_literal(value)}" for key, value in own.items())
+    yield from _quoted(first_line(system, preset), f"Other defaults: {others}." if own else "")
 
 
-def _value(value: Any) -> str:
-    """A value as the formatter of this project writes it."""
+def _quoted(*paragraphs: str) -> list[str]:
+    """Write a docstring, one level inside."""
+    text = "\n\n".join(
+        textwrap.fill(each, _LONGEST - 10, break_long_words=False, break_on_hyphens=False)
+        for each in paragraphs
+        if each
+    )
+    lines = f'"""{text}{chr(10) if chr(10) in text else ""}"""'.splitlines()
+    return [f"    {line}" if line else "" for line in lines]
+
+
+def _literal(value: Any) -> str:
+    """Write a value as the formatter of this project does."""
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 

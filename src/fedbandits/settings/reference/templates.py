@@ -14,7 +14,7 @@ from fedbandits.settings.examples import examples
 from fedbandits.settings.experiment import Variant, system
 from fedbandits.settings.reference.docstrings import summary_of
 from fedbandits.settings.reference.keys import Key, in_toml, keys_of
-from fedbandits.settings.reference.places import head_keys
+from fedbandits.settings.reference.places import experiment_keys
 from fedbandits.settings.toml_files import NAME
 from fedbandits.systems.registry import find_preset, find_system, preset_names
 
@@ -34,14 +34,9 @@ _ORDER = ("name", "rounds", "replicates", "seed", "checkpoints", "module")
 
 
 def template(sources: Sequence[str], path: str | pathlib.Path = "experiment.toml") -> str:
-    """A configuration as TOML text.
+    """Write a configuration for presets of one environment, or copy one bundled example.
 
-    Parameters
-    ----------
-    sources
-        Names of presets that play in one environment; or the name of one bundled example.
-    path
-        Where the file will be; it names the experiment too.
+    The name of the file at ``path`` names the experiment too.
 
     Raises
     ------
@@ -82,7 +77,7 @@ def _variant(preset: str) -> Variant:
 
 
 def _shared_world(variants: Iterable[Variant]) -> tuple[str, type[Environment]]:
-    """The first environment that all play in, and that can be made of defaults alone."""
+    """Find the first environment that all play in, and that can be made of defaults alone."""
     worlds = environments()
     fitting = {
         variant.preset: [
@@ -99,7 +94,7 @@ def _shared_world(variants: Iterable[Variant]) -> tuple[str, type[Environment]]:
 
 
 def _head_lines(given: Mapping[str, str]) -> list[str]:
-    keys = {key.path: key for key in head_keys()}
+    keys = {key.path: key for key in experiment_keys()}
     lines: list[str] = []
     for name in _ORDER:
         value = given.get(name)
@@ -109,7 +104,7 @@ def _head_lines(given: Mapping[str, str]) -> list[str]:
 
 
 def _system_lines(variant: Variant, first: Variant) -> list[str]:
-    """One ``[[systems]]`` table; a second of the same system shows only what differs."""
+    """Write one ``[[systems]]`` table; a second of the same system shows only what differs."""
     found = find_system(variant.system)
     about = f"{variant.preset}: {found.presets[variant.preset].description}"
     lines = [*comment([about]), "[[systems]]", f"preset = {in_toml(variant.preset)}"]
@@ -134,7 +129,7 @@ def _settings(keys: Iterable[Key]) -> list[str]:
 
 
 def _assigned(key: Key) -> str:
-    """The key's default, as a comment that can be made a line of TOML."""
+    """Write the key's default, as a comment that can be made a line of TOML."""
     return f"#{key.path} = {key.default}" if key.default else f"# By default {key.path} is not set."
 
 
@@ -147,7 +142,7 @@ def _explained(key: Key) -> list[str]:
 
 
 def comment(paragraphs: Iterable[str]) -> list[str]:
-    """Paragraphs as comments; what is indented stays so, and further in where it goes on."""
+    """Write paragraphs as comments; an indented one goes on further inside."""
     lines: list[str] = []
     for text in paragraphs:
         indent = len(text) - len(text.lstrip())
@@ -163,5 +158,5 @@ def comment(paragraphs: Iterable[str]) -> list[str]:
 
 
 def in_shell(path: str | pathlib.Path) -> str:
-    """A path as it is typed in a shell: in quotation marks if it needs them."""
+    """Write a path as it is typed in a shell: in quotation marks if it needs them."""
     return f"{path}" if re.fullmatch(r"[\w./:\\~+-]+", f"{path}") else f'"{path}"'

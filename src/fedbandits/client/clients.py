@@ -1,4 +1,4 @@
-"""A client that waits for its answers."""
+"""Clients of a party's door: one that waits for answers, and one for asyncio."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Client:
             Names the person for whom the decision is made, where the terms protect persons. The
             name is the same in all visits.
         **more
-            What else a system of your own asks with, by name.
+            Further arguments of a system of your own, by name.
         """
         call = Calls.decide(
             actions=actions, context=context, available=available, user=user, items=items,
@@ -107,7 +107,7 @@ class Client:
         self._call(Calls.reward(decision, reward, more))
 
     def next_pull(self, wait: float = 30.0) -> str | None:
-        """The pull that is due; None if no pull becomes due within ``wait`` seconds, at most 60."""
+        """Return the due pull; None if none becomes due within ``wait`` seconds, at most 60."""
         found = self._call(Calls.next_pull(wait))
         return None if found is None else found["pull_id"]
 
@@ -121,12 +121,12 @@ class Client:
         return status
 
     def privacy(self) -> dict[str, Any]:
-        """The privacy claim, the privacy budget that is spent, and what is left of it."""
+        """Return the privacy claim, the privacy budget that is spent, and what is left of it."""
         told: dict[str, Any] = self._call(Calls.privacy())
         return told
 
     def status(self) -> dict[str, Any]:
-        """The party's status: how far it is and what it waits for."""
+        """Return the party's status: how far it is and what it waits for."""
         told: dict[str, Any] = self._call(Calls.status())
         return told
 
@@ -143,6 +143,102 @@ class Client:
     def _call(self, call: Call) -> Any:
         try:
             response = self._http.request(call.method, call.path, **sent(call, self._timeout))
+        except httpx.TransportError as error:
+            raise unreachable(error) from error
+        return read(call, response)
+
+
+class AsyncClient:
+    """A client of a party's door for asyncio: :class:`Client` with methods that are awaited.
+
+    Parameters
+    ----------
+    url, token, timeout, verify
+        See :class:`Client`.
+    """
+
+    def __init__(self, url: str, token: str, timeout: float = TIMEOUT, verify: Any = True) -> None:
+        self._timeout = timeout
+        transport = httpx.AsyncHTTPTransport(verify=checks(url, verify), retries=RETRIES)
+        self._http = httpx.AsyncClient(base_url=url, headers=headers(token), transport=transport)
+
+    async def decide(
+        self,
+        *,
+        actions: Rows | None = None,
+        context: Numbers | None = None,
+        available: Sequence[int] | None = None,
+        user: int | None = None,
+        items: Rows | None = None,
+        person: str | None = None,
+        **more: Any,
+    ) -> Decision:
+        """Ask for a decision.
+
+        Parameters
+        ----------
+        actions, context, available, user, items, person, **more
+            See :meth:`Client.decide`.
+        """
+        call = Calls.decide(
+            actions=actions, context=context, available=available, user=user, items=items,
+            person=person, **more,
+        )  # fmt: skip
+        decided: Decision = await self._call(call)
+        return decided
+
+    async def reward(self, decision: Decision | str, reward: Any = None, **more: Any) -> None:
+        """Report the reward of a decision, or the other outcome that the system needs.
+
+        Parameters
+        ----------
+        decision : Decision or str
+            The decision, or its ``id``.
+        reward : float, optional
+            Its reward.
+        **more
+            Other outcomes, by name. Which names exist depends on the system.
+        """
+        await self._call(Calls.reward(decision, reward, more))
+
+    async def next_pull(self, wait: float = 30.0) -> str | None:
+        """Return the due pull; None if none becomes due within ``wait`` seconds, at most 60."""
+        found = await self._call(Calls.next_pull(wait))
+        return None if found is None else found["pull_id"]
+
+    async def pull(self, pull: str, reward: int) -> None:
+        """Report the reward of ``pull``: 0 or 1."""
+        await self._call(Calls.pull(pull, reward))
+
+    async def order(self) -> dict[str, Any]:
+        """Order the run that the terms describe; return the party's status."""
+        status: dict[str, Any] = await self._call(Calls.order())
+        return status
+
+    async def privacy(self) -> dict[str, Any]:
+        """Return the privacy claim, the privacy budget that is spent, and what is left of it."""
+        told: dict[str, Any] = await self._call(Calls.privacy())
+        return told
+
+    async def status(self) -> dict[str, Any]:
+        """Return the party's status: how far it is and what it waits for."""
+        told: dict[str, Any] = await self._call(Calls.status())
+        return told
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    async def _call(self, call: Call) -> Any:
+        try:
+            arguments = sent(call, self._timeout)
+            response = await self._http.request(call.method, call.path, **arguments)
         except httpx.TransportError as error:
             raise unreachable(error) from error
         return read(call, response)

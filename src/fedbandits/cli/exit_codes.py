@@ -1,4 +1,4 @@
-"""How the command ends: a code for every error that a supervisor treats differently."""
+"""Exit codes of the command: one for every error that a supervisor treats differently."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fedbandits.errors import FedbanditsError
 
 
 class Ending(NamedTuple):
-    """An exit code, the error that it stands for, and what that means."""
+    """An exit code, the error that it stands for, and its meaning."""
 
     code: int
     error: type[FedbanditsError]
@@ -37,12 +37,12 @@ FINAL = frozenset({2, 10, 12, 13, 14, 15, 16})
 
 
 def code_of(error: FedbanditsError) -> int:
-    """The exit code of an error."""
+    """Return the exit code of an error."""
     return next((ending.code for ending in ENDINGS if isinstance(error, ending.error)), 2)
 
 
 def meanings() -> dict[int, str]:
-    """What every exit code means."""
+    """Return the meaning of every exit code."""
     found = {0: "ended as told", 2: "a wrong configuration or argument"}
     for ending in ENDINGS:
         found.setdefault(ending.code, ending.means)
@@ -50,7 +50,7 @@ def meanings() -> dict[int, str]:
 
 
 def table() -> str:
-    """The codes, for help."""
+    """List the codes, for help."""
     lines = [f"{code}: {text}" for code, text in meanings().items()]
     lines.append("130, 143: ended at once, by a second signal")
     return "Exit codes:\n\n\b\n" + "\n".join(lines)
