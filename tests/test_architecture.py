@@ -38,10 +38,6 @@ REQUIRED = VOCABULARY - {"kernels", "theory"}
 
 #: Circles of imports that are still to be taken apart.
 CIRCLES = {
-    frozenset({"_compile.dispatch", "_compile.lazy", "_compile.vectors"}),
-    frozenset({"environments.base", "environments.contextual", "environments.joining"}),
-    frozenset({"environments.python", "environments.python_calls"}),
-    frozenset({"environments.tables.forms", "environments.tables.logs"}),
     frozenset(
         {
             "experiments.answers.answer", "experiments.answers.page", "experiments.output",

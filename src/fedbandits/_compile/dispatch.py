@@ -13,9 +13,9 @@ from numba.extending import overload
 
 from fedbandits._compile import c_functions, vectors
 from fedbandits._compile.cache import KernelCache
-from fedbandits._compile.lazy import IMPLEMENTATIONS, Implementation
 from fedbandits._compile.nested import KernelCompiler, TwoWays
 from fedbandits._compile.progress import announce
+from fedbandits._compile.registered import IMPLEMENTATIONS, Implementation
 
 
 def dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:

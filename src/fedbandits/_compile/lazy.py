@@ -11,24 +11,9 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from types import MethodType
-from typing import Any, NamedTuple
+from typing import Any
 
-
-class Implementation(NamedTuple):
-    """A kernel that compiled code calls in place of a stub, if its first argument is a ``first``.
-
-    If that is ``object``, for every type that has no implementation of its own.
-    """
-
-    stub: Callable[..., Any]
-    first: type
-    function: Callable[..., Any]
-
-
-#: All that were registered in this process.
-IMPLEMENTATIONS: list[Implementation] = []
-#: How many numbers lie side by side: so many float32 fill 512 bits, the widest registers there are.
-LANES = 16
+from fedbandits._compile.registered import IMPLEMENTATIONS, Implementation
 
 _LOADING = threading.RLock()
 _loaded: Any = None

@@ -112,15 +112,33 @@ class OpenWorld:
         return int(self._joins[agent])
 
     def acting(self, round_: int) -> list[int]:
-        """Return the numbers of the agents that act in a round, in ascending order."""
+        """Return the numbers of the agents that act in a round, in ascending order.
+
+        Parameters
+        ----------
+        round_
+            Number of the round, from 1.
+        """
         return np.flatnonzero(self._joins <= round_).tolist()
 
     def fill(self, agent: int, round_: int) -> int:
-        """Write the decision set of an agent in a round, and return its best arm."""
+        """Write the decision set of an agent in a round, and return its best arm.
+
+        Parameters
+        ----------
+        agent, round_
+            Number of the agent, from 0, and of the round, from 1.
+        """
         raise NotImplementedError
 
     def reward(self, arm: int, agent: int, round_: int) -> float:
-        """Choose an arm of the last decision set, and return its reward: NaN if not observed."""
+        """Choose an arm of the last decision set, and return its reward: NaN if not observed.
+
+        Parameters
+        ----------
+        arm, agent, round_
+            Number of the arm, and the agent and the round of that decision set.
+        """
         raise NotImplementedError
 
     def check(self) -> None:

@@ -13,13 +13,11 @@ from fedbandits._typing import Bools, Floats32, Ints
 from fedbandits.environments.kernels.classification import ClassificationWorld
 from fedbandits.environments.kernels.table import TableWorld
 from fedbandits.environments.tables.cells import numbers
-from fedbandits.environments.tables.features import codes_of
 from fedbandits.environments.tables.raw import RawTable
 from fedbandits.errors import DataError
 from fedbandits.random import Key
 
 if TYPE_CHECKING:
-    from fedbandits.environments.table import Table
     from fedbandits.environments.tables.scaling import Public
 
 
@@ -74,25 +72,6 @@ class Rewarded(NamedTuple):
         """See :class:`Form`."""
         best = self.rewards.argmax(axis=1).astype(np.int64)
         return TableWorld(dealt.rows, self.rewards, best, *dealt[1:5])
-
-
-def form_of(table: Table, raw: RawTable, public: Public) -> Form:
-    """The form of a table whose rows have no gaps.
-
-    Raises
-    ------
-    DataError
-        Naming the line, for a class that is not listed or a reward outside its range.
-    """
-    if table.form == "target":
-        labels = codes_of(raw, table.target or "", "classes", public.classes)
-        return Classes(public.classes, labels)
-    if table.form == "rewards":
-        columns = [scaled_rewards(raw, name, "rewards", public) for name in table.rewards]
-        return Rewarded(table.rewards, np.column_stack(columns).astype(np.float32))
-    from fedbandits.environments.tables.logs import decisions_of  # it uses what is below
-
-    return decisions_of(table, raw, public)
 
 
 def scaled_rewards(raw: RawTable, column: str, key: str, public: Public) -> Any:

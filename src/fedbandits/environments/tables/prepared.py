@@ -9,10 +9,12 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats32
-from fedbandits.environments.tables.features import contexts_of
-from fedbandits.environments.tables.forms import Dealt, Form, form_of
+from fedbandits.environments.tables.features import codes_of, contexts_of
+from fedbandits.environments.tables.forms import Classes, Dealt, Form, Rewarded, scaled_rewards
 from fedbandits.environments.tables.gaps import without_gaps
-from fedbandits.environments.tables.scaling import public_of
+from fedbandits.environments.tables.logs import decisions_of
+from fedbandits.environments.tables.raw import RawTable
+from fedbandits.environments.tables.scaling import Public, public_of
 from fedbandits.environments.tables.sites import Persons, Sites, persons_of, sites_of
 from fedbandits.environments.tables.sources import Stamp, read_table, stamp
 from fedbandits.errors import DataError
@@ -128,3 +130,20 @@ def _sites(table: Table, rows: int) -> Sites:
             f"{rows}"
         )
     return Sites((), np.zeros(0, np.int64), rows, table.agents)
+
+
+def form_of(table: Table, raw: RawTable, public: Public) -> Form:
+    """Return the form of a table whose rows have no gaps.
+
+    Raises
+    ------
+    DataError
+        Naming the line, for a class that is not listed or a reward outside its range.
+    """
+    if table.form == "target":
+        labels = codes_of(raw, table.target or "", "classes", public.classes)
+        return Classes(public.classes, labels)
+    if table.form == "rewards":
+        columns = [scaled_rewards(raw, name, "rewards", public) for name in table.rewards]
+        return Rewarded(table.rewards, np.column_stack(columns).astype(np.float32))
+    return decisions_of(table, raw, public)

@@ -1,0 +1,230 @@
+"""Open worlds in plain Python: what an environment returns is checked, and compiled loops call it.
+
+The environment's own class is :class:`fedbandits.environments.python.PythonEnvironment`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from fedbandits._typing import Floats32
+from fedbandits.draws import Draws
+from fedbandits.environments.open_world import OpenWorld
+from fedbandits.errors import BoundExceededError, DataError
+from fedbandits.random import Key, Purpose
+
+if TYPE_CHECKING:
+    from fedbandits.environments.python import PythonEnvironment
+
+#: Rounding of contexts to float32 may add so much to their norm.
+_ROUNDING = 1e-6
+
+
+class Shown(NamedTuple):
+    """A decision set whose shape and bounds have been checked against the facts."""
+
+    features: Floats32  # (d, arms), or (d, 1) with a model an arm
+    expected: Floats32  # (arms,)
+
+    @property
+    def best(self) -> int:
+        """Number of the arm with the largest expected reward."""
+        return int(np.argmax(self.expected))
+
+
+@functools.lru_cache(maxsize=4096)
+def begun(environment: PythonEnvironment, key: Key) -> Any:
+    """The world of ``environment`` in the replicate that ``key`` names.
+
+    It is made again if it is no longer in memory. The result is the same.
+    """
+    return environment.begin(Draws(key, 0, 0, Purpose.WORLD))
+
+
+def show(environment: PythonEnvironment, key: Key, agent: int, round_: int) -> Shown:
+    """Ask ``environment`` for a decision set, and check it.
+
+    Parameters
+    ----------
+    environment
+        The environment.
+    key, agent, round_
+        Key of the random draws, number of the agent, and the round.
+
+    Raises
+    ------
+    DataError
+        If it has another shape than the facts say, or contains NaN.
+    BoundExceededError
+        If it is outside the bounds in the facts. The privacy guarantee depends on these bounds.
+    """
+    facts, name = environment.facts, type(environment).__name__
+    draws = Draws(key, agent, round_, Purpose.CONTEXT)
+    found = environment.decision_set(begun(environment, key), agent, round_, draws)
+    try:
+        contexts, expected = found
+        features = np.asarray(contexts, np.float32).T
+        rewards = np.asarray(expected, np.float32)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"{name}.decision_set: must return two arrays, contexts and expected rewards: {error}"
+        ) from None
+    if features.shape != facts.features_shape or rewards.shape != (facts.arms,):
+        raise DataError(
+            f"{name}.decision_set: returned contexts of shape {np.shape(contexts)} and expected "
+            f"rewards of shape {rewards.shape}, expected {facts.features_shape[::-1]} and "
+            f"{(facts.arms,)}"
+        )
+    if not (np.isfinite(features).all() and np.isfinite(rewards).all()):
+        raise DataError(
+            f"{name}.decision_set: round {round_} has entries that are not finite numbers"
+        )
+    longest = float(np.sqrt((features.astype(np.float64) ** 2).sum(axis=0)).max())
+    low, high = facts.reward_range
+    if longest > facts.context_norm * (1.0 + _ROUNDING):
+        raise BoundExceededError(
+            f"{name}.decision_set: round {round_} has a context with a norm above "
+            f"{facts.context_norm:g}, the bound in its facts; scale contexts down"
+        )
+    if not low <= rewards.min() <= rewards.max() <= high:
+        raise BoundExceededError(
+            f"{name}.decision_set: round {round_} has an expected reward outside [{low:g}, "
+            f"{high:g}], the range in its facts"
+        )
+    if longest > facts.context_norm:
+        features = features * np.float32(facts.context_norm * (1.0 - _ROUNDING) / longest)
+    return Shown(features, rewards)
+
+
+def pay(
+    environment: PythonEnvironment, key: Key, expected: float, agent: int, round_: int
+) -> float:
+    """Ask ``environment`` for the reward of an arm, and check it; NaN if it is not observed.
+
+    Parameters
+    ----------
+    environment
+        The environment.
+    key, agent, round_
+        Key of the random draws, number of the agent, and the round.
+    expected
+        The expected reward of the arm.
+
+    Raises
+    ------
+    DataError
+        If it is no number.
+    BoundExceededError
+        If it is outside the range in the facts. The privacy guarantee depends on this range.
+    """
+    draws = Draws(key, agent, round_, Purpose.REWARD)
+    name = type(environment).__name__
+    returned: object = environment.draw_reward(begun(environment, key), expected, draws)
+    if returned is None:
+        return math.nan
+    if not isinstance(returned, int | float | np.number):
+        raise DataError(f"{name}.draw_reward: returned {returned!r}, allowed: a number, or None")
+    reward = float(returned)
+    low, high = environment.facts.reward_range
+    if not low <= reward <= high:
+        raise BoundExceededError(
+            f"{name}.draw_reward: round {round_} has a reward outside "
+            f"[{low:g}, {high:g}], the range in its facts"
+        )
+    return reward
+
+
+def person_in(environment: PythonEnvironment, key: Key, agent: int, round_: int) -> int:
+    """Ask ``environment`` who comes, and check it.
+
+    Parameters
+    ----------
+    environment
+        The environment.
+    key, agent, round_
+        Key of the random draws, number of the agent, and the round.
+
+    Raises
+    ------
+    DataError
+        If it does not say, or the number is not that of a person.
+    """
+    draws = Draws(key, agent, round_, Purpose.CONTEXT)
+    found = environment.person(begun(environment, key), agent, round_, draws)
+    persons = environment.facts.persons or 0
+    if not isinstance(found, int | np.integer) or not 0 <= found < persons:
+        raise DataError(
+            f"{type(environment).__name__}.person: round {round_} has no number of a person; "
+            f"allowed: 0 to {persons - 1}, one below facts.persons"
+        )
+    return int(found)
+
+
+class WorldInPython(OpenWorld):
+    """An open world in plain Python, which compiled loops call back.
+
+    What it raises is kept: compiled code cannot raise it. It then fails at every call, so a loop
+    ends, and :meth:`check` raises it.
+
+    Parameters
+    ----------
+    environment
+        The environment.
+    key
+        Key of the random draws of the replicate.
+    asks_persons
+        Whether compiled loops need to know who comes.
+    """
+
+    def __init__(self, environment: PythonEnvironment, key: Key, asks_persons: bool) -> None:
+        super().__init__(environment.facts, environment, environment.first_rounds)
+        self._environment, self._key, self._asks_persons = environment, key, asks_persons
+        self._last = (0, 0)
+        self._error: BaseException | None = None
+        fill = _FILL(lambda _, agent, round_: self._called(-1, self.fill, agent, round_))
+        pay = _PAY(lambda _, *choice: self._called(math.nan, self.reward, *choice))
+        self._kept = fill, pay  # as long as their addresses are used
+        self.handle = self._handle(0, *(_address(function) for function in self._kept))
+
+    def fill(self, agent: int, round_: int) -> int:
+        shown = show(self._environment, self._key, agent, round_)
+        self._features[:], self._expected[:] = shown.features, shown.expected
+        self._last = (agent, round_)
+        if self._asks_persons:
+            self._who[0] = self.person
+        return shown.best
+
+    @property
+    def person(self) -> int:
+        return person_in(self._environment, self._key, *self._last)
+
+    def reward(self, arm: int, agent: int, round_: int) -> float:
+        expected = float(self._expected[arm])
+        return pay(self._environment, self._key, expected, agent, round_)
+
+    def check(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _called(self, failed: Any, function: Callable[..., Any], *arguments: int) -> Any:
+        """Answer compiled code, by ``failed`` once something was raised."""
+        if self._error is None:
+            try:
+                return function(*arguments)
+            except BaseException as error:  # also Ctrl-C: it is raised again by check
+                self._error = error
+        return failed
+
+
+_FILL = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 3)
+_PAY = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_int64] * 4)
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
