@@ -40,8 +40,8 @@ from fedbandits.systems.samba.messages import (
     Sum,
     Total,
 )
-from fedbandits.systems.samba.roles.ending import RunEndedError
-from fedbandits.systems.samba.roles.scores import OwnerTools
+from fedbandits.systems.samba.roles.owner import OwnerTools
+from fedbandits.systems.samba.roles.run import RunEndedError
 from fedbandits.testing.plays import plan_of
 from fedbandits.testing.restored import MortalParty
 from tests.federation.receiving import held, next_number, refused_next, taken

@@ -10,40 +10,37 @@ import pytest
 
 from fedbandits.environments import Bernoulli
 from fedbandits.systems.samba import SYSTEM
-from fedbandits.systems.samba.audit.examination import examine
-from fedbandits.systems.samba.audit.sight import OBSERVER, OWNER, Sight
-from fedbandits.systems.samba.audit.silent_examination import (
+from fedbandits.systems.samba.audit.adversary import OBSERVER, ONE_OWNER, Exposure
+from fedbandits.systems.samba.audit.examination import examine, guess_by_winner
+from fedbandits.systems.samba.audit.silent_adversary import SilentAdversary
+from fedbandits.systems.samba.audit.table import (
     ALLOWED,
-    LISTENING,
-    LOOKING,
-    TOGETHER,
-    guess_by_winner,
+    LISTENERS,
+    OTHERS,
+    OWN,
+    PULLED,
+    REWARD,
+    SILENT_COALITIONS,
+    SILENT_PARTICIPANTS,
+    SINGLE,
     silent_excess,
     silent_table,
 )
-from fedbandits.systems.samba.audit.silent_sight import SilentExamination
-from fedbandits.systems.samba.audit.table import OTHERS, OWN, PULLED, REWARD, SINGLE
-from fedbandits.systems.samba.silent.messages import Answer, Word
-from fedbandits.systems.samba.silent.packets import Line, word_bytes
-from fedbandits.systems.samba.silent.roles import customer, owner, tools
-from fedbandits.systems.samba.silent.streams import (
-    DOWN,
-    PADS,
-    TO_FIRST,
-    TO_SECOND,
-    TOTAL,
-    UP,
-    PadKeys,
-    Pads,
-    SilentSecrets,
-    owners_secret,
+from fedbandits.systems.samba.ciphers import DOWN, TO_FIRST, TO_SECOND, TOTAL, UP, Line, word_bytes
+from fedbandits.systems.samba.keys import PadKeys, SimulatedSecrets, make_keys, owners_secret
+from fedbandits.systems.samba.messages import Answer, Word
+from fedbandits.systems.samba.roles import (
+    customer,
+    silent_comp,
+    silent_controller,
+    silent_owner,
 )
 from fedbandits.systems.samba.silent.views import Opened
-from fedbandits.systems.samba.streams import SimulatedSecrets
+from fedbandits.systems.samba.streams import Pads
 from fedbandits.testing.plays import plan_of
 from tests.systems.samba_worlds import federated, silent
 
-SECRETS = SilentSecrets.simulated(SimulatedSecrets.derive(0, 0))
+SECRETS = SimulatedSecrets.derive(0, 0)
 
 
 @pytest.fixture(scope="module")
@@ -63,23 +60,23 @@ def test_servers_and_dealer_see_nothing(algorithm, total):
     for datum, row in table.items():
         for server in ("comp", "controller", "dealer"):
             passes_on = (total, server, datum) == ("paillier", "controller", REWARD)
-            assert row[server] is (Sight.ENCRYPTED if passes_on else Sight.NOT_SEEN)
-        assert row[OWNER] is ALLOWED[datum].get(OWNER, row[OWNER])
-    assert table[REWARD]["customer"] is Sight.CLEAR
+            assert row[server] is (Exposure.ENCRYPTED if passes_on else Exposure.NOT_SEEN)
+        assert row[ONE_OWNER] is ALLOWED[datum].get(ONE_OWNER, row[ONE_OWNER])
+    assert table[REWARD]["customer"] is Exposure.CLEAR
     assert {datum: row[OBSERVER] for datum, row in table.items()} == {
-        REWARD: Sight.ENCRYPTED, OWN: Sight.ENCRYPTED, OTHERS: Sight.ENCRYPTED,
-        PULLED: Sight.ENCRYPTED, SINGLE: Sight.NOT_SEEN,
+        REWARD: Exposure.ENCRYPTED, OWN: Exposure.ENCRYPTED, OTHERS: Exposure.ENCRYPTED,
+        PULLED: Exposure.ENCRYPTED, SINGLE: Exposure.NOT_SEEN,
     }  # fmt: skip
 
 
 def test_what_those_see_who_pool_is_what_the_page_says(run):
-    table = silent_table(run, SECRETS, TOGETHER)
+    table = silent_table(run, SECRETS, SILENT_COALITIONS)
     for pair in ("Comp and Controller", "dealer and Controller", "dealer and Comp"):
-        assert {row[pair] for row in table.values()} == {Sight.CLEAR}
+        assert {row[pair] for row in table.values()} == {Exposure.CLEAR}
     for pair in ("Controller and data owner i", "Comp and data owner i"):
-        assert table[OTHERS][pair] is Sight.NOT_SEEN
-        assert table[REWARD][pair] is Sight.NOT_SEEN
-        assert table[OWN][pair] is table[PULLED][pair] is Sight.CLEAR
+        assert table[OTHERS][pair] is Exposure.NOT_SEEN
+        assert table[REWARD][pair] is Exposure.NOT_SEEN
+        assert table[OWN][pair] is table[PULLED][pair] is Exposure.CLEAR
 
 
 def changed(run, change):
@@ -100,15 +97,15 @@ def test_answers_that_are_not_sealed_show_the_winner_to_comp(run):
     def unsealed(message):
         if not isinstance(message, Answer):
             return message
-        secret = owners_secret(SECRETS.pads, PADS, message.receiver)
-        pads = Pads(PadKeys.derive(secret, agreed).answers, agreed)
-        word = int(pads.draw(message.step, message.iteration)) + (message.receiver == OWNER)
+        secret = owners_secret(SECRETS.pads, "pads", message.receiver)
+        pads = Pads(make_keys(PadKeys, secret, agreed).answers, agreed)
+        word = int(pads.draw(message.step, message.iteration)) + (message.receiver == ONE_OWNER)
         return msgspec.structs.replace(message, sealed=word_bytes(word))
 
     bad = changed(run, unsealed)
-    assert SilentExamination(bad, SECRETS, "comp", OBSERVER).pulls() is Sight.CLEAR
-    assert SilentExamination(bad, SECRETS, OBSERVER).pulls() is Sight.NOT_SEEN
-    assert SilentExamination(run, SECRETS, "comp", OBSERVER).pulls() is Sight.ENCRYPTED
+    assert SilentAdversary(bad, SECRETS, "comp", OBSERVER).pulls() is Exposure.CLEAR
+    assert SilentAdversary(bad, SECRETS, OBSERVER).pulls() is Exposure.NOT_SEEN
+    assert SilentAdversary(run, SECRETS, "comp", OBSERVER).pulls() is Exposure.ENCRYPTED
 
 
 def test_words_that_are_not_sealed_show_scores_to_comp(run):
@@ -116,9 +113,9 @@ def test_words_that_are_not_sealed_show_scores_to_comp(run):
         run,
         lambda m: msgspec.structs.replace(m, sealed=bytes(8)) if isinstance(m, Word) else m,
     )
-    eye = SilentExamination(bad, SECRETS, "comp", OBSERVER)
-    assert eye.statistics([1]) is Sight.CLEAR
-    assert SilentExamination(bad, SECRETS, OBSERVER).statistics([1]) is not Sight.CLEAR
+    eye = SilentAdversary(bad, SECRETS, "comp", OBSERVER)
+    assert eye.statistics([1]) is Exposure.CLEAR
+    assert SilentAdversary(bad, SECRETS, OBSERVER).statistics([1]) is not Exposure.CLEAR
 
 
 @pytest.mark.parametrize(
@@ -129,7 +126,7 @@ def test_words_that_are_not_sealed_show_scores_to_comp(run):
         ({DOWN}, {("comp", PULLED)}),
         ({TO_SECOND, TO_FIRST}, {("dealer", OWN), ("dealer", OTHERS), ("dealer", PULLED),
                                  ("dealer", REWARD), ("dealer", SINGLE)}),
-        ({TOTAL}, {(who, REWARD) for who in ("comp", "controller", "dealer", OWNER)}),
+        ({TOTAL}, {(who, REWARD) for who in ("comp", "controller", "dealer", ONE_OWNER)}),
     ],
 )  # fmt: skip
 def test_parties_that_do_not_seal_are_found(directions, found, monkeypatch):
@@ -138,18 +135,18 @@ def test_parties_that_do_not_seal_are_found(directions, found, monkeypatch):
     def line(cipher, key, direction):
         return Line("none" if direction in directions else cipher, key, direction)
 
-    for role in (owner, tools, customer):
+    for role in (silent_owner, silent_comp, silent_controller, customer):
         monkeypatch.setattr(role, "Line", line)
     played = federated(silent("ucb"), 3, 12)
     played.advance(12)
     alone = silent_excess(silent_table(played, SECRETS), "shares")
     assert {who for _, who, _ in alone} == ({OBSERVER} if directions == {TOTAL} else set())
-    excess = silent_excess(silent_table(played, SECRETS, LISTENING), "shares", hears=True)
+    excess = silent_excess(silent_table(played, SECRETS, LISTENERS), "shares", hears=True)
     assert {(who, datum) for datum, who, _ in excess} == found
 
 
 def test_who_hears_all_messages_sees_no_more(run):
-    heard = silent_table(run, SECRETS, LISTENING)
+    heard = silent_table(run, SECRETS, LISTENERS)
     assert list(silent_excess(heard, "shares", hears=True)) == []
 
 
@@ -190,5 +187,5 @@ def test_an_audit_of_a_silent_variant_finds_nothing(algorithm, parts):
     plan = plan_of(silent(algorithm, **parts), Bernoulli(arms=5), 200)
     found = examine(SYSTEM, plan, scale=0.05)
     assert found.broken(0.99) == ()
-    assert found.participants == tuple(LOOKING.values())
+    assert found.participants == tuple(SILENT_PARTICIPANTS.values())
     assert {guess.who for guess in found.guesses} == {"Controller", "Comp", "external observer"}

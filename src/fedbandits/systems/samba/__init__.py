@@ -33,7 +33,7 @@ class SambaSystem(PackageSystem["SambaPlan"]):
 
     def shared(self, plan: SambaPlan) -> tuple[SharedSecret, ...]:
         """Comp's keys for owners; in a silent run a secret for every two that seal messages."""
-        shared: tuple[SharedSecret, ...] = self.room("application").shared(plan)
+        shared: tuple[SharedSecret, ...] = self.room("keys").shared(plan)
         return shared
 
     def roles(self, plan: SambaPlan) -> Roles | None:

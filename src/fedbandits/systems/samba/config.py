@@ -205,6 +205,11 @@ class Samba(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return self.exploration_shortcut in ("published", "published-each")
 
     @property
+    def encrypts_sums(self) -> bool:
+        """Whether owners encrypt their sums for the customer, who has a Paillier key."""
+        return self.execution == "secure" and self.total == "paillier"
+
+    @property
     def packet_cipher(self) -> CipherName:
         """The cipher that is used for scores and bits."""
         return self.cipher if self.execution == "secure" else "none"

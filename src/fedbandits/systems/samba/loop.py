@@ -11,34 +11,33 @@ from fedbandits.environments.base import Environment
 from fedbandits.errors import FedbanditsError
 from fedbandits.learners.largest_scores import first_memory
 from fedbandits.systems.replicate import CompiledReplicate
-from fedbandits.systems.samba.agreement import channel_cipher
-from fedbandits.systems.samba.kernels import pull
-from fedbandits.systems.samba.packets import packet_bytes
+from fedbandits.systems.samba.ciphers import channel_cipher, packet_bytes
+from fedbandits.systems.samba.kernels.published import pull
+from fedbandits.systems.samba.keys import SimulatedSecrets
 from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.players import PlainSilentPlayer, Player, PublishedPlayer, Setting
-from fedbandits.systems.samba.sealed_steps import ROLES, Observer, Timer
-from fedbandits.systems.samba.silent.loop import SilentPlayer
-from fedbandits.systems.samba.silent.sealed_turns import SealedSilentPlayer
-from fedbandits.systems.samba.silent.streams import SilentSecrets
-from fedbandits.systems.samba.silent.theory import Counts
-from fedbandits.systems.samba.silent.totals import SharedTotal
+from fedbandits.systems.samba.silent.simulated import SharedTotal
+from fedbandits.systems.samba.silent.steps import (
+    PlainSilentSteps,
+    SealedSilentSteps,
+    SilentSteps,
+)
 from fedbandits.systems.samba.state import State, initial_state
-from fedbandits.systems.samba.streams import SimulatedSecrets, fill_owner_keys
+from fedbandits.systems.samba.steps import ROLES, Observer, PublishedSteps, Setting, Steps, Timer
+from fedbandits.systems.samba.streams import fill_owner_keys
+from fedbandits.systems.samba.theory import Counts
 
 #: Bytes of a sum of rewards, or of a score that the Controller drew, in clear.
 _NUMBER_BYTES = 8
 
 
-def _player(setting: Setting) -> Player:
+def _player(setting: Setting) -> Steps:
     """Who plays the steps of a run, by how scores are compared and what seals packets."""
     config = setting.plan.config
     if not config.is_silent:
-        return PublishedPlayer(setting)
+        return PublishedSteps(setting)
     if config.execution == "plain":
-        return PlainSilentPlayer(setting)
-    return (
-        SealedSilentPlayer(setting) if config.packet_cipher == "aes-gcm" else SilentPlayer(setting)
-    )
+        return PlainSilentSteps(setting)
+    return SealedSilentSteps(setting) if config.packet_cipher == "aes-gcm" else SilentSteps(setting)
 
 
 class Replicate(CompiledReplicate[SambaPlan]):
@@ -119,8 +118,7 @@ class Replicate(CompiledReplicate[SambaPlan]):
         rewards = self.state.owners.rewards
         config = self.plan.config
         if config.execution != "plain" and config.total == "shares":
-            secrets = SilentSecrets.simulated(self._secrets)
-            shared = SharedTotal(secrets, self.agreement, config.packet_cipher)
+            shared = SharedTotal(self._secrets, self.agreement, config.packet_cipher)
             return float(shared.add(rewards, self.seconds, self._clock))
         if config.execution != "secure":
             return float(rewards.sum())

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._typing import Floats, Ints, Words64
-from fedbandits.crypto.shares.tournament import comparisons
+from fedbandits._typing import Floats, Ints
+from fedbandits.crypto.shares import comparisons
 from fedbandits.environments.needs import F64, Needs, Part
+from fedbandits.systems.samba.kernels.published import Owners
 from fedbandits.systems.samba.plan import SambaPlan
 
 
@@ -18,16 +19,6 @@ class Clock(NamedTuple):
 
     round_: Ints  # pulls made
     explored: Ints  # steps in which owners sent no scores
-
-
-class Owners(NamedTuple):
-    """What all data owners know, owner by owner."""
-
-    pulls: Ints  # (arms,) nᵢ
-    rewards: Floats  # (arms,) sᵢ
-    memory: Floats  # (arms, 1): what a rule remembers of earlier steps
-    keys: Words64  # (arms, 2): of an owner's own draws
-    regret: Floats  # (arms,) of its pulls; counted under drift only
 
 
 class State(NamedTuple):

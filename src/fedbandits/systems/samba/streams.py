@@ -10,112 +10,30 @@ numbers of any step again, alone.
 
 from __future__ import annotations
 
-import hashlib
-import math
-from typing import NamedTuple
-
 import numpy as np
 
-from fedbandits._compile import compiled
-from fedbandits._typing import Floats, Ints, Words64
-from fedbandits.crypto.keystream import KeyStream, derive_key, permute, word_to_unit
-from fedbandits.learners.index_rules import IN_PROPORTION, fill_arm_keys
+from fedbandits._typing import Ints, Words64
+from fedbandits.crypto.kernels.words import permute, word_to_unit
+from fedbandits.crypto.keystream import KeyStream
+from fedbandits.learners.index_rules import IN_PROPORTION, explores, fill_arm_keys
 from fedbandits.random import Key
-from fedbandits.systems.samba.agreement import RUN_BYTES, Agreement
-
-
-class SimulatedSecrets(NamedTuple):
-    """The parties' secrets of a simulation, from its seed: they protect nobody."""
-
-    channel: bytes  # Comp's and the owners'
-    controller: bytes
-    comp: bytes
-    run: bytes  # the run's name, RUN_BYTES long
-    owners: bytes  # drawn by the first owner for all of them; neither server has it
-
-    @classmethod
-    def derive(cls, seed: int, replicate: int) -> SimulatedSecrets:
-        """Secrets named by seed and replicate."""
-        name = b"fedbandits simulated secrets" + seed.to_bytes(8, "big")
-        root = name + replicate.to_bytes(4, "big")
-        secrets = cls(*(derive_key(root, label) for label in cls._fields))
-        return secrets._replace(run=secrets.run[:RUN_BYTES])
-
-
-class ControllerKeys(NamedTuple):
-    """What the Controller makes of its secret."""
-
-    places: bytes  # its own
-    masks: bytes  # for the owners, never for Comp
-    exploration: bytes  # for the owners
-    scores: bytes  # its own: those of steps that explore, where it draws them
-
-    @classmethod
-    def derive(cls, secret: bytes, run: bytes) -> ControllerKeys:
-        """The four keys of the run of that name."""
-        return cls(*(_run_key(secret, label, run) for label in cls._fields))
-
-
-class CompKeys(NamedTuple):
-    """What Comp makes of its secret; nobody else has either."""
-
-    waits: bytes  # for probability matching
-    ties: bytes  # for choosing among equal scores
-
-    @classmethod
-    def derive(cls, secret: bytes, run: bytes) -> CompKeys:
-        """The two keys of the run of that name."""
-        return cls(*(_run_key(secret, label, run) for label in cls._fields))
-
-
-class SilentControllerKeys(NamedTuple):
-    """What the Controller makes of its secret in a silent run: nothing that a published one has.
-
-    There an order of owners is told in clear. In a published run it must be hidden from Comp.
-    """
-
-    ties: bytes  # the order of owners that breaks ties
-
-    @classmethod
-    def derive(cls, secret: bytes, run: bytes) -> SilentControllerKeys:
-        """The key of the run of that name."""
-        return cls(*(_run_key(secret, f"silent {label}", run) for label in cls._fields))
-
-
-class OwnersKeys(NamedTuple):
-    """What all owners make of the secret that they share in a silent run; no server has it."""
-
-    exploration: bytes  # which steps explore
-
-    @classmethod
-    def derive(cls, secret: bytes, run: bytes) -> OwnersKeys:
-        """The key of the run of that name."""
-        return cls(*(_run_key(secret, f"silent {label}", run) for label in cls._fields))
-
-
-def _run_key(secret: bytes, label: str, run: bytes) -> bytes:
-    return derive_key(secret, f"{label} {run.hex()}")
-
-
-def owner_key(draws: Key, run: bytes) -> Key:
-    """The key of an owner's own draws in the run of that name, made of the one that it brings."""
-    name = b"".join(int(word).to_bytes(8, "big") for word in draws)
-    digest = hashlib.sha256(b"samba owner's draws" + name + run).digest()
-    return Key(int.from_bytes(digest[:4], "big"), int.from_bytes(digest[4:8], "big"))
+from fedbandits.systems.samba.kernels.published import Batch, fill_masks, fill_units, word_to_mask
+from fedbandits.systems.samba.kernels.silent import SilentBatch
+from fedbandits.systems.samba.keys import (
+    CompKeys,
+    ControllerKeys,
+    OwnersKeys,
+    SilentControllerKeys,
+    SimulatedSecrets,
+    make_keys,
+    owner_key,
+)
+from fedbandits.systems.samba.plan import Agreement
 
 
 def position(step: int, iteration: int, iterations: int) -> int:
     """Where a stream stands in a step's iteration (both counted from 1)."""
     return step * iterations + iteration - 1
-
-
-@compiled
-def word_to_mask(word: np.uint64) -> float:
-    """αₜ: in one of 64 octaves, uniform within; never 0.
-
-    The upper 53 bits make a significand in [1, 2), the lowest 6 an exponent from -32 to 31.
-    """
-    return math.ldexp(1.0 + word_to_unit(word), int(word & np.uint64(63)) - 32)
 
 
 class Masks:
@@ -150,14 +68,23 @@ class Exploration:
     ----------
     key
         The Controller's and the owners'; in a silent run the owners' alone.
+    agreed
+        What the run is about.
     """
 
-    def __init__(self, key: bytes) -> None:
-        self._stream = KeyStream(key, 1)
+    def __init__(self, key: bytes, agreed: Agreement) -> None:
+        self._stream, self._agreed = KeyStream(key, 1), agreed
+        self._can_explore = agreed.can_explore
 
     def draw(self, step: int) -> float:
-        """Uniform on [0, 1)."""
+        """Draw a number that is uniform on [0, 1)."""
         return word_to_unit(self._stream.words(step)[0])
+
+    def explores(self, step: int) -> bool:
+        """Tell whether a step explores."""
+        if not self._can_explore:
+            return False
+        return bool(explores(self._agreed.rule, step, self._agreed.arms, self.draw(step)))
 
 
 class DrawnScores:
@@ -223,17 +150,6 @@ class Ties:
         return self._stream.block(start, steps * self._iterations).reshape(shape)
 
 
-class Batch(NamedTuple):
-    """All draws of some steps, for the compiled loop."""
-
-    exploration: Floats  # (steps,) uniform
-    masks: Floats  # (steps, iterations)
-    places: Words64  # (steps, iterations, arms)
-    waits: Words64  # (steps, iterations, arms or 0)
-    ties: Words64  # (steps, iterations)
-    drawn: Words64  # (steps, 0, 1 or arms)
-
-
 class Streams:
     """All streams of one run, for a simulation, which holds every key.
 
@@ -256,8 +172,8 @@ class Streams:
         random_ties: bool,
         drawn_scores: int = 0,
     ) -> None:
-        keys = ControllerKeys.derive(secrets.controller, agreed.run)
-        own = CompKeys.derive(secrets.comp, agreed.run)
+        keys = make_keys(ControllerKeys, secrets.controller, agreed)
+        own = make_keys(CompKeys, secrets.comp, agreed)
         self._iterations, self._arms = agreed.iterations, agreed.arms
         self._exploration = KeyStream(keys.exploration, 1)
         self._masks = KeyStream(keys.masks, 1)
@@ -285,15 +201,65 @@ class Streams:
         return Batch(exploration, masks, places, waits, ties, drawn)
 
 
-@compiled
-def fill_masks(words: Words64, masks: Floats) -> None:
-    """:func:`word_to_mask` of every word."""
-    for i in range(masks.size):
-        masks[i] = word_to_mask(words[i])
+def turn_number(agreed: Agreement, step: int, iteration: int) -> int:
+    """How many turns there were before this one; selections are dealt in this order."""
+    return position(step - agreed.arms - 1, iteration, agreed.iterations)
 
 
-@compiled
-def fill_units(words: Words64, units: Floats) -> None:
-    """:func:`~fedbandits.crypto.keystream.word_to_unit` of every word."""
-    for i in range(units.size):
-        units[i] = word_to_unit(words[i])
+class Pads:
+    """A word a turn, of one owner and one purpose: its share at Comp, or its answer's pad.
+
+    Parameters
+    ----------
+    key
+        ``words`` or ``answers`` of :class:`PadKeys`.
+    agreed
+        What the run is about.
+    """
+
+    def __init__(self, key: bytes, agreed: Agreement) -> None:
+        self._stream, self._agreed = KeyStream(key, 1), agreed
+
+    def draw(self, step: int, iteration: int) -> np.uint64:
+        """The word of one turn."""
+        word: np.uint64 = self._stream.words(turn_number(self._agreed, step, iteration))[0]
+        return word
+
+    def block(self, first: int, turns: int) -> Words64:
+        """The words of so many turns from turn number ``first`` on, (turns,)."""
+        return self._stream.block(first, turns)[:, 0]
+
+
+def total_pad(key: bytes) -> np.uint64:
+    """Comp's share of one owner's sum, from ``total`` of :class:`PadKeys`."""
+    word: np.uint64 = KeyStream(key, 1).words(0)[0]
+    return word
+
+
+class SilentStreams:
+    """The streams of one silent run, for a simulation, which holds every key.
+
+    They are the same however the run is executed: what hides the scores changes no draw.
+
+    Parameters
+    ----------
+    secrets
+        The parties' secrets.
+    agreed
+        What they agreed on.
+    """
+
+    def __init__(self, secrets: SimulatedSecrets, agreed: Agreement) -> None:
+        self._iterations, self._arms = agreed.iterations, agreed.arms
+        controllers = make_keys(SilentControllerKeys, secrets.controller, agreed)
+        owners = make_keys(OwnersKeys, secrets.owners, agreed)
+        self._places = KeyStream(controllers.ties, agreed.arms)
+        self._exploration = KeyStream(owners.exploration, 1)
+
+    def batch(self, first: int, steps: int) -> SilentBatch:
+        """Draws of steps ``first`` … ``first + steps - 1``."""
+        start, count = position(first, 1, self._iterations), steps * self._iterations
+        exploration = np.empty(steps)
+        fill_units(self._exploration.block(first, steps)[:, 0], exploration)
+        places = self._places.block(start, count)
+        return SilentBatch(exploration, places.reshape(steps, self._iterations, self._arms))

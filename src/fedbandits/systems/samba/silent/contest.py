@@ -16,19 +16,19 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Ints, Words64
-from fedbandits.crypto.shares import tournament
-from fedbandits.crypto.shares.comparison import (
+from fedbandits.crypto.kernels.comparison import (
     OPENINGS,
     Correlation,
-    Held,
-    new_held,
+    Side,
+    new_side,
     open_next,
     take_opening,
 )
-from fedbandits.crypto.shares.openings import pack_opening, unpack_opening
+from fedbandits.crypto.kernels.tournament import winners
+from fedbandits.crypto.shares import groups_of, pack_opening, pairs, stage_sizes, unpack_opening
 from fedbandits.errors import RemoteProtocolError
 from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.silent.blocks import make_turn
+from fedbandits.systems.samba.silent.dealt import make_turn
 
 
 class OpeningError(RemoteProtocolError):
@@ -51,7 +51,7 @@ class Contest(msgspec.Struct, frozen=True):
     item
         The item whose own shares are next to be completed; after the last one, one more.
     opened, borrow, passes, sent
-        What it holds of the comparisons of this stage, see :class:`.comparison.Held`.
+        What it holds of the comparisons of this stage, see :class:`.comparison.Side`.
     """
 
     share: Words64
@@ -80,10 +80,7 @@ class Contests:
         self._arms, self._arity = plan.arms, plan.config.arity
         self._name, self._first = name, first
         self._turn = make_turn(plan.arms, plan.config.arity)
-        self._pairs = [
-            tournament.pairs(size, self._arity)
-            for size in tournament.stage_sizes(self._arms, self._arity)
-        ]
+        self._pairs = [pairs(size, self._arity) for size in stage_sizes(self._arms, self._arity)]
         ends = np.cumsum([0, *map(len, self._pairs)]).tolist()
         #: Which of a turn's dealt comparisons each stage uses.
         self._dealt = [slice(*each) for each in pairwise(ends)]
@@ -135,15 +132,15 @@ class Contests:
             words = unpack_opening(number, others, len(self._pairs[stage]))
         except ValueError as malformed:
             raise OpeningError(f"{self._name}: an opening with {malformed}") from None
-        held = Held(*(getattr(contest, field).copy() for field in Held._fields))
+        held = Side(*(getattr(contest, field).copy() for field in Side._fields))
         own = _of(dealt, self._dealt[stage])
         take_opening(number, words, own, held, self._first)
         if number < OPENINGS - 1:
             open_next(number + 1, own, held, self._first)
             return msgspec.structs.replace(contest, item=item + 1, **held._asdict())
         contenders = contest.contenders.copy()
-        groups = tournament.groups_of(contenders.size, self._arity)
-        left = tournament.winners(contenders, contenders.size, groups, held.opened)
+        groups = groups_of(contenders.size, self._arity)
+        left = winners(contenders, contenders.size, groups, held.opened)
         if left < 0:
             raise NoWinnerError(f"{self._name}: nobody wins all comparisons of a group")
         return self._enter(contest.share, contenders[:left], item + 1, dealt)
@@ -171,11 +168,11 @@ class Contests:
         """Begin a stage, or be done where one is left."""
         stage = (item - 1) // OPENINGS
         if stage == len(self._pairs):
-            none = Held(*(np.empty(0, np.uint64) for _ in Held._fields))
+            none = Side(*(np.empty(0, np.uint64) for _ in Side._fields))
             return Contest(share, contenders, item, *none)
-        pairs = contenders[self._pairs[stage]]
-        held = new_held(len(pairs))
-        held.sent[:] = share[pairs[:, 0]] - share[pairs[:, 1]]
+        both = contenders[self._pairs[stage]]
+        held = new_side(len(both))
+        held.sent[:] = share[both[:, 0]] - share[both[:, 1]]
         open_next(0, _of(dealt, self._dealt[stage]), held, self._first)
         return Contest(share, contenders, item, *held)
 

@@ -1,6 +1,6 @@
 """All that a server has of a selection: what it was dealt, what it holds, what reached it.
 
-Everything else that it knows follows from these, by arithmetic of its own that :class:`Contest`
+Everything else that it knows follows from these, by arithmetic of its own that :class:`Tournaments`
 does. So whoever can make these words up, with the right distribution, has shown that the server
 learns nothing (:mod:`.simulator`).
 
@@ -14,31 +14,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbandits._compile import compiled
 from fedbandits._typing import Ints, Words64
-from fedbandits.crypto.shares.comparison import (
+from fedbandits.crypto.kernels.comparison import (
     OPENINGS,
     Correlation,
-    new_held,
+    new_side,
     open_next,
     take_opening,
 )
-from fedbandits.crypto.shares.dealing import (
+from fedbandits.crypto.kernels.dealing import (
     First,
-    ForFirst,
-    ForSecond,
     Second,
-    expand_first,
-    expand_second,
+    permuted_share,
+    returned_share,
 )
-from fedbandits.crypto.shares.shuffle import permuted_share, returned_share
-from fedbandits.crypto.shares.tournament import (
-    comparisons,
-    groups_of,
-    pairs,
-    stage_sizes,
-    winners,
-)
+from fedbandits.crypto.shares import comparisons, groups_of, pairs, stage_sizes
+from fedbandits.systems.samba.kernels.servers import _expand_first, _expand_second, _go_on
 
 #: One opening of every stage says which of two is the larger: the last one.
 RESULT = OPENINGS - 1
@@ -82,7 +73,7 @@ class Opened(NamedTuple):
     told: Words64  # (selections, arms) what the owners are sent; of the first server only
 
 
-class Contest:
+class Tournaments:
     """One server's side of the tournaments of many selections.
 
     Parameters
@@ -127,7 +118,7 @@ class Contest:
             one, other = self.compared()
             stage = slice(self._used, self._used + count)
             self._now = Correlation(*(each[:, stage].ravel() for each in self._dealt))
-            self._held = new_held(self._now.share.size)
+            self._held = new_side(self._now.share.size)
             self._held.sent[:] = (
                 self._shares[self._rows, one] - self._shares[self._rows, other]
             ).ravel()
@@ -187,7 +178,7 @@ def expanded_second(view: SecondView, arity: int) -> Second:
 
 def open_first(view: FirstView, had: First, arity: int) -> Opened:
     """Everything that the first server can work out of its view by the protocol's arithmetic."""
-    values, won = _replayed(Contest(had.share, had.comparisons, arity, True), view.openings)
+    values, won = _replayed(Tournaments(had.share, had.comparisons, arity, True), view.openings)
     share, told = np.empty_like(view.scores), np.empty_like(view.scores)
     for k in range(len(share)):
         permuted_share(view.scores[k], view.ahead[k], had.places[k], view.shuffled[k], share[k])
@@ -199,7 +190,7 @@ def open_first(view: FirstView, had: First, arity: int) -> Opened:
 def open_second(view: SecondView, had: Second, arity: int) -> Opened:
     """Everything that the second server can work out of its view."""
     share = second_share(view, had)
-    values, won = _replayed(Contest(share, had.comparisons, arity, False), view.openings)
+    values, won = _replayed(Tournaments(share, had.comparisons, arity, False), view.openings)
     back, there = _through(had.places, won)
     return Opened(values, won, back, there, share, np.empty((len(won), 0), np.uint64))
 
@@ -212,7 +203,9 @@ def second_share(view: SecondView, had: Second) -> Words64:
     return share
 
 
-def _replayed(contest: Contest, openings: tuple[Words64, ...]) -> tuple[tuple[Words64, ...], Ints]:
+def _replayed(
+    contest: Tournaments, openings: tuple[Words64, ...]
+) -> tuple[tuple[Words64, ...], Ints]:
     values = []
     for others in openings:
         contest.open()
@@ -228,43 +221,3 @@ def _through(places: Ints, won: Ints) -> tuple[Ints, Ints]:
 
 def _new_correlations(count: int, compared: int) -> Correlation:
     return Correlation(*(np.empty((count, compared), np.uint64) for _ in Correlation._fields))
-
-
-@compiled
-def _expand_first(words: Words64, had: First) -> None:
-    for k in range(len(words)):
-        c = had.comparisons
-        own = Correlation(
-            c.share[k], c.bits[k], c.products[k], c.masks[k], c.passed[k], c.joined[k]
-        )
-        dealt = ForFirst(had.shuffled[k], had.returned[k])
-        out = First(had.places[k], had.mask[k], had.share[k], had.shuffled[k], had.returned[k], own)
-        expand_first(words[k], dealt, out)
-
-
-@compiled
-def _expand_second(
-    words: Words64, bits: Words64, products: NDArray[np.uint32], joined: Words64, had: Second
-) -> None:
-    for k in range(len(words)):
-        c = had.comparisons
-        own = Correlation(
-            c.share[k], c.bits[k], c.products[k], c.masks[k], c.passed[k], c.joined[k]
-        )
-        dealt = ForSecond(had.shuffled[k], bits[k], products[k], joined[k])
-        out = Second(
-            had.mask[k], had.share[k], had.returned_mask[k], had.returned_share[k], had.places[k],
-            had.shuffled[k], own,
-        )  # fmt: skip
-        expand_second(words[k], dealt, out)
-
-
-@compiled
-def _go_on(places: Ints, contenders: int, groups: int, smaller: Words64) -> int:
-    """:func:`winners` of every selection; -1 if one of them is."""
-    left = contenders
-    for k in range(len(places)):
-        left = winners(places[k], contenders, groups, smaller[k])
-        if left < 0:
-            return -1
-    return left
