@@ -1,4 +1,4 @@
-"""Many sealed packets at once, whose keys and lengths are known before: a row of them."""
+"""Packets in bulk: a row of sealed packets, and the counter blocks of a whole run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PacketRow:
         self._packets = _cuts(chain.from_iterable((NONCE_BYTES, n + TAG_BYTES) for n in sizes))
 
     def seal(self, positions: Iterable[bytes], data: bytes) -> list[bytes]:
-        """All packets of the row.
+        """Seal all packets of the row.
 
         Parameters
         ----------
@@ -53,7 +53,7 @@ class PacketRow:
         return list(map(add, nonces, map(call, self._encrypts, nonces, payloads, positions)))
 
     def open(self, positions: Iterable[bytes], sealed: Sequence[bytes]) -> bytes:
-        """What all packets of the row hold, one after the other.
+        """Open all packets of the row; returns their contents, one after the other.
 
         Raises
         ------
@@ -80,7 +80,7 @@ _BLOCK = 16
 def counter_blocks(
     direction: int, first_step: int, steps: int, iterations: int, slots: int
 ) -> NDArray[np.uint8]:
-    """Counter blocks of all packets of some steps, (steps, iterations, slots, 16) uint8.
+    """Make the counter blocks of all packets of some steps, (steps, iterations, slots, 16) uint8.
 
     Iterations are counted from 1. A block is the packet's position and four zero bytes. Its key
     stream is what :meth:`.StreamCipher.seal` uses for packets of 16 bytes at most, under a nonce of

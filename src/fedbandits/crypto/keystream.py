@@ -27,7 +27,7 @@ _ZEROS = memoryview(bytes(1 << 15))
 
 
 def derive_key(secret: bytes, label: str) -> bytes:
-    """A 256-bit key of its own for one purpose (HKDF-SHA256, RFC 5869)."""
+    """Derive a 256-bit key of its own for one purpose (HKDF-SHA256, RFC 5869)."""
     if len(secret) < 16:
         raise ValueError("a secret must have at least 16 bytes")
     return HKDF(SHA256(), KEY_BYTES, salt=None, info=label.encode()).derive(secret)
@@ -56,7 +56,7 @@ class KeyStream:
         self._next = -1
 
     def words(self, position: int) -> Words64:
-        """The words of one position, (width,) uint64."""
+        """Return the words of one position, (width,) uint64."""
         offset = position - self._first
         if not 0 <= offset < len(self._ahead):
             self._ahead = self.block(position, max(1, _AHEAD // self._width))
@@ -65,7 +65,7 @@ class KeyStream:
         return words
 
     def block(self, first: int, count: int) -> Words64:
-        """The words of ``count`` positions from ``first`` on, (count, width) uint64."""
+        """Return the words of ``count`` positions from ``first`` on, (count, width) uint64."""
         if first < 0 or count < 0:
             raise ValueError("positions are counted from 0")
         out: Words64 = np.empty((count, self._width), np.uint64)

@@ -1,4 +1,4 @@
-"""Which shared numbers are compared with which, until one is left.
+"""Tournaments of shared numbers: which are compared with which, and how openings are packed.
 
 Contenders stand in places. In every stage they are split into groups of neighbours, as equal in
 size as can be, of at most ``arity``. In a group all are compared with all, and one goes on. Stages
@@ -46,12 +46,12 @@ def _best_course(contenders: int, arity: int) -> _Course:
 
 
 def groups_of(contenders: int, arity: int) -> int:
-    """Into how many groups so many contenders are split."""
+    """Return into how many groups so many contenders are split."""
     return _best_course(contenders, arity).groups
 
 
 def stage_sizes(contenders: int, arity: int) -> tuple[int, ...]:
-    """Contenders at the beginning of every stage."""
+    """Return the contenders at the beginning of every stage."""
     sizes = []
     while contenders > 1:
         sizes.append(contenders)
@@ -61,7 +61,7 @@ def stage_sizes(contenders: int, arity: int) -> tuple[int, ...]:
 
 @functools.lru_cache(maxsize=256)
 def pairs(contenders: int, arity: int) -> Ints:
-    """The comparisons of one stage, (comparisons, 2): places of both, in the order of results."""
+    """Return the comparisons of one stage, (comparisons, 2): places, in the order of results."""
     groups, found = groups_of(contenders, arity), []
     for group in range(groups):
         begin, end = (group_begin(g, groups, contenders) for g in (group, group + 1))
@@ -72,17 +72,17 @@ def pairs(contenders: int, arity: int) -> Ints:
 
 
 def comparisons(contenders: int, arity: int) -> int:
-    """Comparisons of a whole tournament."""
+    """Count the comparisons of a whole tournament."""
     return _best_course(contenders, arity).comparisons
 
 
 def opening_bytes(number: int, comparisons: int) -> int:
-    """Bytes of one opening of so many comparisons."""
+    """Count the bytes of one opening of so many comparisons."""
     return -(-OPENING_BITS[number] * comparisons // 8)
 
 
 def pack_opening(number: int, words: Words64) -> bytes:
-    """One server's shares of an opening: of every word the lowest bits, the others being 0.
+    """Pack one server's shares of an opening: of every word the lowest bits, the others being 0.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def pack_opening(number: int, words: Words64) -> bytes:
 
 
 def unpack_opening(number: int, packed: bytes, comparisons: int) -> Words64:
-    """The words of an opening, (comparisons,) uint64.
+    """Read the words of an opening, (comparisons,) uint64.
 
     Raises
     ------
@@ -114,6 +114,6 @@ def unpack_opening(number: int, packed: bytes, comparisons: int) -> Words64:
 
 
 def _bits(words: Words64) -> NDArray[np.uint8]:
-    """The bits of every word, (words, 64), lowest first."""
+    """Return the bits of every word, (words, 64), lowest first."""
     raw = np.ascontiguousarray(words.astype("<u8")).view(np.uint8).reshape(-1, 8)
     return np.unpackbits(raw, axis=1, bitorder="little")

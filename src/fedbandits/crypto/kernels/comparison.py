@@ -1,4 +1,4 @@
-"""Which of two shared numbers is larger: both servers learn that one bit, and nothing else.
+"""Comparison of two shared numbers: both servers learn which is larger, and nothing else.
 
 The numbers x and y are int64 with |x - y| < 2⁶³, shared mod 2⁶⁴. A dealer has dealt a uniform r,
 shared additively and, bit by bit, by exclusive or. Both servers open z = x - y + r, which is
@@ -37,7 +37,7 @@ DEALT_BYTES = 20
 
 
 class Correlation(NamedTuple):
-    """What one server has been dealt for some comparisons, each an array of so many uint64."""
+    """Words dealt to one server for some comparisons, each an array of so many uint64."""
 
     share: Words64  # of r, additive
     bits: Words64  # of r, in the order of places, by exclusive or
@@ -48,7 +48,7 @@ class Correlation(NamedTuple):
 
 
 class Side(NamedTuple):
-    """What one server holds of comparisons under way, each an array of so many uint64."""
+    """One server's side of comparisons under way, each an array of so many uint64."""
 
     opened: Words64  # z
     borrow: Words64  # shares of G, a bit a node
@@ -57,7 +57,7 @@ class Side(NamedTuple):
 
 
 def new_side(comparisons: int) -> Side:
-    """Arrays for so many comparisons."""
+    """Make arrays for so many comparisons."""
     return Side(*(np.zeros(comparisons, np.uint64) for _ in Side._fields))
 
 
@@ -74,7 +74,7 @@ _SWAP_23, _BY_23 = np.uint64(0x00F000F000F000F0), np.uint64(4)
 
 @inlined
 def swap_digits(word: np.uint64) -> np.uint64:
-    """Bits of a word in the order of places; done twice it is undone."""
+    """Put bits of a word in the order of places; done twice it is undone."""
     word = np.uint64(word)
     moved = (word ^ (word >> _BY_05)) & _SWAP_05
     word ^= moved ^ (moved << _BY_05)
@@ -88,7 +88,7 @@ def swap_digits(word: np.uint64) -> np.uint64:
 def first_level(
     opened: np.uint64, bits: np.uint64, products: np.uint64, first: bool
 ) -> tuple[np.uint64, np.uint64]:
-    """Shares of (G, P) of 32 pairs of neighbours; nothing is opened for it.
+    """Make shares of (G, P) of 32 pairs of neighbours; nothing is opened for it.
 
     Bit 63 takes no part: it is made one that passes on every borrow.
     """
@@ -105,7 +105,7 @@ def first_level(
 
 @inlined
 def level(number: int) -> tuple[np.uint64, np.uint64, np.uint64]:
-    """Nodes of level 1 … 5, the place of their masks, and a word with a bit a node."""
+    """Return the nodes of level 1 … 5, the place of their masks, and a word with a bit a node."""
     nodes = np.uint64(32) >> np.uint64(number)
     place = np.uint64(32) - (nodes << _ONE)
     return nodes, place, (_ONE << nodes) - _ONE
@@ -115,7 +115,7 @@ def level(number: int) -> tuple[np.uint64, np.uint64, np.uint64]:
 def masked(
     number: int, borrow: np.uint64, passes: np.uint64, masks: np.uint64, passed: np.uint64
 ) -> np.uint64:
-    """A share of what a level opens: P, G' and (but for the last level) P', each masked."""
+    """Make a share of what a level opens: P, G' and (but for the last level) P', each masked."""
     nodes, place, every = level(number)
     word = (passes >> nodes) ^ (masks >> place) & every
     word |= ((borrow ^ (masks >> _HALF >> place)) & every) << nodes
@@ -129,7 +129,7 @@ def joined(
     number: int, opened: np.uint64, borrow: np.uint64, passes: np.uint64, masks: np.uint64,
     passed: np.uint64, joined: np.uint64, first: bool,
 ) -> tuple[np.uint64, np.uint64]:  # fmt: skip
-    """Shares of (G, P) one level up, given what was opened."""
+    """Make shares of (G, P) one level up, given what was opened."""
     nodes, place, every = level(number)
     d, e, f = opened & every, (opened >> nodes) & every, (opened >> (nodes + nodes)) & every
     a, b = (masks >> place) & every, (masks >> _HALF >> place) & every
@@ -144,63 +144,63 @@ def joined(
 
 @inlined
 def result(opened: np.uint64, bits: np.uint64, borrow: np.uint64, first: bool) -> np.uint64:
-    """A share of whether the first number is the smaller one."""
+    """Make a share of whether the first number is the smaller one."""
     bit = (borrow & _ONE) ^ (bits >> _SIGN)
     return bit ^ (opened >> _SIGN) if first else bit
 
 
 @compiled
-def open_next(number: int, dealt: Correlation, held: Side, first: bool) -> None:
-    """Write a server's shares of one opening into ``held.sent``.
+def open_next(number: int, dealt: Correlation, side: Side, first: bool) -> None:
+    """Write a server's shares of one opening into ``side.sent``.
 
     Parameters
     ----------
     number : int
-        Which opening, 0 … 6. Before the first, ``held.sent`` has shares of x - y.
+        Which opening, 0 … 6. Before the first, ``side.sent`` has shares of x - y.
     dealt : Correlation
         What the server was dealt for these comparisons.
-    held : Side
+    side : Side
         What it holds of them.
     first : bool
         Whether it is the first server: one of both adds what is public.
     """
-    for k in range(held.sent.size):
+    for k in range(side.sent.size):
         if number == 0:
-            held.sent[k] += dealt.share[k]
+            side.sent[k] += dealt.share[k]
         elif number < OPENINGS - 1:
-            held.sent[k] = masked(
-                number, held.borrow[k], held.passes[k], dealt.masks[k], dealt.passed[k]
+            side.sent[k] = masked(
+                number, side.borrow[k], side.passes[k], dealt.masks[k], dealt.passed[k]
             )
         else:
-            held.sent[k] = result(held.opened[k], dealt.bits[k], held.borrow[k], first)
+            side.sent[k] = result(side.opened[k], dealt.bits[k], side.borrow[k], first)
 
 
 @compiled
-def take_opening(number: int, others: Words64, dealt: Correlation, held: Side, first: bool) -> None:
-    """Go on from the other server's shares of the opening that ``held.sent`` has own shares of.
+def take_opening(number: int, others: Words64, dealt: Correlation, side: Side, first: bool) -> None:
+    """Go on from the other server's shares of the opening that ``side.sent`` has own shares of.
 
     Parameters
     ----------
-    number, dealt, held, first
-        See :func:`open_next`. After the last opening ``held.opened`` has the results: 1 where the
+    number, dealt, side, first
+        See :func:`open_next`. After the last opening ``side.opened`` has the results: 1 where the
         first number is the smaller one.
     others : (comparisons,) uint64
         The other server's shares.
     """
     for k in range(others.size):
         if number == 0:
-            opened = held.sent[k] + others[k]
-            held.opened[k] = opened
-            held.borrow[k], held.passes[k] = first_level(
+            opened = side.sent[k] + others[k]
+            side.opened[k] = opened
+            side.borrow[k], side.passes[k] = first_level(
                 opened, dealt.bits[k], dealt.products[k], first
             )
         elif number < OPENINGS - 1:
-            held.borrow[k], held.passes[k] = joined(
-                number, held.sent[k] ^ others[k], held.borrow[k], held.passes[k], dealt.masks[k],
+            side.borrow[k], side.passes[k] = joined(
+                number, side.sent[k] ^ others[k], side.borrow[k], side.passes[k], dealt.masks[k],
                 dealt.passed[k], dealt.joined[k], first,
             )  # fmt: skip
         else:
-            held.opened[k] = held.sent[k] ^ others[k]
+            side.opened[k] = side.sent[k] ^ others[k]
 
 
 WORD_BITS, _WORD_BYTES = 64, 8
@@ -211,7 +211,7 @@ _BYTE = np.uint64(0xFF)
 def write_opening(
     number: int, words: Words64, comparisons: int, out: NDArray[np.uint8], at: int
 ) -> int:
-    """:func:`pack_opening` for compiled code: write the bytes from ``at`` on.
+    """Write the bytes of an opening from ``at`` on, see :func:`.shares.pack_opening`.
 
     Returns
     -------
@@ -233,7 +233,7 @@ def write_opening(
 
 @inlined
 def _write_word(word: np.uint64, out: NDArray[np.uint8], at: int) -> None:
-    """Eight bytes; numbers without a sign let the compiler make it one move to memory."""
+    """Write eight bytes; numbers without a sign let the compiler make it one move to memory."""
     start = np.uint64(at)
     out[start] = word & _BYTE
     out[start + np.uint64(1)] = (word >> np.uint64(8)) & _BYTE

@@ -6,6 +6,16 @@ know A. The first takes π(x⁰ + m) + Δ = π(x) - B as its new share, the othe
 such shuffles, one of each server's, neither knows the order.
 
 A permutation is an array of places: entry i goes to ``places[i]``.
+
+A dealer makes the random words of a selection, correlated, independent of all data. Most of it both
+servers expand from seeds of their own. Only what ties the two together travels: for the first
+server the corrections of two permutations, for the second server that of one, and 20 bytes a
+comparison.
+
+==================  ==========================================================================
+words of the first  π₀; A', B' of the second shuffle; six words a comparison
+words of the second A, B of the first shuffle; A'', B'' of the way back; π₁; three a comparison
+==================  ==========================================================================
 """
 
 from __future__ import annotations
@@ -29,7 +39,7 @@ from fedbandits.crypto.kernels.words import permute
 
 @compiled
 def masked_share(share: Words64, mask: Words64, out: Words64) -> None:
-    """What the server sends that does not know the permutation: m = x¹ - A."""
+    """Mask a share, as the server does that does not know the permutation: m = x¹ - A."""
     for i in range(share.size):
         out[i] = share[i] - mask[i]
 
@@ -38,7 +48,7 @@ def masked_share(share: Words64, mask: Words64, out: Words64) -> None:
 def permuted_share(
     share: Words64, sent: Words64, places: Ints, correction: Words64, out: Words64
 ) -> None:
-    """π(x⁰ + m) + Δ, the new share of the server that knows the permutation."""
+    """Make π(x⁰ + m) + Δ, the new share of the server that knows the permutation."""
     for i in range(share.size):
         place = places[i]
         out[place] = share[i] + sent[i] + correction[place]
@@ -46,14 +56,14 @@ def permuted_share(
 
 @compiled
 def returned_share(sent: Words64, places: Ints, correction: Words64, out: Words64) -> None:
-    """π⁻¹(m) + Δ: the same for the permutation undone, of a vector that the other server has."""
+    """Make π⁻¹(m) + Δ: the permutation undone, of a vector that the other server has."""
     for i in range(sent.size):
         out[i] = sent[places[i]] + correction[i]
 
 
 @compiled
 def unit_vector(place: int, out: Words64) -> None:
-    """1 at a place, 0 elsewhere."""
+    """Write 1 at a place, 0 elsewhere."""
     out[:] = np.uint64(0)
     out[place] = np.uint64(1)
 
@@ -65,14 +75,14 @@ _BELOW_SIGN = np.uint64(0x7FFFFFFFFFFFFFFF)
 
 
 class ForFirst(NamedTuple):
-    """What the dealer sends the first server for one selection."""
+    """Corrections that the dealer sends the first server for one selection."""
 
     shuffled: Words64  # (entries,) Δ of π₀
     returned: Words64  # (entries,) Δ of π₀ undone
 
 
 class ForSecond(NamedTuple):
-    """What the dealer sends the second server for one selection."""
+    """Corrections that the dealer sends the second server for one selection."""
 
     shuffled: Words64  # (entries,) Δ of π₁
     bits: Words64  # (comparisons,)
@@ -81,7 +91,7 @@ class ForSecond(NamedTuple):
 
 
 class First(NamedTuple):
-    """What the first server has for one selection."""
+    """Words of the first server for one selection."""
 
     places: Ints  # (entries,) π₀
     mask: Words64  # (entries,) A'
@@ -92,7 +102,7 @@ class First(NamedTuple):
 
 
 class Second(NamedTuple):
-    """What the second server has for one selection."""
+    """Words of the second server for one selection."""
 
     mask: Words64  # (entries,) A
     share: Words64  # (entries,) B
@@ -104,29 +114,29 @@ class Second(NamedTuple):
 
 
 def first_width(entries: int, comparisons: int) -> int:
-    """Words that the first server makes of its seed for one selection."""
+    """Count the words that the first server makes of its seed for one selection."""
     return 3 * entries + FIRST_WORDS * comparisons
 
 
 def second_width(entries: int, comparisons: int) -> int:
-    """Words that the second server makes of its seed for one selection."""
+    """Count the words that the second server makes of its seed for one selection."""
     return 5 * entries + SECOND_WORDS * comparisons
 
 
 def dealt_bytes(entries: int, comparisons: int) -> tuple[int, int]:
-    """Bytes that the dealer sends the first and the second server for one selection."""
+    """Count the bytes that the dealer sends either server for one selection."""
     return 2 * _WORD_BYTES * entries, _WORD_BYTES * entries + DEALT_BYTES * comparisons
 
 
 def new_first(entries: int, comparisons: int) -> First:
-    """Arrays for one selection."""
+    """Make arrays for one selection."""
     mask, share, shuffled, returned = np.zeros((4, entries), np.uint64)
     places = np.zeros(entries, np.int64)
     return First(places, mask, share, shuffled, returned, _new_correlation(comparisons))
 
 
 def new_second(entries: int, comparisons: int) -> Second:
-    """Arrays for one selection."""
+    """Make arrays for one selection."""
     mask, share, returned_mask, returned_share, shuffled = np.zeros((5, entries), np.uint64)
     return Second(
         mask, share, returned_mask, returned_share, np.zeros(entries, np.int64), shuffled,
@@ -135,12 +145,12 @@ def new_second(entries: int, comparisons: int) -> Second:
 
 
 def new_for_first(entries: int) -> ForFirst:
-    """Arrays for one selection."""
+    """Make arrays for one selection."""
     return ForFirst(np.zeros(entries, np.uint64), np.zeros(entries, np.uint64))
 
 
 def new_for_second(entries: int, comparisons: int) -> ForSecond:
-    """Arrays for one selection."""
+    """Make arrays for one selection."""
     words = [np.zeros(comparisons, np.uint64) for _ in range(2)]
     products = np.zeros(comparisons, np.uint32)
     return ForSecond(np.zeros(entries, np.uint64), words[0], products, words[1])
@@ -152,7 +162,7 @@ def _new_correlation(comparisons: int) -> Correlation:
 
 @compiled
 def expand_first(words: Words64, dealt: ForFirst, out: First) -> None:
-    """What the first server has, from its seed's words and what was dealt.
+    """Expand what the first server has, from its seed's words and what was dealt.
 
     Parameters
     ----------
@@ -182,7 +192,7 @@ def expand_first(words: Words64, dealt: ForFirst, out: First) -> None:
 
 @compiled
 def expand_second(words: Words64, dealt: ForSecond, out: Second) -> None:
-    """What the second server has; parameters as of :func:`expand_first`."""
+    """Expand what the second server has; parameters as of :func:`expand_first`."""
     n = out.mask.size
     out.mask[:] = words[:n]
     out.share[:] = words[n : 2 * n]

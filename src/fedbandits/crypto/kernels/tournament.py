@@ -1,4 +1,4 @@
-"""Both servers' comparisons of a stage at once, and who goes on to the next stage."""
+"""A stage of a tournament: both servers' comparisons at once, and the winners."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fedbandits.crypto.kernels.comparison import (
 
 @inlined
 def group_begin(group: int, groups: int, contenders: int) -> int:
-    """Where a group begins; groups differ by one in size at most."""
+    """Return where a group begins; groups differ by one in size at most."""
     return group * contenders // groups
 
 
@@ -94,7 +94,7 @@ class Both(NamedTuple):
 
 
 def new_both(comparisons: int) -> Both:
-    """Arrays for so many comparisons."""
+    """Make arrays for so many comparisons."""
     first, second = np.zeros((2, OPENINGS, comparisons), np.uint64)
     opened = np.zeros(comparisons, np.uint64)
     return Both(first, second, opened, new_side(comparisons), new_side(comparisons))
@@ -104,7 +104,7 @@ def new_both(comparisons: int) -> Both:
 def _exchange(
     number: int, seal_second: Words64, seal_first: Words64, at: int, n: int, both: Both
 ) -> None:
-    """Both send their shares of an opening, sealed, and open what they are sent."""
+    """Exchange both servers' shares of an opening, sealed, and open them."""
     word, start = _SEAL_WORD[number], np.uint64(_SEAL_FROM[number])
     every = _EVERY if number == 0 else (_ONE << np.uint64(OPENING_BITS[number])) - _ONE
     own, others = both.mine.sent, both.theirs.sent
@@ -123,36 +123,36 @@ def _exchange(
 
 
 @inlined
-def _begin_side(opened: Words64, dealt: Correlation, held: Side, first: bool, n: int) -> None:
-    """One server's first level, for all comparisons."""
+def _begin_side(opened: Words64, dealt: Correlation, side: Side, first: bool, n: int) -> None:
+    """Make one server's first level, for all comparisons."""
     for k in range(n):
-        held.borrow[k] = first_level(opened[k], dealt.bits[k], dealt.products[k], first)[0]
+        side.borrow[k] = first_level(opened[k], dealt.bits[k], dealt.products[k], first)[0]
     for k in range(n):
-        held.passes[k] = first_level(opened[k], dealt.bits[k], dealt.products[k], first)[1]
+        side.passes[k] = first_level(opened[k], dealt.bits[k], dealt.products[k], first)[1]
 
 
 @inlined
-def _mask_side(number: int, dealt: Correlation, held: Side, n: int) -> None:
-    """One server's shares of what a level opens, for all comparisons."""
+def _mask_side(number: int, dealt: Correlation, side: Side, n: int) -> None:
+    """Make one server's shares of what a level opens, for all comparisons."""
     for k in range(n):
-        held.sent[k] = masked(
-            number, held.borrow[k], held.passes[k], dealt.masks[k], dealt.passed[k]
+        side.sent[k] = masked(
+            number, side.borrow[k], side.passes[k], dealt.masks[k], dealt.passed[k]
         )
 
 
 @inlined
 def _join_side(
-    number: int, opened: Words64, dealt: Correlation, held: Side, first: bool, n: int
+    number: int, opened: Words64, dealt: Correlation, side: Side, first: bool, n: int
 ) -> None:
-    """One server's way one level up, for all comparisons."""
+    """Take one server one level up, for all comparisons."""
     for k in range(n):
-        held.borrow[k] = joined(
-            number, opened[k], held.borrow[k], held.passes[k], dealt.masks[k], dealt.passed[k],
+        side.borrow[k] = joined(
+            number, opened[k], side.borrow[k], side.passes[k], dealt.masks[k], dealt.passed[k],
             dealt.joined[k], first,
         )[0]  # fmt: skip
     for k in range(n):
-        held.passes[k] = joined(
-            number, opened[k], held.borrow[k], held.passes[k], dealt.masks[k], dealt.passed[k],
+        side.passes[k] = joined(
+            number, opened[k], side.borrow[k], side.passes[k], dealt.masks[k], dealt.passed[k],
             dealt.joined[k], first,
         )[1]  # fmt: skip
 
@@ -171,7 +171,7 @@ def compare_both(
     mine: Correlation, theirs: Correlation, seal_second: Words64, seal_first: Words64, at: int,
     n: int, both: Both,
 ) -> None:  # fmt: skip
-    """Both sides at once, for a simulation: what :func:`open_next` and :func:`take_opening` do.
+    """Play both sides at once, as :func:`open_next` and :func:`take_opening` do.
 
     Parameters
     ----------

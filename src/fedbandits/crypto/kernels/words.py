@@ -10,13 +10,13 @@ from fedbandits._typing import Floats, Ints, Words64
 
 @compiled
 def word_to_unit(word: np.uint64) -> float:
-    """A word as a float64 in [0, 1), 53 bits."""
+    """Turn a word into a float64 in [0, 1), 53 bits."""
     return np.float64(word >> np.uint64(11)) * (1.0 / (1 << 53))
 
 
 @compiled
 def word_below(word: np.uint64, bound: int) -> int:
-    """A word as an integer in [0, bound), bound < 2**32; the bias is below bound / 2**64."""
+    """Turn a word into an integer in [0, bound), bound < 2**32; bias below bound / 2**64."""
     n = np.uint64(bound)
     low, high = word & np.uint64(0xFFFFFFFF), word >> np.uint64(32)
     return int(np.int64((high * n + ((low * n) >> np.uint64(32))) >> np.uint64(32)))
@@ -34,6 +34,6 @@ def permute(words: Words64, places: Ints) -> None:
 
 @compiled
 def exponentials(words: Words64, out: Floats) -> None:
-    """Standard exponential variables, one a word; never below 2**-54."""
+    """Make standard exponential variables, one a word; never below 2**-54."""
     for i in range(out.size):
         out[i] = max(-np.log1p(-word_to_unit(words[i])), 2.0**-54)

@@ -63,7 +63,7 @@ def application(plan: SambaPlan) -> Pulls | None:
 
 
 class Supply(NamedTuple):
-    """What a party brings: its secrets by name, and what its role alone needs.
+    """Secrets that a party brings, by name, and what its role alone needs.
 
     Parameters
     ----------

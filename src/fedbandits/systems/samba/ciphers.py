@@ -1,4 +1,4 @@
-"""What the parties of one SAMBA run agree on (steps 0 and 1), and the cipher that follows."""
+"""Ciphers of a run: of scores and bits, of links between two parties, and of the sums."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def channel_cipher(name: CipherName, secret: bytes, agreed: Agreement) -> Packet
 
 
 def floats(payloads: Sequence[bytes]) -> Floats:
-    """Masked scores from what packets hold, (packets,)."""
+    """Read masked scores from packets, (packets,)."""
     return np.frombuffer(b"".join(payloads), "<f8").astype(np.float64)
 
 
 def packet_bytes(cipher: PacketCipher) -> tuple[int, int]:
-    """Bytes on the wire of one sealed score and one sealed bit."""
+    """Return the bytes on the wire of one sealed score and one sealed bit."""
     return SCORE_BYTES + cipher.overhead, BIT_BYTES + cipher.overhead
 
 
@@ -91,22 +91,22 @@ class Line:
 
 
 def to_bytes(words: Words64) -> bytes:
-    """Words as little-endian bytes."""
+    """Write words as little-endian bytes."""
     return words.astype("<u8", copy=False).tobytes()
 
 
 def to_words(data: bytes) -> Words64:
-    """The counterpart of :func:`to_bytes`."""
+    """Read words from little-endian bytes."""
     return np.frombuffer(data, "<u8").astype(np.uint64)
 
 
 def word_bytes(word: int) -> bytes:
-    """A number mod 2⁶⁴ as bytes."""
+    """Write a number mod 2⁶⁴ as bytes."""
     return (word % (1 << 64)).to_bytes(WORD_BYTES, "little")
 
 
 def word_of(data: bytes) -> int:
-    """The counterpart of :func:`word_bytes`, from 0 to 2⁶⁴ - 1."""
+    """Read a number from 0 to 2⁶⁴ - 1 from bytes."""
     return int.from_bytes(data, "little")
 
 
@@ -118,7 +118,7 @@ class WeakKeyError(RemoteProtocolError):
 
 
 class SumCipher:
-    """What owners and the Controller do with the customer's public key.
+    """Encryption and addition of sums under the customer's public key.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class SumCipher:
 
     @classmethod
     def agreed(cls, name: str, config: Samba, public_key: bytes) -> Self:
-        """The one of a key that the party ``name`` is told, which must be as the terms have it.
+        """Make the cipher of a key that the party ``name`` is told, if it is as the terms have it.
 
         Raises
         ------
@@ -175,7 +175,7 @@ class SumCipher:
         self.add([ciphertext])
 
     def add(self, ciphertexts: list[bytes]) -> bytes:
-        """A ciphertext of the sum.
+        """Return a ciphertext of the sum.
 
         Raises
         ------
@@ -190,7 +190,7 @@ class SumCipher:
 
 
 def public_bytes(private_key: PrivateKey | None) -> bytes:
-    """What the customer's order carries."""
+    """Return the public key that the customer's order carries."""
     if private_key is None:
         return b""
     n = private_key.public_key.n
@@ -198,7 +198,7 @@ def public_bytes(private_key: PrivateKey | None) -> bytes:
 
 
 def decrypt(private_key: PrivateKey | None, ciphertext: bytes) -> int:
-    """What the customer reads."""
+    """Decrypt the total, as the customer does."""
     if private_key is not None:
         return private_key.decrypt(ciphertext)
     if len(ciphertext) != _NUMBER_BYTES:
@@ -211,7 +211,7 @@ class TotalError(RemoteProtocolError):
 
 
 def opened_total(first: int, second: int, budget: int) -> int:
-    """The cumulative reward, from both servers' shares.
+    """Return the cumulative reward, from both servers' shares.
 
     Raises
     ------

@@ -18,7 +18,7 @@ Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 
 class _Part(Checked, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
     def rule(self) -> Any:
-        """The index rule with its parameters, for compiled code."""
+        """Return the index rule with its parameters, for compiled code."""
         raise NotImplementedError
 
 

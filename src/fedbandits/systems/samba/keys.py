@@ -1,4 +1,4 @@
-"""Who makes which secret, who is handed it, and the keys that are made of it.
+"""The secrets of SAMBA's parties: their makers, their takers, and the keys made of them.
 
 ==============  ==========  ==========  ========================================================
 secret          made by     handed to   keys
@@ -114,7 +114,7 @@ class SimulatedSecrets(NamedTuple):
             made[label] = derive_key(made["comp"], f"dealer {label}")
         return cls(**made)
 
-    def held(self, plan: SambaPlan, role: str, place: int) -> dict[str, bytes]:
+    def of_party(self, plan: SambaPlan, role: str, place: int) -> dict[str, bytes]:
         """Return the secrets of the party at that place of a role, by name."""
         mine = {}
         for secret in secrets_of(plan):

@@ -31,7 +31,7 @@ _NUMBER_BYTES = 8
 
 
 def _player(setting: Setting) -> Steps:
-    """Who plays the steps of a run, by how scores are compared and what seals packets."""
+    """Return what plays the steps, by how scores are compared and what seals packets."""
     config = setting.plan.config
     if not config.is_silent:
         return PublishedSteps(setting)
@@ -114,7 +114,7 @@ class Replicate(CompiledReplicate[SambaPlan]):
             )
 
     def _sum(self) -> float:
-        """Steps 6 and 7: the customer gets the sum of all rewards, and nobody else does."""
+        """Tell the customer, and nobody else, the sum of all rewards (steps 6 and 7)."""
         rewards = self.state.owners.rewards
         config = self.plan.config
         if config.execution != "plain" and config.total == "shares":
@@ -139,7 +139,7 @@ class Replicate(CompiledReplicate[SambaPlan]):
 
     @property
     def cumulative_reward(self) -> float:
-        """What the customer gets for its budget; NaN before the last round."""
+        """The reward that the customer gets for its budget; NaN before the last round."""
         return float(self.state.total[0])
 
     @property
@@ -202,5 +202,5 @@ class Replicate(CompiledReplicate[SambaPlan]):
 
     @property
     def epsilon(self) -> float:
-        """No ε is claimed: what leaves is encrypted, not noisy."""
+        """Infinity: no ε is claimed, as what leaves is encrypted, not noisy."""
         return math.inf

@@ -1,4 +1,4 @@
-"""What the parties of one SAMBA run agree on (steps 0 and 1), and the cipher that follows."""
+"""The plan of a SAMBA variant, and the agreement of its parties on one run (steps 0 and 1)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_ARMS, _LARGEST_BUDGET = 65_535, 1 << 40
 
 
 class Agreement(NamedTuple):
-    """What is public in one run, and spread among the parties by an order, starts and setups."""
+    """All that is public in one run, told to the parties by an order, starts and setups."""
 
     budget: int  # N
     arms: int  # K
@@ -45,7 +45,7 @@ class Agreement(NamedTuple):
         return bool(explores(self.rule, self.arms + 1, self.arms, 0.0))
 
     def next_turn(self, step: int, iteration: int) -> Turn:
-        """The turn after one."""
+        """Return the turn after one."""
         return (step + 1, 1) if iteration == self.iterations else (step, iteration + 1)
 
     def check_place(self, name: str, place: int) -> None:
@@ -65,7 +65,7 @@ class Comparing(NamedTuple):
 def agree(
     budget: int, arms: int, algorithm: Algorithm, run: bytes, comparing: Comparing
 ) -> Agreement:
-    """What follows from the terms for the run of that name; the same for 1 as for 1.0.
+    """Make the agreement that follows from the terms for one run; the same for 1 as for 1.0.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class OtherOrderError(RemoteProtocolError):
 
 
 class Ordered(NamedTuple):
-    """What a message says that a run is about."""
+    """Budget, arms and algorithm that a message names."""
 
     budget: int
     arms: int
@@ -101,7 +101,7 @@ class Ordered(NamedTuple):
 
 
 def accept(name: str, plan: SambaPlan, ordered: Ordered, run: bytes) -> Agreement:
-    """The agreement on the run that the party ``name`` is told of.
+    """Return the agreement on the run that the party ``name`` is told of.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def accept(name: str, plan: SambaPlan, ordered: Ordered, run: bytes) -> Agreemen
 
 
 class SambaPlan(Plan, frozen=True, kw_only=True):
-    """What the parties of a variant go by; ``rounds`` is N, the budget.
+    """The plan of a variant, which all parties go by; ``rounds`` is N, the budget.
 
     A run's name is not part of it: that is fresh for every run.
     """
@@ -173,7 +173,7 @@ class SambaPlan(Plan, frozen=True, kw_only=True):
         return len(ITERATIONS[type(self.config.algorithm.rule())])
 
     def agreement(self, run: bytes) -> Agreement:
-        """What the parties agree on in the run of that name."""
+        """Return the agreement of the parties on the run of that name."""
         config = self.config
         comparing = Comparing(config.comparison, config.arity, config.total)
         return agree(self.rounds, self.arms, config.algorithm, run, comparing)

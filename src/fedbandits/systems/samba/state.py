@@ -30,7 +30,7 @@ class State(NamedTuple):
 
 
 def initial_state(arms: int, memory: float | None = None) -> State:
-    """The state before the first round, with keys that are still to be filled in.
+    """Make the state before the first round, with keys that are still to be filled in.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ _COMPARISON_WORK = 300.0
 
 
 def needs(plan: SambaPlan) -> Needs:
-    """What :func:`initial_state` will take, and the rounds after it."""
+    """Return what :func:`initial_state` takes, and the rounds after it."""
     owners = Part("what owners know", plan.arms * 6 * F64, "environment.arms")
     work = plan.arms * _WORK[plan.config.packet_cipher]
     if plan.config.is_silent and plan.config.execution != "plain":

@@ -1,4 +1,4 @@
-"""Who plays the steps of a compiled run: for each comparison, and each way to execute it."""
+"""Published steps of a run without parties: in one compiled loop, or sealed packet by packet."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _CHUNK = 7 << 10
 
 
 class Setting(NamedTuple):
-    """What a player goes by, and what it changes: the clock's counters, owners and seconds."""
+    """Inputs of steps, and what they change: the clock's counters, owners and seconds."""
 
     plan: SambaPlan
     agreed: Agreement
@@ -56,7 +56,7 @@ class Setting(NamedTuple):
 
 
 def usual_steps(agreed: Agreement) -> int:
-    """Steps that are played at once where a step draws about one number for each arm."""
+    """Count steps that are played at once where a step draws about one number for each arm."""
     return max(1, _CHUNK // (agreed.arms * agreed.iterations))
 
 
@@ -109,7 +109,7 @@ class PublishedSteps:
         )  # fmt: skip
 
     def _pads(self, first: int, count: int) -> PacketPads:
-        """Key stream of the stream cipher, whose nonces are left out here; zeros without one."""
+        """Make the stream cipher's key stream, without nonces; zeros where there is none."""
         iterations, arms = self.agreed.iterations, self.agreed.arms
         cipher = self._setting.cipher
         if not isinstance(cipher, StreamCipher):
@@ -198,7 +198,7 @@ class SealedSteps:
         self, world: Any, owners: Owners, key: Key, step: int, index: int, exploring: bool,
         mask: float, chances: Chances, scratch: Scratch,
     ) -> bool:  # fmt: skip
-        """Steps 2 to 5 once; whether all scores were numbers."""
+        """Play steps 2 to 5 once; returns whether all scores were numbers."""
         agreed, seconds, clock = self._agreed, self._seconds, self._clock
         places: list[int] = scratch.places.tolist()
         silent = exploring and self._silent
@@ -244,7 +244,7 @@ class SealedSteps:
     def _compare(
         self, step: int, index: int, listed: Sequence[bytes], chances: Chances, scratch: Scratch
     ) -> int:
-        """Step 4 up to the choice: the place, or -1."""
+        """Choose a place as Comp does (step 4), or -1."""
         masked = floats(self._cipher.open(self._positions(SCORES, step, index + 1), listed))
         comparison = self._agreed.comparisons[index]
         return int(select_arm(comparison, masked, chances.tie, chances.waits, scratch.waits))

@@ -1,11 +1,7 @@
-"""SAMBA's secrets and the streams made of them: who holds which key, and what it draws.
+"""Streams of random words that parties draw from their keys, see :mod:`.keys`.
 
-The Controller's secret gives four keys: places and scores (its own), masks and exploration (the
-owners' too). Comp's secret gives two: waits for probability matching, and ties, by which it
-chooses among equal scores. In a silent run exploration comes of a secret that the owners alone
-share. All keys are made for one run, by its name: another run under the same secrets repeats
-nothing. Every stream is read by step and iteration, so that a party can make the
-numbers of any step again, alone.
+Every stream is read by step and iteration, so that a party can make the numbers of any step again,
+alone.
 """
 
 from __future__ import annotations
@@ -32,7 +28,7 @@ from fedbandits.systems.samba.plan import Agreement
 
 
 def position(step: int, iteration: int, iterations: int) -> int:
-    """Where a stream stands in a step's iteration (both counted from 1)."""
+    """Return where a stream stands in a step's iteration (both counted from 1)."""
     return step * iterations + iteration - 1
 
 
@@ -43,7 +39,7 @@ class Masks:
         self._stream, self._iterations = KeyStream(key, 1), iterations
 
     def draw(self, step: int, iteration: int) -> float:
-        """The mask of one iteration, the same for all owners."""
+        """Draw the mask of one iteration, the same for all owners."""
         return word_to_mask(self._stream.words(position(step, iteration, self._iterations))[0])
 
 
@@ -55,7 +51,7 @@ class Places:
         self._arms = arms
 
     def draw(self, step: int, iteration: int) -> Ints:
-        """Owner i's place in Comp's list is entry i, (arms,)."""
+        """Draw the places of all owners in Comp's list, (arms,)."""
         places = np.empty(self._arms, np.int64)
         permute(self._stream.words(position(step, iteration, self._iterations)), places)
         return places
@@ -102,11 +98,11 @@ class DrawnScores:
         self._stream, self._count = KeyStream(key, max(1, count)), count
 
     def draw(self, step: int) -> Words64:
-        """The words of one step that the scores are made of, (count,)."""
+        """Draw the words of one step that the scores are made of, (count,)."""
         return self._stream.words(step)[: self._count]
 
     def block(self, first: int, steps: int) -> Words64:
-        """The words of some steps, (steps, count)."""
+        """Draw the words of some steps, (steps, count)."""
         if self._count == 0:
             return np.empty((steps, 0), np.uint64)
         return self._stream.block(first, steps)
@@ -135,14 +131,14 @@ class Ties:
         self._iterations = iterations
 
     def draw(self, step: int, iteration: int) -> np.uint64:
-        """The word of one iteration."""
+        """Draw the word of one iteration."""
         if self._stream is None:
             return np.uint64(0)
         word: np.uint64 = self._stream.words(position(step, iteration, self._iterations))[0]
         return word
 
     def block(self, first: int, steps: int) -> Words64:
-        """The words of some steps, (steps, iterations)."""
+        """Draw the words of some steps, (steps, iterations)."""
         shape = (steps, self._iterations)
         if self._stream is None:
             return np.zeros(shape, np.uint64)
@@ -184,7 +180,7 @@ class Streams:
         self._matches = IN_PROPORTION in agreed.comparisons
 
     def batch(self, first: int, steps: int) -> Batch:
-        """Draws of steps ``first`` … ``first + steps - 1``."""
+        """Make the draws of steps ``first`` … ``first + steps - 1``."""
         start, count = position(first, 1, self._iterations), steps * self._iterations
         shape = (steps, self._iterations, self._arms)
         masks = np.empty((steps, self._iterations))
@@ -202,7 +198,7 @@ class Streams:
 
 
 def turn_number(agreed: Agreement, step: int, iteration: int) -> int:
-    """How many turns there were before this one; selections are dealt in this order."""
+    """Count the turns before this one; selections are dealt in this order."""
     return position(step - agreed.arms - 1, iteration, agreed.iterations)
 
 
@@ -221,17 +217,13 @@ class Pads:
         self._stream, self._agreed = KeyStream(key, 1), agreed
 
     def draw(self, step: int, iteration: int) -> np.uint64:
-        """The word of one turn."""
+        """Draw the word of one turn."""
         word: np.uint64 = self._stream.words(turn_number(self._agreed, step, iteration))[0]
         return word
 
-    def block(self, first: int, turns: int) -> Words64:
-        """The words of so many turns from turn number ``first`` on, (turns,)."""
-        return self._stream.block(first, turns)[:, 0]
-
 
 def total_pad(key: bytes) -> np.uint64:
-    """Comp's share of one owner's sum, from ``total`` of :class:`PadKeys`."""
+    """Draw Comp's share of one owner's sum, from ``total`` of :class:`.PadKeys`."""
     word: np.uint64 = KeyStream(key, 1).words(0)[0]
     return word
 
@@ -257,7 +249,7 @@ class SilentStreams:
         self._exploration = KeyStream(owners.exploration, 1)
 
     def batch(self, first: int, steps: int) -> SilentBatch:
-        """Draws of steps ``first`` … ``first + steps - 1``."""
+        """Make the draws of steps ``first`` … ``first + steps - 1``."""
         start, count = position(first, 1, self._iterations), steps * self._iterations
         exploration = np.empty(steps)
         fill_units(self._exploration.block(first, steps)[:, 0], exploration)

@@ -1,8 +1,12 @@
-"""What Comp can work out from what it sees (the paper's Figure 7 says: nothing).
+"""Attacks: statistics that Comp works out from its view, and guesses about pulls.
 
-Masked scores of one step share one unknown factor. Where a score is a public function of an arm's
-sum of rewards and number of pulls, ratios of scores tell which arm has which, and one arm changes a
-step. Identities stay hidden: Comp learns the multiset {(sᵢ, nᵢ)}, hence the cumulative reward.
+The paper's Figure 7 says that Comp works out nothing. But masked scores of one step share one
+unknown factor. Where a score is a public function of an arm's sum of rewards and number of pulls,
+ratios of scores tell which arm has which, and one arm changes a step. Identities stay hidden: Comp
+learns the multiset {(sᵢ, nᵢ)}, hence the cumulative reward.
+
+The Controller knows the order of Comp's lists, and which steps explore; whoever watches the
+messages knows whose answer came last. Each guess is compared with what is right by chance.
 """
 
 from __future__ import annotations
@@ -36,7 +40,7 @@ SCORES_KNOWN: dict[type, Callable[[Any, Floats, Ints, int], Floats]] = {
 
 
 class Observation(NamedTuple):
-    """What Comp holds after one comparison."""
+    """Masked scores and the choice that Comp has after one comparison."""
 
     step: int
     values: Floats  # (arms,) masked scores by place; empty in a step that explores
@@ -44,7 +48,7 @@ class Observation(NamedTuple):
 
 
 class Recovery(NamedTuple):
-    """What is left of the owners' secrets before a step, in Comp's eyes."""
+    """Statistics of all owners that Comp still thinks possible before a step."""
 
     step: int
     candidates: list[Ints]  # each (arms, 2): sᵢ and nᵢ in lexicographic order
@@ -107,12 +111,12 @@ def recover_statistics(
 
 
 def _first_pulls(ones: int, arms: int) -> Ints:
-    """Every arm pulled once, so many of them with reward 1."""
+    """Return the first pulls: every arm once, so many of them with reward 1."""
     return np.array([(1, 1)] * ones + [(0, 1)] * (arms - ones), dtype=np.int64)
 
 
 def _explain(hypothesis: Ints, seen: Observation, rule: Any) -> Ints | None:
-    """The hypothesis in falling order of its scores, if some mask turns them into those seen."""
+    """Return the hypothesis in falling order of scores, if some mask makes them those seen."""
     pulls = hypothesis[:, 1]
     scores = SCORES_KNOWN[type(rule)](rule, hypothesis[:, 0] / pulls, pulls, seen.step)
     order = np.argsort(-scores, kind="stable")
@@ -125,14 +129,14 @@ def _explain(hypothesis: Ints, seen: Observation, rule: Any) -> Ints | None:
 
 
 def _chosen(seen: Observation) -> Ints:
-    """Ranks, in falling order of scores, that the chosen arm may have: several where scores tie."""
+    """List the ranks that the chosen arm may have, in falling order of scores."""
     falling = -np.sort(-seen.values)
     close = np.abs(falling - seen.values[seen.chosen]) <= TOLERANCE * falling[0]
     return np.flatnonzero(close)
 
 
 def _after(hypothesis: Ints, ranks: Iterable[int]) -> Iterator[Ints]:
-    """One of the arms was pulled once more, with reward 0 or 1."""
+    """Pull one of the arms once more, with reward 0 or 1."""
     for rank in ranks:
         for reward in (0, 1):
             following = hypothesis.copy()
@@ -169,7 +173,7 @@ class Recovered(NamedTuple):
 
 
 def count_recovered(run: PartiesReplicate) -> Recovered:
-    """What Comp knows exactly before each comparison, counted."""
+    """Count what Comp knows exactly before each comparison."""
     truth, agreed = dict(_true_statistics(run)), run.one("comp").agreement
     observations = list(comp_observations(run))
     statistics = rewards = 0
@@ -182,7 +186,7 @@ def count_recovered(run: PartiesReplicate) -> Recovered:
 
 
 def _true_statistics(run: PartiesReplicate) -> Iterator[tuple[int, Ints]]:
-    """{(sᵢ, nᵢ)} before every step, from what the owners know."""
+    """List {(sᵢ, nᵢ)} before every step, from what the owners know."""
     arms = len(run.of("owner"))
     counts = np.zeros((arms, 2), np.int64)
     for step, arm, reward in run.stage.pulled:
@@ -192,7 +196,7 @@ def _true_statistics(run: PartiesReplicate) -> Iterator[tuple[int, Ints]]:
 
 
 def matched_probabilities(seen: Observation) -> Floats:
-    """Softmax: the exact probabilities of a step, by place; the factor cancels."""
+    """Compute Softmax's exact probabilities of a step, by place; the factor cancels."""
     probabilities: Floats = seen.values / seen.values.sum()
     return probabilities
 
@@ -211,18 +215,18 @@ class Hits(NamedTuple):
 
 
 def pulled_arms(run: PartiesReplicate) -> dict[int, int]:
-    """The arm of every step that was decided on, by step."""
+    """Return the arm of every step that was decided on, by step."""
     arms = len(run.of("owner"))
     return {step: arm for step, arm, _ in sorted(run.stage.pulled) if step > arms}
 
 
 def exploring_steps(run: PartiesReplicate) -> list[int]:
-    """Steps that explore, which the Controller and all owners know."""
+    """List the steps that explore, which the Controller and all owners know."""
     return [step for step in pulled_arms(run) if run.one("controller").draws.explores(step)]
 
 
 def guess_by_place(run: PartiesReplicate, steps: Sequence[int]) -> Hits:
-    """Who knows the order guesses one place: that which the first half of the steps chose most.
+    """Guess, knowing the order, the place that the first half of the steps chose most.
 
     Parameters
     ----------
@@ -240,7 +244,7 @@ def guess_by_place(run: PartiesReplicate, steps: Sequence[int]) -> Hits:
 
 
 def guess_by_drawn_score(run: PartiesReplicate, steps: Sequence[int]) -> Hits:
-    """Who knows the order and the scores that the Controller drew names the largest's owner.
+    """Guess, knowing the order and the scores that the Controller drew, the largest's owner.
 
     Parameters
     ----------
@@ -263,7 +267,7 @@ def guess_by_drawn_score(run: PartiesReplicate, steps: Sequence[int]) -> Hits:
 
 
 def guess_by_last_answer(run: PartiesReplicate) -> Hits:
-    """Whoever watches the owners' messages takes the last one to answer for who pulled.
+    """Take the owner that answers last for the one that pulled.
 
     By chance is right who always names the arm that is pulled most.
     """
@@ -282,7 +286,7 @@ def guess_by_last_answer(run: PartiesReplicate) -> Hits:
 
 
 def other_sums(run: PartiesReplicate) -> Iterator[tuple[int, frozenset[int]]]:
-    """With two owners: the other's sums of rewards that explain owner 0's own bits.
+    """List the other's sums of rewards, of two owners, that explain owner 0's own bits.
 
     Its bits tell owner 0 how often the other has pulled, and which score was larger; its own it
     knows. That bounds the other's sum.

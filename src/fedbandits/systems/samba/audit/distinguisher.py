@@ -1,8 +1,15 @@
-"""What a server of silent SAMBA sees, sorted for a classifier: like beside like, turn by turn.
+"""Distinguisher: whether a server's views tell two worlds apart, by 500 features chosen before.
 
-A view (:mod:`fedbandits.systems.samba.silent.views`) holds what reached the server. Here stands
-what it can make of that too: openings, the winner's place seen through its own permutation, and
-sums of what it holds in the owners' order.
+A channel is everything of one meaning in the views (:mod:`fedbandits.systems.samba.silent.views`):
+what reached the server, and what it can make of that. Single words tell nothing even where
+randomness is used twice. What tells then is how words differ: from their neighbour, from the turn
+before, from another word of the same owner. So features are made of differences, sums and exclusive
+ors. Places and bits are counted.
+
+:func:`compare` tries two ways. A classifier that has learned the best of the features from half of
+the runs names the world of the others. And every feature's distributions are compared, with all
+runs (Kolmogorov-Smirnov), the smallest p-value being taken times the number of features
+(Bonferroni).
 """
 
 from __future__ import annotations
@@ -45,7 +52,7 @@ class Channels(NamedTuple):
 
 
 def first_channels(views: Sequence[FirstView], arity: int) -> Channels:
-    """Everything that the first server, the Controller, sees.
+    """Sort everything that the first server, the Controller, sees.
 
     Parameters
     ----------
@@ -75,7 +82,7 @@ def first_channels(views: Sequence[FirstView], arity: int) -> Channels:
 
 
 def second_channels(views: Sequence[SecondView], arity: int) -> Channels:
-    """Everything that the second server, Comp, sees; parameters as of :func:`first_channels`."""
+    """Sort everything that the second server, Comp, sees; see :func:`first_channels`."""
     had = [expanded_second(view, arity) for view in views]
     seen = [(v, open_second(v, h, arity), h) for v, h in zip(views, had, strict=True)]
     owned = {
@@ -97,7 +104,7 @@ def second_channels(views: Sequence[SecondView], arity: int) -> Channels:
 
 
 def _opened(seen: Sequence[tuple[tuple[Words64, ...], Opened]]) -> dict[str, Channel]:
-    """Openings of all stages, by level: the other server's shares and what was opened."""
+    """Sort openings of all stages by level: the other server's shares and what was opened."""
     channels = {}
     for number, bits in enumerate(OPENING_BITS):
         others = [np.hstack(openings[number::OPENINGS]) for openings, _ in seen]
@@ -109,7 +116,7 @@ def _opened(seen: Sequence[tuple[tuple[Words64, ...], Opened]]) -> dict[str, Cha
 
 
 def _places(seen: Sequence[Opened]) -> dict[str, Ints]:
-    """The winner's place as it is, and through the server's own permutation both ways."""
+    """Return the winner's place as it is, and through the server's own permutation both ways."""
     return {
         name: np.stack([getattr(made, name) for made in seen], axis=1)[..., None]
         for name in ("won", "unshuffled", "shuffled")
@@ -117,18 +124,18 @@ def _places(seen: Sequence[Opened]) -> dict[str, Ints]:
 
 
 def _sorted(words: Words64, places: Ints) -> Words64:
-    """By the order before the server's own shuffle."""
+    """Sort words by the order before the server's own shuffle."""
     rows = np.arange(len(words))[:, None]
     return np.asarray(words[rows, places])
 
 
 def _by_run(turns: Sequence[NDArray[np.uint64]]) -> Words64:
-    """(runs, turns, words)."""
+    """Stack arrays by run, (runs, turns, words)."""
     return np.stack(turns, axis=1)
 
 
 def published_channels(masked: Floats, chosen: Ints) -> Channels:
-    """What Comp sees of the published variant: masked scores in a random order, and its choice.
+    """Sort what Comp sees in a published run: masked scores in a random order, and its choice.
 
     Parameters
     ----------
@@ -145,7 +152,7 @@ def published_channels(masked: Floats, chosen: Ints) -> Channels:
 FEATURES = 500
 #: Where the fixed list of single pairs begins; any number does.
 _LIST = 20_260_101
-_WHOLE = 64
+_WORD_BITS = 64
 #: Two-sided, of a normal variable.
 _Z99 = float(stats.norm.ppf(0.995))
 
@@ -167,7 +174,7 @@ class Likeness(NamedTuple):
 
 
 def features(seen: Channels) -> tuple[tuple[str, ...], Floats]:
-    """The features of every run.
+    """Return the features of every run.
 
     Parameters
     ----------
@@ -233,7 +240,7 @@ def _features(seen: Channels) -> Iterator[tuple[str, Floats]]:
 
 
 def _counted(places: Ints) -> Iterator[tuple[str, Floats]]:
-    """Of few values: which, and how they come again."""
+    """Summarise few values: which they are, and how they come again."""
     flat = places.reshape(len(places), -1)
     yield "mean", flat.mean(axis=1)
     yield "spread", flat.std(axis=1)
@@ -246,13 +253,13 @@ def _counted(places: Ints) -> Iterator[tuple[str, Floats]]:
 
 
 def _derived(channel: Channel) -> Iterator[tuple[str, Words64]]:
-    """Words, and how they differ; the highest bit of each moved to the top."""
-    words = channel.values << np.uint64(_WHOLE - channel.bits)
+    """Return words, and how they differ; the highest bit of each is moved to the top."""
+    words = channel.values << np.uint64(_WORD_BITS - channel.bits)
     yield "word", words
     if words.shape[2] > 1:
         yield "from neighbour", words[:, :, 1:] - words[:, :, :-1]
         yield "with neighbour", words[:, :, 1:] ^ words[:, :, :-1]
-    if words.shape[2] > 1 and channel.bits == _WHOLE:
+    if words.shape[2] > 1 and channel.bits == _WORD_BITS:
         ordered = np.sort(words, axis=2)
         yield "from largest to next", ordered[:, :, -1:] - ordered[:, :, -2:-1]
         yield "from largest to least", ordered[:, :, -1:] - ordered[:, :, :1]
@@ -274,14 +281,14 @@ def _summaries(words: Words64, how: str) -> Iterator[tuple[str, Floats]]:
 
 
 def _log_size(words: Words64) -> Floats:
-    """log2(1 + |x|) of words as signed numbers."""
+    """Compute log2(1 + |x|) of words as signed numbers."""
     sizes: Floats = np.log2(1.0 + np.abs(words.view(np.int64).astype(np.float64)))
     return sizes
 
 
 def _singles(words: dict[str, Channel], count: int) -> dict[str, Floats]:
-    """Differences and exclusive ors of single pairs of words of a channel, from a fixed list."""
-    wide = [(name, channel.values) for name, channel in words.items() if channel.bits == _WHOLE]
+    """Make differences of single pairs of words of a channel, from a fixed list."""
+    wide = [(name, channel.values) for name, channel in words.items() if channel.bits == _WORD_BITS]
     made, k = dict[str, Floats](), 0
     while len(made) < count:
         name, values = wide[k % len(wide)]

@@ -50,7 +50,7 @@ class SilentAdversary(Adversary):
     run
         A silent run of SAMBA's parties, played to its end.
     secrets
-        All secrets of the run: what is worked out is held against what they tell.
+        All secrets of the run: what is worked out is compared with what they tell.
     *names
         Parties, or the observer.
     """

@@ -1,4 +1,4 @@
-"""Every key that can be found in a party or a message, and masks that hide nothing."""
+"""Contents of a run's transcript: keys that can be found, the truth, and both servers' views."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def common_divisor(values: Floats) -> float:
 
 
 def keys_of_message(message: Message) -> Iterator[bytes]:
-    """Fields of a message that may be keys."""
+    """Find the fields of a message that may be keys."""
     for field in message.__struct_fields__:
         value = getattr(message, field)
         if isinstance(value, bytes) and len(value) == KEY_BYTES and field != "sealed":

@@ -1,8 +1,4 @@
-"""Turns of a silent run as compiled functions on arrays, in the order in which words travel.
-
-Everything that travels is sealed by key stream where it leaves and opened where it arrives; pads of
-zeros seal nothing. What the functions have of a turn lies in rows of the arrays of many turns.
-"""
+"""Arrays of silent turns: what is dealt, what seals messages, and the buffers of one turn."""
 
 from __future__ import annotations
 
@@ -22,7 +18,7 @@ from fedbandits.crypto.kernels.tournament import SEAL_WORDS, Both
 
 
 class Dealt(NamedTuple):
-    """What both servers have for some turns: words of their seeds, and corrections, opened."""
+    """Words of both servers' seeds for some turns, and corrections, opened."""
 
     first: Words64  # (turns, first_width)
     second: Words64  # (turns, second_width)
@@ -38,7 +34,7 @@ class Links(NamedTuple):
 
 
 def make_links(arms: int, comparisons: int, turns: int) -> Links:
-    """Zeros for so many turns."""
+    """Make zeros for so many turns."""
     openings = SEAL_WORDS * comparisons
     return Links(*(np.zeros((turns, n * arms + openings), np.uint64) for n in (1, 3)))
 
@@ -53,7 +49,7 @@ class OwnerWords(NamedTuple):
 
 
 def correction_words(arms: int, comparisons: int) -> int:
-    """Words that hold what the dealer sends the second server for one selection."""
+    """Count the words that hold what the dealer sends the second server for one selection."""
     return arms + 2 * comparisons + (comparisons + 1) // 2
 
 
@@ -86,10 +82,10 @@ class Buffers(NamedTuple):
 
 
 def buffer_words(arms: int, bracket: Bracket) -> int:
-    """Words of memory that :func:`buffers_in` needs."""
+    """Count the words of memory that :func:`buffers_in` needs."""
     stage = int(np.diff(bracket.begins).max())
-    held = 2 * OPENINGS + 1 + 2 * len(Side._fields)
-    return 22 * arms + 2 * len(Correlation._fields) * len(bracket.pairs) + held * stage
+    side = 2 * OPENINGS + 1 + 2 * len(Side._fields)
+    return 22 * arms + 2 * len(Correlation._fields) * len(bracket.pairs) + side * stage
 
 
 @compiled
@@ -101,7 +97,7 @@ def _correlation(memory: Words64, n: int) -> Correlation:
 
 
 @compiled
-def _held(memory: Words64, n: int) -> Side:
+def _side(memory: Words64, n: int) -> Side:
     return Side(memory[:n], memory[n : 2 * n], memory[2 * n : 3 * n], memory[3 * n : 4 * n])
 
 
@@ -111,7 +107,7 @@ def _both(memory: Words64, n: int) -> Both:
     rest = memory[2 * half :]
     return Both(
         memory[:half].reshape(OPENINGS, n), memory[half : 2 * half].reshape(OPENINGS, n),
-        rest[:n], _held(rest[n : 5 * n], n), _held(rest[5 * n :], n),
+        rest[:n], _side(rest[n : 5 * n], n), _side(rest[5 * n :], n),
     )  # fmt: skip
 
 
@@ -119,7 +115,7 @@ def _both(memory: Words64, n: int) -> Both:
 def buffers_in(
     memory: Words64, bracket: Bracket, arms: int, openings: NDArray[np.uint8]
 ) -> Buffers:
-    """Buffers of a turn, in one array: a call from Python takes long to pass many.
+    """Lay out the buffers of a turn in one array: a call from Python takes long to pass many.
 
     Parameters
     ----------

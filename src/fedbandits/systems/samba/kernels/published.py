@@ -1,4 +1,4 @@
-"""All that changes in a SAMBA run, as arrays that compiled code and a file can hold."""
+"""Published steps: what SAMBA's roles compute, in the order of Figure 6's steps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fedbandits.random import Key
 
 
 class Owners(NamedTuple):
-    """What all data owners know, owner by owner."""
+    """Knowledge of all data owners, owner by owner."""
 
     pulls: Ints  # (arms,) nᵢ
     rewards: Floats  # (arms,) sᵢ
@@ -34,7 +34,7 @@ class Owners(NamedTuple):
 
 @compiled
 def word_to_mask(word: np.uint64) -> float:
-    """αₜ: in one of 64 octaves, uniform within; never 0.
+    """Return αₜ: in one of 64 octaves, uniform within; never 0.
 
     The upper 53 bits make a significand in [1, 2), the lowest 6 an exponent from -32 to 31.
     """
@@ -54,14 +54,14 @@ class Batch(NamedTuple):
 
 @compiled
 def fill_masks(words: Words64, masks: Floats) -> None:
-    """:func:`word_to_mask` of every word."""
+    """Write :func:`word_to_mask` of every word."""
     for i in range(masks.size):
         masks[i] = word_to_mask(words[i])
 
 
 @compiled
 def fill_units(words: Words64, units: Floats) -> None:
-    """:func:`~fedbandits.crypto.keystream.word_to_unit` of every word."""
+    """Write :func:`.words.word_to_unit` of every word."""
     for i in range(units.size):
         units[i] = word_to_unit(words[i])
 
@@ -78,7 +78,7 @@ class Scratch(NamedTuple):
 
 
 def new_scratch(arms: int) -> Scratch:
-    """Buffers for one run."""
+    """Make buffers for one run."""
     return Scratch(
         places=np.zeros(arms, np.int64),
         masked=np.zeros(arms),
@@ -98,7 +98,7 @@ class PacketPads(NamedTuple):
 
 @compiled
 def pull(world: Any, owners: Owners, key: Key, arm: int, round_: int) -> None:
-    """An owner pulls its arm."""
+    """Pull an owner's arm."""
     owners.rewards[arm] += pull_arm(world, key, arm, round_)
     owners.pulls[arm] += 1
     if world.other.size > 0:
@@ -110,7 +110,7 @@ def owners_score(
     rule: Any, iteration: int, step: int, exploring: bool, mask: float, owners: Owners,
     masked: Floats,
 ) -> None:  # fmt: skip
-    """Step 2: every owner's masked score, by owner; zeros where the step explores."""
+    """Compute every owner's masked score, by owner; zeros where the step explores (step 2)."""
     if exploring:
         masked[:] = 0.0
         return
@@ -122,27 +122,27 @@ def owners_score(
 
 @compiled
 def send_scores(masked: Words64, places: Ints, pad: Words64, listed: Words64) -> None:
-    """Steps 2 and 3: owners seal under their place's key stream, the Controller permutes."""
+    """Seal scores under their places' key stream, and permute them (steps 2 and 3)."""
     for i in range(places.size):
         listed[places[i]] = masked[i] ^ pad[places[i]]
 
 
 @compiled
 def open_scores(listed: Words64, pad: Words64, opened: Words64) -> None:
-    """Step 4: Comp opens its list."""
+    """Open Comp's list (step 4)."""
     for place in range(opened.size):
         opened[place] = listed[place] ^ pad[place]
 
 
 @compiled
 def any_place(tie: np.uint64, places: int) -> int:
-    """Step 4 where all scores are equal: any of the places."""
+    """Choose any of the places (step 4 where all scores are equal)."""
     return word_below(tie, places)
 
 
 @compiled
 def list_drawn(words: Words64, places: Ints, listed: Floats) -> None:
-    """Step 3 of section 5.4: the Controller draws the scores of a step that explores, and permutes.
+    """List the scores that the Controller draws for a step that explores (section 5.4, step 3).
 
     One word is the score of all arms; else there is one for each.
     """
@@ -152,7 +152,7 @@ def list_drawn(words: Words64, places: Ints, listed: Floats) -> None:
 
 @compiled
 def select_drawn(listed: Floats) -> int:
-    """Step 4 of section 5.4: the first of the largest, -1 if one is no number.
+    """Choose the first of the largest, -1 if one is no number (section 5.4, step 4).
 
     Comp draws nothing: "the randomness in the argmax being simulated by the permutation".
     """
@@ -164,7 +164,7 @@ def select_drawn(listed: Floats) -> int:
 def select_arm(
     comparison: int, masked: Floats, tie: np.uint64, words: Words64, waits: Floats
 ) -> int:
-    """Step 4: the place that Comp chooses; -1 if a score cannot be one.
+    """Choose a place as Comp does (step 4); -1 if a score cannot be one.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def select_arm(
 
 @compiled
 def send_bits(chosen: int, places: Ints, pad: NDArray[np.uint8], bits: NDArray[np.uint8]) -> int:
-    """Steps 4 and 5: Comp seals a bit a place, owners open theirs; the owner whose bit is 1."""
+    """Seal a bit a place, and open them; returns the owner whose bit is 1 (steps 4 and 5)."""
     for place in range(bits.size):
         bits[place] = np.uint8(place == chosen) ^ pad[place]
     pulled = -1
@@ -203,7 +203,7 @@ def owners_take(
     world: Any, rule: Any, iteration: int, iterations: int, step: int, arm: int, owners: Owners,
     key: Key,
 ) -> None:  # fmt: skip
-    """Step 5: every owner takes note of its bit; after the last iteration one pulls its arm."""
+    """Let every owner take note of its bit (step 5); after the last iteration one pulls its arm."""
     for i in range(owners.pulls.size):
         note_bit(rule, iteration, i == arm, owners.memory[i])
     if iteration == iterations:

@@ -44,14 +44,14 @@ _ONE = np.uint64(1)
 
 @compiled
 def _for_first(row: Words64) -> ForFirst:
-    """What the dealer sends the first server, in a row of words."""
+    """Read what the dealer sends the first server, in a row of words."""
     arms = row.size // 2
     return ForFirst(row[:arms], row[arms:])
 
 
 @compiled
 def _for_second(row: Words64, arms: int, comparisons: int) -> ForSecond:
-    """What the dealer sends the second server, in a row of words."""
+    """Read what the dealer sends the second server, in a row of words."""
     bits, joined = arms + comparisons, arms + 2 * comparisons
     products = row[joined:].view(np.uint32)[:comparisons]
     return ForSecond(row[:arms], row[arms:bits], products, row[bits:joined])
@@ -62,7 +62,7 @@ def deal_turns(
     first: Words64, second: Words64, comparisons: int, places: Ints, for_first: Words64,
     for_second: Words64,
 ) -> None:  # fmt: skip
-    """The dealer's part of some turns: the corrections, a row a turn.
+    """Play the dealer's part of some turns: the corrections, a row a turn.
 
     ``first`` and ``second`` are words of the servers' seeds; ``places`` is overwritten.
     """
@@ -73,28 +73,28 @@ def deal_turns(
 
 @compiled
 def owners_send(words: Ints, streams: OwnerWords, turn: int, row: int, sent: Words64) -> None:
-    """Every owner sends the Controller its word, less what Comp has of it."""
+    """Send every owner's word to the Controller, less what Comp has of it."""
     for i in range(words.size):
         sent[i] = (np.uint64(words[i]) - streams.words[i, turn]) ^ streams.up[i, row]
 
 
 @compiled
 def open_words(sent: Words64, streams: OwnerWords, row: int, shares: Words64) -> None:
-    """The Controller opens what owners have sent."""
+    """Open what owners have sent to the Controller."""
     for i in range(sent.size):
         shares[i] = sent[i] ^ streams.up[i, row]
 
 
 @compiled
 def comps_shares(streams: OwnerWords, turn: int, others: Words64) -> None:
-    """What Comp has of the owners' words."""
+    """Write what Comp has of the owners' words."""
     for i in range(others.size):
         others[i] = streams.words[i, turn]
 
 
 @compiled
 def travel(words: Words64, pad: Words64) -> None:
-    """Words are sealed where they leave, and opened where they arrive."""
+    """Seal words where they leave, and open them where they arrive."""
     for i in range(words.size):
         words[i] ^= pad[i]
     for i in range(words.size):
@@ -103,7 +103,7 @@ def travel(words: Words64, pad: Words64) -> None:
 
 @compiled
 def shuffle_twice(buffers: Buffers, to_first: Words64, to_second: Words64) -> None:
-    """Shares by owner become shares by place, in an order that neither server knows."""
+    """Turn shares by owner into shares by place, in an order that neither server knows."""
     first, second = buffers.first, buffers.second
     masked_share(buffers.others, second.mask, buffers.ahead)
     travel(buffers.ahead, to_first)
@@ -127,7 +127,7 @@ def _write_openings(both: Both, n: int, openings: NDArray[np.uint8], at: int) ->
 def find_winner(
     bracket: Bracket, buffers: Buffers, seal_second: Words64, seal_first: Words64
 ) -> int:
-    """The place of the largest word, by a tournament; -1 if somewhere nobody has won.
+    """Find the place of the largest word, by a tournament; -1 if somewhere nobody has won.
 
     ``seal_second`` and ``seal_first`` are (SEAL_WORDS, comparisons) of key stream.
     """
@@ -156,7 +156,7 @@ def find_winner(
 def tell_owners(
     place: int, buffers: Buffers, to_first: Words64, streams: OwnerWords, turn: int, row: int
 ) -> int:
-    """The winner's place goes back to the owners; the one that reads 1, -1 if not one does.
+    """Tell owners who has won; returns the one that reads 1, -1 if not exactly one does.
 
     ``to_first`` is (2 arms,): what seals the place, and what seals Comp's pads of answers.
     """
@@ -179,7 +179,7 @@ def tell_owners(
 
 @compiled
 def read_answers(answers: Words64, streams: OwnerWords, turn: int, row: int) -> int:
-    """Every owner reads its answer; the one that reads 1, -1 if not exactly one does."""
+    """Read every owner's answer; returns the one that reads 1, -1 if not exactly one does."""
     told = -1
     for i in range(answers.size):
         answer = (answers[i] ^ streams.down[i, row]) - streams.answers[i, turn]
@@ -195,7 +195,7 @@ def select(
     bracket: Bracket, dealt: Dealt, links: Links, streams: OwnerWords, turn: int, offset: int,
     buffers: Buffers,
 ) -> int:  # fmt: skip
-    """One turn between what owners send and what they read: the owner that is told 1.
+    """Play one turn between what owners send and what they read; returns who is told 1.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def select_and_prepare(
     bracket: Bracket, dealt: Dealt, links: Links, streams: OwnerWords, row: int, column: int,
     words: Words64, memory: Words64, openings: NDArray[np.uint8],
 ) -> int:  # fmt: skip
-    """One turn, see :func:`select`; Comp also makes what it sends ahead of the next turn.
+    """Play one turn, see :func:`select`; Comp also makes what it sends ahead of the next turn.
 
     Parameters
     ----------
@@ -302,7 +302,7 @@ def _expand_second(
 
 @compiled
 def _go_on(places: Ints, contenders: int, groups: int, smaller: Words64) -> int:
-    """:func:`winners` of every selection; -1 if one of them is."""
+    """Find the :func:`winners` of every selection; -1 if one of them is."""
     left = contenders
     for k in range(len(places)):
         left = winners(places[k], contenders, groups, smaller[k])

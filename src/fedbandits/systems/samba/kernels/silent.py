@@ -1,8 +1,12 @@
-"""Scores as whole numbers that can be shared and compared: no two of a list are equal.
+"""Silent steps: what owners compute, and the compiled loops of a run.
 
-A word is a score times 2³², rounded, with the owner's place in the lowest bits. Places of a list
-are all different, so words are. All words lie within ±2⁶⁰, so every difference of two lies within
-±2⁶¹, and its sign is that of the comparison: nothing overflows.
+Owners' scores are words: whole numbers that can be shared and compared, of which no two are equal.
+A word is a score times 2³², rounded, with the owner's place in the lowest bits. All words lie
+within ±2⁶⁰, so every difference of two lies within ±2⁶¹, and its sign is that of the comparison:
+nothing overflows.
+
+A silent run of any execution goes by :func:`owners_words`, finds the owner of the largest word, and
+lets owners take note of it by :func:`owners_note`.
 """
 
 from __future__ import annotations
@@ -38,13 +42,13 @@ _SCALE = 2.0**SCALE_BITS
 
 
 def bits_for_ties(arms: int) -> int:
-    """How many of a word's lowest bits hold a place of 0 … ``arms`` - 1; at least 1."""
+    """Count the lowest bits of a word that hold a place of 0 … ``arms`` - 1; at least 1."""
     return max(1, (arms - 1).bit_length())
 
 
 @compiled
 def to_word(score: float, place: int, tie_bits: int) -> int:
-    """The word that an owner shares.
+    """Return the word that an owner shares.
 
     Parameters
     ----------
@@ -101,7 +105,7 @@ class SilentScratch(NamedTuple):
 
 
 def new_silent_scratch(arms: int) -> SilentScratch:
-    """Buffers for one run."""
+    """Make buffers for one run."""
     return SilentScratch(np.zeros(arms, np.int64), np.zeros(arms), np.zeros(arms, np.int64))
 
 
@@ -110,7 +114,7 @@ def owners_words(
     rule: Any, iteration: int, step: int, draws: SilentBatch, s: int, owners: Owners,
     tie_bits: int, scratch: SilentScratch,
 ) -> bool:  # fmt: skip
-    """Every owner's word, from its own records and its place among ties.
+    """Make every owner's word, from its own records and its place among ties.
 
     Parameters
     ----------
@@ -139,7 +143,7 @@ def owners_words(
 
 @compiled
 def largest_word(words: Ints) -> int:
-    """The owner of the largest word; no two are equal."""
+    """Return the owner of the largest word; no two are equal."""
     best = 0
     for i in range(1, words.size):
         if words[i] > words[best]:
@@ -152,7 +156,7 @@ def owners_note(
     world: Any, rule: Any, iteration: int, iterations: int, step: int, arm: int, owners: Owners,
     key: Key,
 ) -> None:  # fmt: skip
-    """Every owner takes note of its bit; after the last iteration one pulls its arm."""
+    """Let every owner take note of its bit; after the last iteration one pulls its arm."""
     for i in range(owners.pulls.size):
         note_silent_bit(rule, iteration, i == arm, owners.memory[i])
     if iteration == iterations:
@@ -218,7 +222,7 @@ def shared_words(
     rule: Any, iteration: int, step: int, draws: SilentBatch, s: int, owners: Owners,
     tie_bits: int, streams: OwnerWords, column: int, scratch: SilentScratch, sent: Words64,
 ) -> bool:  # fmt: skip
-    """What every owner sends in one turn, not sealed; whether all scores are numbers."""
+    """Make what every owner sends in one turn; returns whether all scores are numbers."""
     fine = owners_words(rule, iteration, step, draws, s, owners, tie_bits, scratch)
     owners_send(scratch.words, streams, column, 0, sent)
     return fine
@@ -229,7 +233,7 @@ def note_answers(
     world: Any, rule: Any, iteration: int, iterations: int, step: int, answers: Words64,
     streams: OwnerWords, column: int, owners: Owners, key: Key,
 ) -> bool:  # fmt: skip
-    """Every owner reads its answer and takes note; whether exactly one of them was chosen."""
+    """Let every owner read its answer; returns whether exactly one of them was chosen."""
     arm = read_answers(answers, streams, column, 0)
     if arm < 0:
         return False

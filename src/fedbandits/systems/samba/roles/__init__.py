@@ -93,7 +93,7 @@ def simulated_supplies(plan: SambaPlan, seed: int, replicate: int) -> Supplies:
     customers = functools.cache(lambda: paillier.generate(config.paillier_bits))
 
     def supply(role: str, place: int) -> Supply:
-        own = Supply(secrets.held(plan, role, place))
+        own = Supply(secrets.of_party(plan, role, place))
         if role == CONTROLLER:
             return own._replace(run=secrets.run)
         if role == OWNER:

@@ -64,7 +64,7 @@ class BaseCustomer(Member[AnyCustomer]):
         return 1 if self._state.stage == "waiting" else super().awaited
 
     def _order(self, public_key: bytes) -> Step:
-        """Step 0."""
+        """Order the pulls (step 0)."""
         order = Order(
             sender=self.name,
             receiver=self._controller,
@@ -158,7 +158,7 @@ class SharesCustomer(BaseCustomer[SharesState]):
                 return super()._compute(event)
 
     def _read(self, message: FirstTotal | SecondTotal) -> Step:
-        """A share of the total has come; with the second one the total is known."""
+        """Take a share of the total; with the second one the total is known."""
         state, sender = self._state, message.sender
         if sender == state.sender:
             raise DuplicateError(f"{self.name}: {sender} sent its share again")

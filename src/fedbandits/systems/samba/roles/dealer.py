@@ -37,7 +37,7 @@ class DealerState(NamedRunState, frozen=True, kw_only=True):
 
 
 class _Tools(NamedTuple):
-    """What follows from the dealer's secrets and the run's name."""
+    """Streams and lines of the dealer in one run."""
 
     agreed: Agreement
     words: tuple[KeyStream, KeyStream]

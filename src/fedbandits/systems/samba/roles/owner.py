@@ -48,7 +48,7 @@ AnyOwner = TypeVar("AnyOwner", bound=BaseOwnerState)
 
 
 class OwnerTools:
-    """Everything that follows from an owner's secrets in one run, however scores are compared.
+    """Draws of an owner in one run, which follow from its secrets.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class BaseOwner(Member[AnyOwner], ActingParty[AnyOwner]):
 
     @property
     def open_decisions(self) -> None:
-        """No open decisions: it pulls when a message says so, and nobody asks it for any."""
+        """The decisions that are open: there are none, as it pulls when a message says so."""
 
     def _compute(self, event: Any) -> Step:
         match event:

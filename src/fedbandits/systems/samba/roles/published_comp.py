@@ -55,7 +55,7 @@ class CompState(NamedRunState, frozen=True, kw_only=True):
 
 
 class _Tools(NamedTuple):
-    """Everything that follows from keys and the run's name."""
+    """Channels and streams of Comp in one run."""
 
     agreed: Agreement
     scores: Channel

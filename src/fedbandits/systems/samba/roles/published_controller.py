@@ -40,7 +40,7 @@ _AWAITED = {"collecting": Reason.SCORES, "comparing": Reason.BITS, "summing": Re
 
 
 class ControllerDraws:
-    """Everything that follows from the Controller's secret in one run.
+    """Draws of the Controller in one run, which follow from its secret.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Controller(BaseController[ControllerState]):
 
     @property
     def draws(self) -> ControllerDraws:
-        """Everything that it draws in the run."""
+        """The draws of the run."""
         draws: ControllerDraws = self._tools
         return draws
 

@@ -52,7 +52,7 @@ class Given(msgspec.Struct, frozen=True):
 
 
 class PublishedOwnerTools(OwnerTools):
-    """Everything that follows from an owner's keys, and from what it was given.
+    """Channels and draws of an owner, from its keys and what it was given.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ class DataOwner(BaseOwner[OwnerState]):
         return self._send_score(after)
 
     def _open(self, message: Bit) -> Step:
-        """Step 5: the bit says whether this arm was chosen."""
+        """Read the bit, which says whether this arm was chosen (step 5)."""
         state, turn = self._state, self._check_bit(message)
         (bit,) = self._tools.bits.open(*turn, [state.place], [message.sealed], state.opened)
         if bit not in BIT:
@@ -194,7 +194,7 @@ class DataOwner(BaseOwner[OwnerState]):
         return self._send_score(after) if after.stage == "waiting" else Step(after)
 
     def _send_score(self, after: OwnerState) -> Step:
-        """Step 2, in the state that is to be."""
+        """Send the score in the state that is to be (step 2)."""
         step, iteration = turn = after.step, after.iteration
         sealed = b""
         if self._config.exploration_shortcut != "empty" or not self._tools.explores(step):

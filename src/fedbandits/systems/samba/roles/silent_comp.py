@@ -1,4 +1,4 @@
-"""What follows from a server's secrets and the run's name; it is made again after a restart."""
+"""Comp in a silent run: the second server, which holds a share of everything and sees nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from fedbandits.systems.samba.streams import Pads, total_pad, turn_number
 
 
 class SecondTools:
-    """Everything that follows from Comp's secrets and the run's name."""
+    """Lines and streams of Comp in one run; they are made again after a restart."""
 
     def __init__(
         self, plan: SambaPlan, supply: Supply, owners: Sequence[str], run: bytes, deals: Deals
@@ -64,11 +64,11 @@ class SecondTools:
         self._answers = [Pads(each.answers, self.agreed) for each in keys.owners]
 
     def words(self, step: int, iteration: int) -> Words64:
-        """Its shares of all scores, (arms,)."""
+        """Return its shares of all scores, (arms,)."""
         return np.array([pads.draw(step, iteration) for pads in self._words], np.uint64)
 
     def answers(self, step: int, iteration: int) -> Words64:
-        """What it adds to the owners' answers, (arms,)."""
+        """Return what it adds to the owners' answers, (arms,)."""
         return np.array([pads.draw(step, iteration) for pads in self._answers], np.uint64)
 
 
@@ -122,7 +122,7 @@ class SilentComp(Member[SilentCompState]):
 
     @property
     def awaited(self) -> int | None:
-        """Counts what it waits for: its first block, and the Controller's messages."""
+        """A count of what it waits for: its first block, and the Controller's messages."""
         state = self._state
         if state.stage not in ("dealing", "ready"):
             return super().awaited
@@ -137,7 +137,7 @@ class SilentComp(Member[SilentCompState]):
         return turn_number(self.agreement, self._state.step, self._state.iteration)
 
     def _take(self, message: Message) -> list[Message] | None:
-        """What ends a turn is kept until the words of the next one have been dealt."""
+        """Keep what ends a turn until the words of the next one have been dealt."""
         state = self._state
         if type(message) is ToSecond and state.stage == "ready":
             found = (message.step, message.iteration, message.part)
@@ -177,7 +177,7 @@ class SilentComp(Member[SilentCompState]):
         return self._begun(after, tools, outgoing)
 
     def _keep_block(self, message: DealtSecond) -> Step:
-        """A block has come; with the first one the run can begin."""
+        """Keep a block; with the first one the run can begin."""
         state, block = self._state, message.block
         blocks = self._tools.dealt.take(self.name, self._turn, state, block, message.sealed)
         after = self._after(stage="ready", dealt=block + 1, blocks=blocks)
@@ -187,7 +187,7 @@ class SilentComp(Member[SilentCompState]):
         return Step(after, [self._told(after.step, after.iteration, 0, made)])
 
     def _ahead(self, state: SilentCompState) -> Words64:
-        """Its shares of the scores of a turn, masked for the Controller's order."""
+        """Return its shares of the scores of a turn, masked for the Controller's order."""
         dealt = self._tools.dealt.of(
             turn_number(self.agreement, state.step, state.iteration), state.blocks
         )
@@ -247,7 +247,7 @@ class SilentComp(Member[SilentCompState]):
         return Step(after, [told, *outgoing])
 
     def _finished(self, after: SilentCompState, tools: SecondTools) -> tuple[Any, list[Message]]:
-        """The state after the last turn, and the share of the total."""
+        """Return the state after the last turn, and the share of the total."""
         after = msgspec.structs.replace(after, stage="done", blocks={})
         if self._plan.config.total == "paillier":
             return after, []

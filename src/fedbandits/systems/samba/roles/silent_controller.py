@@ -80,7 +80,7 @@ class SilentControllerState(ControllerState, frozen=True, kw_only=True):
 
 
 class FirstTools:
-    """Everything that follows from the Controller's secrets and the run's name."""
+    """Lines and streams of the Controller in one run."""
 
     def __init__(
         self, plan: SambaPlan, supply: Supply, owners: Sequence[str], run: bytes, deals: Deals

@@ -58,7 +58,7 @@ class SilentOwnerState(BaseOwnerState, frozen=True, kw_only=True):
 
 
 class SilentOwnerTools(OwnerTools):
-    """Everything that follows from an owner's secrets and the run's name."""
+    """Lines, pads and draws of an owner in one run."""
 
     def __init__(self, plan: SambaPlan, supply: Supply, run: bytes) -> None:
         agreed = plan.agreement(run)

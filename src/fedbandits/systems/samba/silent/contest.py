@@ -40,7 +40,7 @@ class NoWinnerError(OpeningError):
 
 
 class Contest(msgspec.Struct, frozen=True):
-    """Where one server stands in the comparisons of a turn. Its arrays are never written to.
+    """State of one server in the comparisons of a turn. Its arrays are never written to.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Contest(msgspec.Struct, frozen=True):
 
 
 class Contests:
-    """How contests of a run go, for one of the two servers.
+    """Rules of a run's contests, for one of the two servers.
 
     Parameters
     ----------
@@ -90,21 +90,21 @@ class Contests:
         self.parts = self.items // 2 + 1
 
     def items_of(self, number: int, first: bool) -> range:
-        """Which items there are in a message of a turn, of the Controller's or of Comp's."""
+        """Return the items of a message of a turn, of the Controller's or of Comp's."""
         begin = max(1, 2 * number - 2) if first else 2 * number - 1
         end = 2 * number - 1 if first else 2 * number
         return range(begin, min(end, self.items) + 1)
 
     def bytes_of(self, number: int, first: bool) -> int:
-        """Bytes of all items of a message."""
+        """Return the bytes of all items of a message."""
         return sum(map(self._bytes, self.items_of(number, first)))
 
     def begin(self, share: Words64, dealt: Correlation) -> Contest:
-        """The contest before anything was opened, with own shares of the first item."""
+        """Return the contest before anything was opened, with own shares of the first item."""
         return self._enter(share, np.arange(self._arms), 1, dealt)
 
     def packed(self, contest: Contest) -> bytes:
-        """The own shares of the item that comes next."""
+        """Pack the own shares of the item that comes next."""
         return pack_opening(self._opening(contest.item), contest.sent)
 
     def take(self, contest: Contest, others: bytes, dealt: Correlation) -> Contest:
@@ -132,15 +132,15 @@ class Contests:
             words = unpack_opening(number, others, len(self._pairs[stage]))
         except ValueError as malformed:
             raise OpeningError(f"{self._name}: an opening with {malformed}") from None
-        held = Side(*(getattr(contest, field).copy() for field in Side._fields))
+        side = Side(*(getattr(contest, field).copy() for field in Side._fields))
         own = _of(dealt, self._dealt[stage])
-        take_opening(number, words, own, held, self._first)
+        take_opening(number, words, own, side, self._first)
         if number < OPENINGS - 1:
-            open_next(number + 1, own, held, self._first)
-            return msgspec.structs.replace(contest, item=item + 1, **held._asdict())
+            open_next(number + 1, own, side, self._first)
+            return msgspec.structs.replace(contest, item=item + 1, **side._asdict())
         contenders = contest.contenders.copy()
         groups = groups_of(contenders.size, self._arity)
-        left = winners(contenders, contenders.size, groups, held.opened)
+        left = winners(contenders, contenders.size, groups, side.opened)
         if left < 0:
             raise NoWinnerError(f"{self._name}: nobody wins all comparisons of a group")
         return self._enter(contest.share, contenders[:left], item + 1, dealt)
@@ -157,7 +157,7 @@ class Contests:
         return contest, b"".join(sent)
 
     def split(self, data: bytes, number: int, first: bool) -> Iterator[bytes]:
-        """The items of a message, whose bytes come one after the other."""
+        """Split a message into its items, whose bytes come one after the other."""
         begin = 0
         for item in self.items_of(number, first):
             end = begin + self._bytes(item)
@@ -171,14 +171,14 @@ class Contests:
             none = Side(*(np.empty(0, np.uint64) for _ in Side._fields))
             return Contest(share, contenders, item, *none)
         both = contenders[self._pairs[stage]]
-        held = new_side(len(both))
-        held.sent[:] = share[both[:, 0]] - share[both[:, 1]]
-        open_next(0, _of(dealt, self._dealt[stage]), held, self._first)
-        return Contest(share, contenders, item, *held)
+        side = new_side(len(both))
+        side.sent[:] = share[both[:, 0]] - share[both[:, 1]]
+        open_next(0, _of(dealt, self._dealt[stage]), side, self._first)
+        return Contest(share, contenders, item, *side)
 
     @staticmethod
     def _opening(item: int) -> int:
-        """Which opening of its comparisons an item is."""
+        """Return which opening of its comparisons an item is."""
         return (item - 1) % OPENINGS
 
     def _bytes(self, item: int) -> int:
@@ -186,5 +186,5 @@ class Contests:
 
 
 def _of(dealt: Correlation, part: slice) -> Correlation:
-    """What was dealt for some of the comparisons."""
+    """Return what was dealt for some of the comparisons."""
     return Correlation(*(each[part] for each in dealt))

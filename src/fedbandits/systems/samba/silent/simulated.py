@@ -1,4 +1,4 @@
-"""The dealer of a simulation: what it deals for some turns, sealed on its way to both servers."""
+"""Parts of a simulated silent run: its dealer, the owners' streams, and the shared total."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class _Seals(Protocol):
     """How corrections are sealed for both servers, and opened by them."""
 
     def seal(self, first: int, corrections: list[Words64]) -> Any:
-        """What leaves; the turns are numbered from ``first`` on."""
+        """Seal corrections; the turns are numbered from ``first`` on."""
 
     def open(self, first: int, turns: int, sealed: Any) -> list[Words64]:
-        """What arrives, of so many turns."""
+        """Open corrections of so many turns."""
 
 
 class _KeyStreamSeals:
@@ -117,7 +117,7 @@ class SeedWords:
         self._memory = [np.empty((most, width), np.uint64) for width in widths]
 
     def make(self, first: int, turns: int, at: int = 0) -> _Words:
-        """The words of so many turns from turn number ``first`` on.
+        """Make the words of so many turns from turn number ``first`` on.
 
         They lie from row ``at`` of the memory on, until others do.
         """
@@ -162,7 +162,7 @@ class Dealer:
         self.seconds = 0.0
 
     def deal(self, first: int, turns: int) -> tuple[Words64, Words64]:
-        """Corrections for both servers, for so many turns from turn number ``first`` on.
+        """Deal corrections for both servers, for so many turns from turn number ``first`` on.
 
         They are overwritten by the next call.
         """
@@ -207,7 +207,7 @@ class OwnerStreams:
         self._first, self._turns = 0, 0
 
     def words(self, first: int, turns: int) -> tuple[OwnerWords, int]:
-        """Words of so many turns from turn number ``first`` on.
+        """Make words of so many turns from turn number ``first`` on.
 
         Returns
         -------
@@ -233,7 +233,7 @@ class OwnerStreams:
 
 
 class SimulatedParts(NamedTuple):
-    """Everything that one machine holds which plays all parties."""
+    """Parts of a machine that plays all parties."""
 
     turn: Turn
     draws: SilentStreams
@@ -247,7 +247,7 @@ class SimulatedParts(NamedTuple):
 
 
 def make_parts(setting: Setting, most: int) -> SimulatedParts:
-    """The parts of one run.
+    """Make the parts of one run.
 
     Parameters
     ----------
@@ -275,7 +275,7 @@ def make_parts(setting: Setting, most: int) -> SimulatedParts:
 
 
 def _carried(line: Line, step: int, word: np.uint64) -> np.uint64:
-    """A word is sealed where it leaves and opened where it arrives."""
+    """Seal a word where it leaves, and open it where it arrives."""
     sealed = line.seal(step, 1, 0, word_bytes(int(word)))
     return np.uint64(word_of(line.open(step, 1, 0, sealed, WORD_BYTES)))
 
@@ -304,7 +304,7 @@ class SharedTotal:
         self._budget = agreed.budget
 
     def add(self, sums: Floats, seconds: dict[str, float], clock: Timer) -> int:
-        """The sum of all sums, (arms,), as the customer gets it; adds to the roles' seconds."""
+        """Add up all sums, (arms,), as the customer gets them; the roles' seconds grow."""
         began, step = clock(), self._budget + 1
         words = sums.astype(np.int64).view(np.uint64) - self._pads
         shares = [_carried(line, step, word) for line, word in zip(self._ups, words, strict=True)]

@@ -40,7 +40,7 @@ Draw = Callable[[int], Words64]
 
 
 def simulate_first(key: bytes, selections: int, arms: int, arity: int) -> FirstView:
-    """A made view of the first server, the Controller.
+    """Make a view of the first server, the Controller.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def simulate_first(key: bytes, selections: int, arms: int, arity: int) -> FirstV
 
 
 def simulate_second(key: bytes, selections: int, arms: int, arity: int) -> SecondView:
-    """A made view of the second server, Comp; parameters as of :func:`simulate_first`."""
+    """Make a view of the second server, Comp; parameters as of :func:`simulate_first`."""
     draw = _uniform(key, selections)
     compared = comparisons(arms, arity)
     words = draw(second_width(arms, compared))
@@ -79,7 +79,7 @@ def simulate_second(key: bytes, selections: int, arms: int, arity: int) -> Secon
 
 
 def _openings(contest: Tournaments, draw: Draw, arms: int, arity: int) -> tuple[Words64, ...]:
-    """The other server's shares of all openings."""
+    """Make the other server's shares of all openings."""
     ranks, openings = _random_order(draw(arms)), list[Words64]()
     rows = np.arange(len(ranks))[:, None]
     for item, count in enumerate(comparisons_per_item(arms, arity)):
@@ -95,7 +95,7 @@ def _openings(contest: Tournaments, draw: Draw, arms: int, arity: int) -> tuple[
 
 
 def _uniform(key: bytes, selections: int) -> Draw:
-    """Uniform words, no two calls the same."""
+    """Draw uniform words, no two calls the same."""
     stream, used = KeyStream(key, 1), 0
 
     def draw(columns: int) -> Words64:
@@ -108,7 +108,7 @@ def _uniform(key: bytes, selections: int) -> Draw:
 
 
 def _random_order(words: Words64) -> Ints:
-    """Uniformly random ranks, one row a selection."""
+    """Draw uniformly random ranks, one row a selection."""
     ranks = np.empty(words.shape, np.int64)
     for k in range(len(words)):
         permute(words[k], ranks[k])

@@ -1,4 +1,4 @@
-"""All that a server has of a selection: what it was dealt, what it holds, what reached it.
+"""Views of a selection: all that a server was dealt, has of its own, and is sent.
 
 Everything else that it knows follows from these, by arithmetic of its own that :class:`Tournaments`
 does. So whoever can make these words up, with the right distribution, has shown that the server
@@ -36,7 +36,7 @@ RESULT = OPENINGS - 1
 
 
 class FirstView(NamedTuple):
-    """What the first server (Controller) has; arrays are (selections, arms) where not said."""
+    """View of the first server (Controller); arrays are (selections, arms) where not said."""
 
     words: Words64  # (selections, first_width) of its seed
     shuffled: Words64  # dealt: Δ of π₀
@@ -49,7 +49,7 @@ class FirstView(NamedTuple):
 
 
 class SecondView(NamedTuple):
-    """What the second server (Comp) has; arrays are (selections, arms) where not said."""
+    """View of the second server (Comp); arrays are (selections, arms) where not said."""
 
     words: Words64  # (selections, second_width) of its seed
     shuffled: Words64  # dealt: Δ of π₁
@@ -63,7 +63,7 @@ class SecondView(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """What a server makes of a view."""
+    """Results that a server works out of a view."""
 
     values: tuple[Words64, ...]  # (selections, comparisons of the stage): what was opened, by item
     won: Ints  # (selections,) the winner's place after both shuffles
@@ -107,33 +107,33 @@ class Tournaments:
         return len(pairs(self._left, self._arity))
 
     def compared(self) -> tuple[Ints, Ints]:
-        """The places of those compared in this stage, each (selections, comparisons)."""
+        """Return the places of those compared in this stage, each (selections, comparisons)."""
         who = self._places[:, pairs(self._left, self._arity)]
         return who[..., 0], who[..., 1]
 
     def open(self) -> Words64:
-        """Own shares of the next opening, (selections, comparisons)."""
+        """Make own shares of the next opening, (selections, comparisons)."""
         number, count = self._item % OPENINGS, self.next_comparisons
         if number == 0:
             one, other = self.compared()
             stage = slice(self._used, self._used + count)
             self._now = Correlation(*(each[:, stage].ravel() for each in self._dealt))
-            self._held = new_side(self._now.share.size)
-            self._held.sent[:] = (
+            self._side = new_side(self._now.share.size)
+            self._side.sent[:] = (
                 self._shares[self._rows, one] - self._shares[self._rows, other]
             ).ravel()
             self._used += count
-        open_next(number, self._now, self._held, self._first)
-        return self._held.sent.reshape(-1, count).copy()
+        open_next(number, self._now, self._side, self._first)
+        return self._side.sent.reshape(-1, count).copy()
 
     def take(self, others: Words64) -> Words64:
-        """What is opened, given the other server's shares, (selections, comparisons)."""
-        number, own = self._item % OPENINGS, self._held.sent.reshape(others.shape).copy()
+        """Return what is opened, given the other server's shares, (selections, comparisons)."""
+        number, own = self._item % OPENINGS, self._side.sent.reshape(others.shape).copy()
         flat = np.ascontiguousarray(others).ravel()
-        take_opening(number, flat, self._now, self._held, self._first)
+        take_opening(number, flat, self._now, self._side, self._first)
         self._item += 1
         if number == RESULT:
-            results = self._held.opened.reshape(others.shape)
+            results = self._side.opened.reshape(others.shape)
             groups = groups_of(self._left, self._arity)
             self._left = _go_on(self._places, self._left, groups, results)
             if self._left < 0:
@@ -147,13 +147,13 @@ class Tournaments:
 
 
 def comparisons_per_item(arms: int, arity: int) -> tuple[int, ...]:
-    """Comparisons of every opening of a selection, in the order of items."""
+    """Return the comparisons of every opening of a selection, in the order of items."""
     sizes = stage_sizes(arms, arity)
     return tuple(len(pairs(size, arity)) for size in sizes for _ in range(OPENINGS))
 
 
 def expanded_first(view: FirstView, arity: int) -> First:
-    """What the first server has been dealt, each array with an axis of selections in front."""
+    """Return what the first server has been dealt, with an axis of selections in front."""
     count, arms = view.scores.shape
     mask, share = np.empty((2, count, arms), np.uint64)
     dealt = _new_correlations(count, comparisons(arms, arity))
@@ -166,7 +166,7 @@ def expanded_first(view: FirstView, arity: int) -> First:
 
 
 def expanded_second(view: SecondView, arity: int) -> Second:
-    """What the second server has been dealt, each array with an axis of selections in front."""
+    """Return what the second server has been dealt, with an axis of selections in front."""
     count, arms = view.pads.shape
     mask, share, back, share_back = np.empty((4, count, arms), np.uint64)
     dealt = _new_correlations(count, comparisons(arms, arity))
@@ -177,7 +177,7 @@ def expanded_second(view: SecondView, arity: int) -> Second:
 
 
 def open_first(view: FirstView, had: First, arity: int) -> Opened:
-    """Everything that the first server can work out of its view by the protocol's arithmetic."""
+    """Work out all that the first server can, of its view, by the protocol's arithmetic."""
     values, won = _replayed(Tournaments(had.share, had.comparisons, arity, True), view.openings)
     share, told = np.empty_like(view.scores), np.empty_like(view.scores)
     for k in range(len(share)):
@@ -188,7 +188,7 @@ def open_first(view: FirstView, had: First, arity: int) -> Opened:
 
 
 def open_second(view: SecondView, had: Second, arity: int) -> Opened:
-    """Everything that the second server can work out of its view."""
+    """Work out all that the second server can, of its view."""
     share = second_share(view, had)
     values, won = _replayed(Tournaments(share, had.comparisons, arity, False), view.openings)
     back, there = _through(had.places, won)
@@ -196,7 +196,7 @@ def open_second(view: SecondView, had: Second, arity: int) -> Opened:
 
 
 def second_share(view: SecondView, had: Second) -> Words64:
-    """The second server's shares of the shuffled scores, (selections, arms)."""
+    """Return the second server's shares of the shuffled scores, (selections, arms)."""
     share = np.empty_like(view.moved)
     for k in range(len(share)):
         permuted_share(had.share[k], view.moved[k], had.places[k], view.shuffled[k], share[k])
@@ -214,7 +214,7 @@ def _replayed(
 
 
 def _through(places: Ints, won: Ints) -> tuple[Ints, Ints]:
-    """The winner's place with a permutation undone, and with it done once more."""
+    """Return the winner's place with a permutation undone, and with it done once more."""
     rows = np.arange(len(won))
     return np.argsort(places, axis=1)[rows, won], places[rows, won]
 
