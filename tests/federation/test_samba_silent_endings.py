@@ -128,7 +128,7 @@ def test_nonsense_ends_the_run_at_the_deadline(kind):
 def test_a_score_that_is_no_number_ends_the_run_at_once(score, monkeypatch):
     """However often it is computed: so nobody waits for a deadline."""
     monkeypatch.setattr(
-        owner._Tools, "score", lambda self, state: score if state.step == 7 else 1.0
+        owner.SilentOwnerTools, "score", lambda self, state: score if state.step == 7 else 1.0
     )
     monkeypatch.setattr(PartiesRun, "_end_waiting", lambda run: False)
     run = played()

@@ -133,8 +133,9 @@ def orders_kept(patched):
 
     def block(dealt, first, selections):
         words = draw(dealt, first, selections).copy()
-        order = orders[words.shape[1]]
-        words[order] = draw(dealt, 0, 1)[order]
+        order = orders.get(words.shape[1])  # None for streams that are not dealt
+        if order is not None:
+            words[order] = draw(dealt, 0, 1)[order]
         return words
 
     patched.setattr(KeyStream, "block", block)
@@ -142,10 +143,14 @@ def orders_kept(patched):
 
 def dealt_again(patched):
     """All turns have the words of the first one."""
-    draw = KeyStream.block
-    patched.setattr(
-        KeyStream, "block", lambda dealt, _, count: draw(dealt, 0, 1).repeat(count, axis=0)
-    )
+    draw, compared = KeyStream.block, comparisons(ARMS, ARITY)
+    widths = (first_width(ARMS, compared), second_width(ARMS, compared))
+
+    def block(dealt, first, count):
+        words = draw(dealt, first, count)
+        return draw(dealt, 0, 1).repeat(count, axis=0) if words.shape[1] in widths else words
+
+    patched.setattr(KeyStream, "block", block)
 
 
 def pads_kept(patched):

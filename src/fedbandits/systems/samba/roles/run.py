@@ -119,8 +119,7 @@ class RunParty(Party[AnyRun]):
         return super()._take(message)
 
     def _make_tools(self, run: bytes) -> Any:
-        """Make what follows from its secrets and the run's name."""
-        raise NotImplementedError
+        """Make what follows from its secrets and the run's name, where it keeps anything such."""
 
     def _resume(self) -> None:
         """Make the tools again, after the state was loaded."""
