@@ -503,9 +503,7 @@ def test_a_rule_without_numbers_stops_the_simulation():
     for execution, parts in (("plain", {}), ("samba", {"cipher": "aes-gcm"})):
         config = variant("softmax", execution, **parts)
         run = simulate(config, Bernoulli(means=(1.0, 1.0), arms=2), 10, 0, 0)
-        player = run._player
-        player.agreed = player.agreed._replace(rule=Softmax(1e-4))
-        if player.sealed is not None:
-            player.sealed._agreed = player.agreed
+        steps = run._steps
+        steps.agreed = steps.agreed._replace(rule=Softmax(1e-4))
         with pytest.raises(FedbanditsError, match="step 3: a score is not a finite number"):
             run.advance(10)

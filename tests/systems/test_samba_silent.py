@@ -159,7 +159,7 @@ def require_same_alone(run, budget, seed):
             for i, memory in enumerate(memories):
                 note_silent_bit(rule, iteration, i == winner, memory)
         assert winner == arm
-        assert words == run._player._scratch.words.tolist()
+        assert words == run._steps._scratch.words.tolist()
     np.testing.assert_array_equal(memories, run.state.owners.memory)
 
 

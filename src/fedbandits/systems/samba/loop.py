@@ -22,7 +22,15 @@ from fedbandits.systems.samba.silent.steps import (
     SilentSteps,
 )
 from fedbandits.systems.samba.state import State, initial_state
-from fedbandits.systems.samba.steps import ROLES, Observer, PublishedSteps, Setting, Steps, Timer
+from fedbandits.systems.samba.steps import (
+    ROLES,
+    Observer,
+    PublishedSteps,
+    SealedSteps,
+    Setting,
+    Steps,
+    Timer,
+)
 from fedbandits.systems.samba.streams import fill_owner_keys
 from fedbandits.systems.samba.theory import Counts
 
@@ -30,11 +38,12 @@ from fedbandits.systems.samba.theory import Counts
 _NUMBER_BYTES = 8
 
 
-def _player(setting: Setting) -> Steps:
+def _steps_of(setting: Setting) -> Steps:
     """Return what plays the steps, by how scores are compared and what seals packets."""
     config = setting.plan.config
     if not config.is_silent:
-        return PublishedSteps(setting)
+        one_by_one = setting.observer is not None or config.packet_cipher == "aes-gcm"
+        return SealedSteps(setting) if one_by_one else PublishedSteps(setting)
     if config.execution == "plain":
         return PlainSilentSteps(setting)
     return SealedSilentSteps(setting) if config.packet_cipher == "aes-gcm" else SilentSteps(setting)
@@ -86,7 +95,7 @@ class Replicate(CompiledReplicate[SambaPlan]):
             plan, self.agreement, secrets, self._cipher, self.world, self.key, self.state.clock,
             self.state.owners, self.seconds, observer, clock,
         )  # fmt: skip
-        self._player = _player(setting)
+        self._steps = _steps_of(setting)
         self._counts = Counts(plan) if config.is_silent else None
         self._gaps: Floats = self.world.means.max() - self.world.means
         self._play(plan.arms + 1, 0)  # compiles what it needs
@@ -99,7 +108,7 @@ class Replicate(CompiledReplicate[SambaPlan]):
             pull(self.world, self.state.owners, self.key, self.done, self.done + 1)
             clock.round_[0] += 1
         while self.done < stop:
-            count = min(self._player.at_once, stop - self.done)
+            count = min(self._steps.at_once, stop - self.done)
             self._play(self.done + 1, count)
             clock.round_[0] += count
         if self.done == budget and math.isnan(self.state.total[0]):
@@ -107,7 +116,7 @@ class Replicate(CompiledReplicate[SambaPlan]):
 
     def _play(self, first: int, count: int) -> None:
         """Play some steps."""
-        refused = self._player.play(first, count)
+        refused = self._steps.play(first, count)
         if refused:
             raise FedbanditsError(
                 f"step {refused}: a score is not a finite number; correct the index rule"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from fedbandits._typing import Ints, Words64
+from fedbandits._typing import Words64
 from fedbandits.crypto.aead import PacketCipher, StreamCipher, position_prefix
 from fedbandits.crypto.bulk import counter_blocks
 from fedbandits.crypto.kernels.words import permute
@@ -16,10 +15,8 @@ from fedbandits.learners.index_rules import explores
 from fedbandits.random import Key
 from fedbandits.systems.samba.ciphers import BIT, BITS, SCORE_BYTES, SCORES, floats
 from fedbandits.systems.samba.kernels.published import (
-    Batch,
     Owners,
     PacketPads,
-    Scratch,
     any_place,
     list_drawn,
     new_scratch,
@@ -37,6 +34,12 @@ from fedbandits.systems.samba.streams import Streams
 #: Numbers of key stream that are made at once. A cipher block for each stays below 128 KiB: from
 #: there on memory may be mapped, and emptied, anew for every batch, which costs as much as a step.
 _CHUNK = 7 << 10
+#: Sees what Comp receives and answers: step, iteration, sealed scores and bits, both by place.
+Observer = Callable[[int, int, Sequence[bytes], Sequence[bytes]], None]
+#: Returns seconds since some moment.
+Timer = Callable[[], float]
+#: Those whose time is told apart (Figure 8d).
+ROLES = ("data owners", "controller", "comp", "customer")
 
 
 class Setting(NamedTuple):
@@ -51,7 +54,7 @@ class Setting(NamedTuple):
     clock: Clock
     owners: Owners
     seconds: dict[str, float]  # time spent, by role; added to
-    observer: Observer | None
+    observer: Observer | None  # called with the packets of every iteration
     timer: Timer
 
 
@@ -71,13 +74,7 @@ class Steps(Protocol):
 
 
 class PublishedSteps:
-    """Comp compares masked scores: in clear, or sealed by either cipher.
-
-    Parameters
-    ----------
-    setting
-        What is played. With an observer, or AES-GCM, every packet is sealed by itself.
-    """
+    """Comp compares masked scores in one compiled loop: in clear, or sealed by key stream."""
 
     def __init__(self, setting: Setting) -> None:
         self._setting, self.agreed = setting, setting.agreed
@@ -85,27 +82,16 @@ class PublishedSteps:
         self._streams = Streams(
             setting.secrets, self.agreed, config.tie_breaking == "random", plan.drawn_scores
         )
-        #: What plays instead of the compiled loop, if anything does.
-        self.sealed: SealedSteps | None = None
-        if setting.observer is not None or config.packet_cipher == "aes-gcm":
-            unsent = config.exploration_shortcut != "none"
-            self.sealed = SealedSteps(
-                self.agreed, setting.cipher, unsent, setting.seconds, setting.observer,
-                setting.timer,
-            )  # fmt: skip
         self._scratch = new_scratch(plan.arms)
         self.at_once = usual_steps(self.agreed)
 
     def play(self, first: int, count: int) -> int:
-        """Play some steps, whichever way."""
-        draws, setting = self._streams.batch(first, count), self._setting
-        world, key, owners = setting.world, setting.key, setting.owners
-        explored = setting.clock.explored
-        if self.sealed is not None:
-            return self.sealed.play(world, owners, key, first, draws, self._scratch, explored)
+        """Play some steps; see :class:`Steps`."""
+        setting = self._setting
         return play_steps(
-            world, self.agreed.rule, np.array(self.agreed.comparisons), owners, key, first, draws,
-            self._pads(first, count), self._scratch, explored,
+            setting.world, self.agreed.rule, np.array(self.agreed.comparisons), setting.owners,
+            setting.key, first, self._streams.batch(first, count), self._pads(first, count),
+            self._scratch, setting.clock.explored,
         )  # fmt: skip
 
     def _pads(self, first: int, count: int) -> PacketPads:
@@ -124,14 +110,6 @@ class PublishedSteps:
         )
 
 
-#: Sees what Comp receives and answers: step, iteration, sealed scores and bits, both by place.
-Observer = Callable[[int, int, Sequence[bytes], Sequence[bytes]], None]
-#: Returns seconds since some moment.
-Timer = Callable[[], float]
-#: Those whose time is told apart (Figure 8d).
-ROLES = ("data owners", "controller", "comp", "customer")
-
-
 class Chances(NamedTuple):
     """Random words of one iteration."""
 
@@ -140,71 +118,42 @@ class Chances(NamedTuple):
     drawn: Words64  # (0, 1 or arms,)
 
 
-class SealedSteps:
-    """Plays steps; every role does all of its cryptographic operations.
+class SealedSteps(PublishedSteps):
+    """Comp compares masked scores; every packet is sealed and opened by itself."""
 
-    Parameters
-    ----------
-    agreed
-        What was agreed on.
-    cipher
-        The cipher of scores and bits.
-    silent
-        Whether owners send no scores in steps that explore.
-    seconds
-        Time spent, by role; added to.
-    observer
-        Called with the packets of every iteration.
-    clock
-        What time is measured by.
-    """
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self._cipher = setting.cipher
+        #: Whether owners send no scores in steps that explore.
+        self._unsent = setting.plan.config.exploration_shortcut != "none"
+        self._slots = [place.to_bytes(4, "big") for place in range(self.agreed.arms)]
 
-    def __init__(
-        self,
-        agreed: Agreement,
-        cipher: PacketCipher,
-        silent: bool,
-        seconds: dict[str, float],
-        observer: Observer | None = None,
-        clock: Timer = time.perf_counter,
-    ) -> None:
-        self._clock = clock
-        self._agreed, self._cipher, self._seconds = agreed, cipher, seconds
-        self._silent, self._observer = silent, observer
-        self._slots = [place.to_bytes(4, "big") for place in range(agreed.arms)]
-
-    def play(
-        self, world: Any, owners: Owners, key: Key, first: int, draws: Batch, scratch: Scratch,
-        explored: Ints,
-    ) -> int:  # fmt: skip
-        """Play as many steps as there are draws; returns 0, or the step that was refused."""
-        for s in range(len(draws.exploration)):
-            step = first + s
-            exploring = explores(
-                self._agreed.rule, step, self._agreed.arms, float(draws.exploration[s])
-            )
-            explored[0] += exploring
-            for i in range(self._agreed.iterations):
-                permute(draws.places[s, i], scratch.places)
+    def play(self, first: int, count: int) -> int:
+        """Play some steps; see :class:`Steps`."""
+        draws, agreed = self._streams.batch(first, count), self.agreed
+        for s in range(count):
+            step, drawn = first + s, float(draws.exploration[s])
+            exploring = explores(agreed.rule, step, agreed.arms, drawn)
+            self._setting.clock.explored[0] += exploring
+            for i in range(agreed.iterations):
+                permute(draws.places[s, i], self._scratch.places)
                 mask = float(draws.masks[s, i])
                 chances = Chances(draws.ties[s, i], draws.waits[s, i], draws.drawn[s])
-                if not self._iteration(
-                    world, owners, key, step, i, exploring, mask, chances, scratch
-                ):
+                if not self._iteration(step, i, exploring, mask, chances):
                     return step
         return 0
 
     def _iteration(
-        self, world: Any, owners: Owners, key: Key, step: int, index: int, exploring: bool,
-        mask: float, chances: Chances, scratch: Scratch,
-    ) -> bool:  # fmt: skip
+        self, step: int, index: int, exploring: bool, mask: float, chances: Chances
+    ) -> bool:
         """Play steps 2 to 5 once; returns whether all scores were numbers."""
-        agreed, seconds, clock = self._agreed, self._seconds, self._clock
+        setting, scratch = self._setting, self._scratch
+        agreed, owners, seconds, clock = self.agreed, setting.owners, setting.seconds, setting.timer
         places: list[int] = scratch.places.tolist()
-        silent = exploring and self._silent
+        unsent = exploring and self._unsent
         began = clock()
         sealed: list[bytes] = []
-        if not silent:
+        if not unsent:
             owners_score(agreed.rule, index + 1, step, exploring, mask, owners, scratch.masked)
             data = scratch.masked.tobytes()
             payloads = [data[at : at + SCORE_BYTES] for at in range(0, len(data), SCORE_BYTES)]
@@ -212,42 +161,42 @@ class SealedSteps:
             sealed = self._cipher.seal([positions[place] for place in places], payloads)
         owners_done = clock()
         listed = [b""] * agreed.arms
-        for place, packet in zip(places, sealed, strict=not silent):
+        for place, packet in zip(places, sealed, strict=not unsent):
             listed[place] = packet
-        drawn = silent and chances.drawn.size > 0
+        drawn = unsent and chances.drawn.size > 0
         if drawn:
             list_drawn(chances.drawn, scratch.places, scratch.opened)
         permuted = clock()
         if drawn:
             chosen = int(select_drawn(scratch.opened))
-        elif silent:
+        elif unsent:
             chosen = int(any_place(chances.tie, agreed.arms))
         else:
-            chosen = self._compare(step, index, listed, chances, scratch)
+            chosen = self._compare(step, index, listed, chances)
         if chosen < 0:
             return False
         positions = self._positions(BITS, step, index + 1)
         answers = self._cipher.seal(positions, [BIT[p == chosen] for p in range(agreed.arms)])
-        if self._observer is not None:
-            self._observer(step, index + 1, listed, answers)
+        if setting.observer is not None:
+            setting.observer(step, index + 1, listed, answers)
         compared = clock()
         returned = [answers[place] for place in places]
         unpermuted = clock()
         opened = self._cipher.open([positions[place] for place in places], returned)
         arm = opened.index(BIT[1])
-        owners_take(world, agreed.rule, index + 1, agreed.iterations, step, arm, owners, key)
+        owners_take(
+            setting.world, agreed.rule, index + 1, agreed.iterations, step, arm, owners, setting.key
+        )
         seconds["data owners"] += owners_done - began + clock() - unpermuted
         seconds["controller"] += permuted - owners_done + unpermuted - compared
         seconds["comp"] += compared - permuted
         return True
 
-    def _compare(
-        self, step: int, index: int, listed: Sequence[bytes], chances: Chances, scratch: Scratch
-    ) -> int:
+    def _compare(self, step: int, index: int, listed: Sequence[bytes], chances: Chances) -> int:
         """Choose a place as Comp does (step 4), or -1."""
         masked = floats(self._cipher.open(self._positions(SCORES, step, index + 1), listed))
-        comparison = self._agreed.comparisons[index]
-        return int(select_arm(comparison, masked, chances.tie, chances.waits, scratch.waits))
+        comparison = self.agreed.comparisons[index]
+        return int(select_arm(comparison, masked, chances.tie, chances.waits, self._scratch.waits))
 
     def _positions(self, direction: int, step: int, iteration: int) -> list[bytes]:
         return list(map(position_prefix(direction, step, iteration).__add__, self._slots))

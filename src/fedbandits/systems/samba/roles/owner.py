@@ -63,8 +63,11 @@ class OwnerTools:
     def __init__(self, supply: Supply, agreed: Agreement, exploration: bytes) -> None:
         self.agreed = agreed
         self._draws = owner_key(supply.draws, agreed.run)
-        #: Whether a step explores, which all owners know.
-        self.explores = Exploration(exploration, agreed).explores
+        self._exploration = Exploration(exploration, agreed)
+
+    def explores(self, step: int) -> bool:
+        """Tell whether a step explores, which all owners know."""
+        return self._exploration.explores(step)
 
     def remembered(self, iteration: int, chosen: bool, memory: float) -> float:
         """Return what the owner's rule keeps after a bit."""

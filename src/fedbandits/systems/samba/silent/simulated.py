@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,66 +39,8 @@ from fedbandits.systems.samba.steps import Setting, Timer
 from fedbandits.systems.samba.streams import SilentStreams, total_pad
 
 
-class _Seals(Protocol):
-    """How corrections are sealed for both servers, and opened by them."""
-
-    def seal(self, first: int, corrections: list[Words64]) -> Any:
-        """Seal corrections; the turns are numbered from ``first`` on."""
-
-    def open(self, first: int, turns: int, sealed: Any) -> list[Words64]:
-        """Open corrections of so many turns."""
-
-
-class _KeyStreamSeals:
-    """Corrections are sealed by key stream, in place."""
-
-    def __init__(self, keys: tuple[bytes, bytes], sizes: tuple[int, int], most: int) -> None:
-        self._streams = [KeyStream(key, size) for key, size in zip(keys, sizes, strict=True)]
-        self._pads = [np.empty((most, size), np.uint64) for size in sizes]
-
-    def seal(self, first: int, corrections: list[Words64]) -> list[Words64]:
-        for stream, pad, words in zip(self._streams, self._pads, corrections, strict=True):
-            some = pad[: len(words)]
-            stream.fill(first, some)
-            np.bitwise_xor(words, some, out=words)
-        return corrections
-
-    def open(self, first: int, turns: int, sealed: list[Words64]) -> list[Words64]:
-        del first, turns
-        for pad, words in zip(self._pads, sealed, strict=True):
-            np.bitwise_xor(words, pad[: len(words)], out=words)
-        return sealed
-
-
-class _PacketSeals:
-    """Corrections of some turns are one packet for either server."""
-
-    def __init__(
-        self, cipher: CipherName, keys: tuple[bytes, bytes], sizes: tuple[int, int]
-    ) -> None:
-        self._lines, self._sizes = [Line(cipher, key, DEALT) for key in keys], sizes
-
-    def seal(self, first: int, corrections: list[Words64]) -> list[bytes]:
-        pairs = zip(self._lines, corrections, strict=True)
-        return [line.seal(first, 1, 0, to_bytes(words)) for line, words in pairs]
-
-    def open(self, first: int, turns: int, sealed: list[bytes]) -> list[Words64]:
-        sides = zip(self._lines, sealed, self._sizes, strict=True)
-        return [
-            to_words(line.open(first, 1, 0, packet, WORD_BYTES * turns * size))
-            for line, packet, size in sides
-        ]
-
-
-class _Words(NamedTuple):
-    """Words of both servers' seeds for some turns, a row a turn."""
-
-    first: Words64
-    second: Words64
-
-
 class SeedWords:
-    """The words that both servers expand, as they and the dealer make them, each for itself.
+    """Words that both servers expand, as they and the dealer make them, each for itself.
 
     Parameters
     ----------
@@ -116,30 +58,25 @@ class SeedWords:
         self._streams = [KeyStream(key, width) for key, width in zip(secrets, widths, strict=True)]
         self._memory = [np.empty((most, width), np.uint64) for width in widths]
 
-    def make(self, first: int, turns: int, at: int = 0) -> _Words:
-        """Make the words of so many turns from turn number ``first`` on.
-
-        They lie from row ``at`` of the memory on, until others do.
-        """
-        made = _Words(*(words[at : at + turns] for words in self._memory))
-        for stream, words in zip(self._streams, made, strict=True):
+    def make(self, first: int, turns: int) -> tuple[Words64, Words64]:
+        """Make both servers' words of so many turns from turn number ``first`` on, a row a turn."""
+        one, other = (words[:turns] for words in self._memory)
+        for stream, words in zip(self._streams, (one, other), strict=True):
             stream.fill(first, words)
-        return made
+        return one, other
 
 
 class Dealer:
-    """Deals for some turns after the others.
+    """Deals for some turns after the others, and seals corrections for both servers.
+
+    They are sealed by key stream, in place, or are one packet for either server.
 
     Parameters
     ----------
-    keys
-        What it shares with either server.
-    arms, comparisons
-        Entries of a selection, and its comparisons.
-    most
-        Turns that are dealt for at once, at most.
+    keys, arms, comparisons, most
+        See :class:`SeedWords`.
     cipher
-        What corrections are sealed by.
+        The cipher of corrections.
     timer
         What its own time is measured by.
     """
@@ -151,17 +88,17 @@ class Dealer:
         self._comparisons, self._timer = comparisons, timer
         self._words = SeedWords(keys, arms, comparisons, most)
         sizes = 2 * arms, correction_words(arms, comparisons)
-        self._memory = [np.empty((most, n), np.uint64) for n in sizes]
+        self._memory = [np.empty((most, size), np.uint64) for size in sizes]
         seals = keys.first.sealed, keys.second.sealed
-        self._seals: _Seals = (
-            _KeyStreamSeals(seals, sizes, most) if cipher == "stream"
-            else _PacketSeals(cipher, seals, sizes)
-        )  # fmt: skip
+        self._in_place = cipher == "stream"
+        self._streams = [KeyStream(key, size) for key, size in zip(seals, sizes, strict=True)]
+        self._pads = [np.empty((most * self._in_place, size), np.uint64) for size in sizes]
+        self._lines = [Line(cipher, key, DEALT) for key in seals]
         self._places = np.empty(arms, np.int64)
         #: Seconds that the dealer has worked.
         self.seconds = 0.0
 
-    def deal(self, first: int, turns: int) -> tuple[Words64, Words64]:
+    def deal(self, first: int, turns: int) -> list[Words64]:
         """Deal corrections for both servers, for so many turns from turn number ``first`` on.
 
         They are overwritten by the next call.
@@ -170,13 +107,23 @@ class Dealer:
         began = self._timer()
         words = self._words.make(first, turns)
         deal_turns(*words, self._comparisons, self._places, *corrections)
-        sealed = self._seals.seal(first, corrections)
+        if self._in_place:
+            pads = [pad[:turns] for pad in self._pads]
+            for stream, pad, made in zip(self._streams, pads, corrections, strict=True):
+                stream.fill(first, pad)
+                np.bitwise_xor(made, pad, out=made)
+            self.seconds += self._timer() - began
+            for pad, made in zip(pads, corrections, strict=True):
+                np.bitwise_xor(made, pad, out=made)
+            return corrections
+        pairs = zip(self._lines, corrections, strict=True)
+        sealed = [line.seal(first, 1, 0, to_bytes(made)) for line, made in pairs]
         self.seconds += self._timer() - began
-        opened = self._seals.open(first, turns, sealed)
-        for_first, for_second = (
-            words.reshape(made.shape) for words, made in zip(opened, corrections, strict=True)
-        )
-        return for_first, for_second
+        arrived = zip(self._lines, sealed, corrections, strict=True)
+        return [
+            to_words(line.open(first, 1, 0, packet, made.nbytes)).reshape(made.shape)
+            for line, packet, made in arrived
+        ]
 
 
 #: Turns that are made at once at least: an owner has its own keys, and to go on with the stream of
@@ -185,16 +132,9 @@ _LEAST_TURNS = 256
 
 
 class OwnerStreams:
-    """A word an owner, a turn and a purpose.
+    """Words of all owners, one an owner, a turn and a purpose.
 
-    Parameters
-    ----------
-    keys
-        Of every owner.
-    agreed
-        What the run is about.
-    sealed
-        Whether words and answers are sealed by key stream.
+    Words and answers are ``sealed`` by key stream, or not at all.
     """
 
     def __init__(self, keys: list[OwnerKeys], agreed: Agreement, sealed: bool) -> None:
@@ -249,12 +189,7 @@ class SimulatedParts(NamedTuple):
 def make_parts(setting: Setting, most: int) -> SimulatedParts:
     """Make the parts of one run.
 
-    Parameters
-    ----------
-    setting
-        What is played.
-    most
-        Turns that are dealt for at once, at most. Servers expand words of one turn more.
+    At most ``most`` turns are dealt for at once. Servers expand words of one turn more.
     """
     agreed, config = setting.agreed, setting.plan.config
     arms, cipher = agreed.arms, config.packet_cipher
@@ -281,17 +216,7 @@ def _carried(line: Line, step: int, word: np.uint64) -> np.uint64:
 
 
 class SharedTotal:
-    """The total of a simulated run: owners split their sums between both servers.
-
-    Parameters
-    ----------
-    secrets
-        Of all parties.
-    agreed
-        What the run is about.
-    cipher
-        What packets are sealed by.
-    """
+    """The total of a simulated run: owners split their sums between both servers."""
 
     def __init__(self, secrets: SimulatedSecrets, agreed: Agreement, cipher: CipherName) -> None:
         keys = secrets.owner_keys(agreed)
