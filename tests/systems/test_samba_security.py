@@ -91,7 +91,7 @@ def test_the_table_in_the_docs_is_the_generated_one():
 
 def leak_channel_key(monkeypatch):
     run = federated(variant("ucb"), 4, 30)
-    run.one("controller")._extra = run.one("comp")._key
+    run.one("controller")._extra = run.one("comp")._supply.secrets["channel"]
     return run
 
 
@@ -185,8 +185,9 @@ def test_distributed_runs_show_everything_but_permutations_to_comp():
 
 def test_parties_hold_their_own_keys_and_no_others():
     run = played(variant("ucb"))
-    channel, masks = run.one("comp")._key, run.one("controller").draws.keys.masks
-    places, waits = run.one("controller").draws.keys.places, run.one("comp")._secret
+    of_comp = run.one("comp")._supply.secrets
+    channel, masks = of_comp["channel"], run.one("controller").draws.keys.masks
+    places, waits = run.one("controller").draws.keys.places, of_comp["comp"]
     held = {party.name: keys_of_party(party)[0] for party in run.network.parties.values()}
     assert channel not in held[CONTROLLER] | held[CUSTOMER]
     assert masks not in held[COMP] | held[CUSTOMER]
@@ -201,7 +202,7 @@ def secrets_of(run):
     """Every secret of a run, by name, and whose state may hold it: an owner was given two."""
     simulated, agreed = SimulatedSecrets.derive(0, 0), run.one("controller").agreement
     keys = run.one("controller").draws.keys
-    own = make_keys(CompKeys, simulated.comp, agreed.run)
+    own = make_keys(CompKeys, simulated.comp, agreed)
     secret = {
         "owners' and Comp's": simulated.channel,
         "packets": derive_key(simulated.channel, f"samba {agreed.context.hex()}"),
@@ -263,9 +264,10 @@ def test_runs_and_agreements_have_keys_of_their_own():
 
 def test_secrets_differ_between_replicates_and_purposes():
     one, two = SimulatedSecrets.derive(0, 0), SimulatedSecrets.derive(0, 1)
-    assert len({*one, *two}) == 10
-    keys = make_keys(ControllerKeys, one.controller, one.run)
-    others = make_keys(CompKeys, one.comp, one.run) + make_keys(OwnersKeys, one.owners, one.run)
+    assert len({*one, *two}) == 2 * len(one) == 24
+    agreed = agree(90, 6, UCB(), one.run, PUBLISHED)
+    keys = make_keys(ControllerKeys, one.controller, agreed)
+    others = make_keys(CompKeys, one.comp, agreed) + make_keys(OwnersKeys, one.owners, agreed)
     assert len({*keys, *others}) == 7
 
 

@@ -149,16 +149,8 @@ class Ties:
 class Streams:
     """All streams of one run, for a simulation, which holds every key.
 
-    Parameters
-    ----------
-    secrets
-        The parties' secrets.
-    agreed
-        What they agreed on.
-    random_ties
-        Whether equal scores are chosen among at random; the first place wins otherwise.
-    drawn_scores
-        How many scores the Controller draws in a step that explores.
+    Comp chooses among equal scores at random if ``random_ties``, and takes the first place
+    otherwise. ``drawn_scores`` is how many scores the Controller draws in a step that explores.
     """
 
     def __init__(
@@ -232,13 +224,6 @@ class SilentStreams:
     """The streams of one silent run, for a simulation, which holds every key.
 
     They are the same however the run is executed: what hides the scores changes no draw.
-
-    Parameters
-    ----------
-    secrets
-        The parties' secrets.
-    agreed
-        What they agreed on.
     """
 
     def __init__(self, secrets: SimulatedSecrets, agreed: Agreement) -> None:

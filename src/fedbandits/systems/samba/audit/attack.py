@@ -55,13 +55,7 @@ class Recovery(NamedTuple):
 
 
 def comp_observations(run: PartiesReplicate) -> Iterator[Observation]:
-    """Open what Comp received in a run, with the key that Comp has; first iterations only.
-
-    Parameters
-    ----------
-    run
-        SAMBA's parties, played to the end.
-    """
+    """Open what Comp received in a run, with the key that Comp has; first iterations only."""
     comp = run.one("comp")
     lists, answers = {}, {}
     for _, message in run.network.transcript.deliveries:
@@ -153,13 +147,7 @@ def _unique(groups: Iterable[Iterable[Ints]]) -> list[Ints]:
 
 
 def success_rate(run: PartiesReplicate) -> float:
-    """Share of a run's comparisons before which Comp knows {(sᵢ, nᵢ)} exactly.
-
-    Parameters
-    ----------
-    run
-        Parties played to the end, with at least one comparison, by a rule of ``SCORES_KNOWN``.
-    """
+    """Return the share of a run's comparisons before which Comp knows {(sᵢ, nᵢ)} exactly."""
     found = count_recovered(run)
     return found.statistics / max(1, found.of)
 
@@ -228,12 +216,7 @@ def exploring_steps(run: PartiesReplicate) -> list[int]:
 def guess_by_place(run: PartiesReplicate, steps: Sequence[int]) -> Hits:
     """Guess, knowing the order, the place that the first half of the steps chose most.
 
-    Parameters
-    ----------
-    run
-        SAMBA's parties, played to the end.
-    steps
-        Steps whose arm is guessed; the first half is learned from.
+    The first half of the steps is learned from, the others are guessed.
     """
     controller, pulled = run.one("controller"), pulled_arms(run)
     last = controller.agreement.iterations
@@ -246,12 +229,7 @@ def guess_by_place(run: PartiesReplicate, steps: Sequence[int]) -> Hits:
 def guess_by_drawn_score(run: PartiesReplicate, steps: Sequence[int]) -> Hits:
     """Guess, knowing the order and the scores that the Controller drew, the largest's owner.
 
-    Parameters
-    ----------
-    run
-        SAMBA's parties, played to the end.
-    steps
-        Steps that explore; where no scores were drawn, the guess is owner 0.
+    Where no scores were drawn, the guess is owner 0.
     """
     controller, pulled = run.one("controller"), pulled_arms(run)
     drawn = {

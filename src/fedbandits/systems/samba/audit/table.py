@@ -82,15 +82,7 @@ Table = Mapping[str, Mapping[str, Exposure]]
 def security_table(run: PartiesReplicate) -> dict[str, dict[str, Exposure]]:
     """Make the table of a published run from its transcript: datum by participant.
 
-    Parameters
-    ----------
-    run
-        SAMBA's parties, played to the end.
-
-    Returns
-    -------
-    dict
-        Rows by datum, columns by participant (keys of :data:`PARTICIPANTS`).
+    Rows are data, columns participants (keys of :data:`PARTICIPANTS`).
     """
     return _table(run, {name: PublishedAdversary(run, name) for name in PARTICIPANTS})
 

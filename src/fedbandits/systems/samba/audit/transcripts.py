@@ -90,13 +90,7 @@ def keys_of_message(message: Message) -> Iterator[bytes]:
 
 
 class Truth:
-    """Truth about a run, known to whoever has every key.
-
-    Parameters
-    ----------
-    run
-        SAMBA's parties, played to the end.
-    """
+    """Truth about a run, known to whoever has every key."""
 
     def __init__(self, run: PartiesReplicate) -> None:
         self._comp, self._controller = run.one("comp"), run.one("controller")

@@ -48,17 +48,7 @@ AnyOwner = TypeVar("AnyOwner", bound=BaseOwnerState)
 
 
 class OwnerTools:
-    """Draws of an owner in one run, which follow from its secrets.
-
-    Parameters
-    ----------
-    supply
-        The secrets that the owner brings, and the key of its own draws.
-    agreed
-        What the run is about.
-    exploration
-        The key of which steps explore.
-    """
+    """Draws of an owner in one run, which follow from its secrets."""
 
     def __init__(self, supply: Supply, agreed: Agreement, exploration: bytes) -> None:
         self.agreed = agreed

@@ -40,17 +40,7 @@ _AWAITED = {"collecting": Reason.SCORES, "comparing": Reason.BITS, "summing": Re
 
 
 class ControllerDraws:
-    """Draws of the Controller in one run, which follow from its secret.
-
-    Parameters
-    ----------
-    plan
-        What all parties go by.
-    secret
-        The Controller's.
-    run
-        The run's name.
-    """
+    """Draws of the Controller in one run, which follow from its secret."""
 
     def __init__(self, plan: SambaPlan, secret: bytes, run: bytes) -> None:
         #: What the run is about.

@@ -54,17 +54,6 @@ class Given(msgspec.Struct, frozen=True):
 class PublishedOwnerTools(OwnerTools):
     """Channels and draws of an owner, from its keys and what it was given.
 
-    Parameters
-    ----------
-    name
-        The owner's, for errors.
-    plan
-        What all parties go by.
-    supply
-        The keys that it brings.
-    given
-        What it was given.
-
     Raises
     ------
     WeakKeyError

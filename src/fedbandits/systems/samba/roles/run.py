@@ -132,17 +132,7 @@ class RunParty(Party[AnyRun]):
 
 
 class Member(RunParty[AnyRun]):
-    """A party of a run that hears from the Controller alone.
-
-    Parameters
-    ----------
-    seat
-        What it is told of all that is public.
-    plan
-        What all parties go by.
-    state
-        The state to begin in.
-    """
+    """A party of a run that hears from the Controller alone."""
 
     #: What it sends when it gives up.
     GAVE_UP: ClassVar[type[Ending]]

@@ -100,13 +100,7 @@ def block_size(arms: int, arity: int) -> int:
 
 
 class Deals:
-    """The blocks of a run: how many there are, how large, and what is in them.
-
-    Parameters
-    ----------
-    plan
-        What all parties go by.
-    """
+    """The blocks of a run: how many there are, how large, and what is in them."""
 
     def __init__(self, plan: SambaPlan) -> None:
         self.entries = plan.arms
@@ -199,18 +193,7 @@ AnyDealt = TypeVar("AnyDealt", dealing.First, dealing.Second)
 class DealtToServer(Generic[AnyDealt]):
     """The blocks of one server; the words of a turn can be made again at any time.
 
-    Parameters
-    ----------
-    deals
-        How blocks are made up.
-    cipher
-        The cipher of the packets.
-    keys
-        What it shares with the dealer.
-    place
-        0 for the Controller, 1 for Comp.
-    room
-        Receives what the server has for one turn.
+    Its place is 0 for the Controller and 1 for Comp; ``room`` receives what it has for one turn.
     """
 
     def __init__(
