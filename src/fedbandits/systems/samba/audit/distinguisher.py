@@ -15,7 +15,7 @@ runs (Kolmogorov-Smirnov), the smallest p-value being taken times the number of 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -62,7 +62,8 @@ def first_channels(views: Sequence[FirstView], arity: int) -> Channels:
         Contenders of a group at most.
     """
     had = [expanded_first(view, arity) for view in views]
-    seen = [(v, open_first(v, h, arity), h) for v, h in zip(views, had, strict=True)]
+    opened = [open_first(view, dealt, arity) for view, dealt in zip(views, had, strict=True)]
+    seen = list(zip(views, opened, had, strict=True))
     owned = {
         "share": [view.scores for view in views],
         "ahead": [view.ahead for view in views],
@@ -72,35 +73,45 @@ def first_channels(views: Sequence[FirstView], arity: int) -> Channels:
         "unit": [view.unit for view in views],
         "unit by owner": [_sorted(view.unit, dealt.places) for view, _, dealt in seen],
         "answers": [view.answers for view in views],
-        "told": [made.told for _, made, _ in seen],
+        "told": [made.told for made in opened],
         "seed": [view.words[:, : view.ahead.shape[1]] for view in views],
     }
-    words = {name: Channel(_by_run(values), by_owner=True) for name, values in owned.items()}
-    words["dealt"] = Channel(_by_run([view.shuffled for view in views]))
-    opened = [(view.openings, made) for view, made, _ in seen]
-    return Channels(words | _opened(opened), _places([made for _, made, _ in seen]))
+    return _channels(views, opened, owned, {"dealt": [view.shuffled for view in views]})
 
 
 def second_channels(views: Sequence[SecondView], arity: int) -> Channels:
     """Sort everything that the second server, Comp, sees; see :func:`first_channels`."""
     had = [expanded_second(view, arity) for view in views]
-    seen = [(v, open_second(v, h, arity), h) for v, h in zip(views, had, strict=True)]
+    opened = [open_second(view, dealt, arity) for view, dealt in zip(views, had, strict=True)]
     owned = {
         "pads": [view.pads for view in views],
         "answer pads": [view.answer_pads for view in views],
         "moved": [view.moved for view in views],
-        "share": [_sorted(made.share, dealt.places) for _, made, dealt in seen],
+        "share": [_sorted(m.share, dealt.places) for m, dealt in zip(opened, had, strict=True)],
         "mask": [each.mask for each in had],
         "mask back": [each.returned_mask for each in had],
         "share before": [each.share for each in had],
         "share back": [each.returned_share for each in had],
     }
+    others = {
+        "dealt": [view.shuffled for view in views],
+        "dealt bits": [view.bits for view in views],
+        "dealt joined": [view.joined for view in views],
+    }
+    return _channels(views, opened, owned, others)
+
+
+def _channels(
+    views: Sequence[FirstView | SecondView],
+    opened: Sequence[Opened],
+    owned: Mapping[str, list[Words64]],
+    others: Mapping[str, list[Words64]],
+) -> Channels:
+    """Put together words of owners, other words, openings and places."""
     words = {name: Channel(_by_run(values), by_owner=True) for name, values in owned.items()}
-    words["dealt"] = Channel(_by_run([view.shuffled for view in views]))
-    words["dealt bits"] = Channel(_by_run([view.bits for view in views]))
-    words["dealt joined"] = Channel(_by_run([view.joined for view in views]))
-    opened = [(view.openings, made) for view, made, _ in seen]
-    return Channels(words | _opened(opened), _places([made for _, made, _ in seen]))
+    words |= {name: Channel(_by_run(values)) for name, values in others.items()}
+    shares = [(view.openings, made) for view, made in zip(views, opened, strict=True)]
+    return Channels(words | _opened(shares), _places(opened))
 
 
 def _opened(seen: Sequence[tuple[tuple[Words64, ...], Opened]]) -> dict[str, Channel]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -133,18 +133,6 @@ class Truth:
         return float(self._scores[message.step, message.iteration][self.place(message, owner)])
 
 
-_Turn = tuple[int, int]
-
-
-class _Sent(NamedTuple):
-    """Sealed contents of a transcript, by what they belong to."""
-
-    words: dict[_Turn, dict[str, bytes]]
-    to_first: dict[tuple[int, int, int], bytes]
-    to_second: dict[tuple[int, int, int], bytes]
-    dealt: dict[tuple[type, int], bytes]
-
-
 def first_views(run: PartiesReplicate, keys: FirstKeys) -> list[FirstView]:
     """Return the Controller's views, one a turn; arrays have one selection.
 
@@ -161,15 +149,14 @@ def first_views(run: PartiesReplicate, keys: FirstKeys) -> list[FirstView]:
     ahead = np.empty(0, np.uint64)
     for turn, (step, iteration) in enumerate(reader.turns):
         if turn == 0:
-            sealed = reader.sent.to_first[step, iteration, 0]
+            sealed = reader.sent[ToFirst, step, iteration, 0]
             ahead = to_words(line.open(step, iteration, 0, sealed, WORD_BYTES * reader.arms))
-        sent = reader.sent.words[step, iteration]
-        scores = [
-            to_words(up.open(step, iteration, i, sent[owner], WORD_BYTES))
-            for i, (up, owner) in enumerate(zip(ups, owners, strict=True))
-        ]
+        scores = []
+        for i, (up, owner) in enumerate(zip(ups, owners, strict=True)):
+            sealed = reader.sent[Word, step, iteration, owner]
+            scores.append(to_words(up.open(step, iteration, i, sealed, WORD_BYTES)))
         last = turn + 1 == len(reader.turns)
-        openings, rest = reader.opened(line, reader.sent.to_first, (step, iteration), last)
+        openings, rest = reader.opened(line, (step, iteration), last)
         words, corrections = reader.dealt(turn, DealtFirst)
         shuffled, returned = to_words(corrections).reshape(2, -1)
         unit, answers, *following = rest.reshape(-1, reader.arms)
@@ -185,7 +172,7 @@ def second_views(run: PartiesReplicate, keys: SecondKeys) -> list[SecondView]:
     line, views = Line(reader.cipher, keys.link.to_second, TO_SECOND), list[SecondView]()
     pads = [(Pads(k.words, reader.agreed), Pads(k.answers, reader.agreed)) for k in keys.owners]
     for turn, (step, iteration) in enumerate(reader.turns):
-        openings, moved = reader.opened(line, reader.sent.to_second, (step, iteration), False)
+        openings, moved = reader.opened(line, (step, iteration), False)
         words, corrections = reader.dealt(turn, DealtSecond)
         own, answers = (
             np.array([pair[k].draw(step, iteration) for pair in pads], np.uint64) for k in (0, 1)
@@ -202,7 +189,7 @@ class _Reader:
         plan: Any = run.plan
         self.agreed, self.cipher = run.one("controller").agreement, plan.config.packet_cipher
         self.sent, self.arms = _sent(run), plan.arms
-        self.turns = sorted(self.sent.words)
+        self.turns = sorted({key[1:3] for key in self.sent if key[0] is Word})
         self.deals, self._first, self._keys = Deals(plan), first, keys
         self._contests = Contests(plan, "audit", first)
         self._counts = comparisons_per_item(plan.arms, plan.config.arity)
@@ -212,20 +199,21 @@ class _Reader:
         """Return the seed's words of a turn, and what corrects them."""
         block, size = self.deals.of(turn), self.deals.bytes[0 if self._first else 1]
         opened = Line(self.cipher, self._keys.sealed, DEALT).open(
-            block, 1, 0, self.sent.dealt[kind, block], self.deals.length(block) * size
+            block, 1, 0, self.sent[kind, block], self.deals.length(block) * size
         )
         place = turn - block * self.deals.selections
         return self._words.block(turn, 1)[0], opened[place * size : (place + 1) * size]
 
     def opened(
-        self, line: Line, sent: dict[tuple[int, int, int], bytes], turn: _Turn, last: bool
+        self, line: Line, turn: tuple[int, int], last: bool
     ) -> tuple[tuple[Words64, ...], Words64]:
         """Return the other server's shares of all items of a turn, and other words that it sent."""
         contests, items, rest = self._contests, list[Words64](), b""
+        kind = ToFirst if self._first else ToSecond
         for part in range(1, contests.parts + 1):
             size = contests.bytes_of(part, not self._first)
             more = self._vectors(part, last)
-            opened = line.open(*turn, part, sent[(*turn, part)], size + more)
+            opened = line.open(*turn, part, self.sent[kind, *turn, part], size + more)
             # The Controller's words come before its openings, Comp's after them.
             begin = 0 if self._first else more
             rest += opened[size:] if self._first else opened[:more]
@@ -245,19 +233,18 @@ class _Reader:
         return size
 
 
-def _sent(run: PartiesReplicate) -> _Sent:
-    sent = _Sent({}, {}, {}, {})
+def _sent(run: PartiesReplicate) -> dict[tuple[Any, ...], bytes]:
+    """Return the sealed contents of a transcript, by what they belong to."""
+    sent = dict[tuple[Any, ...], bytes]()
     for _, message in run.network.transcript.deliveries:
         match message:
             case Word():
-                turn = (message.step, message.iteration)
-                sent.words.setdefault(turn, {})[message.sender] = message.sealed
-            case ToFirst():
-                sent.to_first[message.step, message.iteration, message.part] = message.sealed
-            case ToSecond():
-                sent.to_second[message.step, message.iteration, message.part] = message.sealed
+                sent[Word, message.step, message.iteration, message.sender] = message.sealed
+            case ToFirst() | ToSecond():
+                place = (message.step, message.iteration, message.part)
+                sent[type(message), *place] = message.sealed
             case DealtFirst() | DealtSecond():
-                sent.dealt[type(message), message.block] = message.sealed
+                sent[type(message), message.block] = message.sealed
     return sent
 
 

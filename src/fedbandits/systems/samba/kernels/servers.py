@@ -13,14 +13,11 @@ from fedbandits._compile import compiled
 from fedbandits._typing import Ints, Words64
 from fedbandits.crypto.kernels.comparison import (
     OPENINGS,
-    Correlation,
     write_opening,
 )
 from fedbandits.crypto.kernels.dealing import (
-    First,
     ForFirst,
     ForSecond,
-    Second,
     deal,
     expand_first,
     expand_second,
@@ -269,43 +266,3 @@ def select_and_prepare(
     comps_shares(streams, column + 1, buffers.others)
     masked_share(buffers.others, dealt.second[row + 1][:arms], buffers.ahead)
     return arm
-
-
-@compiled
-def _expand_first(words: Words64, had: First) -> None:
-    for k in range(len(words)):
-        c = had.comparisons
-        own = Correlation(
-            c.share[k], c.bits[k], c.products[k], c.masks[k], c.passed[k], c.joined[k]
-        )
-        dealt = ForFirst(had.shuffled[k], had.returned[k])
-        out = First(had.places[k], had.mask[k], had.share[k], had.shuffled[k], had.returned[k], own)
-        expand_first(words[k], dealt, out)
-
-
-@compiled
-def _expand_second(
-    words: Words64, bits: Words64, products: NDArray[np.uint32], joined: Words64, had: Second
-) -> None:
-    for k in range(len(words)):
-        c = had.comparisons
-        own = Correlation(
-            c.share[k], c.bits[k], c.products[k], c.masks[k], c.passed[k], c.joined[k]
-        )
-        dealt = ForSecond(had.shuffled[k], bits[k], products[k], joined[k])
-        out = Second(
-            had.mask[k], had.share[k], had.returned_mask[k], had.returned_share[k], had.places[k],
-            had.shuffled[k], own,
-        )  # fmt: skip
-        expand_second(words[k], dealt, out)
-
-
-@compiled
-def _go_on(places: Ints, contenders: int, groups: int, smaller: Words64) -> int:
-    """Find the :func:`winners` of every selection; -1 if one of them is."""
-    left = contenders
-    for k in range(len(places)):
-        left = winners(places[k], contenders, groups, smaller[k])
-        if left < 0:
-            return -1
-    return left

@@ -9,7 +9,8 @@ Many selections with the same number of owners stand side by side: the first axi
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +25,18 @@ from fedbandits.crypto.kernels.comparison import (
 )
 from fedbandits.crypto.kernels.dealing import (
     First,
+    ForFirst,
+    ForSecond,
     Second,
+    expand_first,
+    expand_second,
+    new_first,
+    new_second,
     permuted_share,
     returned_share,
 )
+from fedbandits.crypto.kernels.tournament import winners
 from fedbandits.crypto.shares import comparisons, groups_of, pairs, stage_sizes
-from fedbandits.systems.samba.kernels.servers import _expand_first, _expand_second, _go_on
 
 #: One opening of every stage says which of two is the larger: the last one.
 RESULT = OPENINGS - 1
@@ -135,7 +142,8 @@ class Tournaments:
         if number == RESULT:
             results = self._side.opened.reshape(others.shape)
             groups = groups_of(self._left, self._arity)
-            self._left = _go_on(self._places, self._left, groups, results)
+            won = zip(self._places, results, strict=True)
+            self._left = min(winners(places, self._left, groups, each) for places, each in won)
             if self._left < 0:
                 raise ValueError("results that no numbers can cause")
         return own + others if number == 0 else own ^ others
@@ -155,25 +163,28 @@ def comparisons_per_item(arms: int, arity: int) -> tuple[int, ...]:
 def expanded_first(view: FirstView, arity: int) -> First:
     """Return what the first server has been dealt, with an axis of selections in front."""
     count, arms = view.scores.shape
-    mask, share = np.empty((2, count, arms), np.uint64)
-    dealt = _new_correlations(count, comparisons(arms, arity))
-    had = First(
-        np.empty((count, arms), np.int64), mask, share, view.shuffled.copy(), view.returned.copy(),
-        dealt,
-    )  # fmt: skip
-    _expand_first(view.words, had)
-    return had
+    had = [new_first(arms, comparisons(arms, arity)) for _ in range(count)]
+    for words, shuffled, returned, each in zip(
+        view.words, view.shuffled, view.returned, had, strict=True
+    ):
+        expand_first(words, ForFirst(shuffled, returned), each)
+    return First(*_stacked(had))
 
 
 def expanded_second(view: SecondView, arity: int) -> Second:
     """Return what the second server has been dealt, with an axis of selections in front."""
     count, arms = view.pads.shape
-    mask, share, back, share_back = np.empty((4, count, arms), np.uint64)
-    dealt = _new_correlations(count, comparisons(arms, arity))
-    places = np.empty((count, arms), np.int64)
-    had = Second(mask, share, back, share_back, places, view.shuffled.copy(), dealt)
-    _expand_second(view.words, view.bits, view.products, view.joined, had)
-    return had
+    had = [new_second(arms, comparisons(arms, arity)) for _ in range(count)]
+    corrections = zip(view.shuffled, view.bits, view.products, view.joined, strict=True)
+    for words, dealt, each in zip(view.words, corrections, had, strict=True):
+        expand_second(words, ForSecond(*dealt), each)
+    return Second(*_stacked(had))
+
+
+def _stacked(had: Sequence[First] | Sequence[Second]) -> Iterator[Any]:
+    *fields, dealt = zip(*had, strict=True)
+    yield from map(np.stack, fields)
+    yield Correlation(*map(np.stack, zip(*dealt, strict=True)))
 
 
 def open_first(view: FirstView, had: First, arity: int) -> Opened:
@@ -217,7 +228,3 @@ def _through(places: Ints, won: Ints) -> tuple[Ints, Ints]:
     """Return the winner's place with a permutation undone, and with it done once more."""
     rows = np.arange(len(won))
     return np.argsort(places, axis=1)[rows, won], places[rows, won]
-
-
-def _new_correlations(count: int, compared: int) -> Correlation:
-    return Correlation(*(np.empty((count, compared), np.uint64) for _ in Correlation._fields))
