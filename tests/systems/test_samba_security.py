@@ -115,7 +115,7 @@ def leak_private_key(monkeypatch):
 
 
 def no_permutation(monkeypatch):
-    monkeypatch.setattr(Places, "draw", lambda self, step, iteration: np.arange(self._arms))
+    monkeypatch.setattr(Places, "draw", lambda self, step, iteration: np.arange(self._width))
     return federated(variant("ucb"), 4, 30)
 
 

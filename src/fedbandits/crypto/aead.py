@@ -223,16 +223,7 @@ class Channel:
         payloads: Sequence[bytes],
         last: Turn,
     ) -> list[bytes]:
-        """Seal one payload a slot.
-
-        Parameters
-        ----------
-        step, iteration : int
-            The turn, which is the last one sealed from then on.
-        slots : sequence of int
-        payloads : sequence of bytes
-        last : Turn
-            The last one that was sealed; :data:`NEVER` before the first.
+        """Seal one payload a slot; ``last`` is the last turn sealed, :data:`NEVER` before any.
 
         Raises
         ------
@@ -246,16 +237,7 @@ class Channel:
     def open(
         self, step: int, iteration: int, slots: Sequence[int], sealed: Sequence[bytes], last: Turn
     ) -> list[bytes]:
-        """Open one packet a slot.
-
-        Parameters
-        ----------
-        step, iteration : int
-            The turn, which is the last one opened once all is known to be well.
-        slots : sequence of int
-        sealed : sequence of bytes
-        last : Turn
-            The last one that was opened; :data:`NEVER` before the first.
+        """Open one packet a slot; ``last`` is the last turn opened, :data:`NEVER` before any.
 
         Raises
         ------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedbandits._typing import Ints, Words64
+from fedbandits._typing import Floats, Ints, Words64
 from fedbandits.crypto.kernels.words import permute, word_to_unit
 from fedbandits.crypto.keystream import KeyStream
 from fedbandits.learners.index_rules import IN_PROPORTION, explores, fill_arm_keys
@@ -32,33 +32,73 @@ def position(step: int, iteration: int, iterations: int) -> int:
     return step * iterations + iteration - 1
 
 
-class Masks:
-    """αₜ as an owner draws it."""
+class TurnWords:
+    """Random words of every iteration of every step; a key of no bytes gives words of 0.
+
+    Parameters
+    ----------
+    key
+        The secret key.
+    width
+        Words of one iteration.
+    iterations
+        Iterations a step.
+    """
+
+    def __init__(self, key: bytes, width: int, iterations: int) -> None:
+        self._stream = KeyStream(key, width) if key else None
+        self._width, self._iterations = width, iterations
+
+    def words(self, step: int, iteration: int) -> Words64:
+        """Draw the words of one iteration, (width,)."""
+        if self._stream is None:
+            return np.zeros(self._width, np.uint64)
+        return self._stream.words(position(step, iteration, self._iterations))
+
+    def block(self, first: int, steps: int) -> Words64:
+        """Draw the words of some steps, (steps, iterations, width)."""
+        shape = (steps, self._iterations, self._width)
+        if self._stream is None:
+            return np.zeros(shape, np.uint64)
+        start = position(first, 1, self._iterations)
+        return self._stream.block(start, steps * self._iterations).reshape(shape)
+
+
+class Masks(TurnWords):
+    """Masks αₜ, which all owners draw."""
 
     def __init__(self, key: bytes, iterations: int) -> None:
-        self._stream, self._iterations = KeyStream(key, 1), iterations
+        super().__init__(key, 1, iterations)
 
     def draw(self, step: int, iteration: int) -> float:
         """Draw the mask of one iteration, the same for all owners."""
-        return word_to_mask(self._stream.words(position(step, iteration, self._iterations))[0])
+        return word_to_mask(self.words(step, iteration)[0])
 
 
-class Places:
-    """σₜ as the Controller draws it."""
-
-    def __init__(self, key: bytes, arms: int, iterations: int) -> None:
-        self._stream, self._iterations = KeyStream(key, arms), iterations
-        self._arms = arms
+class Places(TurnWords):
+    """Places σₜ, which the Controller draws."""
 
     def draw(self, step: int, iteration: int) -> Ints:
         """Draw the places of all owners in Comp's list, (arms,)."""
-        places = np.empty(self._arms, np.int64)
-        permute(self._stream.words(position(step, iteration, self._iterations)), places)
+        places = np.empty(self._width, np.int64)
+        permute(self.words(step, iteration), places)
         return places
 
 
+class Ties(TurnWords):
+    """Words by which Comp chooses among equal scores; by words of 0 it takes the first."""
+
+    def __init__(self, key: bytes, iterations: int) -> None:
+        super().__init__(key, 1, iterations)
+
+    def draw(self, step: int, iteration: int) -> np.uint64:
+        """Draw the word of one iteration."""
+        word: np.uint64 = self.words(step, iteration)[0]
+        return word
+
+
 class Exploration:
-    """The uniform draw that tells whether a step explores.
+    """Uniform draws that tell whether a step explores.
 
     Parameters
     ----------
@@ -76,6 +116,12 @@ class Exploration:
         """Draw a number that is uniform on [0, 1)."""
         return word_to_unit(self._stream.words(step)[0])
 
+    def block(self, first: int, steps: int) -> Floats:
+        """Draw the numbers of some steps, (steps,)."""
+        numbers = np.empty(steps)
+        fill_units(self._stream.block(first, steps)[:, 0], numbers)
+        return numbers
+
     def explores(self, step: int) -> bool:
         """Tell whether a step explores."""
         if not self._can_explore:
@@ -84,7 +130,7 @@ class Exploration:
 
 
 class DrawnScores:
-    """The scores that the Controller draws for steps that explore, as section 5.4 prints it.
+    """Scores that the Controller draws for steps that explore, as section 5.4 prints it.
 
     Parameters
     ----------
@@ -115,37 +161,6 @@ def fill_owner_keys(key: Key, run: bytes, keys: Words64) -> None:
         keys[i] = owner_key(Key(*brought), run)
 
 
-class Ties:
-    """The words by which Comp chooses among equal scores.
-
-    Parameters
-    ----------
-    key
-        Comp's own; empty for words of 0, with which the first of equals is chosen.
-    iterations
-        Iterations a step.
-    """
-
-    def __init__(self, key: bytes, iterations: int) -> None:
-        self._stream = KeyStream(key, 1) if key else None
-        self._iterations = iterations
-
-    def draw(self, step: int, iteration: int) -> np.uint64:
-        """Draw the word of one iteration."""
-        if self._stream is None:
-            return np.uint64(0)
-        word: np.uint64 = self._stream.words(position(step, iteration, self._iterations))[0]
-        return word
-
-    def block(self, first: int, steps: int) -> Words64:
-        """Draw the words of some steps, (steps, iterations)."""
-        shape = (steps, self._iterations)
-        if self._stream is None:
-            return np.zeros(shape, np.uint64)
-        start = position(first, 1, self._iterations)
-        return self._stream.block(start, steps * self._iterations).reshape(shape)
-
-
 class Streams:
     """All streams of one run, for a simulation, which holds every key.
 
@@ -162,31 +177,45 @@ class Streams:
     ) -> None:
         keys = make_keys(ControllerKeys, secrets.controller, agreed)
         own = make_keys(CompKeys, secrets.comp, agreed)
-        self._iterations, self._arms = agreed.iterations, agreed.arms
-        self._exploration = KeyStream(keys.exploration, 1)
-        self._masks = KeyStream(keys.masks, 1)
-        self._places = KeyStream(keys.places, agreed.arms)
-        self._waits = KeyStream(own.waits, agreed.arms)
-        self._ties = Ties(own.ties if random_ties else b"", agreed.iterations)
+        arms, iterations = agreed.arms, agreed.iterations
+        self._exploration = Exploration(keys.exploration, agreed)
+        self._masks, self._places = (
+            Masks(keys.masks, iterations),
+            Places(keys.places, arms, iterations),
+        )
+        self._waits = TurnWords(own.waits, arms, iterations)
+        self._ties = Ties(own.ties if random_ties else b"", iterations)
         self._drawn = DrawnScores(keys.scores, drawn_scores if agreed.can_explore else 0)
         self._matches = IN_PROPORTION in agreed.comparisons
 
     def batch(self, first: int, steps: int) -> Batch:
         """Make the draws of steps ``first`` … ``first + steps - 1``."""
-        start, count = position(first, 1, self._iterations), steps * self._iterations
-        shape = (steps, self._iterations, self._arms)
-        masks = np.empty((steps, self._iterations))
-        fill_masks(self._masks.block(start, count)[:, 0], masks.reshape(-1))
-        exploration = np.empty(steps)
-        fill_units(self._exploration.block(first, steps)[:, 0], exploration)
-        places = self._places.block(start, count).reshape(shape)
-        waits = (
-            self._waits.block(start, count).reshape(shape)
-            if self._matches
-            else np.empty((steps, self._iterations, 0), np.uint64)
-        )
-        ties, drawn = self._ties.block(first, steps), self._drawn.block(first, steps)
-        return Batch(exploration, masks, places, waits, ties, drawn)
+        words, places = self._masks.block(first, steps), self._places.block(first, steps)
+        masks = np.empty(words.shape[:2])
+        fill_masks(words.reshape(-1), masks.reshape(-1))
+        nothing = np.empty((*words.shape[:2], 0), np.uint64)
+        waits = self._waits.block(first, steps) if self._matches else nothing
+        return Batch(
+            self._exploration.block(first, steps), masks, places, waits,
+            self._ties.block(first, steps)[:, :, 0], self._drawn.block(first, steps),
+        )  # fmt: skip
+
+
+class SilentStreams:
+    """All streams of one silent run, for a simulation, which holds every key.
+
+    They are the same however the run is executed: what hides the scores changes no draw.
+    """
+
+    def __init__(self, secrets: SimulatedSecrets, agreed: Agreement) -> None:
+        controllers = make_keys(SilentControllerKeys, secrets.controller, agreed)
+        owners = make_keys(OwnersKeys, secrets.owners, agreed)
+        self._places = Places(controllers.ties, agreed.arms, agreed.iterations)
+        self._exploration = Exploration(owners.exploration, agreed)
+
+    def batch(self, first: int, steps: int) -> SilentBatch:
+        """Make the draws of steps ``first`` … ``first + steps - 1``."""
+        return SilentBatch(self._exploration.block(first, steps), self._places.block(first, steps))
 
 
 def turn_number(agreed: Agreement, step: int, iteration: int) -> int:
@@ -195,15 +224,7 @@ def turn_number(agreed: Agreement, step: int, iteration: int) -> int:
 
 
 class Pads:
-    """A word a turn, of one owner and one purpose: its share at Comp, or its answer's pad.
-
-    Parameters
-    ----------
-    key
-        ``words`` or ``answers`` of :class:`PadKeys`.
-    agreed
-        What the run is about.
-    """
+    """A word a turn, of one owner and one purpose: its share at Comp, or its answer's pad."""
 
     def __init__(self, key: bytes, agreed: Agreement) -> None:
         self._stream, self._agreed = KeyStream(key, 1), agreed
@@ -218,25 +239,3 @@ def total_pad(key: bytes) -> np.uint64:
     """Draw Comp's share of one owner's sum, from ``total`` of :class:`.PadKeys`."""
     word: np.uint64 = KeyStream(key, 1).words(0)[0]
     return word
-
-
-class SilentStreams:
-    """The streams of one silent run, for a simulation, which holds every key.
-
-    They are the same however the run is executed: what hides the scores changes no draw.
-    """
-
-    def __init__(self, secrets: SimulatedSecrets, agreed: Agreement) -> None:
-        self._iterations, self._arms = agreed.iterations, agreed.arms
-        controllers = make_keys(SilentControllerKeys, secrets.controller, agreed)
-        owners = make_keys(OwnersKeys, secrets.owners, agreed)
-        self._places = KeyStream(controllers.ties, agreed.arms)
-        self._exploration = KeyStream(owners.exploration, 1)
-
-    def batch(self, first: int, steps: int) -> SilentBatch:
-        """Make the draws of steps ``first`` … ``first + steps - 1``."""
-        start, count = position(first, 1, self._iterations), steps * self._iterations
-        exploration = np.empty(steps)
-        fill_units(self._exploration.block(first, steps)[:, 0], exploration)
-        places = self._places.block(start, count)
-        return SilentBatch(exploration, places.reshape(steps, self._iterations, self._arms))

@@ -153,74 +153,58 @@ class SilentAdversary(Adversary):
 
     def _opened(self, message: Any) -> bytes | None:
         """Return what is in a packet, if some key opens it, or none is needed."""
-        link = (type(message), message.sender, message.receiver)
         if self._config.packet_cipher == "none":
             return bytes(message.sealed)
-        if self._opened_with(self._true_key(message), message) is None:  # then it is not sealed
+        way, place, true_key = self._sealing(message)
+        if self._opened_with(true_key, way, place, message.sealed) is None:  # it is not sealed
             return bytes(message.sealed)
+        link = (type(message), message.sender, message.receiver)
         for key in self._openers.get(link, self._keys):
-            opened = self._opened_with(key, message)
+            opened = self._opened_with(key, way, place, message.sealed)
             if opened is not None:
                 self._openers[link] = [key]
                 return opened
         self._openers[link] = []
         return None
 
-    def _opened_with(self, key: bytes, message: Any) -> bytes | None:
+    def _opened_with(
+        self, key: bytes, way: int, place: tuple[int, int, int], sealed: bytes
+    ) -> bytes | None:
         """Return what is in a packet, if this key opens it."""
-        direction, position = self._position(message)
-        cipher, sealed = self._config.packet_cipher, message.sealed
+        cipher = self._config.packet_cipher
         size = len(sealed) - make_cipher(cipher, key).overhead
         if size < 0:
             return None
         try:
-            return Line(cipher, key, direction).open(*position, sealed, size)
+            return Line(cipher, key, way).open(*place, sealed, size)
         except (TamperedPacketError, PacketLengthError):
             return None
-
-    def _true_key(self, message: Any) -> bytes:
-        """Return the key that a packet must be sealed with."""
-        secrets, agreed = self._secrets, self._agreed
-        match message:
-            case ToFirst():
-                return make_keys(LinkKeys, secrets.link, agreed).to_first
-            case ToSecond():
-                return make_keys(LinkKeys, secrets.link, agreed).to_second
-            case FirstTotal():
-                return make_keys(TotalKey, secrets.bill, agreed).total
-            case SecondTotal():
-                return make_keys(TotalKey, secrets.receipt, agreed).total
-            case Answer():
-                own = owners_secret(secrets.packets, "packets", message.receiver)
-                return make_keys(SealKeys, own, agreed).down
-            case _:  # an owner's word, or its share of the sum
-                own = owners_secret(secrets.packets, "packets", message.sender)
-                return make_keys(SealKeys, own, agreed).up
 
     @functools.cached_property
     def _openers(self) -> dict[Any, Sequence[bytes]]:
         return {}
 
-    def _position(self, message: Any) -> tuple[int, tuple[int, int, int]]:
-        """Return the direction of a packet, and its place."""
-        end = self._agreed.budget + 1
+    def _sealing(self, message: Any) -> tuple[int, tuple[int, int, int], bytes]:
+        """Return the direction of a packet, its place, and the key that it must be sealed with."""
+        secrets, agreed, end = self._secrets, self._agreed, self._agreed.budget + 1
         match message:
-            case Word():
-                place = self._owners.index(message.sender)
-                return UP, (message.step, message.iteration, place)
-            case Answer():
-                place = self._owners.index(message.receiver)
-                return DOWN, (message.step, message.iteration, place)
-            case SumShare():
-                return UP, (end, 1, self._owners.index(message.sender))
-            case ToFirst():
-                return TO_FIRST, (message.step, message.iteration, message.part)
-            case ToSecond():
-                return TO_SECOND, (message.step, message.iteration, message.part)
+            case ToFirst() | ToSecond():
+                link = make_keys(LinkKeys, secrets.link, agreed)
+                place = (message.step, message.iteration, message.part)
+                to_first = isinstance(message, ToFirst)
+                way, key = (TO_FIRST, link.to_first) if to_first else (TO_SECOND, link.to_second)
+                return way, place, key
             case FirstTotal():
-                return TOTAL, (end, 1, 0)
-            case _:
-                return TOTAL, (end, 1, 1)
+                return TOTAL, (end, 1, 0), make_keys(TotalKey, secrets.bill, agreed).total
+            case SecondTotal():
+                return TOTAL, (end, 1, 1), make_keys(TotalKey, secrets.receipt, agreed).total
+        owner = message.receiver if isinstance(message, Answer) else message.sender
+        seals = make_keys(SealKeys, owners_secret(secrets.packets, "packets", owner), agreed)
+        index = self._owners.index(owner)
+        if isinstance(message, SumShare):
+            return UP, (end, 1, index), seals.up
+        turn = (message.step, message.iteration, index)
+        return (DOWN, turn, seals.down) if isinstance(message, Answer) else (UP, turn, seals.up)
 
 
 def _pad(key: bytes, turn: int) -> int:

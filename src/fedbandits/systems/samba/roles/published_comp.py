@@ -8,7 +8,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from fedbandits.crypto.aead import NEVER, Channel, PacketLengthError, Turn
-from fedbandits.crypto.keystream import KeyStream
 from fedbandits.federation.messages import NotFiniteError, OutOfOrderError
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
@@ -35,7 +34,7 @@ from fedbandits.systems.samba.messages import (
 )
 from fedbandits.systems.samba.plan import Agreement, SambaPlan
 from fedbandits.systems.samba.roles.run import Member, NamedRunState, endings
-from fedbandits.systems.samba.streams import Ties, position
+from fedbandits.systems.samba.streams import Ties, TurnWords, position
 
 
 class CompState(NamedRunState, frozen=True, kw_only=True):
@@ -60,7 +59,7 @@ class _Tools(NamedTuple):
     agreed: Agreement
     scores: Channel
     bits: Channel
-    waits: KeyStream
+    waits: TurnWords
     ties: Ties
 
 
@@ -109,7 +108,7 @@ class Comp(Member[CompState]):
             agreed,
             Channel(cipher, SCORES, SCORE_BYTES),
             Channel(cipher, BITS, BIT_BYTES),
-            KeyStream(keys.waits, agreed.arms),
+            TurnWords(keys.waits, agreed.arms, agreed.iterations),
             Ties(keys.ties if random_ties else b"", agreed.iterations),
         )
 
@@ -176,7 +175,7 @@ class Comp(Member[CompState]):
                 f"{self.name}: {len(message.sealed)} scores of {agreed.arms} owners"
             )
         opened = scores.open(step, iteration, range(agreed.arms), message.sealed, state.answered)
-        words = waits.words(position(step, iteration, agreed.iterations))
+        words = waits.words(step, iteration)
         tie, comparison = ties.draw(step, iteration), agreed.comparisons[iteration - 1]
         place = int(select_arm(comparison, floats(opened), tie, words, np.empty(agreed.arms)))
         if place < 0:
