@@ -33,7 +33,7 @@ def position(step: int, iteration: int, iterations: int) -> int:
 
 
 class TurnWords:
-    """Random words of every iteration of every step; a key of no bytes gives words of 0.
+    """Random words of every iteration of every step.
 
     Parameters
     ----------
@@ -46,22 +46,17 @@ class TurnWords:
     """
 
     def __init__(self, key: bytes, width: int, iterations: int) -> None:
-        self._stream = KeyStream(key, width) if key else None
-        self._width, self._iterations = width, iterations
+        self._stream, self._width = KeyStream(key, width), width
+        self._iterations = iterations
 
     def words(self, step: int, iteration: int) -> Words64:
         """Draw the words of one iteration, (width,)."""
-        if self._stream is None:
-            return np.zeros(self._width, np.uint64)
         return self._stream.words(position(step, iteration, self._iterations))
 
     def block(self, first: int, steps: int) -> Words64:
         """Draw the words of some steps, (steps, iterations, width)."""
-        shape = (steps, self._iterations, self._width)
-        if self._stream is None:
-            return np.zeros(shape, np.uint64)
-        start = position(first, 1, self._iterations)
-        return self._stream.block(start, steps * self._iterations).reshape(shape)
+        start, count = position(first, 1, self._iterations), steps * self._iterations
+        return self._stream.block(start, count).reshape(steps, self._iterations, self._width)
 
 
 class Masks(TurnWords):
@@ -86,15 +81,20 @@ class Places(TurnWords):
 
 
 class Ties(TurnWords):
-    """Words by which Comp chooses among equal scores; by words of 0 it takes the first."""
+    """Words by which Comp chooses among equal scores: 0, hence the first, if not ``random``."""
 
-    def __init__(self, key: bytes, iterations: int) -> None:
+    def __init__(self, key: bytes, iterations: int, random: bool) -> None:
         super().__init__(key, 1, iterations)
+        self._random = random
 
     def draw(self, step: int, iteration: int) -> np.uint64:
         """Draw the word of one iteration."""
         word: np.uint64 = self.words(step, iteration)[0]
-        return word
+        return word if self._random else np.uint64(0)
+
+    def block(self, first: int, steps: int) -> Words64:
+        words = super().block(first, steps)
+        return words if self._random else np.zeros_like(words)
 
 
 class Exploration:
@@ -184,7 +184,7 @@ class Streams:
             Places(keys.places, arms, iterations),
         )
         self._waits = TurnWords(own.waits, arms, iterations)
-        self._ties = Ties(own.ties if random_ties else b"", iterations)
+        self._ties = Ties(own.ties, iterations, random_ties)
         self._drawn = DrawnScores(keys.scores, drawn_scores if agreed.can_explore else 0)
         self._matches = IN_PROPORTION in agreed.comparisons
 

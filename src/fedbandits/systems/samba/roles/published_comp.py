@@ -109,7 +109,7 @@ class Comp(Member[CompState]):
             Channel(cipher, SCORES, SCORE_BYTES),
             Channel(cipher, BITS, BIT_BYTES),
             TurnWords(keys.waits, agreed.arms, agreed.iterations),
-            Ties(keys.ties if random_ties else b"", agreed.iterations),
+            Ties(keys.ties, agreed.iterations, random_ties),
         )
 
     def _compute(self, event: Any) -> Step:
