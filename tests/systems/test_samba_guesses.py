@@ -220,7 +220,7 @@ class TestExamination:
 
     @pytest.mark.parametrize("shortcut", ["published", "published-each"])
     def test_drawn_scores_are_found_where_the_claim_is_silent(self, shortcut, monkeypatch):
-        monkeypatch.setattr(examination, "_explores_in_sight", lambda plan: False)
+        monkeypatch.setattr(examination, "_states_drawn_arm", lambda plan: False)
         verdict = self.outcome("egreedy", exploration_shortcut=shortcut)
         assert verdict.outcome == "broken"
         assert "the arm of a step that explores, from the scores it drew: 79 of 79" in verdict.line

@@ -233,14 +233,7 @@ AnyKeys = TypeVar("AnyKeys", bound=tuple[bytes, ...])
 def make_keys(kind: type[AnyKeys], secret: bytes, agreed: Agreement) -> AnyKeys:
     """Make the keys of one run that are made of a secret.
 
-    Parameters
-    ----------
-    kind
-        One of the types above.
-    secret
-        The secret that they are made of; an owner's own share of it where each owner has one.
-    agreed
-        What the run is about.
+    The kind is one of the types above. Where each owner has a share of the secret, it is its share.
     """
     made: Any = kind
     told = {"run": agreed.run.hex(), "context": agreed.context.hex()}

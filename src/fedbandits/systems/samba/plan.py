@@ -67,15 +67,8 @@ def agree(
 ) -> Agreement:
     """Make the agreement that follows from the terms for one run; the same for 1 as for 1.0.
 
-    Parameters
-    ----------
-    budget, arms, algorithm
-        N, K, and what chooses arms.
-    run
-        The run's name.
-    comparing
-        How servers compare scores. Runs of one name that differ in it have no key in common;
-        otherwise they would use the same words in two ways.
+    Runs of one name that differ in ``comparing`` have no key in common; otherwise they would use the
+    same words in two ways.
     """
     algorithm = msgspec.convert(msgspec.to_builtins(algorithm), type(algorithm))
     rule = algorithm.rule()
@@ -102,15 +95,6 @@ class Ordered(NamedTuple):
 
 def accept(name: str, plan: SambaPlan, ordered: Ordered, run: bytes) -> Agreement:
     """Return the agreement on the run that the party ``name`` is told of.
-
-    Parameters
-    ----------
-    name
-        The party's, for errors.
-    plan
-        What all have agreed on.
-    ordered, run
-        What the run is said to be about, and its name.
 
     Raises
     ------

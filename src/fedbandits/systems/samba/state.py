@@ -32,12 +32,7 @@ class State(NamedTuple):
 def initial_state(arms: int, memory: float | None = None) -> State:
     """Make the state before the first round, with keys that are still to be filled in.
 
-    Parameters
-    ----------
-    arms
-        K.
-    memory
-        What an owner's rule remembers before the first step; 1 / K if it is not given.
+    An owner's rule remembers ``memory`` before the first step; 1 / K if it is not given.
     """
     owners = Owners(
         pulls=np.zeros(arms, np.int64),

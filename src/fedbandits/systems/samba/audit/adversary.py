@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -138,7 +138,8 @@ class PublishedAdversary(Adversary):
         self._truth = Truth(run)
 
     def cumulative_reward(self) -> Exposure:
-        if any(_knows(party, "cumulative_reward", self._truth.total) for party in self._parties):
+        known = [getattr(party.state, "cumulative_reward", None) for party in self._parties]
+        if self._truth.total in known:
             return Exposure.CLEAR
         # An owner knows the masks: together with it, scores without names are enough.
         if self._reads_sums(Exposure.PERMUTED if ONE_OWNER in self._names else Exposure.CLEAR):
@@ -177,7 +178,7 @@ class PublishedAdversary(Adversary):
         opened = self._open(SCORES, SCORE_BYTES, message, sealed)
         if opened is None:
             return Exposure.ENCRYPTED
-        value = _score(opened)
+        value = float(floats([opened])[0])
         true = self._truth.score(message, owner)
         known_masks = [Masks(key, self._agreed.iterations) for key in self._keys]
         unmasked = [value, *(value / m.draw(message.step, message.iteration) for m in known_masks)]
@@ -242,12 +243,16 @@ class PublishedAdversary(Adversary):
             (message, sealed)
             for message in self._view
             if isinstance(message, kinds) and message.sealed
-            for sealed in _listed(message.sealed)
+            for sealed in self._listed(message)
         ]
         return any(
             all(self._reads(Channel(cipher, direction, size), *packet) for packet in packets)
             for cipher in self._ciphers()
         )
+
+    @staticmethod
+    def _listed(message: Any) -> Sequence[bytes]:
+        return [message.sealed] if isinstance(message, Score | Bit) else message.sealed
 
     def _reads(self, channel: Channel, message: Any, sealed: bytes) -> bool:
         """Tell whether a packet opens to what is in it, at whatever slot."""
@@ -309,15 +314,3 @@ class PublishedAdversary(Adversary):
             except CiphertextError:
                 continue
         return Exposure.ENCRYPTED
-
-
-def _listed(sealed: bytes | tuple[bytes, ...]) -> tuple[bytes, ...]:
-    return (sealed,) if isinstance(sealed, bytes) else sealed
-
-
-def _score(opened: bytes) -> float:
-    return float(floats([opened])[0])
-
-
-def _knows(party: Any, attribute: str, truth: int) -> bool:
-    return getattr(party.state, attribute, None) == truth

@@ -208,12 +208,7 @@ def features(seen: Channels) -> tuple[tuple[str, ...], Floats]:
 def compare(names: Sequence[str], a: Floats, b: Floats) -> Likeness:
     """Try to tell two sets of runs apart.
 
-    Parameters
-    ----------
-    names
-        The features' names.
-    a, b
-        Their values in runs of two worlds, (runs, features); as many runs of both, at least 20.
+    Both are (runs, features), of as many runs, at least 20.
     """
     half = len(a) // 2
     found = [_threshold(x, y) for x, y in zip(a[:half].T, b[:half].T, strict=True)]

@@ -96,7 +96,7 @@ def examine(system: System[Any], plan: SambaPlan, scale: float = 1.0) -> Examine
     )
 
 
-def _explores_in_sight(plan: SambaPlan) -> bool:
+def _states_drawn_arm(plan: SambaPlan) -> bool:
     """Tell whether the claim says that the Controller knows the arm of steps that explore."""
     return plan.config.explores and plan.config.controller_draws
 
@@ -114,7 +114,7 @@ def _play(system: System[Any], plan: SambaPlan, pulls: int) -> PartiesReplicate:
 def _guesses(run: PartiesReplicate, plan: SambaPlan) -> Iterator[Guess]:
     stated = plan.config.execution != "secure"
     first = stated or plan.config.tie_breaking == "first"
-    drawn = _explores_in_sight(plan)
+    drawn = _states_drawn_arm(plan)
     rule, arms = run.one("controller").agreement.rule, len(run.of("owner"))
     if type(rule) in SCORES_KNOWN:
         found = count_recovered(run)
@@ -155,7 +155,7 @@ def _unstated(seen: Table, plan: SambaPlan) -> Iterator[str]:
     """List what shows in the table of a published run and not in the claim."""
     config = plan.config
     for datum, participant, exposure in excess(seen, config.algorithm.rule()):
-        known = config.tie_breaking == "first" or _explores_in_sight(plan)
+        known = config.tie_breaking == "first" or _states_drawn_arm(plan)
         if known and datum == PULLED and participant in _KNOW_PLACES:
             continue
         yield f"{PARTICIPANTS[participant]}: {datum}: {exposure.text}"
@@ -195,12 +195,8 @@ def _silent_guesses(
 def guess_by_winner(run: PartiesReplicate, opened: Sequence[Opened]) -> Hits:
     """Take the winner's place for an owner, as it is or through the server's own order.
 
-    Parameters
-    ----------
-    run
-        A silent run, played to its end.
-    opened
-        What the server makes of every turn. From the first half it learns which reading is best.
+    From the first half of ``opened``, what the server makes of every turn, it learns which reading
+    is best.
     """
     pulled, iterations = pulled_arms(run), run.one("controller").agreement.iterations
     last = opened[iterations - 1 :: iterations]

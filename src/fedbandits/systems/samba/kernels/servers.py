@@ -235,23 +235,10 @@ def select_and_prepare(
 ) -> int:  # fmt: skip
     """Play one turn, see :func:`select`; Comp also makes what it sends ahead of the next turn.
 
-    Parameters
-    ----------
-    bracket : Bracket
-    dealt : Dealt
-        The words of seeds have one more turn than the corrections: the next one is prepared.
-    links : Links
-        Zeros.
-    streams : OwnerWords
-        Nothing is sealed by them.
-    row, column : int
-        Where the turn is in ``dealt`` and ``streams``.
-    words : (arms,) uint64
-        What owners have sent, opened.
-    memory : (buffer_words,) uint64
-        See :func:`buffers_in`.
-    openings : (2, bytes) uint8
-        Receives what either server opens.
+    Words of seeds have one more turn than the corrections in ``dealt``; ``links`` are zeros, and
+    nothing is sealed by ``streams``. ``row`` and ``column`` say where the turn is in both.
+    ``words`` are (arms,) of what owners have sent, opened. ``openings``, (2, bytes), receives what
+    either server opens.
 
     Returns
     -------

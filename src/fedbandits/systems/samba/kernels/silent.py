@@ -116,18 +116,7 @@ def owners_words(
 ) -> bool:  # fmt: skip
     """Make every owner's word, from its own records and its place among ties.
 
-    Parameters
-    ----------
-    rule, iteration, step
-        What is played, and where the run is.
-    draws : SilentBatch
-    s : int
-        Which of its steps this is.
-    owners : Owners
-    tie_bits : int
-        Bits of a place.
-    scratch : SilentScratch
-        Receives places and words.
+    Step number ``s`` of the draws is played. ``scratch`` receives places and words.
 
     Returns
     -------

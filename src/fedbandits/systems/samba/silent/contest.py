@@ -64,17 +64,7 @@ class Contest(msgspec.Struct, frozen=True):
 
 
 class Contests:
-    """Rules of a run's contests, for one of the two servers.
-
-    Parameters
-    ----------
-    plan
-        What all parties go by.
-    name
-        The server's, for errors.
-    first
-        Whether it is the Controller.
-    """
+    """Rules of a run's contests, for one of the two servers."""
 
     def __init__(self, plan: SambaPlan, name: str, first: bool) -> None:
         self._arms, self._arity = plan.arms, plan.config.arity
@@ -110,14 +100,7 @@ class Contests:
     def take(self, contest: Contest, others: bytes, dealt: Correlation) -> Contest:
         """Complete the item that comes next.
 
-        Parameters
-        ----------
-        contest
-            Where the server stands.
-        others
-            The other server's shares.
-        dealt
-            What the server was dealt for all comparisons of the turn.
+        ``others`` are the other server's shares; ``dealt`` is of all comparisons of the turn.
 
         Raises
         ------

@@ -140,15 +140,7 @@ class Deals:
         return {number: block for number, block in blocks.items() if number >= self.of(turn)}
 
     def deal(self, first: KeyStream, second: KeyStream, block: int) -> tuple[bytes, bytes]:
-        """Make what corrects the words of a block, for the Controller and for Comp.
-
-        Parameters
-        ----------
-        first, second
-            The words that either expands.
-        block
-            Its number.
-        """
+        """Make what corrects the words of a block, for the Controller and for Comp."""
         begin, length = block * self.selections, self.length(block)
         places = np.zeros(self.entries, np.int64)
         for_first = dealing.new_for_first(self.entries)
@@ -209,17 +201,6 @@ class DealtToServer(Generic[AnyDealt]):
         self, name: str, turn: int, state: KeepsBlocks, block: int, sealed: bytes
     ) -> dict[int, bytes]:
         """Check a block that has come, and return all that the server needs with it.
-
-        Parameters
-        ----------
-        name
-            The server's, for errors.
-        turn
-            The one that is under way.
-        state
-            Where the server stands.
-        block, sealed
-            The block's number, and what came.
 
         Raises
         ------

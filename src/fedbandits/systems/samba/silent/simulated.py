@@ -42,14 +42,7 @@ from fedbandits.systems.samba.streams import SilentStreams, total_pad
 class SeedWords:
     """Words that both servers expand, as they and the dealer make them, each for itself.
 
-    Parameters
-    ----------
-    keys
-        What the dealer shares with either server.
-    arms, comparisons
-        Entries of a selection, and its comparisons.
-    most
-        Turns whose words are made at once, at most.
+    At most ``most`` turns are made at once.
     """
 
     def __init__(self, keys: DealerKeys, arms: int, comparisons: int, most: int) -> None:
