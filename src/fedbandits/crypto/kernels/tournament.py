@@ -38,9 +38,9 @@ def winners(places: Ints, contenders: int, groups: int, smaller: Words64) -> int
     contenders : int
         How many there are.
     groups : int
-        How many groups they are split into, see :func:`groups_of`.
+        How many groups they are split into, see :func:`.shares.groups_of`.
     smaller : (comparisons,) uint64
-        The stage's results in the order of :func:`pairs`: 1 where the first one lost.
+        The stage's results in the order of :func:`.shares.pairs`: 1 where the first one lost.
 
     Returns
     -------

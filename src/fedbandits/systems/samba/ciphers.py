@@ -59,7 +59,7 @@ class Line:
     key
         Shared by both.
     direction
-        A byte; see :mod:`.silent.streams`.
+        A byte; see above.
     """
 
     def __init__(self, cipher: CipherName, key: bytes, direction: int) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import time
 
+import numpy as np
+
 from fedbandits._typing import Floats
 from fedbandits.crypto import paillier
 from fedbandits.environments.base import Environment
@@ -33,6 +35,7 @@ from fedbandits.systems.samba.steps import (
 )
 from fedbandits.systems.samba.streams import fill_owner_keys
 from fedbandits.systems.samba.theory import Counts
+from fedbandits.systems.samba.theory import messages as published_messages
 
 #: Bytes of a sum of rewards, or of a score that the Controller drew, in clear.
 _NUMBER_BYTES = 8
@@ -175,18 +178,14 @@ class Replicate(CompiledReplicate[SambaPlan]):
 
     @property
     def messages(self) -> int:
-        """Messages so far: setup, 2 K + 2 an iteration, and at the end one an owner and one.
-
-        Owners send none where the Controller draws their scores. A silent run's are counted by
-        :mod:`.silent.theory`.
-        """
+        """Messages so far, see :mod:`.theory`; owners send none where scores are drawn for them."""
         if not self._communicates:
             return 0
         if self._counts is not None:
             return self._counts.messages(self.syncs, self.done == self.plan.rounds).all
-        arms = self.plan.arms
-        last = arms + 1 if self.done == self.plan.rounds else 0
-        return arms + 2 + self.syncs * (2 * arms + 2) - arms * self._drawn_steps + last
+        arms, iterations = self.plan.arms, self.agreement.iterations
+        (sent,) = published_messages(np.array([self.done]), self.plan.rounds, arms, iterations)
+        return int(sent) - arms * self._drawn_steps
 
     @property
     def _drawn_steps(self) -> int:

@@ -67,8 +67,8 @@ def agree(
 ) -> Agreement:
     """Make the agreement that follows from the terms for one run; the same for 1 as for 1.0.
 
-    Runs of one name that differ in ``comparing`` have no key in common; otherwise they would use the
-    same words in two ways.
+    Runs of one name that differ in ``comparing`` have no key in common: otherwise they would use
+    the same words in two ways.
     """
     algorithm = msgspec.convert(msgspec.to_builtins(algorithm), type(algorithm))
     rule = algorithm.rule()
