@@ -85,7 +85,7 @@ def test_servers_send_what_each_of_them_works_out(arms, arity):
         Tournaments(others, theirs.comparisons, arity, False),
     )
     openings = [b"", b""]
-    for item in range(turn.openings):
+    for item in range(turn.items):
         opened = [contest.open() for contest in contests]
         for server in range(2):
             contests[server].take(opened[1 - server])
@@ -94,4 +94,4 @@ def test_servers_send_what_each_of_them_works_out(arms, arity):
     next_turn = streams.words[:, COLUMN + 1] - dealt.second[ROW + 1, :arms]
     words = [each.tobytes() for each in (unit, theirs.returned_share[0] + pads, next_turn)]
     assert messages.between() == b"".join([moved.tobytes(), *openings, *words])
-    assert len(messages.between()) == sum(message.size(turn) for message in turn.messages())
+    assert len(messages.between()) == sum(sum(turn.message_bytes(first)) for first in (True, False))

@@ -55,12 +55,12 @@ class Counts:
     @property
     def rounds(self) -> int:
         """Messages between the servers in a turn, each of which waits for the one before."""
-        return len(self._turn.messages())
+        return 2 * self._turn.parts
 
     @property
     def server_bytes(self) -> int:
         """Bytes that servers send each other in a turn, not sealed."""
-        return sum(message.size(self._turn) for message in self._turn.messages())
+        return sum(sum(self._turn.message_bytes(first)) for first in (True, False))
 
     @property
     def dealt_bytes(self) -> int:

@@ -211,14 +211,16 @@ class _Reader:
         contests, items, rest = self._contests, list[Words64](), b""
         kind = ToFirst if self._first else ToSecond
         for part in range(1, contests.parts + 1):
-            size = contests.bytes_of(part, not self._first)
+            size = contests.turn.bytes_of(part, not self._first)
             more = self._vectors(part, last)
             opened = line.open(*turn, part, self.sent[kind, *turn, part], size + more)
             # The Controller's words come before its openings, Comp's after them.
             begin = 0 if self._first else more
             rest += opened[size:] if self._first else opened[:more]
             packed = contests.split(opened[begin : begin + size], part, not self._first)
-            for item, shares in zip(contests.items_of(part, not self._first), packed, strict=True):
+            for item, shares in zip(
+                contests.turn.items_of(part, not self._first), packed, strict=True
+            ):
                 number = (item - 1) % OPENINGS
                 items.append(unpack_opening(number, shares, self._counts[item - 1]))
         return tuple(items), to_words(rest)

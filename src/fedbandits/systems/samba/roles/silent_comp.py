@@ -206,7 +206,7 @@ class SilentComp(Member[SilentCompState]):
         begins = WORD_BYTES * entries if part == 1 else 0
         opened = self._tools.to_second.open(
             state.step, state.iteration, part, message.sealed,
-            begins + contests.bytes_of(part, True),
+            begins + contests.turn.bytes_of(part, True),
         )  # fmt: skip
         dealt = self._tools.dealt.of(self._turn, state.blocks)
         contest, sent = state.contest, b""

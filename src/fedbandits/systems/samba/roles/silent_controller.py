@@ -231,7 +231,7 @@ class SilentController(BaseController[SilentControllerState]):
                 f"{self.name}: {message.sender} sent message {found} of a turn, this is {expected}"
             )
         vectors = WORD_BYTES * self._deals.entries * self._vectors(part)
-        items = contests.bytes_of(part, False) if part else 0
+        items = contests.turn.bytes_of(part, False) if part else 0
         opened = self._tools.to_first.open(
             state.step, state.iteration, part, message.sealed, items + vectors
         )

@@ -1,10 +1,6 @@
 """One server's side of a turn's comparisons: what it opens, and what comes of what both open.
 
-What is opened at once is an item. Items are numbered from 1 on, seven a stage. The Controller sends
-item 1 first. Then every message has the sender's shares of the item that the other one has just
-sent, and of the next one. Message number k of the Controller has items 2 k - 2 and 2 k - 1, and
-Comp's has items 2 k - 1 and 2 k. So both send the same number of messages. Comp's last one comes
-when it knows the winner, and may have no items.
+What is opened at once is an item, see :class:`.dealt.Turn`.
 """
 
 from __future__ import annotations
@@ -69,25 +65,13 @@ class Contests:
     def __init__(self, plan: SambaPlan, name: str, first: bool) -> None:
         self._arms, self._arity = plan.arms, plan.config.arity
         self._name, self._first = name, first
-        self._turn = make_turn(plan.arms, plan.config.arity)
+        self.turn = make_turn(plan.arms, plan.config.arity)
         self._pairs = [pairs(size, self._arity) for size in stage_sizes(self._arms, self._arity)]
         ends = np.cumsum([0, *map(len, self._pairs)]).tolist()
         #: Which of a turn's dealt comparisons each stage uses.
         self._dealt = [slice(*each) for each in pairwise(ends)]
-        #: Items of a turn.
-        self.items = OPENINGS * len(self._pairs)
         #: Messages that either server sends in a turn, its parts.
-        self.parts = self.items // 2 + 1
-
-    def items_of(self, number: int, first: bool) -> range:
-        """Return the items of a message of a turn, of the Controller's or of Comp's."""
-        begin = max(1, 2 * number - 2) if first else 2 * number - 1
-        end = 2 * number - 1 if first else 2 * number
-        return range(begin, min(end, self.items) + 1)
-
-    def bytes_of(self, number: int, first: bool) -> int:
-        """Return the bytes of all items of a message."""
-        return sum(map(self._bytes, self.items_of(number, first)))
+        self.parts = self.turn.parts
 
     def begin(self, share: Words64, dealt: Correlation) -> Contest:
         """Return the contest before anything was opened, with own shares of the first item."""
@@ -135,15 +119,15 @@ class Contests:
         sent = []
         for packed in others:
             contest = self.take(contest, packed, dealt)
-            if contest.item <= self.items:
+            if contest.item <= self.turn.items:
                 sent.append(self.packed(contest))
         return contest, b"".join(sent)
 
     def split(self, data: bytes, number: int, first: bool) -> Iterator[bytes]:
         """Split a message into its items, whose bytes come one after the other."""
         begin = 0
-        for item in self.items_of(number, first):
-            end = begin + self._bytes(item)
+        for item in self.turn.items_of(number, first):
+            end = begin + self.turn.item_bytes(item)
             yield data[begin:end]
             begin = end
 
@@ -163,9 +147,6 @@ class Contests:
     def _opening(item: int) -> int:
         """Return which opening of its comparisons an item is."""
         return (item - 1) % OPENINGS
-
-    def _bytes(self, item: int) -> int:
-        return self._turn.opening_bytes(item - 1)
 
 
 def _of(dealt: Correlation, part: slice) -> Correlation:

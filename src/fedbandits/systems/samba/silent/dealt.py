@@ -29,60 +29,61 @@ from fedbandits.systems.samba.plan import SambaPlan
 _BLOCK_BYTES = 1 << 16
 
 
-class ServerMessage(NamedTuple):
-    """One of the messages that servers send each other in a turn, in the order of a turn."""
-
-    from_first: bool
-    words: int  # 64-bit words that it begins or ends with
-    openings: tuple[int, ...]  # numbers of the openings that it has shares of
-
-    def size(self, turn: Turn) -> int:
-        """Return its bytes, not sealed."""
-        return WORD_BYTES * self.words + sum(turn.opening_bytes(item) for item in self.openings)
-
-
 class Turn(NamedTuple):
-    """The make-up of one turn's messages.
+    """The make-up of the messages that both servers send each other in one turn.
 
-    Openings are numbered through all stages, from 0. The first server's first message has its
-    permuted shares and opening 0. Every further one has the sender's shares of the opening that it
-    has just been sent, and of the next. Comp's last message has three words an arm: which one was
-    chosen, pads of the answers, and masked shares of the next turn.
+    What is opened at once is an item. Items are numbered from 1 on, seven a stage. The Controller
+    sends item 1 first. Then every message has the sender's shares of the item that the other one
+    has just sent, and of the next one. Message number k of the Controller has items 2 k - 2 and
+    2 k - 1, and Comp's has items 2 k - 1 and 2 k. So both send the same number of messages.
+
+    The Controller's first message begins with its permuted shares, a word an arm. Comp's last one
+    comes when it knows the winner, and may have no items. It ends with three words an arm: which
+    one was chosen, pads of the answers, and masked shares of the next turn.
     """
 
     arms: int
-    sizes: tuple[int, ...]  # contenders of every stage
     comparisons: tuple[int, ...]  # of every stage
 
     @property
-    def openings(self) -> int:
-        """The number of openings."""
-        return OPENINGS * len(self.sizes)
+    def items(self) -> int:
+        """The number of items."""
+        return OPENINGS * len(self.comparisons)
 
-    def opening_bytes(self, item: int) -> int:
-        """Return the bytes of one server's shares of an opening."""
-        stage, number = divmod(item, OPENINGS)
+    @property
+    def parts(self) -> int:
+        """Messages that either server sends."""
+        return self.items // 2 + 1
+
+    def item_bytes(self, item: int) -> int:
+        """Return the bytes of one server's shares of an item."""
+        stage, number = divmod(item - 1, OPENINGS)
         return opening_bytes(number, self.comparisons[stage])
 
-    def messages(self) -> list[ServerMessage]:
-        """List all messages between the servers."""
-        last = self.openings - 1
-        found = [ServerMessage(True, self.arms, (0,))]
-        found += [ServerMessage(item % 2 == 1, 0, (item, item + 1)) for item in range(last)]
-        # Whoever was sent the last opening answers it. If that was the first server, Comp is next.
-        if last % 2 == 0:
-            found.append(ServerMessage(False, 3 * self.arms, (last,)))
+    def items_of(self, number: int, first: bool) -> range:
+        """Return the items of a message, of the Controller's or of Comp's."""
+        begin = max(1, 2 * number - 2) if first else 2 * number - 1
+        end = 2 * number - 1 if first else 2 * number
+        return range(begin, min(end, self.items) + 1)
+
+    def bytes_of(self, number: int, first: bool) -> int:
+        """Return the bytes of all items of a message."""
+        return sum(map(self.item_bytes, self.items_of(number, first)))
+
+    def message_bytes(self, first: bool) -> list[int]:
+        """Return the bytes of all messages of the Controller or of Comp, not sealed."""
+        sizes = [self.bytes_of(number, first) for number in range(1, self.parts + 1)]
+        if first:
+            sizes[0] += WORD_BYTES * self.arms
         else:
-            found.append(ServerMessage(True, 0, (last,)))
-            found.append(ServerMessage(False, 3 * self.arms, ()))
-        return found
+            sizes[-1] += 3 * WORD_BYTES * self.arms
+        return sizes
 
 
 @functools.lru_cache(maxsize=64)
 def make_turn(arms: int, arity: int) -> Turn:
     """Return the make-up of the turns of a run."""
-    sizes = stage_sizes(arms, arity)
-    return Turn(arms, sizes, tuple(len(pairs(size, arity)) for size in sizes))
+    return Turn(arms, tuple(len(pairs(size, arity)) for size in stage_sizes(arms, arity)))
 
 
 def make_bracket(arms: int, arity: int) -> Bracket:

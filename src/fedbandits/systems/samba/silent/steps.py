@@ -68,7 +68,7 @@ class TurnMessages:
         self._bracket = make_bracket(arms, arity)
         self._links = make_links(arms, len(self._bracket.pairs), 1)
         self._memory = np.zeros(buffer_words(arms, self._bracket), np.uint64)
-        size = sum(map(turn.opening_bytes, range(turn.openings)))
+        size = sum(map(turn.item_bytes, range(1, turn.items + 1)))
         self._openings = np.zeros((2, size), np.uint8)
         buffers: Buffers = buffers_in(self._memory, self._bracket, arms, self._openings)
         #: Of all owners: what they send, and the answers that they get.
@@ -176,10 +176,7 @@ class _Conversation:
     """The messages of both servers in a turn, sealed and opened; ``turn`` says their sizes."""
 
     def __init__(self, keys: LinkKeys, turn: Turn) -> None:
-        sizes = [
-            [m.size(turn) for m in turn.messages() if m.from_first is from_first]
-            for from_first in (True, False)
-        ]
+        sizes = [turn.message_bytes(first) for first in (True, False)]
         of_all = [key for key, sent in zip(keys, sizes, strict=True) for _ in sent]
         ahead = WORD_BYTES * turn.arms
         self._first = PacketRow([keys.to_first], [ahead])
