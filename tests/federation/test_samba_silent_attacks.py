@@ -10,7 +10,7 @@ import pytest
 
 from fedbandits.federation import messages as m
 from fedbandits.federation.events import Deadline
-from fedbandits.systems.samba.ciphers import word_bytes, word_of
+from fedbandits.systems.samba.ciphers import read_word, write_word
 from fedbandits.systems.samba.messages import (
     Answer,
     Ask,
@@ -78,8 +78,8 @@ def lying(added):
     def tamper(message):
         if not isinstance(message, Word) or message.sender not in added:
             return message
-        word = word_of(message.sealed) + added[message.sender]
-        return msgspec.structs.replace(message, sealed=word_bytes(word))
+        word = read_word(message.sealed) + added[message.sender]
+        return msgspec.structs.replace(message, sealed=write_word(word))
 
     return played(tamper=tamper)
 

@@ -14,7 +14,7 @@ from fedbandits.errors import ConfigError, LocalProtocolError
 from fedbandits.federation import messages as m
 from fedbandits.systems.samba import SYSTEM
 from fedbandits.systems.samba.application import Supply
-from fedbandits.systems.samba.ciphers import TotalError, WeakKeyError, word_bytes, word_of
+from fedbandits.systems.samba.ciphers import TotalError, WeakKeyError, read_word, write_word
 from fedbandits.systems.samba.config import UCB, Pursuit
 from fedbandits.systems.samba.messages import (
     Answer,
@@ -140,9 +140,9 @@ def test_answers_are_an_owners_own():
 @pytest.mark.parametrize("more", [1, 2, 3, 2**63, 2**64 - 2])
 def test_a_word_that_is_neither_0_nor_1_is_refused(more):
     _, owner, good = before(Answer, 1, execution="distributed")
-    bit = (word_of(good.sealed) - int(owner._tools.answers.draw(good.step, 1))) % 2**64
+    bit = (read_word(good.sealed) - int(owner._tools.answers.draw(good.step, 1))) % 2**64
     assert bit in (0, 1)
-    wrong = change(good, sealed=word_bytes(word_of(good.sealed) - bit + more + 1))
+    wrong = change(good, sealed=write_word(read_word(good.sealed) - bit + more + 1))
     refused_next(owner, wrong, aead.TamperedPacketError)
     taken(owner, good)
 
@@ -207,7 +207,7 @@ def test_the_customer_adds_up_two_shares_and_no_more():
         other = FirstTotal if kind is SecondTotal else SecondTotal
         first = bool(customer.state.sender)
         if first:  # the other share is there: the total would be too large
-            most = word_bytes(word_of(good.sealed) + BUDGET + 1)
+            most = write_word(read_word(good.sealed) + BUDGET + 1)
             refused_next(customer, change(good, sealed=most), TotalError)
             refused_next(customer, change(good, run=bytes(16)), m.OutOfOrderError)
         refused_next(customer, change(good, run=b""), _OF_NO_RUN[first])

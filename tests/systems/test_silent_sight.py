@@ -26,7 +26,7 @@ from fedbandits.systems.samba.audit.table import (
     silent_excess,
     silent_table,
 )
-from fedbandits.systems.samba.ciphers import DOWN, TO_FIRST, TO_SECOND, TOTAL, UP, Line, word_bytes
+from fedbandits.systems.samba.ciphers import DOWN, TO_FIRST, TO_SECOND, TOTAL, UP, Line, write_word
 from fedbandits.systems.samba.keys import PadKeys, SimulatedSecrets, make_keys, owners_secret
 from fedbandits.systems.samba.messages import Answer, Word
 from fedbandits.systems.samba.roles import (
@@ -100,7 +100,7 @@ def test_answers_that_are_not_sealed_show_the_winner_to_comp(run):
         secret = owners_secret(SECRETS.pads, "pads", message.receiver)
         pads = Pads(make_keys(PadKeys, secret, agreed).answers, agreed)
         word = int(pads.draw(message.step, message.iteration)) + (message.receiver == ONE_OWNER)
-        return msgspec.structs.replace(message, sealed=word_bytes(word))
+        return msgspec.structs.replace(message, sealed=write_word(word))
 
     bad = changed(run, unsealed)
     assert SilentAdversary(bad, SECRETS, "comp", OBSERVER).pulls() is Exposure.CLEAR

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from fedbandits.crypto.aead import NONCE_BYTES, TAG_BYTES, PacketLengthError, opened_all
 
+_BLOCK = 16
+
 
 class PacketRow:
     """AES-256-GCM for a row of packets, each sealed and opened by itself.
@@ -72,9 +74,6 @@ class PacketRow:
 
 def _cuts(sizes: Iterable[int]) -> Struct:
     return Struct("".join(f"{size}s" for size in sizes))
-
-
-_BLOCK = 16
 
 
 def counter_blocks(

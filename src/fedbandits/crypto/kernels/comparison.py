@@ -34,6 +34,17 @@ FIRST_WORDS, SECOND_WORDS = 6, 3
 #: Bytes that the dealer sends the second server for a comparison: its bits of r, products of the
 #: first level, and products of the others.
 DEALT_BYTES = 20
+_ONE = np.uint64(1)
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_SIGN = np.uint64(63)
+_BELOW_SIGN = np.uint64(0x7FFFFFFFFFFFFFFF)
+#: Places of binary digits a and b of an index are swapped: those with digit a only, how far.
+_SWAP_05, _BY_05 = np.uint64(0x00000000AAAAAAAA), np.uint64(31)
+_SWAP_14, _BY_14 = np.uint64(0x0000CCCC0000CCCC), np.uint64(14)
+_SWAP_23, _BY_23 = np.uint64(0x00F000F000F000F0), np.uint64(4)
+WORD_BITS, _WORD_BYTES = 64, 8
+_BYTE = np.uint64(0xFF)
 
 
 class Correlation(NamedTuple):
@@ -59,17 +70,6 @@ class Side(NamedTuple):
 def new_side(comparisons: int) -> Side:
     """Make arrays for so many comparisons."""
     return Side(*(np.zeros(comparisons, np.uint64) for _ in Side._fields))
-
-
-_ONE = np.uint64(1)
-_HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
-_SIGN = np.uint64(63)
-_BELOW_SIGN = np.uint64(0x7FFFFFFFFFFFFFFF)
-#: Places of binary digits a and b of an index are swapped: those with digit a only, how far.
-_SWAP_05, _BY_05 = np.uint64(0x00000000AAAAAAAA), np.uint64(31)
-_SWAP_14, _BY_14 = np.uint64(0x0000CCCC0000CCCC), np.uint64(14)
-_SWAP_23, _BY_23 = np.uint64(0x00F000F000F000F0), np.uint64(4)
 
 
 @inlined
@@ -201,10 +201,6 @@ def take_opening(number: int, others: Words64, dealt: Correlation, side: Side, f
             )  # fmt: skip
         else:
             side.opened[k] = side.sent[k] ^ others[k]
-
-
-WORD_BITS, _WORD_BYTES = 64, 8
-_BYTE = np.uint64(0xFF)
 
 
 @compiled

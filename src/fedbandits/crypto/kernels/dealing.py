@@ -36,6 +36,11 @@ from fedbandits.crypto.kernels.comparison import (
 )
 from fedbandits.crypto.kernels.words import permute
 
+_WORD_BYTES = 8
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_BELOW_SIGN = np.uint64(0x7FFFFFFFFFFFFFFF)
+
 
 @compiled
 def masked_share(share: Words64, mask: Words64, out: Words64) -> None:
@@ -66,12 +71,6 @@ def unit_vector(place: int, out: Words64) -> None:
     """Write 1 at a place, 0 elsewhere."""
     out[:] = np.uint64(0)
     out[place] = np.uint64(1)
-
-
-_WORD_BYTES = 8
-_HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
-_BELOW_SIGN = np.uint64(0x7FFFFFFFFFFFFFFF)
 
 
 class ForFirst(NamedTuple):

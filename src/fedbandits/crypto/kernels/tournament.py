@@ -20,6 +20,13 @@ from fedbandits.crypto.kernels.comparison import (
     result,
 )
 
+#: Words of key stream that seal a server's openings of a comparison, and in which of them, from
+#: which bit on, those of an opening are.
+SEAL_WORDS = 3
+_SEAL_WORD = (0, 1, 2, 2, 2, 2, 2)
+_SEAL_FROM = (0, 0, 0, 24, 36, 42, 44)
+_ONE, _EVERY = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
+
 
 @inlined
 def group_begin(group: int, groups: int, contenders: int) -> int:
@@ -71,16 +78,6 @@ def winners(places: Ints, contenders: int, groups: int, smaller: Words64) -> int
         read += size * (size - 1) // 2
         places[group] = places[best]  # group <= begin: nothing is overwritten before it is read
     return groups
-
-
-#: Words of key stream that seal a server's openings of a comparison, and in which of them, from
-#: which bit on, those of an opening are.
-SEAL_WORDS = 3
-_SEAL_WORD = (0, 1, 2, 2, 2, 2, 2)
-_SEAL_FROM = (0, 0, 0, 24, 36, 42, 44)
-
-
-_ONE, _EVERY = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 class Both(NamedTuple):

@@ -32,6 +32,7 @@ WORD_BYTES = 8
 SCORE_BYTES, BIT_BYTES = 8, 1
 #: What a bit's packet holds, by whether it is 1.
 BIT = (b"\x00", b"\x01")
+_NUMBER_BYTES = 8
 
 
 def channel_cipher(name: CipherName, secret: bytes, agreed: Agreement) -> PacketCipher:
@@ -90,27 +91,24 @@ class Line:
         return position_prefix(self._direction, step, iteration) + slot.to_bytes(4, "big")
 
 
-def to_bytes(words: Words64) -> bytes:
+def write_words(words: Words64) -> bytes:
     """Write words as little-endian bytes."""
     return words.astype("<u8", copy=False).tobytes()
 
 
-def to_words(data: bytes) -> Words64:
+def read_words(data: bytes) -> Words64:
     """Read words from little-endian bytes."""
     return np.frombuffer(data, "<u8").astype(np.uint64)
 
 
-def word_bytes(word: int) -> bytes:
+def write_word(word: int) -> bytes:
     """Write a number mod 2⁶⁴ as bytes."""
     return (word % (1 << 64)).to_bytes(WORD_BYTES, "little")
 
 
-def word_of(data: bytes) -> int:
+def read_word(data: bytes) -> int:
     """Read a number from 0 to 2⁶⁴ - 1 from bytes."""
     return int.from_bytes(data, "little")
-
-
-_NUMBER_BYTES = 8
 
 
 class WeakKeyError(RemoteProtocolError):

@@ -23,6 +23,7 @@ from fedbandits.systems.theory import Bound
 
 if TYPE_CHECKING:
     from fedbandits.environments.base import Environment
+_PAPER = "Ciucanu et al. 2022, Theorem 4"
 
 
 class Traffic(NamedTuple):
@@ -102,9 +103,6 @@ class Counts:
         counts = self.messages(self.turns, True)
         sums = counts.total if self._shared else 0
         return counts.owners + counts.servers + 2 * self._deals.count + sums
-
-
-_PAPER = "Ciucanu et al. 2022, Theorem 4"
 
 
 class Operations(NamedTuple):

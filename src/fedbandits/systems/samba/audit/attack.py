@@ -37,6 +37,8 @@ SCORES_KNOWN: dict[type, Callable[[Any, Floats, Ints, int], Floats]] = {
     EpsilonGreedy: lambda rule, mean, pulls, step: mean,
     DecreasingEpsilonGreedy: lambda rule, mean, pulls, step: mean,
 }
+#: Rules whose larger score wins, as a public function of (sᵢ, nᵢ, t).
+READS_OTHER = (UCB, EpsilonGreedy, DecreasingEpsilonGreedy)
 
 
 class Observation(NamedTuple):
@@ -264,7 +266,7 @@ def guess_by_last_answer(run: PartiesReplicate) -> Hits:
 
 
 def other_sums(run: PartiesReplicate) -> Iterator[tuple[int, frozenset[int]]]:
-    """List the other's sums of rewards, of two owners, that explain owner 0's own bits.
+    """List, of two owners, the other's sums of rewards that explain owner 0's own bits.
 
     Its bits tell owner 0 how often the other has pulled, and which score was larger; its own it
     knows. That bounds the other's sum.
@@ -277,7 +279,7 @@ def other_sums(run: PartiesReplicate) -> Iterator[tuple[int, frozenset[int]]]:
     rule, mine, other, possible = run.one("comp").agreement.rule, [0, 0], [0, 0], {0}
     for step, arm, reward in sorted(run.stage.pulled):
         if step > 2 and not run.one("controller").draws.explores(step):
-            possible = {s for s in possible if _explains(rule, step, mine, (s, other[1]), arm)}
+            possible = {s for s in possible if _allows(rule, step, mine, (s, other[1]), arm)}
             yield other[0], frozenset(possible)
         count = mine if arm == 0 else other
         count[0], count[1] = count[0] + int(reward), count[1] + 1
@@ -285,12 +287,8 @@ def other_sums(run: PartiesReplicate) -> Iterator[tuple[int, frozenset[int]]]:
             possible |= {s + 1 for s in possible}
 
 
-def _explains(rule: object, step: int, mine: Sequence[int], other: Sequence[int], arm: int) -> bool:
+def _allows(rule: object, step: int, mine: Sequence[int], other: Sequence[int], arm: int) -> bool:
     sums, pulls = np.array([mine[0], other[0]]), np.array([mine[1], other[1]])
     own, theirs = SCORES_KNOWN[type(rule)](rule, sums / pulls, pulls, step)
     margin = TOLERANCE * max(own, theirs)
     return bool(own >= theirs - margin if arm == 0 else theirs >= own - margin)
-
-
-#: Rules whose larger score wins, as a public function of (sᵢ, nᵢ, t).
-READS_OTHER = (UCB, EpsilonGreedy, DecreasingEpsilonGreedy)

@@ -35,6 +35,13 @@ from fedbandits.systems.samba.silent.views import (
     open_second,
 )
 
+FEATURES = 500
+#: Where the fixed list of single pairs begins; any number does.
+_LIST = 20_260_101
+_WORD_BITS = 64
+#: Two-sided, of a normal variable.
+_Z99 = float(stats.norm.ppf(0.995))
+
 
 class Channel(NamedTuple):
     """Words of one meaning."""
@@ -158,14 +165,6 @@ def published_channels(masked: Floats, chosen: Ints) -> Channels:
     """
     words = np.ascontiguousarray(masked).view(np.uint64)
     return Channels({"scores": Channel(words, by_owner=True)}, {"chosen": chosen[..., None]})
-
-
-FEATURES = 500
-#: Where the fixed list of single pairs begins; any number does.
-_LIST = 20_260_101
-_WORD_BITS = 64
-#: Two-sided, of a normal variable.
-_Z99 = float(stats.norm.ppf(0.995))
 
 
 class Likeness(NamedTuple):

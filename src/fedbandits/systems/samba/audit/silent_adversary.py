@@ -14,7 +14,7 @@ from fedbandits.crypto.aead import PacketLengthError, TamperedPacketError, make_
 from fedbandits.crypto.keystream import KeyStream
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba.audit.adversary import ONE_OWNER, Adversary, Exposure
-from fedbandits.systems.samba.ciphers import DOWN, TO_FIRST, TO_SECOND, TOTAL, UP, Line, word_of
+from fedbandits.systems.samba.ciphers import DOWN, TO_FIRST, TO_SECOND, TOTAL, UP, Line, read_word
 from fedbandits.systems.samba.keys import (
     DealtKeys,
     LinkKeys,
@@ -135,7 +135,7 @@ class SilentAdversary(Adversary):
         if not answers or None in opened:
             return Exposure.ENCRYPTED if answers else Exposure.NOT_SEEN
         turns = [turn_number(self._agreed, m.step, m.iteration) for m in answers]
-        padded = [word_of(each) for each in opened if each is not None]
+        padded = [read_word(each) for each in opened if each is not None]
         for stream in (None, *(KeyStream(key, 1) for key in self._keys)):
             pads = (0 if stream is None else int(stream.words(turn)[0]) for turn in turns)
             if all(

@@ -30,7 +30,7 @@ from fedbandits.systems.samba.ciphers import (
     WORD_BYTES,
     Line,
     floats,
-    to_words,
+    read_words,
 )
 from fedbandits.systems.samba.keys import DealtKeys, FirstKeys, SecondKeys
 from fedbandits.systems.samba.messages import (
@@ -150,15 +150,15 @@ def first_views(run: PartiesReplicate, keys: FirstKeys) -> list[FirstView]:
     for turn, (step, iteration) in enumerate(reader.turns):
         if turn == 0:
             sealed = reader.sent[ToFirst, step, iteration, 0]
-            ahead = to_words(line.open(step, iteration, 0, sealed, WORD_BYTES * reader.arms))
+            ahead = read_words(line.open(step, iteration, 0, sealed, WORD_BYTES * reader.arms))
         scores = []
         for i, (up, owner) in enumerate(zip(ups, owners, strict=True)):
             sealed = reader.sent[Word, step, iteration, owner]
-            scores.append(to_words(up.open(step, iteration, i, sealed, WORD_BYTES)))
+            scores.append(read_words(up.open(step, iteration, i, sealed, WORD_BYTES)))
         last = turn + 1 == len(reader.turns)
         openings, rest = reader.opened(line, (step, iteration), last)
         words, corrections = reader.dealt(turn, DealtFirst)
-        shuffled, returned = to_words(corrections).reshape(2, -1)
+        shuffled, returned = read_words(corrections).reshape(2, -1)
         unit, answers, *following = rest.reshape(-1, reader.arms)
         view = (shuffled, returned, np.concatenate(scores), ahead, openings, unit, answers)
         views.append(FirstView(*_one(words, *view)))
@@ -223,7 +223,7 @@ class _Reader:
             ):
                 number = (item - 1) % OPENINGS
                 items.append(unpack_opening(number, shares, self._counts[item - 1]))
-        return tuple(items), to_words(rest)
+        return tuple(items), read_words(rest)
 
     def _vectors(self, part: int, last: bool) -> int:
         """Return the bytes of a message of the other server that are no openings."""

@@ -35,7 +35,7 @@ from fedbandits.systems.samba.kernels.servers import owners_send, read_answers, 
 #: Bits behind the point: scores further apart than 2⁻³² keep their order.
 SCALE_BITS = 32
 #: A word's magnitude is at most two to this power.
-WORD_BITS = 60
+MAGNITUDE_BITS = 60
 #: Stands for a score that is no number; no word is that low.
 REFUSED = -(1 << 63)
 _SCALE = 2.0**SCALE_BITS
@@ -66,7 +66,7 @@ def to_word(score: float, place: int, tie_bits: int) -> int:
     """
     if math.isnan(score):
         return REFUSED
-    most = np.int64(1) << np.int64(WORD_BITS - tie_bits)
+    most = np.int64(1) << np.int64(MAGNITUDE_BITS - tie_bits)
     scaled = np.rint(score * _SCALE)
     if scaled >= most:
         number = most - np.int64(1)

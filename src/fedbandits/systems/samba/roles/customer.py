@@ -20,7 +20,7 @@ from fedbandits.systems.samba.ciphers import (
     decrypt,
     opened_total,
     public_bytes,
-    word_of,
+    read_word,
 )
 from fedbandits.systems.samba.keys import TotalKey, make_keys
 from fedbandits.systems.samba.messages import (
@@ -178,4 +178,4 @@ class SharesCustomer(BaseCustomer[SharesState]):
         second = isinstance(message, SecondTotal)
         secret = self._supply.secrets["receipt" if second else "bill"]
         line = Line(config.packet_cipher, make_keys(TotalKey, secret, agreed).total, TOTAL)
-        return word_of(line.open(rounds + 1, 1, int(second), message.sealed, WORD_BYTES))
+        return read_word(line.open(rounds + 1, 1, int(second), message.sealed, WORD_BYTES))

@@ -21,9 +21,9 @@ from fedbandits.systems.samba.ciphers import (
     TOTAL,
     WORD_BYTES,
     Line,
-    to_bytes,
-    to_words,
-    word_bytes,
+    read_words,
+    write_word,
+    write_words,
 )
 from fedbandits.systems.samba.keys import SecondKeys, TotalKey, make_keys
 from fedbandits.systems.samba.messages import (
@@ -183,7 +183,7 @@ class SilentComp(Member[SilentCompState]):
         after = self._after(stage="ready", dealt=block + 1, blocks=blocks)
         if state.stage == "ready":
             return Step(after)
-        made = to_bytes(self._ahead(after))
+        made = write_words(self._ahead(after))
         return Step(after, [self._told(after.step, after.iteration, 0, made)])
 
     def _ahead(self, state: SilentCompState) -> Words64:
@@ -213,7 +213,7 @@ class SilentComp(Member[SilentCompState]):
         if contest is None:
             share = np.empty(entries, np.uint64)
             permuted_share(
-                dealt.share, to_words(opened[:begins]), dealt.places, dealt.shuffled, share
+                dealt.share, read_words(opened[:begins]), dealt.places, dealt.shuffled, share
             )
             contest = contests.begin(share, dealt.comparisons)
             sent = contests.packed(contest)
@@ -232,7 +232,7 @@ class SilentComp(Member[SilentCompState]):
         unit_vector(int(np.flatnonzero(dealt.places == contest.contenders[0])[0]), winner)
         masked_share(winner, dealt.returned_mask, back)
         padded = dealt.returned_share + tools.answers(state.step, state.iteration)
-        sent += to_bytes(back) + to_bytes(padded)
+        sent += write_words(back) + write_words(padded)
         step, iteration = self.agreement.next_turn(state.step, state.iteration)
         after = self._after(
             step=step, iteration=iteration, part=1, contest=None,
@@ -240,7 +240,7 @@ class SilentComp(Member[SilentCompState]):
         )  # fmt: skip
         outgoing: list[Message] = []
         if turn + 1 < self._deals.turns:
-            sent += to_bytes(self._ahead(after))
+            sent += write_words(self._ahead(after))
         else:
             after, outgoing = self._finished(after, tools)
         told = self._told(state.step, state.iteration, state.part, sent)
@@ -251,7 +251,7 @@ class SilentComp(Member[SilentCompState]):
         after = msgspec.structs.replace(after, stage="done", blocks={})
         if self._plan.config.total == "paillier":
             return after, []
-        sealed = tools.receipt.seal(after.step, 1, 1, word_bytes(tools.total))
+        sealed = tools.receipt.seal(after.step, 1, 1, write_word(tools.total))
         total = SecondTotal(sender=self.name, receiver=self._customer, run=after.run, sealed=sealed)
         return after, [total]
 

@@ -21,10 +21,10 @@ from fedbandits.systems.samba.ciphers import (
     UP,
     WORD_BYTES,
     Line,
-    to_bytes,
-    to_words,
-    word_bytes,
-    word_of,
+    read_word,
+    read_words,
+    write_word,
+    write_words,
 )
 from fedbandits.systems.samba.keys import FirstKeys, SilentControllerKeys, TotalKey, make_keys
 from fedbandits.systems.samba.messages import (
@@ -206,12 +206,12 @@ class SilentController(BaseController[SilentControllerState]):
     def _compare(self, after: SilentControllerState) -> Step:
         """Bring all scores into an own order, and open what is to be compared first."""
         dealt, entries = self._tools.dealt.of(self._turn, after.blocks), self._deals.entries
-        shares = to_words(b"".join(after.collected[owner] for owner in self._owners))
+        shares = read_words(b"".join(after.collected[owner] for owner in self._owners))
         permuted, masked = np.empty((2, entries), np.uint64)
-        permuted_share(shares, to_words(after.masked), dealt.places, dealt.shuffled, permuted)
+        permuted_share(shares, read_words(after.masked), dealt.places, dealt.shuffled, permuted)
         masked_share(permuted, dealt.mask, masked)
         contest = self._contests.begin(dealt.share.copy(), dealt.comparisons)
-        told = self._opened(1, to_bytes(masked) + self._contests.packed(contest))
+        told = self._opened(1, write_words(masked) + self._contests.packed(contest))
         begun = self._deals.of(self._turn)
         asks: list[Message] = []
         if self._turn == begun * self._deals.selections and begun + 1 < self._deals.count:
@@ -258,7 +258,7 @@ class SilentController(BaseController[SilentControllerState]):
     def _hand_out(self, vectors: bytes) -> Step:
         """Turn the winner's place back into the owners' order; each is told its own entry."""
         state, tools, turn = self._state, self._tools, self._turn
-        words = to_words(vectors).reshape(-1, self._deals.entries)
+        words = read_words(vectors).reshape(-1, self._deals.entries)
         dealt, answers = tools.dealt.of(turn, state.blocks), np.empty_like(words[0])
         returned_share(words[0], dealt.places, dealt.returned, answers)
         answers += words[1]
@@ -268,7 +268,7 @@ class SilentController(BaseController[SilentControllerState]):
             Answer(
                 sender=self.name, receiver=owner, step=state.step, iteration=state.iteration,
                 sealed=tools.down[i].seal(
-                    state.step, state.iteration, i, word_bytes(int(answers[i]))
+                    state.step, state.iteration, i, write_word(int(answers[i]))
                 ),
                 place=next_places[i],
             )
@@ -277,7 +277,7 @@ class SilentController(BaseController[SilentControllerState]):
         goes_on = turn + 1 < self._deals.turns
         after = self._after(
             stage=self._stage_of(step), step=step, iteration=iteration, part=0, contest=None,
-            masked=to_bytes(words[2]) if goes_on else b"",
+            masked=write_words(words[2]) if goes_on else b"",
             blocks=self._deals.needed(turn + 1, state.blocks),
         )  # fmt: skip
         return Step(after, told)
@@ -298,7 +298,7 @@ class SilentController(BaseController[SilentControllerState]):
         share = self._tools.up[place].open(state.step, 1, place, message.sealed, WORD_BYTES)
 
         def total(collected: dict[str, bytes]) -> Message:
-            added = word_bytes(sum(map(word_of, collected.values())))
+            added = write_word(sum(map(read_word, collected.values())))
             sealed = self._tools.bill.seal(state.step, 1, 0, added)
             return FirstTotal(
                 sender=self.name, receiver=self._customer, run=state.run, sealed=sealed

@@ -21,8 +21,8 @@ from fedbandits.systems.samba.ciphers import (
     WORD_BYTES,
     Line,
     SumCipher,
-    word_bytes,
-    word_of,
+    read_word,
+    write_word,
 )
 from fedbandits.systems.samba.kernels.silent import bits_for_ties, to_word
 from fedbandits.systems.samba.keys import OwnerKeys, OwnersKeys, make_keys
@@ -134,13 +134,13 @@ class SilentOwner(BaseOwner[SilentOwnerState]):
         if self._config.total == "paillier":
             sums = SumCipher.agreed(self.name, self._config, self._state.public_key)
             return Sum(ciphertext=sums.encrypt(rewards), **told)
-        step, share = self._state.step, word_bytes(rewards - self._tools.sum_pad)
+        step, share = self._state.step, write_word(rewards - self._tools.sum_pad)
         return SumShare(sealed=self._tools.up.seal(step, 1, self._index, share), **told)
 
     def _open(self, message: Answer) -> Step:
         """Read the bit, which says whether this arm was chosen."""
         tools, turn = self._tools, self._check_bit(message)
-        padded = word_of(tools.down.open(*turn, self._index, message.sealed, WORD_BYTES))
+        padded = read_word(tools.down.open(*turn, self._index, message.sealed, WORD_BYTES))
         bit = (padded - int(tools.answers.draw(*turn))) % (1 << 64)
         if bit not in (0, 1):
             raise TamperedPacketError(f"{self.name}: a bit is neither 0 nor 1")
@@ -159,6 +159,6 @@ class SilentOwner(BaseOwner[SilentOwnerState]):
             receiver=self._controller,
             step=after.step,
             iteration=after.iteration,
-            sealed=self._tools.up.seal(*turn, self._index, word_bytes(share)),
+            sealed=self._tools.up.seal(*turn, self._index, write_word(share)),
         )
         return Step(after, [told])

@@ -20,7 +20,7 @@ from fedbandits.crypto.kernels.comparison import OPENINGS
 from fedbandits.crypto.keystream import KeyStream
 from fedbandits.crypto.shares import comparisons, opening_bytes, pairs, stage_sizes
 from fedbandits.federation.messages import OutOfOrderError
-from fedbandits.systems.samba.ciphers import DEALT, WORD_BYTES, Line, to_bytes, to_words
+from fedbandits.systems.samba.ciphers import DEALT, WORD_BYTES, Line, read_words, write_words
 from fedbandits.systems.samba.kernels.buffers import Bracket
 from fedbandits.systems.samba.keys import DealtKeys
 from fedbandits.systems.samba.plan import SambaPlan
@@ -150,12 +150,12 @@ class Deals:
         words = zip(first.block(begin, length), second.block(begin, length), strict=True)
         for one, other in words:
             dealing.deal(one, other, places, for_first, for_second)
-            dealt[0].append(to_bytes(for_first.shuffled) + to_bytes(for_first.returned))
+            dealt[0].append(write_words(for_first.shuffled) + write_words(for_first.returned))
             dealt[1].append(
-                to_bytes(for_second.shuffled)
-                + to_bytes(for_second.bits)
+                write_words(for_second.shuffled)
+                + write_words(for_second.bits)
                 + for_second.products.astype("<u4").tobytes()
-                + to_bytes(for_second.joined)
+                + write_words(for_second.joined)
             )
         return b"".join(dealt[0]), b"".join(dealt[1])
 
@@ -165,8 +165,8 @@ class Deals:
         ends = (0, n, n + m, n + m + m // 2, n + 2 * m + m // 2)  # products have 32 bits
         shuffled, bits, products, joined = (corrections[a:b] for a, b in pairwise(ends))
         return dealing.ForSecond(
-            to_words(shuffled), to_words(bits), np.frombuffer(products, "<u4").astype(np.uint32),
-            to_words(joined),
+            read_words(shuffled), read_words(bits),
+            np.frombuffer(products, "<u4").astype(np.uint32), read_words(joined),
         )  # fmt: skip
 
 
@@ -245,7 +245,7 @@ class DealtToFirst(DealtToServer[dealing.First]):
         super().__init__(deals, cipher, keys, 0, room)
 
     def _expand(self, words: Words64, corrections: bytes, room: dealing.First) -> None:
-        shuffled, returned = to_words(corrections).reshape(2, -1)
+        shuffled, returned = read_words(corrections).reshape(2, -1)
         dealing.expand_first(words, dealing.ForFirst(shuffled, returned), room)
 
 

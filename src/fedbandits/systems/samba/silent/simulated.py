@@ -17,10 +17,10 @@ from fedbandits.systems.samba.ciphers import (
     WORD_BYTES,
     Line,
     opened_total,
-    to_bytes,
-    to_words,
-    word_bytes,
-    word_of,
+    read_word,
+    read_words,
+    write_word,
+    write_words,
 )
 from fedbandits.systems.samba.kernels.buffers import OwnerWords, correction_words
 from fedbandits.systems.samba.kernels.servers import deal_turns
@@ -37,6 +37,10 @@ from fedbandits.systems.samba.plan import Agreement
 from fedbandits.systems.samba.silent.dealt import Turn, make_turn
 from fedbandits.systems.samba.steps import Setting, Timer
 from fedbandits.systems.samba.streams import SilentStreams, total_pad
+
+#: Turns that are made at once at least: an owner has its own keys, and to go on with the stream of
+#: one takes longer than to make a few words.
+_LEAST_TURNS = 256
 
 
 class SeedWords:
@@ -110,18 +114,13 @@ class Dealer:
                 np.bitwise_xor(made, pad, out=made)
             return corrections
         pairs = zip(self._lines, corrections, strict=True)
-        sealed = [line.seal(first, 1, 0, to_bytes(made)) for line, made in pairs]
+        sealed = [line.seal(first, 1, 0, write_words(made)) for line, made in pairs]
         self.seconds += self._timer() - began
         arrived = zip(self._lines, sealed, corrections, strict=True)
         return [
-            to_words(line.open(first, 1, 0, packet, made.nbytes)).reshape(made.shape)
+            read_words(line.open(first, 1, 0, packet, made.nbytes)).reshape(made.shape)
             for line, packet, made in arrived
         ]
-
-
-#: Turns that are made at once at least: an owner has its own keys, and to go on with the stream of
-#: one takes longer than to make a few words.
-_LEAST_TURNS = 256
 
 
 class OwnerStreams:
@@ -204,8 +203,8 @@ def make_parts(setting: Setting, most: int) -> SimulatedParts:
 
 def _carried(line: Line, step: int, word: np.uint64) -> np.uint64:
     """Seal a word where it leaves, and open it where it arrives."""
-    sealed = line.seal(step, 1, 0, word_bytes(int(word)))
-    return np.uint64(word_of(line.open(step, 1, 0, sealed, WORD_BYTES)))
+    sealed = line.seal(step, 1, 0, write_word(int(word)))
+    return np.uint64(read_word(line.open(step, 1, 0, sealed, WORD_BYTES)))
 
 
 class SharedTotal:

@@ -40,6 +40,12 @@ from fedbandits.systems.samba.silent.simulated import make_parts
 from fedbandits.systems.samba.steps import Setting, usual_steps
 from fedbandits.systems.samba.streams import SilentStreams, turn_number
 
+#: Steps that are played in one call at least.
+_LEAST_STEPS = 256
+#: Words dealt and expanded at once: more, and the memory costs more than the cipher.
+_DEALT_AT_ONCE = 1 << 17
+_SLOT = bytes(4)
+
 
 class PlainSilentSteps:
     """One machine compares the words of all owners, as every silent run must."""
@@ -92,12 +98,6 @@ class TurnMessages:
         sends: openings, the winner's place, masked, pads of answers, and shares of the next turn.
         """
         return b"".join(self._between)
-
-
-#: Steps that are played in one call at least.
-_LEAST_STEPS = 256
-#: Words dealt and expanded at once: more, and the memory costs more than the cipher.
-_DEALT_AT_ONCE = 1 << 17
 
 
 class SilentSteps:
@@ -167,9 +167,6 @@ class SilentSteps:
         for stream, rows in zip(self._links, pads, strict=True):
             stream.fill(number, rows)
         return pads
-
-
-_SLOT = bytes(4)
 
 
 class _Conversation:
