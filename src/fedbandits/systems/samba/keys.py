@@ -1,24 +1,21 @@
 """The secrets of SAMBA's parties: their makers, their takers, and the keys made of them.
 
-==============  ==========  ==========  ========================================================
-secret          made by     handed to   keys
-==============  ==========  ==========  ========================================================
-``controller``  Controller  nobody      places, masks, exploration, scores; silent run: ties
-in a published run
-------------------------------------------------------------------------------------------------
-``channel``     Comp        owners      seals of scores and bits
-``comp``        Comp        nobody      waits, ties
-in a silent run
-------------------------------------------------------------------------------------------------
-``pads``        Comp        owner i     pads of its words, of its answers, of its sum
-``packets``     Controller  owner i     seals of its words and of its answers
-``owners``      owner 0     owners      exploration
-``link``        Controller  Comp        seals of what the servers send each other
-``first``       dealer      Controller  words dealt to it, seal of what corrects them
-``second``      dealer      Comp        words dealt to it, seal of what corrects them
-``bill``        Controller  customer    seal of the Controller's share of the total
-``receipt``     Comp        customer    seal of Comp's share of the total
-==============  ==========  ==========  ========================================================
+==============  =========  ==========  ==========  ===========================================
+secret          run        made by     handed to   keys
+==============  =========  ==========  ==========  ===========================================
+``controller``  published  Controller  nobody      places, masks, exploration, scores
+``channel``     published  Comp        owners      seals of scores and bits
+``comp``        published  Comp        nobody      waits, ties
+``controller``  silent     Controller  nobody      ties
+``pads``        silent     Comp        owner i     pads of its words, answers and sum
+``packets``     silent     Controller  owner i     seals of its words and of its answers
+``owners``      silent     owner 0     owners      exploration
+``link``        silent     Controller  Comp        seals of what servers send each other
+``first``       silent     dealer      Controller  words dealt to it, seal of corrections
+``second``      silent     dealer      Comp        words dealt to it, seal of corrections
+``bill``        silent     Controller  customer    seal of the Controller's share of the total
+``receipt``     silent     Comp        customer    seal of Comp's share of the total
+==============  =========  ==========  ==========  ===========================================
 
 Of ``pads`` and ``packets`` every owner has a secret of its own. No server is given the owners'
 secret, and the Controller never has the channel's. Every key serves one purpose of one run: its
