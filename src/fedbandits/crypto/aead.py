@@ -62,6 +62,12 @@ def position_prefix(direction: int, step: int, iteration: int) -> bytes:
     return bytes((direction, iteration)) + step.to_bytes(6, "big")
 
 
+def positions(direction: int, step: int, iteration: int, slots: Iterable[int]) -> list[bytes]:
+    """Return the positions of some slots, each of 4 bytes."""
+    prefix = position_prefix(direction, step, iteration)
+    return [prefix + slot.to_bytes(4, "big") for slot in slots]
+
+
 def fresh_nonces(count: int) -> list[bytes]:
     """Draw nonces from the operating system's randomness."""
     drawn = secrets.token_bytes(NONCE_BYTES * count)
@@ -232,7 +238,7 @@ class Channel:
         """
         if (step, iteration) <= last:
             raise SealedBeforeError(f"step {step}, iteration {iteration} was sealed before")
-        return self._cipher.seal(self._positions(step, iteration, slots), payloads)
+        return self._cipher.seal(positions(self.direction, step, iteration, slots), payloads)
 
     def open(
         self, step: int, iteration: int, slots: Sequence[int], sealed: Sequence[bytes], last: Turn
@@ -249,8 +255,4 @@ class Channel:
         for packet in sealed:
             if len(packet) != length:
                 raise PacketLengthError(f"a packet has {len(packet)} bytes, expected {length}")
-        return self._cipher.open(self._positions(step, iteration, slots), sealed)
-
-    def _positions(self, step: int, iteration: int, slots: Sequence[int]) -> list[bytes]:
-        prefix = position_prefix(self.direction, step, iteration)
-        return [prefix + slot.to_bytes(4, "big") for slot in slots]
+        return self._cipher.open(positions(self.direction, step, iteration, slots), sealed)

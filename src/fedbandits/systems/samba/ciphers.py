@@ -13,7 +13,7 @@ from fedbandits.crypto.aead import (
     PacketCipher,
     PacketLengthError,
     make_cipher,
-    position_prefix,
+    positions,
 )
 from fedbandits.crypto.paillier import KEY_BITS, CiphertextError, PrivateKey, PublicKey
 from fedbandits.errors import RemoteProtocolError
@@ -68,7 +68,8 @@ class Line:
 
     def seal(self, step: int, iteration: int, slot: int, payload: bytes) -> bytes:
         """Seal what belongs to one slot of a turn; nothing else may ever be sealed for it."""
-        (sealed,) = self._cipher.seal([self._position(step, iteration, slot)], [payload])
+        place = positions(self._direction, step, iteration, [slot])
+        (sealed,) = self._cipher.seal(place, [payload])
         return sealed
 
     def open(self, step: int, iteration: int, slot: int, sealed: bytes, size: int) -> bytes:
@@ -84,11 +85,9 @@ class Line:
         expected = size + self._cipher.overhead
         if len(sealed) != expected:
             raise PacketLengthError(f"a packet has {len(sealed)} bytes, expected {expected}")
-        (opened,) = self._cipher.open([self._position(step, iteration, slot)], [sealed])
+        place = positions(self._direction, step, iteration, [slot])
+        (opened,) = self._cipher.open(place, [sealed])
         return opened
-
-    def _position(self, step: int, iteration: int, slot: int) -> bytes:
-        return position_prefix(self._direction, step, iteration) + slot.to_bytes(4, "big")
 
 
 def write_words(words: Words64) -> bytes:

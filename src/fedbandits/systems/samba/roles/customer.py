@@ -83,7 +83,7 @@ class Customer(BaseCustomer[CustomerState]):
     Raises
     ------
     LocalProtocolError
-        If that key is not one that the terms have.
+        If its Paillier key is not one that the terms have.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
