@@ -14,7 +14,7 @@ import time
 from typing import NamedTuple
 
 from fedbandits.environments import Bernoulli
-from fedbandits.systems.samba.config import Samba
+from fedbandits.systems.samba import Samba
 from fedbandits.systems.samba.loop import Replicate
 from fedbandits.systems.samba.theory import Counts
 from fedbandits.testing.plays import plan_of

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from fedbandits.crypto import paillier
 from fedbandits.environments import Bernoulli
 from fedbandits.systems import Simulation
-from fedbandits.systems.samba.config import Samba
+from fedbandits.systems.samba import Samba
 from fedbandits.testing.plays import federate, simulate
 
 BUDGET = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
